@@ -15,8 +15,8 @@ __all__ = ["ReadPage", "hostile_records", "read_page"]
 _VOID = {"br", "img", "input", "meta", "rect", "circle", "path"}
 _ATTRIBUTES = re.compile(
     r"aria-[a-z]+|data-[a-z-]+|alt|charset|class|colspan|content|cx|cy|d|dx|dy|fill|fill-opacity"
-    r"|font-size|height|hidden|href|http-equiv|id|lang|name|open|paint-order|preserveaspectratio|r"
-    r"|role|scope|src|stroke|stroke-linecap|stroke-linejoin|stroke-width|tabindex|text-anchor|type"
+    r"|font-size|height|hidden|href|http-equiv|id|lang|max|name|open|paint-order|preserveaspectratio|r"
+    r"|role|scope|src|stroke|stroke-linecap|stroke-linejoin|stroke-width|tabindex|text-anchor|transform|type"
     r"|value|vector-effect|viewbox|width|x|y"
 )
 _LINK = re.compile(r"#[a-z0-9-]+|(\.\./)?([A-Za-z0-9_-]+/)?[A-Za-z0-9_.-]+\.html")

@@ -60,14 +60,16 @@ def test_points_stand_on_logarithmic_axes_whose_ticks_are_below_and_beside() -> 
         ((436, 44, 9.4), "40 × 80 pixels: 2"),
     ]
     assert places(chart, "text.number", "x", "y") == [
-        ((44, 234), "10"),
-        ((176.9, 234), "16"),
-        ((372.9, 234), "32"),
-        ((436, 234), "40"),
-        ((38, 220), "20"),
-        ((38, 161.7), "32"),
-        ((38, 75.7), "64"),
-        ((38, 48), "80"),
+        ((44, 240), "10"),
+        ((176.9, 240), "16"),
+        ((372.9, 240), "32"),
+        ((436, 240), "40"),
+        ((30, 220), "20"),
+        ((30, 161.7), "32"),
+        ((30, 75.7), "64"),
+        ((30, 48), "80"),
+        ((436, 256), "width in pixels"),
+        ((4, 14), "height in pixels"),
     ]
     root = ElementTree.fromstring(chart)
     assert root.attrib["viewBox"] == "0 0 480 260"
@@ -76,7 +78,7 @@ def test_points_stand_on_logarithmic_axes_whose_ticks_are_below_and_beside() -> 
 
 def test_ticks_keep_their_distance_on_a_long_axis() -> None:
     chart = scatter_chart(Scatter(heading="", points=((1, 1, 1), (3_158_064, 1800, 1))))
-    at = [x for (x, y), _ in places(chart, "text.number", "x", "y") if y == 234]
+    at = [x for (x, y), _ in places(chart, "text.number", "x", "y") if y == 240]
     assert len(at) > 4
     assert min(after - before for before, after in itertools.pairwise(at)) >= 48
 
@@ -93,11 +95,15 @@ def test_classes_have_their_colors_beside_their_labels() -> None:
 
 
 def test_columns_stand_side_by_side_and_say_what_they_count() -> None:
-    chart = column_chart(Histogram(heading="x", columns=(("0", 64), ("1 to 2", 0), ("3", 1))))
+    chart = column_chart(
+        Histogram(heading="x", columns=(("0", 64), ("1 to 2", 0), ("3", 1)), ends=("0", "3"))
+    )
     assert places(chart, "rect", "x", "y", "width", "height") == [
         ((0, 0, 79, 64), ""),
         ((80, 64, 79, 0), ""),
         ((160, 63, 79, 1), ""),
     ]
     assert [text for _, text in places(chart, "title")] == ["0: 64", "1 to 2: 0", "3: 1"]
-    assert column_chart(Histogram(heading="x", columns=()))
+    texts = [text for _, text in places(chart, "text.number")]
+    assert texts == ["0", "3", "up to 64 values"]
+    assert column_chart(Histogram(heading="x", columns=(), ends=("", "")))

@@ -578,4 +578,4 @@ def test_statistics_are_checked_for_anomalies_and_drift_beside_what_was_asked_fo
 )
 def test_four_splits_are_named_and_others_counted(splits: int, note: str) -> None:
     report = replace(hostile_report("x"), splits={f"s{n}": 1 for n in range(splits)})
-    assert figures_of(report, None, {}, [])[0].note == note
+    assert figures_of(report, {}, {}, [], {})[0].note == note

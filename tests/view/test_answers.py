@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -306,6 +307,52 @@ def test_classes_of_objects_are_a_facet(tmp_path: Path) -> None:
             "dog": 1,
             "d'og": 0,
         }
+
+
+def test_a_facet_of_many_classes_counts_and_finds_them(tmp_path: Path) -> None:
+    with tr.TFRecordWriter(tmp_path / "a.tfrecord") as writer:
+        for number in range(80):
+            sides = {f"image/object/bbox/{side}": [0.0] for side in SIDES}
+            writer.write({"image/object/class/text": [f"Class {number}'%_"], **sides})
+    with serving(tmp_path / "a.tfrecord") as viewing:
+        viewing.wait("/api/t/0", "catalog", "ready")
+        facets = {each["column"]: each for each in viewing.ask("/api/t/0/facets")["facets"]}
+        for column in ("objects", "label"):
+            if column not in facets:
+                continue
+            assert (facets[column]["different"], len(facets[column]["values"])) == (80, 50)
+            for find, texts in (
+                ("CLASS 79", {"Class 79'%_"}),
+                ("9'%_", {f"Class {number}9'%_" for number in ("", *range(1, 8))}),
+                ("nothing", set()),
+            ):
+                (found,) = viewing.ask("/api/t/0/facets", column=column, find=find)["facets"]
+                assert {each["text"] for each in found["values"]} == texts
+                assert found["different"] == len(texts)
+        assert "no facet" in viewing.error("/api/t/0/facets", 400, column='x" --')
+
+
+@pytest.mark.parametrize("odd", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("values", [3, 40])
+def test_facets_of_numbers_that_are_not_finite(tmp_path: Path, odd: float, values: int) -> None:
+    with tr.TFRecordWriter(tmp_path / "a.tfrecord") as writer:
+        for number in range(values):
+            writer.write({"score": number / 2})
+        writer.write({"score": odd})
+    with serving(tmp_path / "a.tfrecord") as viewing:
+        viewing.wait("/api/t/0", "catalog", "ready")
+        (facet,) = (
+            each for each in viewing.ask("/api/t/0/facets")["facets"] if each["column"] == "score"
+        )
+        assert facet["kind"] == ("values" if values == 3 else "histogram")
+        if values == 40:
+            assert sum(facet["of"]) == 40
+            assert (facet["edges"][0], facet["edges"][-1]) == (0, 19.5)
+        odd_ones = [each for each in facet["values"] if each["text"] == str(odd)]
+        assert [each["of"] for each in odd_ones] == [1]
+        condition = 'isnan("score")' if math.isnan(odd) else f"\"score\" = '{odd}'::FLOAT"
+        assert odd_ones[0]["where"] == condition
+        viewing.ask("/api/t/0/select", where=condition)
 
 
 def test_a_tile_names_few_classes_and_counts_the_others(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -186,8 +187,45 @@ def test_an_error_of_sql_is_under_the_box(window: Browser, address: str) -> None
     window.press("no_such > 1", "Enter")
     window.until("document.querySelector('#where-error').innerText.includes('no_such')")
     assert window.run("return document.querySelector('#where').ariaInvalid") == "true"
+    window.open(address.partition("?")[0] + f"?t={MANY}&where=square+%3E+9")
+    window.until("document.querySelector('#count').innerText === '59,996 of 60,000 records'")
+    for end in ("Enter", ""):
+        window.run("document.querySelector('#where').value = ''")
+        window.click("#where")
+        window.press("no_such > 1", *filter(None, [end]))
+        window.until("document.querySelector('#where-error').innerText.includes('no_such')")
+        time.sleep(1)  # nothing takes it away
+        assert "no_such" in window.text("#where-error")
+        assert "square > 9" in window.text("#where-error")
+        assert count(window) == "59,996 of 60,000 records"
+    window.open(address.partition("?")[0] + f"?t={MANY}&where=no_such+%3E+1")
+    window.until("document.querySelector('#where-error').innerText.includes('no_such')")
+    time.sleep(1)
+    assert "no_such" in window.text("#where-error")
+    window.run("document.querySelector('#where').value = ''")
+    window.click("#where")
+    window.press("square > 9", "Enter")
+    window.until("document.querySelector('#count').innerText === '59,996 of 60,000 records'")
+    assert window.text("#where-error") == ""
     # Of the refused request, the browser itself tells the console.
     assert all("Failed to load resource" in each for each in window.console())
+
+
+@pytest.mark.medium
+def test_a_costly_search_is_cancelled(window: Browser, address: str) -> None:
+    show(window, address, f"?t={MANY}")
+    window.click("#where")
+    window.press("(SELECT count(*) FROM range(1000000000000)) > 5", "Enter")
+    window.until("!document.querySelector('#searching').hidden")
+    window.click("#cancel")
+    window.until("document.querySelector('#where-error').innerText.includes('cancelled')")
+    assert count(window) == "60,000 records"
+    window.run("document.querySelector('#where').value = ''")
+    window.click("#where")
+    window.press("square > 9", "Enter")
+    window.until("document.querySelector('#count').innerText === '59,996 of 60,000 records'")
+    assert window.run("return document.querySelector('#searching').hidden")
+    window.console()
 
 
 @pytest.mark.medium
@@ -233,6 +271,8 @@ def test_two_versions_are_compared(browser: Browser, address: str) -> None:
     browser.press("Escape")
     browser.click("[data-kind='added']")
     browser.until("document.querySelectorAll('.change').length === 10")
+    show(browser, address, f"?t={MANY}&tab=compare&compare={FIRST},{FIRST}", "true")
+    browser.until("document.querySelector('.rows')?.innerText.includes('No records are changed')")
 
 
 @pytest.mark.medium

@@ -51,6 +51,29 @@ def test_it_prints_its_address_and_ends_cleanly(tmp_path: Path, ending: signal.S
 
 
 @pytest.mark.medium
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_it_ends_while_it_answers_a_costly_condition(
+    tmp_path: Path, ending: signal.Signals
+) -> None:
+    process = start(str(write_pets(tmp_path / "pets")), "--no-open", folder=tmp_path)
+    try:
+        assert process.stdout is not None
+        base, _, token = process.stdout.readline().strip().partition("?token=")
+        with httpx.Client(base_url=base, headers={"authorization": f"Bearer {token}"}) as client:
+            while client.get("/api/t/0").json()["catalog"]["state"] == "making":
+                time.sleep(0.05)
+            where = {"where": "(SELECT count(*) FROM range(1000000000000)) > 5"}
+            with pytest.raises(httpx.ReadTimeout):
+                client.get("/api/t/0/select", params=where, timeout=1)
+            threading.Timer(1, process.send_signal, [ending]).start()
+            assert client.get("/api/t/0/select", params=where, timeout=60).status_code >= 400
+        assert process.wait(10) == 0
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.medium
 def test_json_has_the_address(tmp_path: Path) -> None:
     folder = write_pets(tmp_path / "pets")
     process = start(str(folder), "--no-open", "--json", folder=tmp_path)

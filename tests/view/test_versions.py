@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from diff_support import example, put_build, put_release
+from diff_support import example, image, put_build, put_release
 from tests_support import flip
 from view_support import Viewing, serving
 
@@ -57,7 +58,12 @@ def viewing(root: Path) -> Iterator[Viewing]:
 
 def test_the_datasets_of_the_registry_are_listed_and_opened(viewing: Viewing, root: Path) -> None:
     told = viewing.ask("/api/targets")
-    assert told["datasets"] == [{"name": "d", "versions": ["1.0.0"], "build": True}]
+    (listed,) = told["datasets"]
+    assert (listed["name"], listed["versions"], listed["build"]) == ("d", ["1.0.0"], True)
+    assert (listed["records"], listed["bytes"]) == (
+        sum(each.records for each in tfrecreg.open(root)["d"]["1.0.0"].manifest.splits),
+        sum(each.bytes for each in tfrecreg.open(root)["d"]["1.0.0"].manifest.shards),
+    )
     assert told["registry"] == str(root)
     opened = viewing.ask("/api/open", name="d@1.0.0")
     assert opened["name"] == "d@1.0.0"
@@ -111,6 +117,23 @@ def test_two_versions_are_compared(viewing: Viewing) -> None:
     assert (pair["key"], pair["a"]) == ("b0", None)
     said = viewing.error("/api/compare/records", 400, a=other, b=0, kind="all")
     assert said.startswith("there is no kind `all` | one of added, ")
+
+
+def test_what_is_moved_and_relabelled_is_changed(tmp_path: Path) -> None:
+    moved = {"a5": example(5, label=int64_feature(0))}
+    put_build(tmp_path, BEFORE)
+    put_release(tmp_path, "1.0.0")
+    rest = {f"a{n}": example(n) for n in range(4)}
+    put_build(
+        tmp_path, {"train": [rest], "test": [{**BEFORE["test"][0], "a4": example(4), **moved}]}
+    )
+    with serving("d@1.0.0", "d", registry=tmp_path) as viewing:
+        found = viewing.ask("/api/compare", a=0, b=1)
+        assert (found["changed"], found["moved"], found["unchanged"]) == (1, 1, 7)
+        (pair,) = viewing.ask("/api/compare/records", a=0, b=1, kind="changed")["records"]
+        assert (pair["key"], pair["differs"]) == ("a5", ["label"])
+        (pair,) = viewing.ask("/api/compare/records", a=0, b=1, kind="moved")["records"]
+        assert (pair["key"], pair["differs"]) == ("a4", [])
 
 
 def test_folders_are_compared_wherever_they_are(root: Path, tmp_path: Path) -> None:
@@ -201,11 +224,40 @@ def test_damage_is_found_and_drawn_with_what_salvage_keeps(
 def test_a_missing_shard_is_gone_and_the_others_are_shown(tmp_path: Path) -> None:
     put_build(tmp_path, BEFORE)
     (tmp_path / "data/d/d-train.tfrecord-00000-of-00001").unlink()
-    with serving("d", registry=tmp_path) as viewing:
+    with serving("d", registry=tmp_path, check=True) as viewing:
         told = viewing.ask("/api/t/0")
         assert viewing.ask("/api/t/0/records")["of"] == 3
+        cards = viewing.wait("/api/t/0/findings", "", "ready")["cards"]
+    (card,) = (each for each in cards if each["code"] == "SHD001")
+    assert card["places"][0].startswith("d-train.tfrecord-00000-of-00001 (TensorFlow ")
     states = {each["split"]: (each["state"], each["records"]) for each in told["shards"]}
     assert states == {"train": ("gone", 0), "test": ("ok", 3)}
+
+
+@pytest.mark.medium
+def test_doubted_records_are_apart_from_the_damage(tmp_path: Path) -> None:
+    path = tmp_path / "a.tfrecord"
+    with tfrecreg.TFRecordWriter(path) as writer:
+        for number in range(70):
+            writer.write({"image/encoded": image(number), "n": number})
+    flip(path, path.stat().st_size // 5)
+    data = path.read_bytes()
+    noise = bytes(each * each % 251 for each in range(700))
+    path.write_bytes(data[: len(data) // 2] + noise + data[len(data) // 2 : -30])
+    kept = tfrecreg.salvage(path, output=tmp_path / "clean")
+    (shard,) = kept.shards
+    assert shard.doubtful > 20
+    with serving(path, check=True) as viewing:
+        (strip,) = viewing.wait("/api/t/0/findings", "", "ready")["strips"]
+    assert strip["doubtful"] == shard.doubtful
+    assert sorted(each["code"] for each in strip["damage"]) == sorted(
+        each.code for each in shard.cuts if each.what != "doubtful records"
+    )
+    ranges = sorted(
+        (each["from"], each["to"]) for each in (*strip["damage"], *strip["doubted"], *strip["kept"])
+    )
+    assert (ranges[0][0], ranges[-1][1]) == (0, strip["bytes"])
+    assert all(end == start for (_, end), (start, _) in itertools.pairwise(ranges))
 
 
 @pytest.mark.medium

@@ -49,3 +49,5 @@ class Histogram:
     heading: str
     columns: tuple[tuple[str, int], ...]
     """The values of each column in words, and their number."""
+    ends: tuple[str, str]
+    """The lowest and the highest value in words."""

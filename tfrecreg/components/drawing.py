@@ -147,10 +147,15 @@ def name_of_class(
     names = labels.get(feature, ())
     if 0 <= number < len(names) and names[number]:
         return safe(names[number], limit=60)
-    text = example.get(feature.replace("class/label", "class/text")) if example else None
+    text = example.get(text_of(feature)) if example else None
     if text is not None and text.kind is Kind.BYTES and text.count == 1:
         return safe_value(text.values[0])
     return str(number)
+
+
+def text_of(feature: str) -> str:
+    """The feature with the names of the classes whose numbers a feature has."""
+    return feature.replace("class/label", "class/text")
 
 
 def overlay(drawing: Drawing) -> Markup:

@@ -23,6 +23,8 @@ _PLOT, _MARGIN = 260, 44
 """Height of a scatter chart, and the space for its axes."""
 _COLUMNS, _TALL = 240, 64
 """Width and height of a histogram."""
+_LINE = 16
+"""Height of a line of text above or below it."""
 
 
 def bar_chart(bars: Bars) -> Markup:
@@ -71,7 +73,7 @@ def _number_of(value: int, unit: str) -> str:
 
 
 def column_chart(chart: Histogram) -> Markup:
-    """Columns side by side, each with its values and their number as a title."""
+    """Columns side by side between axes, each with its values and their number as a title."""
     most = max((count for _, count in chart.columns), default=0) or 1
     width = round(_COLUMNS / max(len(chart.columns), 1), 2)
     columns = []
@@ -88,8 +90,24 @@ def column_chart(chart: Histogram) -> Markup:
                 height,
             )
         )
-    base = Markup('<path class="axis" d="M0 {}H{}"/>').format(_TALL + 0.5, _COLUMNS)
-    return _svg(_TALL + 1, chart.heading, Markup("").join(columns) + base, _COLUMNS)
+    axes = Markup(
+        '<g transform="translate(0 {})">{}<path class="axis" d="M0 {}H{}"/>'
+        '<text class="number" x="0" y="{}">{}</text>'
+        '<text class="number" x="{}" y="{}" text-anchor="end">{}</text></g>'
+        '<text class="number" x="0" y="11">{}</text>'
+    ).format(
+        _LINE,
+        Markup("").join(columns),
+        _TALL + 0.5,
+        _COLUMNS,
+        _TALL + _LINE - 2,
+        chart.ends[0],
+        _COLUMNS,
+        _TALL + _LINE - 2,
+        chart.ends[1],
+        f"up to {most:,} values",
+    )
+    return _svg(_TALL + 2 * _LINE, chart.heading, axes, _COLUMNS)
 
 
 def scatter_chart(scatter: Scatter) -> Markup:
@@ -108,15 +126,21 @@ def scatter_chart(scatter: Scatter) -> Markup:
     for tick in across.ticks():
         parts.append(
             Markup('<text class="number" x="{}" y="{}" text-anchor="middle">{}</text>').format(
-                _MARGIN + across.at(tick), base + 18, tick
+                _MARGIN + across.at(tick), base + 24, tick
             )
         )
     for tick in down.ticks():
         parts.append(
             Markup('<text class="number" x="{}" y="{}" text-anchor="end">{}</text>').format(
-                _MARGIN - 6, round(base - down.at(tick) + 4, 1), tick
+                _MARGIN - 14, round(base - down.at(tick) + 4, 1), tick
             )
         )
+    parts.append(
+        Markup(
+            '<text class="number" x="{}" y="{}" text-anchor="end">width in pixels</text>'
+            '<text class="number" x="4" y="14">height in pixels</text>'
+        ).format(_WIDTH - _MARGIN, base + 40)
+    )
     for width, height, count in scatter.points:
         title = f"{width} × {height} pixels: {count:,}"
         parts.append(

@@ -12,7 +12,6 @@ from tfrecreg.manifest.model import Manifest
 from tfrecreg.operations.catalog import LogEntry
 from tfrecreg.pages.survey import Survey
 from tfrecreg.reports.model import Report
-from tfrecreg.scan.interface import Target
 from tfrecreg.text import safe
 
 _BARS = 20
@@ -24,17 +23,21 @@ _OBJECTS = 20
 
 
 def charts_of(
-    target: Target, splits: Mapping[str, Survey], history: Sequence[LogEntry]
+    manifest: Manifest | None,
+    labels: Mapping[str, Sequence[str]],
+    splits: Mapping[str, Survey],
+    history: Sequence[LogEntry],
 ) -> Iterator[Bars | Scatter]:
     """The charts that say most about a target: classes, sizes of images, growth over releases.
 
     Args:
+        labels: names of classes by feature.
         splits: surveys by split, in the order in which they are shown.
         history: releases of the dataset, the newest first.
     """
-    yield from class_charts(splits, target.labels)
+    yield from class_charts(splits, labels)
     yield from _sizes(splits)
-    yield from _growth(target.manifest, history)
+    yield from _growth(manifest, history)
 
 
 def feature_charts(

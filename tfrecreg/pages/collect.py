@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tfrecreg.engines.interface import Engine
-from tfrecreg.errors import MissingExtraError, TfrecregError, UsageError
+from tfrecreg.errors import MissingExtraError, RefusedError, TfrecregError, UsageError
 from tfrecreg.findings import Finding
 from tfrecreg.gating import Waiver
 from tfrecreg.guard import PluginId
@@ -27,12 +27,12 @@ from tfrecreg.pages.content import (
     TargetPage,
 )
 from tfrecreg.pages.difference import difference_of
-from tfrecreg.pages.features import page_features
+from tfrecreg.pages.features import kinds_of, page_features
 from tfrecreg.pages.looks import striking_looks
 from tfrecreg.pages.overview import figures_of
 from tfrecreg.pages.records import PagePlace, PageRecord, read_records
 from tfrecreg.pages.selection import PageSelection
-from tfrecreg.pages.survey import EXTREMES, Pick, Survey, SurveyValidator
+from tfrecreg.pages.survey import EXTREMES, Pick, Survey, SurveyValidator, class_names
 from tfrecreg.plugins.manager import code_named
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry.lookup import Build, Release, Resolved, resolve
@@ -65,7 +65,7 @@ _HTML = 300_000
 class _Surveyed:
     target: Target
     survey: SurveyValidator
-    statistics: StatsOfCheck | PageSelection | None
+    statistics: StatsOfCheck | PageSelection
     note: str = ""
     """What the page is about, if not all records."""
 
@@ -74,7 +74,7 @@ class Surveys:
     """What is seen of the records of targets while they are checked, for a page about them.
 
     Args:
-        statistics: whether to collect statistics.
+        statistics: whether to show a table of statistics.
         where: a condition in SQL: only of the records for which it holds, which are read before the
             check.
         engine: where to read these.
@@ -100,14 +100,12 @@ class Surveys:
         if self._where is not None:
             chosen = PageSelection(target, self._where, self._engine, self._progress)
             survey = chosen.survey()
-            self._surveyed[target.name] = _Surveyed(
-                target, survey, chosen if self._statistics else None, chosen.note(survey)
-            )
+            note = chosen.note(survey)
+            self._surveyed[target.name] = _Surveyed(target, survey, chosen, note)
             return []
-        made = StatsOfCheck(target) if self._statistics else None
-        validator = SurveyValidator()
+        made, validator = StatsOfCheck(target), SurveyValidator()
         self._surveyed[target.name] = _Surveyed(target, validator, made)
-        return [validator, *(made.validators if made is not None else ())]
+        return [validator, *made.validators]
 
     def page(
         self,
@@ -139,13 +137,15 @@ class Surveys:
                     TargetPage(
                         report=report,
                         findings=tuple(_findings(report, {}, {}, None)),
-                        figures=figures_of(report, None, {}, ()),
+                        figures=figures_of(report, {}, {}, (), {}),
                     )
                 )
                 continue
             if seen.note:
                 report = replace(report, notes=(*report.notes, seen.note))
             page = _page_of(report, seen, spent, notice)
+            if not self._statistics:
+                page = replace(page, statistics=None)
             if against is not None:
                 before = resolve(open_registry(registry), against)
                 after = _resolved(seen.target)
@@ -221,19 +221,22 @@ def _page_of(report: Report, surveyed: _Surveyed, budget: Budget, notice: str) -
     splits = {name: surveys[name] for name in sorted(surveys, key=in_reading_order)}
     provenance = provenance_of(_resolved(target)) if target.home is not None else None
     history = provenance.history if provenance is not None else ()
-    features, more = page_features(
-        {name: each.features for name, each in splits.items()}, report.records, _FEATURES
-    )
+    labels = {**class_names(splits.values()), **target.labels}
+    stats, problem = _statistics(report, surveyed.statistics)
+    features, more = page_features(stats, _FEATURES) if stats is not None else ((), 0)
     return TargetPage(
         report=report,
-        figures=figures_of(report, target, splits, history),
-        charts=tuple(charts_of(target, splits, history)),
+        figures=figures_of(
+            report, labels, splits, history, kinds_of(stats) if stats is not None else {}
+        ),
+        charts=tuple(charts_of(target.manifest, labels, splits, history)),
         findings=tuple(_read_findings(report, target, budget, notice)),
         galleries=() if notice else tuple(_galleries(target, splits, budget)),
         features=features,
+        no_features=problem,
         more_features=more,
         more_charts=tuple(feature_charts(report, target.manifest, splits)),
-        statistics=_statistics(report, surveyed.statistics),
+        statistics=stats,
         provenance=provenance,
     )
 
@@ -251,14 +254,19 @@ def _with_anomalies(options: CheckOptions, against: str | None, progress: Progre
     return replace(options, also=(*options.also, "statistics"), against=against)
 
 
-def _statistics(report: Report, made: StatsOfCheck | PageSelection | None) -> Stats | None:
-    """The statistics of a target; None if it has no Examples, or was not read completely."""
-    if made is None or report.status == "error":
-        return None
+def _statistics(report: Report, made: StatsOfCheck | PageSelection) -> tuple[Stats | None, str]:
+    """The statistics of a target, and why it has none.
+
+    One without Examples, or that was not read completely, has none without a reason.
+    """
+    if report.status == "error":
+        return None, ""
     try:
-        return made.result()
+        return made.result(), ""
+    except RefusedError as error:
+        return None, error.message
     except UsageError:
-        return None
+        return None, ""
 
 
 def _read_findings(

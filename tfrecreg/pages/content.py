@@ -138,6 +138,8 @@ class TargetPage:
     galleries: tuple[Gallery, ...] = ()
     """A sample of each split, and the extremes."""
     features: tuple[PageFeature, ...] = ()
+    no_features: str = ""
+    """Why there are no numbers of features; empty if there are, or no Examples."""
     more_features: int = 0
     """Features that are not shown."""
     more_charts: tuple[Bars | Scatter, ...] = ()

@@ -1,196 +1,49 @@
-"""Features of the records, counted in the pass of the check: how many records have each, and its
-values, exactly; the distribution of the values from a sample.
-
-The sample of a feature is the values of the records with the lowest hashes, so it depends on the
-records alone, and the samples of shards merge into that of their split.
-"""
+"""Features of the records as a page shows them: the numbers of `stats`, over all records."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from tfrecreg.components.charts import Histogram
-from tfrecreg.example.model import Example, Kind
+from tfrecreg.shards import in_reading_order
+from tfrecreg.statistics.make import SplitStats, Stats
+from tfrecreg.statistics.summary import (
+    NOT_UTF8,
+    Bucket,
+    FeatureSummary,
+    Image,
+    Numbers,
+    Texts,
+    number_buckets,
+)
 from tfrecreg.text import safe, si_bytes
-from tfrecreg.validators.record_tables import Table
 
-_FEATURES = 200
-"""Features counted, at most."""
-_SAMPLE = 400
-"""Records whose values are in the sample of a feature."""
-_OF_RECORD = 16
-"""Values of a record that are in a sample."""
-_BINS = 20
-_ANY = 2**64 - 1
-
-_Hashes = npt.NDArray[np.uint64]
+_SPLITS = 3
+"""Splits of a feature with a chart."""
+_TOP = 5
+"""The most frequent texts of a split."""
+_TEXT = 40
+"""Characters of such a text."""
 
 
-@dataclass(slots=True)
-class FeatureTally:
-    """One feature, over the records of a shard or a split. Of bytes, the values are the sizes."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeatureValues:
+    """The values of a feature in one split. Strings are escaped for terminals, not for HTML."""
 
-    kinds: set[str] = field(default_factory=set)
-    """Names of kinds: ``bytes``, ``float``, ``int64``, ``unset``."""
-    records: int = 0
-    """Records that have it, with any number of values."""
-    values: int = 0
-    fewest: int = _ANY
-    most: int = 0
-    """Values of a record that has it."""
-    low: float | None = None
-    high: float | None = None
-    """The lowest and highest number that is finite; None without one."""
-    odd: int = 0
-    """Numbers that are not finite."""
-    sample: list[tuple[int, tuple[float, ...]]] = field(default_factory=list)
-    """Hashes of records, and some of their values."""
-    bar: int = _ANY
-    """Records with a higher hash are not in the sample."""
-
-    def add(self, kind: Kind, count: int, values: Sequence[float], order: int) -> None:
-        """Count the values of one record.
-
-        Args:
-            values: its numbers, or the sizes of its bytes.
-            order: hash of the record.
-        """
-        self.count(kind, count, 1)
-        if not values:
-            return
-        low, high, total = min(values), max(values), sum(values)
-        if total - total != 0:  # NaN or infinite, or the sum is
-            finite = np.asarray(values)[np.isfinite(values)]
-            self.odd += len(values) - len(finite)
-            if finite.size:
-                self.spread(float(finite.min()), float(finite.max()))
-        else:
-            self.spread(low, high)
-        if order <= self.bar:
-            self.keep([(order, tuple(values[:_OF_RECORD]))])
-
-    def add_table(self, kind: Kind, values: npt.NDArray[Any], order: _Hashes) -> None:
-        """Count the values of many records, which are rows."""
-        self.count(kind, values.shape[1], len(values))
-        finite = values[np.isfinite(values)]
-        self.odd += values.size - finite.size
-        if finite.size:
-            self.spread(finite.min().item(), finite.max().item())
-        rows = np.flatnonzero(order <= self.bar)
-        if len(rows) > _SAMPLE:
-            rows = rows[np.argsort(order[rows], kind="stable")[:_SAMPLE]]
-        self.keep(
-            (int(order[row]), tuple(values[row, :_OF_RECORD].tolist())) for row in rows.tolist()
-        )
-
-    def count(self, kind: Kind, count: int, records: int) -> None:
-        """Count records that have `count` values each."""
-        self.kinds.add(kind.name.lower())
-        self.records += records
-        self.values += count * records
-        self.fewest, self.most = min(self.fewest, count), max(self.most, count)
-
-    def spread(self, low: float, high: float) -> None:
-        """Widen the range of the values."""
-        self.low = low if self.low is None else min(self.low, low)
-        self.high = high if self.high is None else max(self.high, high)
-
-    def keep(self, found: Any) -> None:
-        """Keep values in the sample, if their records belong there."""
-        self.sample.extend(found)
-        if len(self.sample) > 2 * _SAMPLE:
-            self.cut()
-
-    def cut(self) -> None:
-        """Keep the records with the lowest hashes."""
-        self.sample = sorted(self.sample)[:_SAMPLE]
-        if len(self.sample) == _SAMPLE:
-            self.bar = self.sample[-1][0]
-
-    def merge(self, other: FeatureTally) -> None:
-        """Add the same feature of other records."""
-        self.kinds |= other.kinds
-        self.records += other.records
-        self.values += other.values
-        self.fewest, self.most = min(self.fewest, other.fewest), max(self.most, other.most)
-        self.odd += other.odd
-        for value in (other.low, other.high):
-            if value is not None:
-                self.spread(value, value)
-        self.sample.extend(other.sample)
-        self.cut()
-
-
-class FeaturesSurvey:
-    """Counts of all features, by name."""
-
-    def __init__(self) -> None:
-        self.counts: dict[str, FeatureTally] = {}
-        self.more: set[str] = set()
-        """Some names of features that are not counted."""
-
-    def add_table(self, table: Table, order: _Hashes, memory: bytes) -> None:
-        """Count the features of the records of a table.
-
-        Args:
-            order: hashes of the records.
-            memory: of their batch.
-        """
-        for name, (slot, column) in table.columns.items():
-            counts = self._of(name)
-            if counts is None:
-                continue
-            if slot.kind is Kind.INT64:
-                values = column.integers[:, np.newaxis]
-            elif slot.kind is Kind.FLOAT:
-                values = np.stack(
-                    [
-                        np.frombuffer(memory, "<f4", slot.values, start)
-                        for start in column.start.tolist()
-                    ]
-                )
-            else:
-                values = (column.stop - column.start)[:, np.newaxis]
-            counts.add_table(slot.kind, values, order)
-
-    def add(self, example: Example, order: int) -> None:
-        """Count the features of one record."""
-        for name, feature in example.items():
-            counts = self._of(name)
-            if counts is not None:
-                values = feature.values
-                if feature.kind is Kind.BYTES:
-                    values = tuple(map(len, values))
-                counts.add(feature.kind, feature.count, values, order)
-
-    def merge(self, other: FeaturesSurvey) -> None:
-        """Add the features of other records."""
-        for name, counts in other.counts.items():
-            mine = self._of(name)
-            if mine is not None:
-                mine.merge(counts)
-        self.more |= other.more
-
-    def _of(self, name: str) -> FeatureTally | None:
-        counts = self.counts.get(name)
-        if counts is None:
-            if len(self.counts) >= _FEATURES:
-                if len(self.more) < _FEATURES:
-                    self.more.add(name)
-                return None
-            counts = self.counts[name] = FeatureTally()
-        return counts
+    split: str
+    chart: Histogram | None
+    """None if all values are equal, or none is a number."""
+    different: str
+    """The number of different texts, in words; empty for numbers."""
+    top: tuple[tuple[str, int], ...]
+    """The most frequent texts, with their number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageFeature:
-    """A feature as a page shows it. Every string is escaped for terminals, not for HTML."""
+    """A feature as a page shows it. Strings are escaped for terminals, not for HTML."""
 
     name: str
     kind: str
@@ -200,63 +53,139 @@ class PageFeature:
     per_record: str
     """Numbers of values of a record, in words."""
     range: str
-    """The lowest and the highest value, in words; empty without values."""
-    odd: int
-    """Numbers that are not finite."""
-    chart: Histogram | None
-    """None if all values are equal."""
+    """The lowest and the highest value, or the sizes, in words; empty without values."""
+    nan: int
+    """Numbers that are NaN."""
+    splits: tuple[FeatureValues, ...]
+    """The first splits; of a target with one, it has no name."""
 
 
-def page_features(
-    surveys: Mapping[str, FeaturesSurvey], records: int, most: int
-) -> tuple[tuple[PageFeature, ...], int]:
+def page_features(stats: Stats, most: int) -> tuple[tuple[PageFeature, ...], int]:
     """The features of all splits by name, and how many more there are.
 
     Args:
-        records: of all splits.
         most: features, at most.
     """
-    whole = FeaturesSurvey()
-    for survey in surveys.values():
-        whole.merge(survey)
-    shown = sorted(whole.counts.items())[:most]
-    more = len(whole.counts) - len(shown) + len(whole.more)
-    return tuple(_page_feature(name, each, records) for name, each in shown), more
+    splits = sorted(stats.splits, key=lambda each: in_reading_order(each.statistics.split))
+    records = sum(split.statistics.examples for split in splits)
+    found: dict[str, list[tuple[SplitStats, FeatureSummary]]] = {}
+    for split in splits:
+        for feature in split.features:
+            found.setdefault(feature.name, []).append((split, feature))
+    names = sorted(found)[:most]
+    buckets = {
+        split.statistics.split: number_buckets(split.statistics.proto, names)
+        for split in splits[:_SPLITS]
+    }
+    shown = tuple(
+        _page_feature(name, found[name], records, buckets, several=len(splits) > 1)
+        for name in names
+    )
+    return shown, len(found) - len(names)
 
 
-def _page_feature(name: str, counts: FeatureTally, records: int) -> PageFeature:
-    is_size = counts.kinds == {"bytes"}
-    words = _size if is_size else _number
-    fewest, most = min(counts.fewest, counts.most), counts.most
+def kinds_of(stats: Stats) -> dict[str, str]:
+    """The kind of each feature."""
+    return {each.name: _kind(each) for split in stats.splits for each in split.features}
+
+
+def _kind(feature: FeatureSummary) -> str:
+    return "bytes" if feature.type == "picture" else feature.type
+
+
+def _page_feature(
+    name: str,
+    found: Sequence[tuple[SplitStats, FeatureSummary]],
+    records: int,
+    buckets: Mapping[str, Mapping[str, Sequence[Bucket]]],
+    *,
+    several: bool,
+) -> PageFeature:
+    features = [feature for _, feature in found]
+    present = sum(each.present for each in features)
+    fewest = min((each.min_values for each in features if each.present), default=0)
+    many = max(each.max_values for each in features)
+    numbers = [each.detail for each in features if isinstance(each.detail, Numbers)]
     return PageFeature(
         name=safe(name),
-        kind=" and ".join(sorted(counts.kinds)),
-        present=counts.records,
-        missing=max(records - counts.records, 0),
-        per_record=f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}",
-        range=_span(words(counts.low), words(counts.high))
-        if counts.low is not None and counts.high is not None
-        else "",
-        odd=counts.odd,
-        chart=_histogram(safe(name), counts, words) if counts.low != counts.high else None,
+        kind=_kind(features[0]),
+        present=present,
+        missing=records - present,
+        per_record=f"{many:,}" if fewest == many else f"{fewest:,} to {many:,}",
+        range=_range(features),
+        nan=sum(each.nan for each in numbers),
+        splits=tuple(
+            _values(
+                split.statistics.split if several else "",
+                feature,
+                buckets[split.statistics.split].get(name, ()),
+                estimated=name in split.statistics.sketched,
+            )
+            for split, feature in found
+            if split.statistics.split in buckets
+        ),
     )
 
 
-def _histogram(name: str, counts: FeatureTally, words: Any) -> Histogram | None:
-    values = np.array([value for _, each in counts.sample for value in each], np.float64)
-    values = values[np.isfinite(values)]
-    if not values.size:
+def _range(features: Sequence[FeatureSummary]) -> str:
+    details = [each.detail for each in features]
+    numbers = [each for each in details if isinstance(each, Numbers) and not math.isnan(each.min)]
+    if numbers:
+        low, high = min(each.min for each in numbers), max(each.max for each in numbers)
+        return f"values {_span(_number(low), _number(high))}"
+    images = [each for each in details if isinstance(each, Image)]
+    if images:
+        low, high = min(each.min for each in images), max(each.max for each in images)
+        return f"sizes {_span(si_bytes(round(low)), si_bytes(round(high)))}"
+    texts = [(each.values, each.detail) for each in features if isinstance(each.detail, Texts)]
+    values = sum(number for number, _ in texts)
+    if not values or features[0].type != "bytes":
+        return ""
+    mean = sum(number * each.mean_length for number, each in texts) / values
+    return f"mean size {si_bytes(mean)}"
+
+
+def _values(
+    name: str, feature: FeatureSummary, buckets: Sequence[Bucket], *, estimated: bool
+) -> FeatureValues:
+    detail = feature.detail
+    top: list[tuple[str, int]] = []
+    different = ""
+    if isinstance(detail, Texts):
+        about = "about " if estimated else ""
+        different = f"{about}{detail.unique:,} different" if detail.unique > 1 else "all equal"
+        if detail.top and detail.top[0][1] > 1:
+            named = [(text, count) for text, count in detail.top if text != NOT_UTF8]
+            top = [(safe(text, limit=_TEXT), int(count)) for text, count in named[:_TOP]]
+    within = f" in {safe(name)}" if name else ""
+    heading = f"Distribution of {safe(feature.name)}{within}"
+    return FeatureValues(
+        split=safe(name),
+        chart=_histogram(heading, buckets, feature.type == "int64"),
+        different=different,
+        top=tuple(top),
+    )
+
+
+def _histogram(heading: str, buckets: Sequence[Bucket], whole: bool) -> Histogram | None:
+    """The chart of buckets of equal width; of those that are infinite, the numbers are columns."""
+    if not buckets or buckets[0].low == buckets[-1].high:
         return None
-    numbers = Counter(values.tolist())
-    if len(numbers) <= _BINS and 2 * len(numbers) <= values.size:
-        columns = tuple((words(value), number) for value, number in sorted(numbers.items()))
-    else:
-        bins, edges = np.histogram(values, _BINS)
-        columns = tuple(
-            (_span(words(low), words(high)), int(number))
-            for low, high, number in zip(edges[:-1], edges[1:], bins, strict=True)
-        )
-    return Histogram(heading=f"Distribution of {name}", columns=columns)
+    return Histogram(
+        heading=heading,
+        columns=tuple(_columns(buckets, whole)),
+        ends=(_number(buckets[0].low), _number(buckets[-1].high)),
+    )
+
+
+def _columns(buckets: Sequence[Bucket], whole: bool) -> Iterator[tuple[str, int]]:
+    last = buckets[-1]
+    for each in buckets:
+        low, high = each.low, each.high
+        if whole:  # a bucket has its lower bound, and only the last one the upper
+            low = math.ceil(low)
+            high = max(low, math.floor(high) if each is last else math.ceil(high) - 1)
+        yield _span(_number(low), _number(high)), round(each.count)
 
 
 def _span(low: str, high: str) -> str:
@@ -264,10 +193,8 @@ def _span(low: str, high: str) -> str:
 
 
 def _number(value: float) -> str:
-    if (value == int(value) and abs(value) < 1e15) or 1e4 < abs(value) < 1e9:
+    if math.isfinite(value) and (
+        (value == int(value) and abs(value) < 1e15) or 1e4 < abs(value) < 1e9
+    ):
         return f"{value:,.0f}"
     return f"{value:.4g}"
-
-
-def _size(value: float) -> str:
-    return si_bytes(round(value))

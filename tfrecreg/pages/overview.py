@@ -11,7 +11,6 @@ from tfrecreg.operations.catalog import LogEntry
 from tfrecreg.pages.content import Figure
 from tfrecreg.pages.survey import Survey
 from tfrecreg.reports.model import Report
-from tfrecreg.scan.interface import Target
 from tfrecreg.shards import in_reading_order
 from tfrecreg.text import count, safe, si_bytes
 from tfrecreg.validators.annotations.label_features import IMAGE_LABEL, OBJECT_LABEL
@@ -22,27 +21,35 @@ _SPLITS = 4
 
 
 def figures_of(
-    report: Report, target: Target | None, splits: Mapping[str, Survey], history: Sequence[LogEntry]
+    report: Report,
+    labels: Mapping[str, Sequence[str]],
+    splits: Mapping[str, Survey],
+    history: Sequence[LogEntry],
+    kinds: Mapping[str, str],
 ) -> tuple[Figure, ...]:
     """The most important numbers of a target.
 
     Args:
-        target: None if it could not be read.
+        labels: names of classes by feature.
         splits: surveys by split.
         history: releases of the dataset, the newest first.
+        kinds: of its features, by name.
     """
-    return tuple(islice(_figures(report, target, splits, history), _FIGURES))
+    return tuple(islice(_figures(report, labels, splits, history, kinds), _FIGURES))
 
 
 def _figures(
-    report: Report, target: Target | None, splits: Mapping[str, Survey], history: Sequence[LogEntry]
+    report: Report,
+    labels: Mapping[str, Sequence[str]],
+    splits: Mapping[str, Survey],
+    history: Sequence[LogEntry],
+    kinds: Mapping[str, str],
 ) -> Iterator[Figure]:
     yield Figure(name="Records", value=f"{report.records:,}", note=_by_split(report.splits))
     yield Figure(name="Size", value=si_bytes(report.bytes), note=count(report.shards, "shard"))
     yield _findings(report)
-    if target is not None:
-        yield from _classes(target, splits)
-        yield from _images(splits)
+    yield from _classes(labels, splits)
+    yield from _images(splits)
     objects: Counter[int] = Counter()
     for survey in splits.values():
         objects.update(survey.objects)
@@ -50,12 +57,8 @@ def _figures(
         total = sum(number * images for number, images in objects.items())
         mean = total / max(sum(objects.values()), 1)
         yield Figure(name="Objects", value=f"{total:,}", note=f"{mean:.1f} for each image")
-    kinds: dict[str, set[str]] = {}
-    for survey in splits.values():
-        for name, counts in survey.features.counts.items():
-            kinds.setdefault(name, set()).update(counts.kinds)
     if kinds:
-        by_kind = Counter(kind for each in kinds.values() for kind in each)
+        by_kind = Counter(kinds.values())
         note = ", ".join(f"{number} {kind}" for kind, number in sorted(by_kind.items()))
         yield Figure(name="Features", value=f"{len(kinds):,}", note=note)
     if history:
@@ -79,7 +82,7 @@ def _findings(report: Report) -> Figure:
     return Figure(name="Findings", value=f"{len(report.findings):,}", note=", ".join(notes))
 
 
-def _classes(target: Target, splits: Mapping[str, Survey]) -> Iterator[Figure]:
+def _classes(labels: Mapping[str, Sequence[str]], splits: Mapping[str, Survey]) -> Iterator[Figure]:
     features = {name for survey in splits.values() for name in survey.classes}
     wanted = (IMAGE_LABEL, OBJECT_LABEL, *sorted(features))
     feature = next((each for each in wanted if each in features), None)
@@ -90,7 +93,7 @@ def _classes(target: Target, splits: Mapping[str, Survey]) -> Iterator[Figure]:
         total.update(survey.classes.get(feature, {}))
     number, most = min(total.items(), key=lambda each: (-each[1], each[0]))
     share = 100 * most / sum(total.values())
-    name = name_of_class(feature, number, target.labels)
+    name = name_of_class(feature, number, labels)
     note = f"most frequent: {name}, {share:.0f}\N{NO-BREAK SPACE}%"
     yield Figure(name="Classes", value=f"{len(total):,}", note=note)
 

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tfrecreg.components.drawing import text_of
 from tfrecreg.example.model import Example, Feature, Kind
 from tfrecreg.findings import Finding, Measure
-from tfrecreg.pages.features import FeaturesSurvey
 from tfrecreg.plugins.decoders import Decoders, decoders_of
 from tfrecreg.records.batch import RecordBatch, StreamEnd
 from tfrecreg.scan.interface import Part, Shard, Target, Validator, Visitor
@@ -74,6 +74,10 @@ class Survey:
     records: int = 0
     classes: dict[str, Counter[int]] = field(default_factory=dict)
     """Feature of class numbers to the number of values by class."""
+    names: dict[str, dict[int, bytes]] = field(default_factory=dict)
+    """Feature of class numbers to the name of each, as the records have it beside the number."""
+    unnamed: set[str] = field(default_factory=set)
+    """Features of class numbers without one name for each."""
     sizes: Counter[tuple[int, int]] = field(default_factory=Counter)
     """Images by width and height in pixels."""
     objects: Counter[int] = field(default_factory=Counter)
@@ -83,7 +87,6 @@ class Survey:
     samples: dict[int | None, list[Pick]] = field(default_factory=dict)
     """Records by class; None has records of any class."""
     extremes: dict[str, list[Pick]] = field(default_factory=dict)
-    features: FeaturesSurvey = field(default_factory=FeaturesSurvey)
     uncounted: int = 0
     """Values of classes and sizes beyond those that are counted one by one."""
 
@@ -92,6 +95,9 @@ class Survey:
         self.records += other.records
         for name, counts in other.classes.items():
             self._count(self.classes.setdefault(name, Counter()), counts)
+        for name, pairs in other.names.items():
+            self.name_classes(name, pairs.items())
+        self.unnamed |= other.unnamed
         self._count(self.sizes, other.sizes)
         self.objects.update(other.objects)
         self.areas = [mine + more for mine, more in zip(self.areas, other.areas, strict=True)]
@@ -99,13 +105,19 @@ class Survey:
             self.keep(number, picks)
         for name, picks in other.extremes.items():
             self.keep_extreme(name, picks)
-        self.features.merge(other.features)
         self.uncounted += other.uncounted
         return self
 
     def count_classes(self, name: str, counts: Mapping[int, int]) -> None:
         """Add numbers of values by class."""
         self._count(self.classes.setdefault(name, Counter()), counts)
+
+    def name_classes(self, feature: str, pairs: Iterable[tuple[int, bytes]]) -> None:
+        """Keep the names of classes."""
+        names = self.names.setdefault(feature, {})
+        for number, name in pairs:
+            if not 0 <= number < _CLASSES or names.setdefault(number, name) != name:
+                self.unnamed.add(feature)
 
     def count_sizes(self, counts: Mapping[tuple[int, int], int]) -> None:
         """Add numbers of images by width and height."""
@@ -128,6 +140,21 @@ class Survey:
                 counts[value] += number
             else:
                 self.uncounted += number
+
+
+def class_names(splits: Iterable[Survey]) -> dict[str, tuple[str, ...]]:
+    """Names of classes by number, for each feature whose numbers have one name each."""
+    whole = Survey()
+    for each in splits:
+        whole.merge(each)
+    return {
+        feature: tuple(
+            names.get(number, b"").decode("utf-8", "surrogateescape")
+            for number in range(max(names) + 1)
+        )
+        for feature, names in whole.names.items()
+        if feature not in whole.unnamed
+    }
 
 
 def _keep(kept: list[Pick], picks: Iterable[Pick], most: int) -> None:
@@ -170,11 +197,9 @@ class SurveyVisitor(Visitor):
         tables = tables_of(batch)
         for table in tables.tables:
             hashes = order[table.positions]
-            self._survey.features.add_table(table, hashes, batch.memory)
             self._look_at_table(tables, table, hashes, numbers[table.positions])
         for position, example in tables.examples():
             if example is not None:
-                self._survey.features.add(example, int(order[position]))
                 self._look_at(example, int(order[position]), int(numbers[position]))
 
     def close(self, end: StreamEnd) -> Survey:
@@ -198,6 +223,12 @@ class SurveyVisitor(Visitor):
             if holds_integers(table, label):
                 values = table.columns[label][1].integers
                 self._count_table(label, values, order, numbers)
+                text = text_of(label)
+                if text in table.columns and table.columns[text][0].kind is Kind.BYTES:
+                    pairs = zip(values.tolist(), tables.values(table, text), strict=True)
+                    self._survey.name_classes(label, set(pairs))
+                else:
+                    self._survey.unnamed.add(label)
         names = self._images.of(table.sample)
         if not names:
             return
@@ -233,6 +264,11 @@ class SurveyVisitor(Visitor):
             if values:
                 counts = Counter(values)
                 survey.count_classes(label, counts)
+                text = example.get(text_of(label))
+                if text is not None and text.kind is Kind.BYTES and text.count == len(values):
+                    survey.name_classes(label, zip(values, text.values, strict=True))
+                else:
+                    survey.unnamed.add(label)
                 for each in counts:
                     survey.keep(each, (pick,))
         self._look_at_boxes(example, pick)

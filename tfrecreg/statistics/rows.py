@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tfrecreg.statistics.summary import FeatureSummary, Image, Numbers, Texts
+from tfrecreg.statistics.summary import NOT_UTF8, FeatureSummary, Image, Numbers, Texts
 from tfrecreg.text import safe, si_bytes
 
 STATS_COLUMNS = (
@@ -73,7 +73,7 @@ def _words(feature: FeatureSummary) -> str:
 
 
 def _quoted(value: str) -> str:
-    return "bytes" if value == "__BYTES_VALUE__" else f'"{safe(value, limit=_SHOWN)}"'
+    return "bytes" if value == NOT_UTF8 else f'"{safe(value, limit=_SHOWN)}"'
 
 
 def _number(value: float, kind: str) -> str:

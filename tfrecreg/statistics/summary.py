@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 DatasetFeatureStatisticsList = Any
 """The message of `tensorflow_metadata.proto.v0.statistics_pb2`."""
@@ -54,6 +54,8 @@ _TYPES: tuple[Type, ...] = ("int64", "float", "bytes", "picture", "struct")
 """Types by TFDV's number. STRING is any bytes, BYTES those with an image domain."""
 
 
+NOT_UTF8 = "__BYTES_VALUE__"
+"""Stands for values that are not UTF-8."""
 _BARS = 10
 """Frequent values that a histogram has, as many as numbers have buckets."""
 
@@ -127,12 +129,39 @@ def summarize(proto: Any) -> Iterator[FeatureSummary]:
             yield _summary(feature)
 
 
+class Bucket(NamedTuple):
+    """Numbers from `low` up to `high`."""
+
+    low: float
+    high: float
+    count: float
+
+
+def number_buckets(proto: Any, names: Collection[str]) -> dict[str, list[Bucket]]:
+    """The histograms of features of numbers, by name: buckets of equal width."""
+    return {
+        _name(feature): [
+            Bucket(each.low_value, each.high_value, each.sample_count)
+            for histogram in feature.num_stats.histograms
+            if histogram.type == histogram.STANDARD
+            for each in histogram.buckets
+        ]
+        for dataset in proto.datasets
+        for feature in dataset.features
+        if _name(feature) in names
+    }
+
+
+def _name(feature: Any) -> str:
+    return ".".join(feature.path.step) or str(feature.name)
+
+
 def _summary(feature: Any) -> FeatureSummary:
     stats = getattr(feature, feature.WhichOneof("stats") or "string_stats")
     common = stats.common_stats
     detail, histogram = _detail(feature, common.tot_num_values)
     return FeatureSummary(
-        name=".".join(feature.path.step) or feature.name,
+        name=_name(feature),
         type=_TYPES[feature.type] if feature.type < len(_TYPES) else "struct",
         present=int(common.num_non_missing),
         missing=int(common.num_missing),

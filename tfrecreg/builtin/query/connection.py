@@ -13,10 +13,11 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import TimeoutError as FutureTimeoutError
+from concurrent.futures import ThreadPoolExecutor, wait
+from copy import copy
 from functools import cached_property
 from itertools import chain
+from threading import RLock
 from typing import Any
 
 from tfrecreg.builtin.query.columns import FIXED
@@ -30,6 +31,7 @@ MEMORY = "2GB"
 """What a question may hold in memory; the rest is in a temporary folder."""
 BATCH_ROWS = 10_000
 _WAIT_SECONDS = 0.5
+_INTERRUPT_SECONDS = 0.05
 _NO_FEATURES = (
     "no record here has features that a catalog has, which are those of `tf.train.Example`; the "
     "column `payload` says what the records are"
@@ -69,6 +71,8 @@ class Connection:
         self._waiting: dict[str, str] = {}
         self._views: list[str] = []
         self._lasting: dict[str, bool] = {}
+        self._making = RLock()
+        self._expect_wanted: Callable[[], None] = lambda: None
         # A wait in DuckDB or Arrow would not see an interrupt, so another thread waits there.
         self._worker = ThreadPoolExecutor(1)
         self._opened = self._worker.submit(
@@ -88,6 +92,19 @@ class Connection:
     @cached_property
     def _connection(self) -> Any:
         return self._opened.result()
+
+    def cursor(self, expect_wanted: Callable[[], None]) -> Connection:
+        """Another connection to the same tables, for a question beside others. Close it.
+
+        Args:
+            expect_wanted: called while an answer is computed; what it raises ends the question.
+        """
+        made = copy(self)
+        made._connection = self._connection.cursor()
+        made._worker = ThreadPoolExecutor(1)
+        made._expect_wanted = expect_wanted
+        made.folder = ""
+        return made
 
     def lock(self, tables: Iterable[tuple[str, str]], paths: Iterable[str]) -> None:
         """Name the tables, and lock the connection. A table is made when a question names it.
@@ -117,10 +134,11 @@ class Connection:
         named = [name for name in self._views if name in asked]
         if not named or any(word in asked for word in _ABOUT_TABLES):
             named = self._views
-        before = len(self._waiting)
-        for name in named:
-            self._make(name)
-        return len(self._waiting) < before
+        with self._making:
+            before = len(self._waiting)
+            for name in named:
+                self._make(name)
+            return len(self._waiting) < before
 
     def _make(self, name: str) -> None:
         sql = self._waiting.pop(name, "")
@@ -134,6 +152,8 @@ class Connection:
         if self._opened.exception() is None:
             self._connection.close()
         self._worker.shutdown()
+        if not self.folder:
+            return
         try:
             os.rmdir(self.folder)  # noqa: PTH106 - most are empty, and this is quicker
         except OSError:
@@ -190,19 +210,17 @@ class Connection:
             raise sql_error(error, sql) from None
 
     def _waited(self, work: Callable[[], Any]) -> Any:
-        """The result of work of DuckDB, which an interrupt of this thread ends."""
+        """The result of work of DuckDB, which ends when nobody wants it any more."""
         waiting = self._worker.submit(work)
         try:
-            while True:
-                try:
-                    return waiting.result(timeout=_WAIT_SECONDS)
-                except FutureTimeoutError:
-                    if waiting.done():
-                        raise
-        except KeyboardInterrupt:
-            self._connection.interrupt()
-            waiting.exception()
+            while not wait([waiting], _WAIT_SECONDS).done:
+                self._expect_wanted()
+        except BaseException:  # an interrupt of this thread, or what says that it is not wanted
+            while not waiting.done():
+                self._connection.interrupt()
+                wait([waiting], _INTERRUPT_SECONDS)
             raise
+        return waiting.result()
 
     def _error(self, error: Exception, sql: str) -> TfrecregError:
         """The error in a question that DuckDB does not begin to execute."""
@@ -230,7 +248,8 @@ class Connection:
 
     def describe(self, table: str) -> list[tuple[str, str]]:
         """Names and types of the columns of a table."""
-        self._make(table)
+        with self._making:
+            self._make(table)
         rows = self._connection.execute(f"DESCRIBE {sql_name(table)}").fetchall()
         return [(name, kind) for name, kind, *_ in rows]
 

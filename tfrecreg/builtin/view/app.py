@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import anyio
+import anyio.abc
 import anyio.to_thread
 import numpy as np
 from starlette.applications import Starlette
@@ -22,6 +23,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from tfrecreg.builtin.view.browsed import Browsed, Opened
+from tfrecreg.builtin.view.catalog import ASKER, Asker
 from tfrecreg.builtin.view.child import Child
 from tfrecreg.builtin.view.compare import Comparisons
 from tfrecreg.builtin.view.details import tensors, whole_record
@@ -41,6 +43,8 @@ from tfrecreg.json_data import json_data
 from tfrecreg.text import safe
 
 _THREADS = 6
+_QUESTIONS = 24
+"""Questions to catalogs at once: one may take a minute, and should not keep others waiting."""
 _ROOT = "open `/`"
 _TYPES = {
     "css": "text/css; charset=utf-8",
@@ -127,7 +131,7 @@ class Viewer:
 
     def app(self) -> Starlette:
         """The application."""
-        limit = anyio.CapacityLimiter(_THREADS)
+        limit, questions = map(anyio.CapacityLimiter, (_THREADS, _QUESTIONS))
         of_target = "/api/t/{target}"
         of_record = "{shard}/{record}"
         handlers: dict[str, Handler] = {
@@ -149,8 +153,13 @@ class Viewer:
             "/api/compare": lambda asked: self._comparisons.summary(*self._both(asked)),
             "/api/compare/records": self._compared,
         }
+        asks = (self._select, self._facets)
         routes = [
-            Route(path, _endpoint(handler, limit), methods=["GET"])
+            Route(
+                path,
+                _endpoint(handler, questions if handler in asks else limit),
+                methods=["GET"],
+            )
             for path, handler in handlers.items()
         ]
         return Starlette(routes=routes, exception_handlers={HTTPException: _unknown})
@@ -264,7 +273,14 @@ class Viewer:
             else ChosenRecords(less, range(0))
             for column, less in _less(selection.choice, asked.texts("own"))
         }
-        return {"facets": browsed.facets.of(selection, browsed.report.codes, without)}
+        facets = browsed.facets.of(
+            selection,
+            browsed.report.codes,
+            without,
+            column=asked.text("column"),
+            find=asked.text("find"),
+        )
+        return {"facets": facets}
 
     def _save(self, asked: Asked) -> Reply:
         browsed = self._of(asked)
@@ -333,14 +349,32 @@ def static(path: str) -> Reply:
 
 def _endpoint(handler: Handler, limit: anyio.CapacityLimiter) -> Callable[[Request], Any]:
     async def endpoint(request: Request) -> Response:
-        asked = Asked(request)
-        return await anyio.to_thread.run_sync(_answered, handler, asked, limiter=limit)
+        asked, asker = Asked(request), Asker()
+        answer = Response(status_code=499)  # nobody reads it
+
+        async def follow(group: anyio.abc.TaskGroup) -> None:
+            while (await request.receive())["type"] != "http.disconnect":
+                pass
+            asker.is_gone = True
+            group.cancel_scope.cancel()
+
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(follow, group)
+                answer = await anyio.to_thread.run_sync(
+                    _answered, handler, asked, asker, limiter=limit
+                )
+                group.cancel_scope.cancel()
+        finally:
+            asker.is_gone = True
+        return answer
 
     return endpoint
 
 
-def _answered(handler: Handler, asked: Asked) -> Response:
+def _answered(handler: Handler, asked: Asked, asker: Asker) -> Response:
     """The answer to one request, or the error in its form."""
+    ASKER.set(asker)  # of a copy of the context
     try:
         found = handler(asked)
     except TfrecregError as error:

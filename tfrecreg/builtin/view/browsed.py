@@ -22,6 +22,7 @@ from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import NoSuchNameError, TfrecregError, UsageError
 from tfrecreg.example.model import Example
 from tfrecreg.images.pixels import expect_pillow
+from tfrecreg.operations.catalog import list_datasets
 from tfrecreg.operations.format_payload import ShownImage, images_in
 from tfrecreg.plugins.decoders import Decoders, target_decoders
 from tfrecreg.reference import parse_reference
@@ -306,8 +307,11 @@ class Opened:
                     "name": each.name,
                     "versions": [str(version) for version in each.versions],
                     "build": each.is_built(),
+                    "records": listed.records,
+                    "bytes": listed.bytes,
                 }
-                for each in (registry.datasets() if registry is not None else ())
+                for listed in (list_datasets(registry) if registry is not None else ())
+                for each in (registry.dataset(listed.name),)
             ],
             "registry": safe(registry.storage.root, limit=1000) if registry is not None else None,
         }

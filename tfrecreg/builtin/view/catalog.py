@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from contextvars import ContextVar
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,15 +18,46 @@ from tfrecreg.text import safe, si_bytes
 
 if TYPE_CHECKING:
     from tfrecreg.builtin.query.ask import Questions
+    from tfrecreg.builtin.query.connection import Connection
 
 REMOTE_BYTES = 1 << 30
 """Size of a target behind a URL up to which its catalog is made by itself."""
 PATIENCE = 2.0
 """Seconds that a question waits for the catalog."""
+ANSWER_SECONDS = 60
+"""Seconds that the questions of a request take, at most."""
+_FAREWELL = 10.0
+"""Seconds that the end waits for questions, at most."""
 
 
 class Stopped(FailureError):
     """The server ends."""
+
+
+class Asker:
+    """A request. Its questions end with it, and after a minute."""
+
+    def __init__(self) -> None:
+        self.is_gone = False
+        self._until = time.monotonic() + ANSWER_SECONDS
+
+    def expect_here(self) -> None:
+        """Refuse to go on for nobody."""
+        if self.is_gone:
+            raise Stopped("the question was given up")
+
+    def expect_in_time(self) -> None:
+        """Refuse to go on for nobody, or for too long."""
+        self.expect_here()
+        if time.monotonic() > self._until:
+            raise UsageError(
+                f"the answer was not found within {ANSWER_SECONDS} seconds, and the search ended",
+                hint="ask for less; `tfrecreg query` searches without a limit",
+            )
+
+
+ASKER: ContextVar[Asker] = ContextVar("ASKER")
+"""The request that this thread answers."""
 
 
 class Counted:
@@ -54,6 +87,16 @@ class Counted:
         """Notes are not for the console of a server."""
 
 
+class Followed(Counted):
+    """A progress that ends the work when its request is gone."""
+
+    def advance(self, records: int, size: int) -> None:
+        super().advance(records, size)
+        asker = ASKER.get(None)
+        if asker is not None:
+            asker.expect_here()
+
+
 class Catalog:
     """The tables of a target, which are there after :meth:`make`. Safe for threads."""
 
@@ -62,7 +105,8 @@ class Catalog:
         self._engine = engine
         self._questions: Questions | None = None
         self._ended = threading.Event()
-        self._lock = threading.Lock()
+        self._changed = threading.Condition()
+        self._asking = 0
         self._progress = Counted()
         self._columns: tuple[tuple[str, str], ...] = ()
         self.state: Literal["making", "ready", "unavailable"] = "making"
@@ -74,10 +118,11 @@ class Catalog:
     def close(self) -> None:
         """End the work, and remove temporary files."""
         self._progress.stopping.set()
-        with self._lock:
+        with self._changed:
             questions, self._questions = self._questions, None
-            if questions is not None:
-                questions.close()
+            self._changed.wait_for(lambda: not self._asking, _FAREWELL)
+        if questions is not None:
+            questions.close()
 
     @property
     def is_closed(self) -> bool:
@@ -122,7 +167,7 @@ class Catalog:
             self.why = f"{type(error).__name__}: {safe(str(error), limit=300)}"
             self.state = "unavailable"
         else:
-            with self._lock:
+            with self._changed:
                 self._questions, self._columns = questions, columns
                 self.notes = questions.notes
             if self._progress.stopping.is_set():
@@ -140,8 +185,8 @@ class Catalog:
                 )
 
     @contextmanager
-    def asking(self) -> Iterator[Questions]:
-        """The tables, for one question at a time.
+    def asking(self) -> Iterator[Connection]:
+        """A connection to the tables, for the questions of one request.
 
         Raises:
             UsageError: they are not there within two seconds, or will not be.
@@ -152,13 +197,28 @@ class Catalog:
                 f"the catalog is being made: {done} are in it",
                 hint="conditions and facets work when it is complete",
             )
-        with self._lock:
+        with self._changed:
             if self._questions is None:
                 raise UsageError(
                     f"there is no catalog: {self.why or 'the viewer ends'}",
                     hint="without it, records are chosen by their split only",
                 )
-            yield self._questions
+            connection = self._questions.connection.cursor(self._expect_wanted)
+            self._asking += 1
+        try:
+            yield connection
+        finally:
+            connection.close()
+            with self._changed:
+                self._asking -= 1
+                self._changed.notify_all()
+
+    def _expect_wanted(self) -> None:
+        asker = ASKER.get(None)
+        if asker is not None:
+            asker.expect_in_time()
+        if self.is_closed:
+            raise Stopped("the viewer ends")
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """The whole answer to a small question.
@@ -166,8 +226,8 @@ class Catalog:
         Raises:
             UsageError: as :meth:`asking`, or it is not one SELECT of what there is.
         """
-        with self.asking() as questions:
-            _, batches = questions.connection.batches(sql)
+        with self.asking() as connection:
+            _, batches = connection.batches(sql)
             return [row for batch in batches for row in _rows(batch)]
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfrecreg.builtin.view.browsed import PAGE, Browsed
+from tfrecreg.builtin.view.catalog import Followed
 from tfrecreg.builtin.view.drawn import example_of
 from tfrecreg.errors import UsageError
 from tfrecreg.example.model import Example
@@ -45,11 +46,13 @@ class Comparisons:
             UsageError: one of the two is no build or release.
         """
         found = self._result(a, b)
-        totals, change = found.totals, found.change
+        change = found.change
+        matched = _matched(found)
+        totals = {kind: max(map(len, _places(matched, kind))) for kind in CHANGES}
         every = sum(each.records_after or 0 for each in found.splits)
         came = sum(totals[kind] for kind in totals if kind != "removed")
         return {
-            **{kind: totals[kind] if found.known else None for kind in CHANGES},  # type: ignore[index]
+            **{kind: total if found.known else None for kind, total in totals.items()},
             "unchanged": every - came if found.known else None,
             "verdict": "SAME" if found.same or change is None else change.level.upper(),
             "version": found.version,
@@ -127,7 +130,7 @@ class Comparisons:
         with self._lock:
             found = self._kept.get(name)
             if found is None:
-                found = self._kept[name] = diff(a, b, registry=self._registry)
+                found = self._kept[name] = diff(a, b, registry=self._registry, progress=Followed())
                 while len(self._kept) > _KEPT:
                     self._kept.popitem(last=False)
         return found
@@ -146,22 +149,22 @@ def _matched(result: DiffResult) -> Matched:
 
 
 def _places(matched: Matched, kind: str) -> tuple[_Places, _Places]:
-    """Places on both sides; of one side none, where a record is on one side only."""
+    """Places on both sides; of one side none, where a record is on one side only.
+
+    What was moved or renamed and changed as well is changed.
+    """
     none = np.empty(0, np.uint64)
     if kind == "added":
         return none, matched.added
     if kind == "removed":
         return matched.removed, none
-    if kind == "changed":
-        return matched.changed.before, matched.changed.after
-    both = (
-        (matched.moved, matched.moved_changed)
-        if kind == "moved"
-        else (matched.renamed, matched.renamed_changed)
-    )
+    if kind != "changed":
+        pairs = matched.moved if kind == "moved" else matched.renamed
+        return pairs.before, pairs.after
+    every = (matched.changed, matched.moved_changed, matched.renamed_changed)
     return (
-        np.concatenate([each.before for each in both]),
-        np.concatenate([each.after for each in both]),
+        np.concatenate([each.before for each in every]),
+        np.concatenate([each.after for each in every]),
     )
 
 

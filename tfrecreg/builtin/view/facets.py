@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tfrecreg.builtin.query.sql import sql_name, sql_text
@@ -12,6 +12,7 @@ from tfrecreg.builtin.view.catalog import Catalog
 from tfrecreg.builtin.view.selections import ChosenRecords, Selections
 from tfrecreg.builtin.view.shards import ViewedShards
 from tfrecreg.components.colors import COLORS, class_color
+from tfrecreg.errors import UsageError
 from tfrecreg.scan.interface import Target
 from tfrecreg.text import safe
 from tfrecreg.validators.annotations.label_features import IMAGE_LABEL
@@ -53,7 +54,7 @@ class Facets:
         self._shards = shards
         self._catalog = catalog
         self._selections = selections
-        self._spread: dict[str, tuple[int, float | None, float | None]] = {}
+        self._spread: dict[str, tuple[int, float | None, float | None, int]] = {}
         self._lock = threading.Lock()
 
     def of(
@@ -61,6 +62,9 @@ class Facets:
         selection: ChosenRecords,
         findings: Mapping[str, int],
         without: Mapping[str, ChosenRecords],
+        *,
+        column: str = "",
+        find: str = "",
     ) -> list[dict[str, Any]]:
         """The facets of a selection, the most useful first.
 
@@ -69,6 +73,8 @@ class Facets:
             findings: number of places of findings by code.
             without: by column of a facet that chooses: the selection without its own choice, so
                 that another value has the number that would be added.
+            column: the only facet that is wanted; empty for all.
+            find: what its values contain.
 
         Raises:
             UsageError: there is no catalog.
@@ -76,6 +82,14 @@ class Facets:
         all_of_it = self._selections.sql(selection) or "true"
         conditions = {name: self._selections.sql(each) or "true" for name, each in without.items()}
         known = list(self._columns())
+        if column:
+            if column == _OBJECTS:
+                return [self._objects(conditions.get(column, all_of_it), find)]
+            kinds = dict(known)
+            if column not in kinds:
+                raise UsageError(f"there is no facet `{safe(column, limit=80)}`")
+            condition = conditions.get(column, all_of_it)
+            return [self._values(column, kinds[column], column, condition, find)]
         # What the column of classes says is said once.
         same = (IMAGE_LABEL, _LABEL_TEXT) if any(name in _CLASS for name, _ in known) else ()
         columns = [each for each in known if each[0] not in (*_LEFT_OUT, *same)]
@@ -88,52 +102,68 @@ class Facets:
             if made is not None:
                 # Beside the names of classes, another feature has a name of its own.
                 found.append({**made, "title": name} if both and name == "label" else made)
-        if self._spread.get("boxes", (0, None, None))[2]:
+        if self._spread.get("boxes", (0, None, None, 0))[2]:
             found.append(self._objects(conditions.get(_OBJECTS, all_of_it)))
         order = {name: at for at, name in enumerate((*_FIRST, "findings"))}
         found.sort(key=lambda each: order.get(each["column"], len(order)))
         return found[:_FACETS]
 
     def _columns(self) -> Iterator[tuple[str, str]]:
-        with self._catalog.asking() as questions:
-            known = questions.connection.describe("records")
+        with self._catalog.asking() as connection:
+            known = connection.describe("records")
         ordered = sorted(known, key=lambda each: each[0] not in _FIRST)
         some = [each for each in ordered if each[1] in (*_NUMBERS, "VARCHAR")]
         return iter(some[: _FACETS + len(_LEFT_OUT)])
 
     def _look(self, columns: list[tuple[str, str]]) -> None:
-        """How many values each column has, and the lowest and highest."""
+        """How many values each column has, the lowest and highest, and how many are not finite."""
         if not columns:
             return
         parts = []
         for name, kind in columns:
             column = sql_name(name)
-            ends = f"min({column})::DOUBLE, max({column})::DOUBLE"
+            number = f"{column}::DOUBLE"
+            ends = f"min({number}) FILTER (isfinite({number})), "
+            ends += f"max({number}) FILTER (isfinite({number})), "
+            ends += f"count(*) FILTER (NOT isfinite({number}))"
             parts.append(f"approx_count_distinct({column})")
-            parts.append(ends if kind in _NUMBERS else "NULL::DOUBLE, NULL::DOUBLE")
+            parts.append(ends if kind in _NUMBERS else "NULL::DOUBLE, NULL::DOUBLE, 0")
         (row,) = self._catalog.rows(f"SELECT {', '.join(parts)} FROM records")
         for at, (name, _) in enumerate(columns):
-            values, low, high = row[3 * at : 3 * at + 3]
-            self._spread[name] = (int(values or 0), low, high)
+            values, low, high, odd = row[4 * at : 4 * at + 4]
+            self._spread[name] = (int(values or 0), low, high, odd)
 
     def _facet(self, name: str, kind: str, condition: str) -> dict[str, Any] | None:
-        values, low, high = self._spread[name]
+        values, low, high, odd = self._spread[name]
         title = _TITLES.get(name, safe(name, limit=80))
         if not values:
             return None
-        if kind in _NUMBERS and values > _VALUES // 2 and low is not None and high is not None:
-            if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        if kind in _NUMBERS and values > _VALUES // 2:
+            if low is None or high is None or not low < high:
                 return None
-            return self._histogram(name, kind, title, low, high, condition)
+            facet = self._histogram(name, kind, title, low, high, condition)
+            if odd:  # NaN and infinities, beside the bars
+                among = f"NOT isfinite({sql_name(name)})"
+                facet["values"] = self._values(name, kind, title, condition, "", among)["values"]
+            return facet
         if values > 20 * _VALUES and name not in _CLASS:
             return None  # such as names of files: a list of them is of no use
         return self._values(name, kind, title, condition)
 
-    def _values(self, name: str, kind: str, title: str, condition: str) -> dict[str, Any]:
+    def _values(
+        self, name: str, kind: str, title: str, condition: str, find: str = "", among: str = "true"
+    ) -> dict[str, Any]:
+        """The most frequent values of a column.
+
+        Args:
+            find: what values contain.
+            among: a condition for the values.
+        """
         column = sql_name(name)
         rows = self._catalog.rows(
             f"SELECT {column} AS value, count(*) FILTER (WHERE {condition}) AS inside, "
-            f"count(*) AS every FROM records GROUP BY 1 "
+            f"count(*) AS every, count(*) OVER () AS different "
+            f"FROM records WHERE {_contains(column, find)} AND {among} GROUP BY 1 "
             f"ORDER BY every DESC, value LIMIT {_VALUES}"
         )
         if name == "split":
@@ -144,17 +174,19 @@ class Facets:
                 **_counted(value, inside, every, _where(column, kind, value)),
                 **({"color": self._color(value)} if name in _CLASS and value is not None else {}),
             }
-            for value, inside, every in rows
+            for value, inside, every, _ in rows
         ]
-        return {"column": name, "title": title, "kind": "values", "values": values}
+        return _facet_of(name, title, values, rows)
 
-    def _objects(self, condition: str) -> dict[str, Any]:
+    def _objects(self, condition: str, find: str = "") -> dict[str, Any]:
         """Of each class of objects: how many records have one."""
         rows = self._catalog.rows(
             "WITH marked AS (SELECT DISTINCT label, shard, record FROM objects), "
             f"chosen AS (SELECT DISTINCT shard, record FROM records WHERE {condition}) "
-            "SELECT label, count(chosen.record) AS inside, count(*) AS every "
-            "FROM marked LEFT JOIN chosen USING (shard, record) GROUP BY label "
+            "SELECT label, count(chosen.record) AS inside, count(*) AS every, "
+            "count(*) OVER () AS different "
+            "FROM marked LEFT JOIN chosen USING (shard, record) "
+            f"WHERE {_contains('label', find)} GROUP BY label "
             f"ORDER BY every DESC, label LIMIT {_VALUES}"
         )
         has = "(shard, record) IN (SELECT shard, record FROM objects WHERE {})"
@@ -163,9 +195,9 @@ class Facets:
                 **_counted(value, inside, every, has.format(_where("label", "VARCHAR", value))),
                 **({"color": self._color(value)} if value is not None else {}),
             }
-            for value, inside, every in rows
+            for value, inside, every, _ in rows
         ]
-        return {"column": _OBJECTS, "title": "Objects", "kind": "values", "values": values}
+        return _facet_of(_OBJECTS, "Objects", values, rows)
 
     def _color(self, value: object) -> str:
         if isinstance(value, int):
@@ -209,6 +241,25 @@ class Facets:
         }
 
 
+def _contains(column: str, find: str) -> str:
+    if not find:
+        return "true"
+    return f"contains(lower({column}::VARCHAR), lower({sql_text(find)}))"
+
+
+def _facet_of(
+    column: str, title: str, values: list[dict[str, Any]], rows: Sequence[tuple[Any, ...]]
+) -> dict[str, Any]:
+    """A facet of values, of which there are as many as the last column of the rows has."""
+    return {
+        "column": column,
+        "title": title,
+        "kind": "values",
+        "values": values,
+        "different": rows[0][-1] if rows else 0,
+    }
+
+
 def _findings(codes: Mapping[str, int]) -> dict[str, Any]:
     """Codes of findings, which are chosen by `findings` and not by a condition."""
     values = [
@@ -234,7 +285,9 @@ def _where(column: str, kind: str, value: object) -> str:
         return f"{column} IS NULL"
     if isinstance(value, str):
         return f"{column} = {sql_text(value)}"
-    return f"{column} = {value!r}::{kind}" if kind == "FLOAT" else f"{column} = {value!r}"
+    if isinstance(value, float):
+        return f"isnan({column})" if math.isnan(value) else f"{column} = '{value!r}'::{kind}"
+    return f"{column} = {value!r}"
 
 
 def _plain(value: object) -> object:

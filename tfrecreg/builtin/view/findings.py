@@ -7,6 +7,7 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any, Literal
 
 from tfrecreg.builtin.view.catalog import Counted
@@ -15,13 +16,14 @@ from tfrecreg.builtin.view.shards import ViewedShard, ViewedShards
 from tfrecreg.config import Config
 from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import TfrecregError
-from tfrecreg.findings import Finding, Location
+from tfrecreg.findings import Finding
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.target import check_target
 from tfrecreg.operations.salvage.model import ShardResult
 from tfrecreg.operations.salvage.shard import salvage_shard
 from tfrecreg.registry.registry import Registry
 from tfrecreg.reports.model import Report
+from tfrecreg.reports.places import location_lines
 from tfrecreg.scan.interface import Target
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.text import safe
@@ -155,6 +157,11 @@ class Findings:
     def _card(self, finding: Finding) -> dict[str, Any]:
         numbers = {each.name: each.number for each in self._shards.shards}
         places = finding.locations[:_SHOWN]
+        told = tuple(
+            each
+            for each in places
+            if each.detail or each.record is None or each.shard not in numbers
+        )
         records = [
             {"shard": numbers[place.shard], "record": place.record}
             for place in places
@@ -169,7 +176,9 @@ class Findings:
             "count": finding.count,
             "named": len(places),
             "records": records,
-            "places": [_place(each, numbers) for each in places if each.shard in numbers],
+            "places": list(
+                location_lines(replace(finding, locations=told, count=len(told)), _SHOWN)
+            ),
             "pairs": _pairs(finding, numbers, {safe(each): numbers[each] for each in numbers}),
         }
 
@@ -200,16 +209,6 @@ def check_report(report: Callable[[int], None], target: Target, jobs: int) -> Re
     return check_target(target, config, options, engine=LocalEngine(jobs), progress=Told())
 
 
-def _place(place: Location, numbers: dict[str, int]) -> dict[str, Any]:
-    start = place.offset or 0
-    return {
-        "shard": numbers[place.shard or ""],
-        "from": start,
-        "to": start + (place.length or 0),
-        "text": safe(place.detail or place.feature or "", limit=500),
-    }
-
-
 def _pairs(
     finding: Finding, shards: dict[str, int], named: dict[str, int]
 ) -> list[list[dict[str, Any]]]:
@@ -233,6 +232,8 @@ def _strip(seen: ViewedShard) -> dict[str, Any]:
         "name": safe(seen.name, limit=1000),
         "bytes": seen.size,
         "damage": [],
+        "doubted": [],
+        "doubtful": 0,
         "kept": [],
     }
     if seen.shard is None or seen.state == "gone":
@@ -247,14 +248,13 @@ def _strip(seen: ViewedShard) -> dict[str, Any]:
     end = max([seen.size, *(each.offset + each.length for each in result.cuts)])
     kept, start = [], 0
     for cut in result.cuts[:_RANGES]:
-        strip["damage"].append(
-            {
-                "from": cut.offset,
-                "to": cut.offset + cut.length,
-                "code": cut.code,
-                "text": safe(cut.detail, limit=500),
-            }
-        )
+        range_ = {"from": cut.offset, "to": cut.offset + cut.length}
+        if cut.what == "doubtful records":
+            strip["doubted"].append(range_)
+        else:
+            strip["damage"].append(
+                {**range_, "code": cut.code, "text": safe(cut.detail, limit=500)}
+            )
         if cut.what == "header":
             continue  # its record is kept
         if cut.offset > start:
@@ -262,7 +262,7 @@ def _strip(seen: ViewedShard) -> dict[str, Any]:
         start = max(start, cut.offset + cut.length)
     if start < end:
         kept.append({"from": start, "to": end})
-    return {**strip, "bytes": end, "kept": kept}
+    return {**strip, "bytes": end, "kept": kept, "doubtful": result.doubtful}
 
 
 def _salvaged(seen: ViewedShard) -> ShardResult:

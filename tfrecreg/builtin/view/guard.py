@@ -85,7 +85,7 @@ class Guard:
         headers: list[tuple[bytes, bytes]] = scope["headers"]
         refused = self._refused(scope["method"], headers, self._opens_frame(path, headers))
         if refused is not None:
-            await _text(with_headers, *refused)
+            await _refuse(with_headers, *refused)
             return
         if framed:
             await self._in_frame(scope, receive, with_headers)
@@ -94,12 +94,12 @@ class Guard:
         given = [value for name, value in pairs if name == "token"]
         if scope["path"] == "/" and given:
             if not self._is_token(given[0]):
-                await _text(with_headers, 403, "the token of this address is not valid")
+                await _refuse(with_headers, 403, "the token of this address is not valid")
                 return
             await self._enter(with_headers, [each for each in pairs if each[0] != "token"])
             return
         if not any(map(self._is_token, self._tokens(headers))):
-            await _text(
+            await _refuse(
                 with_headers, 403, "open the address that `tfrecreg view` printed: it has a token"
             )
             return
@@ -111,7 +111,7 @@ class Guard:
         opens = f"/{kind}/" == _ENTRY
         known = _match(token, self._entries if opens else self._frames)
         if known is None or not (opens or rest):
-            await _text(send, 403, "this frame was opened before: run the cell again")
+            await _refuse(send, 403, "this frame was opened before: run the cell again")
         elif not opens:
             await self._app({**scope, "path": f"/{rest[0]}"}, receive, send)
         else:
@@ -180,10 +180,12 @@ def _match(given: str, known: Iterable[str]) -> str | None:
     return next((each for each in known if secrets.compare_digest(seen, each.encode())), None)
 
 
-async def _text(send: Send, status: int, text: str) -> None:
+async def _refuse(send: Send, status: int, text: str) -> None:
+    """Answer with a reason, and close the connection: a stranger does not keep it."""
     allow = [(b"allow", b"GET, HEAD")] if status == 405 else []
+    close = (b"connection", b"close")
     kind = (b"content-type", b"text/plain; charset=utf-8")
-    await _answer(send, status, f"{text}\n".encode(), [kind, *allow])
+    await _answer(send, status, f"{text}\n".encode(), [kind, close, *allow])
 
 
 async def _answer(send: Send, status: int, body: bytes, headers: list[tuple[bytes, bytes]]) -> None:

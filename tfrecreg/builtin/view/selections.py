@@ -223,11 +223,11 @@ class Selections:
             way = "DESC" if choice.descending else "ASC"
             sql += f" ORDER BY {sql_name(choice.sort)} {way} NULLS LAST, split, shard, record"
         parts: list[npt.NDArray[np.int64]] = [np.empty(0, np.int64)]
-        with self._catalog.asking() as questions:
+        with self._catalog.asking() as connection:
             for each in choice.where:
-                where.expect_lasting(questions.connection, each)
-                _expect_condition(questions.connection, each)
-            _, batches = questions.connection.batches(sql)
+                where.expect_lasting(connection, each)
+                _expect_condition(connection, each)
+            _, batches = connection.batches(sql)
             for batch in batches:
                 names = batch.column(0).dictionary_encode()
                 starts = np.array(
@@ -239,8 +239,8 @@ class Selections:
         return numbers if choice.sort else np.sort(numbers)
 
     def _columns(self) -> dict[str, str]:
-        with self._catalog.asking() as questions:
-            return dict(questions.connection.describe("records"))
+        with self._catalog.asking() as connection:
+            return dict(connection.describe("records"))
 
 
 def _array(column: Any, kind: type[np.signedinteger[Any]]) -> npt.NDArray[Any]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from operator import attrgetter
 from types import FrameType
 from urllib.parse import urlencode
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tfrecreg.builtin.view.app import Viewer
 from tfrecreg.builtin.view.browsed import pillow_notes
@@ -19,8 +22,10 @@ from tfrecreg.builtin.view.guard import Guard
 from tfrecreg.errors import FailureError
 
 HOST = "127.0.0.1"
-CONNECTIONS = 64
-"""Connections at once, at most: a browser opens six."""
+STRANGERS = 64
+"""Connections that have not asked yet, at most: the oldest give way."""
+_SILENT_SECONDS = 5
+"""Seconds that a connection may take to ask."""
 _IDLE_SECONDS = 30
 
 
@@ -50,7 +55,7 @@ class ViewServer:
         self._guard = Guard(viewer.app(), self.token, self.port, origins)
         config = uvicorn.Config(
             self._guard,
-            http="h11",
+            http=_Protocol,
             ws="none",
             lifespan="off",
             log_config=None,
@@ -59,7 +64,6 @@ class ViewServer:
             server_header=False,
             date_header=False,
             proxy_headers=False,
-            limit_concurrency=CONNECTIONS,
             timeout_keep_alive=_IDLE_SECONDS,
             timeout_graceful_shutdown=1,
         )
@@ -105,6 +109,29 @@ class ViewServer:
         thread = threading.Thread(target=self.run, name="tfrecreg-view", daemon=True)
         thread.start()
         return thread
+
+
+class _Protocol(H11Protocol):
+    """A connection, which is closed if it does not ask, so that it cannot keep the user out.
+
+    The guard closes those that ask without the token.
+    """
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._timer = self.loop.call_later(_SILENT_SECONDS, self._expect_question)
+        self.began = self.loop.time()
+        silent = [each for each in self.connections if each.cycle is None]
+        if len(silent) > STRANGERS:
+            min(silent, key=attrgetter("began")).transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._timer.cancel()
+        super().connection_lost(exc)
+
+    def _expect_question(self) -> None:
+        if self.cycle is None:
+            self.transport.abort()
 
 
 class _Server(uvicorn.Server):

@@ -157,7 +157,7 @@ async function countFindings() {
     const found = /** @type {import('./page/api.js').Findings} */ (
       await askFindings(`api/t/${view.t}/findings`)
     );
-    const total = found.cards.reduce((sum, card) => sum + card.count, 0);
+    const total = found.cards.length;
     const hasError = found.cards.some(({ severity }) => severity === 'error');
     byId('findings-count').hidden = total === 0;
     byId('findings-count').classList.toggle('mild', !hasError);

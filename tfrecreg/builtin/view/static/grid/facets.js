@@ -1,6 +1,6 @@
 /** The filters at the side: values to tick, histograms to brush, versions to compare with. */
 
-import { count, el, refill, short } from '../page/dom.js';
+import { count, el, later, refill, short } from '../page/dom.js';
 import { drawHistogram } from './histogram.js';
 import { safeColor } from './shapes.js';
 import { go, joined, parted, view } from '../page/state.js';
@@ -15,14 +15,20 @@ const OPEN = 7;
 const opened = new Map();
 /** @type {Set<string>} */
 const whole = new Set();
+/** What is sought among the values, by column. @type {Map<string, string>} */
+const sought = new Map();
+/** @type {(column: string, find: string) => Promise<Facet>} */
+let seek;
 
 /**
  * Draw all facets in place of those before; the keyboard stays where it was.
  * @param {HTMLElement} place
  * @param {Facet[]} facets
  * @param {string[]} versions of which records may have changed since
+ * @param {typeof seek} [find] the facet of a column, with the values that contain a text
  */
-export function drawFacets(place, facets, versions) {
+export function drawFacets(place, facets, versions, find) {
+  if (find) seek = find;
   const top = place.parentElement?.scrollTop ?? 0;
   const [useful, others] = [
     facets.filter(tells),
@@ -59,7 +65,12 @@ function isNameless(facet) {
 
 /** @param {Facet} facet @param {boolean} open */
 function drawFacet(facet, open) {
-  const body = facet.kind === 'histogram' ? histogram(facet) : values(facet);
+  const body = el(
+    'div',
+    {},
+    facet.kind === 'histogram' ? histogram(facet) : search(facet),
+    facet.values ? values(facet) : null,
+  );
   const picked = isPicked(facet.column);
   const details = el(
     'details',
@@ -93,7 +104,8 @@ function values(facet) {
     : all.filter((value, at) => at < FEW || isChosen(facet.column, value));
   const list = el('ul', { class: 'values' }, ...shown.map((value) => line(facet, value, most)));
   if (shown.length === all.length) return list;
-  const more = el('button', { type: 'button', class: 'link', text: `Show all ${all.length}` });
+  const text = `Show ${all.length < different(facet) ? count(all.length) : 'all'} of ${count(different(facet))}`;
+  const more = el('button', { type: 'button', class: 'link', text });
   more.addEventListener('click', () => {
     whole.add(facet.column);
     const every = values(facet);
@@ -102,6 +114,35 @@ function values(facet) {
   });
   const body = el('div', {}, list, more);
   return body;
+}
+
+/** @param {Facet} facet */
+function different(facet) {
+  return Math.max(facet.different ?? 0, facet.values?.length ?? 0);
+}
+
+/** A field that finds values by a part of them, where there are many. @param {Facet} facet */
+function search(facet) {
+  if (different(facet) <= 2 * FEW) return null;
+  const field = el('input', {
+    type: 'search',
+    value: sought.get(facet.column) ?? '',
+    placeholder: `find one of ${count(different(facet))}`,
+    'aria-label': `Find in ${facet.title}`,
+    data: { keep: `find ${facet.column}` },
+  });
+  const find = async () => {
+    sought.set(facet.column, field.value);
+    const found = field.value
+      ? await seek(facet.column, field.value).catch(() => null)
+      : facet;
+    // An answer that comes late, or never, changes nothing.
+    if (found && field.value === sought.get(facet.column))
+      field.nextElementSibling?.replaceWith(values({ ...facet, ...found }));
+  };
+  field.addEventListener('input', later(find, 150));
+  if (field.value) queueMicrotask(find);
+  return field;
 }
 
 /** @param {Facet} facet @param {NonNullable<Facet['values']>[0]} value @param {number} most */
@@ -187,7 +228,9 @@ export function splitsOnly(about) {
 function histogram(facet) {
   const column = facet.column_sql ?? '';
   const others = view.picks.filter((pick) => parted(pick)[0] !== facet.column);
-  const chosen = view.picks.find((pick) => parted(pick)[0] === facet.column);
+  const chosen = view.picks.find(
+    (pick) => parted(pick)[0] === facet.column && rangeOf(parted(pick)[1]),
+  );
   return drawHistogram(facet, chosen ? rangeOf(parted(chosen)[1]) : null, (range, below) => {
     const picks = range
       ? [

@@ -2,7 +2,7 @@
 
 import { isAbort, lastOnly, words } from '../page/api.js';
 import { drawBar, keptSize } from './bar.js';
-import { byId, count, counted, later, message } from '../page/dom.js';
+import { byId, count, counted, el, later, message } from '../page/dom.js';
 import { drawFacets, splitsOnly } from './facets.js';
 import { Grid } from './grid.js';
 import { seeClasses, setClasses } from './layers.js';
@@ -11,6 +11,9 @@ import { go, NO_FILTERS, ownConditions, question, scrolled, view } from '../page
 
 /** @typedef {import('../page/api.js').Rec} Rec */
 /** @typedef {import('../page/api.js').About} About */
+
+/** Milliseconds after which a search is shown, to be cancelled. */
+const PATIENCE = 700;
 
 export class Records {
   /** @param {{open: (record: Rec, at: number) => void, redraw: () => void}} calls */
@@ -24,9 +27,15 @@ export class Records {
     this.versions = [];
     this.asked = '';
     this.filled = '';
+    /** Why the records of the view are not shown. @type {unknown} */
+    this.failed = null;
+    /** The condition of the records that are shown. */
+    this.applied = '';
+    this.searches = 0;
     this.select = lastOnly();
     this.preview = lastOnly();
     this.facets = lastOnly();
+    this.sought = lastOnly();
     this.grid = new Grid(byId('grid'), {
       open: (record) => calls.open(record, this.grid.current),
       scrolled,
@@ -43,11 +52,15 @@ export class Records {
     where.addEventListener('input', tell);
     byId('search').addEventListener('submit', (/** @type {Event} */ event) => {
       event.preventDefault();
+      this.preview.cancel();
       go({ where: where.value.trim(), at: 0 });
     });
     byId('clear').addEventListener('click', () => {
       where.value = '';
       go({ ...NO_FILTERS, at: 0 });
+    });
+    byId('cancel').addEventListener('click', () => {
+      for (const each of [this.select, this.preview]) each.cancel('The search was cancelled.');
     });
     for (const id of ['side-open', 'side-close'])
       byId(id).addEventListener('click', () => this.side(id === 'side-open'));
@@ -111,15 +124,37 @@ export class Records {
     }
     const isSameOrder = this.selection !== null && this.asked !== '';
     this.asked = asked;
+    this.failed = null;
+    byId('where-error').replaceChildren();
     this.fill();
+    if (!isSameOrder) this.selection = null;
     try {
       await this.show(
-        isEverything(asks) ? this.everything() : await this.select(`api/t/${view.t}/select`, asks),
+        isEverything(asks)
+          ? this.everything()
+          : await this.searched(this.select(`api/t/${view.t}/select`, asks)),
       );
     } catch (error) {
       if (isAbort(error)) return;
+      this.failed = error;
       this.fail(error);
-      if (!isSameOrder) this.grid.empty('These records cannot be chosen.');
+      if (!this.selection) this.grid.empty('These records cannot be chosen.');
+    }
+  }
+
+  /**
+   * An answer; a search that takes long can be cancelled.
+   * @template T @param {Promise<T>} answer @returns {Promise<T>}
+   */
+  async searched(answer) {
+    this.searches += 1;
+    const timer = setTimeout(() => (byId('searching').hidden = false), PATIENCE);
+    try {
+      return await answer;
+    } finally {
+      clearTimeout(timer);
+      this.searches -= 1;
+      if (!this.searches) byId('searching').hidden = true;
     }
   }
 
@@ -155,6 +190,7 @@ export class Records {
   /** @param {import('../page/api.js').Selection} told */
   async show(told) {
     this.selection = told;
+    this.applied = view.where;
     this.say(told);
     void this.drawSide(told.selection);
     await this.grid.show(view.t, told.selection, told.count, view.at);
@@ -168,8 +204,13 @@ export class Records {
 
   /** @param {import('../page/api.js').Selection} told */
   say(told) {
-    byId('where-error').textContent = '';
+    byId('where-error').replaceChildren();
     byId('where').removeAttribute('aria-invalid');
+    this.tell(told);
+  }
+
+  /** @param {import('../page/api.js').Selection} told */
+  tell(told) {
     byId('count').textContent =
       told.count === told.of
         ? counted(told.of, 'record')
@@ -181,11 +222,14 @@ export class Records {
   /** The count of what is typed, before it is applied. @param {string} where */
   async count(where) {
     if (where.trim() === view.where) {
-      if (this.selection) this.say(this.selection);
+      if (this.failed) this.fail(this.failed);
+      else if (this.selection) this.say(this.selection);
       return;
     }
     try {
-      const told = await this.preview(`api/t/${view.t}/select`, question({ ...view, where }));
+      const told = await this.searched(
+        this.preview(`api/t/${view.t}/select`, question({ ...view, where })),
+      );
       this.say(told);
       byId('count').textContent += ' – Enter shows them';
     } catch (error) {
@@ -195,7 +239,15 @@ export class Records {
 
   /** @param {unknown} error */
   fail(error) {
-    byId('where-error').replaceChildren(...message(words(error)));
+    const applied = this.applied
+      ? ['Still applied: ', el('code', { text: this.applied })]
+      : ['No condition is applied.'];
+    byId('where-error').replaceChildren(
+      el('p', { class: 'error' }, ...message(words(error))),
+      this.selection ? el('p', { class: 'faint' }, ...applied) : '',
+    );
+    if (this.selection) this.tell(this.selection);
+    else byId('count').textContent = '';
     if (view.where || byId('where').value) byId('where').setAttribute('aria-invalid', 'true');
   }
 
@@ -209,10 +261,15 @@ export class Records {
     try {
       const own = ownConditions(view);
       const { facets } = await this.facets(`api/t/${view.t}/facets`, { selection, own });
-      drawFacets(byId('facets'), facets, this.versions);
+      drawFacets(byId('facets'), facets, this.versions, async (column, find) => {
+        const found = await this.sought(`api/t/${view.t}/facets`, { selection, own, column, find });
+        return found.facets[0];
+      });
     } catch (error) {
-      // What is left is the split to choose; the line about the catalog says why.
-      if (!isAbort(error)) drawFacets(byId('facets'), splitsOnly(about), []);
+      if (isAbort(error)) return;
+      // What is left is the split to choose.
+      drawFacets(byId('facets'), splitsOnly(about), []);
+      byId('facets').append(el('p', { class: 'faint' }, ...message(words(error))));
     }
   }
 

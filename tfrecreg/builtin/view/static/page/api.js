@@ -2,7 +2,8 @@
  * What the server answers, as types, and the one place that asks it.
  *
  * @typedef {{id: number, name: string, kind: string}} Target
- * @typedef {{name: string, versions: string[], build: boolean}} Dataset
+ * @typedef {{name: string, versions: string[], build: boolean, records: number | null,
+ *   bytes: number | null}} Dataset
  * @typedef {{targets: Target[], datasets: Dataset[], registry: string | null}} Targets
  * @typedef {{number: number, name: string, color: string}} Class
  * @typedef {{name: string, split: string, records: number, bytes: number, state: string}} Shard
@@ -31,12 +32,13 @@
  * @typedef {Omit<RawWhole, 'findings'> & {findings: Finding[]}} Whole
  * @typedef {{column: string, title: string, kind: string, values?: {value: any, text: string,
  *   count: number, of: number, where: string, color?: string}[], edges?: number[],
- *   counts?: number[], of?: number[], column_sql?: string}} Facet
+ *   different?: number, counts?: number[], of?: number[], column_sql?: string}} Facet
  * @typedef {{code: string, severity: string, rule: string | null, message: string,
  *   hint: string | null, count: number, named: number, records: Place[],
- *   places: {shard: number, from: number, to: number, text: string}[], pairs: Place[][]}} Card
+ *   places: string[], pairs: Place[][]}} Card
  * @typedef {{shard: number, name: string, bytes: number, kept: {from: number, to: number}[],
- *   damage: {from: number, to: number, code: string, text: string}[]}} Strip
+ *   damage: {from: number, to: number, code: string, text: string}[],
+ *   doubted: {from: number, to: number}[], doubtful: number}} Strip
  * @typedef {{state: string, done?: number, of?: number, why?: string, cards: Card[], strips: Strip[]}} Findings
  * @typedef {{added: number, removed: number, changed: number, moved: number, unchanged: number,
  *   renamed: number, verdict: string, why: string, version: string | null, hint: string | null,
@@ -87,7 +89,7 @@ export async function ask(path, question = {}, signal) {
   try {
     answer = await fetch(address(path, question), { signal });
   } catch (error) {
-    if (isAbort(error)) throw error;
+    if (isAbort(error) || error instanceof Refused) throw error;
     throw new Refused(0, 'the viewer does not answer', 'start tfrecreg view again');
   }
   if (answer.ok) return answer.json();
@@ -103,15 +105,18 @@ export async function ask(path, question = {}, signal) {
 
 /**
  * A function that asks one question at a time: a new one aborts the last, whose answer never comes.
- * @returns {(path: string, question?: Record<string, any>) => Promise<any>}
+ * Its `cancel` aborts the last, and refuses it where there is a reason.
  */
 export function lastOnly() {
   let controller = new AbortController();
-  return (path, question) => {
+  const last = (/** @type {string} */ path, /** @type {Record<string, any>} */ question = {}) => {
     controller.abort();
     controller = new AbortController();
     return ask(path, question, controller.signal);
   };
+  last.cancel = (reason = '') =>
+    controller.abort(reason ? new Refused(0, reason, null) : undefined);
+  return last;
 }
 
 /** @param {unknown} error */

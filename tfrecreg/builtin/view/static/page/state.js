@@ -22,7 +22,7 @@ const EMPTY = {
   open: '',
   position: -1,
   compare: '',
-  kind: 'changed',
+  kind: '',
 };
 
 /** @param {string} search @returns {View} */

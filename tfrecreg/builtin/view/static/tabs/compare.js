@@ -13,7 +13,7 @@ import { CAPTION, drawTile } from '../grid/tile.js';
 /**
  * @typedef {{key: string | null, a: import('../page/api.js').Rec | null, b: import('../page/api.js').Rec | null, differs: string[]}} Row
  */
-const KINDS = /** @type {const} */ (['added', 'removed', 'changed', 'moved', 'renamed']);
+const KINDS = /** @type {const} */ (['changed', 'added', 'removed', 'moved', 'renamed']);
 const SIZE = { width: 160, height: 136 };
 const PAGE = 60;
 
@@ -29,6 +29,7 @@ export class Compare {
     this.askRows = lastOnly();
     this.shown = '';
     this.compared = '';
+    this.kind = '';
     this.head = el('div', { class: 'versions' });
     this.body = el('div', { class: 'compared' });
     place.append(
@@ -101,7 +102,8 @@ export class Compare {
     try {
       const told = await this.ask('api/compare', { a, b });
       this.rows = el('div', { class: 'rows' });
-      refill(this.body, verdict(told), kinds(told), ...features(told), this.rows);
+      this.kind = view.kind || KINDS.find((kind) => told[kind]) || KINDS[0];
+      refill(this.body, verdict(told), kinds(told, this.kind), ...features(told), this.rows);
       this.compared = view.compare;
       await this.fill(a, b, 0);
     } catch (error) {
@@ -117,13 +119,13 @@ export class Compare {
     const told = await this.askRows('api/compare/records', {
       a,
       b,
-      kind: view.kind,
+      kind: this.kind,
       from,
       count: PAGE,
     });
     this.rows.append(...told.records.map((/** @type {Row} */ row) => this.row(a, b, row)));
     if (told.of === 0)
-      this.rows.append(el('p', { class: 'faint', text: `No records are ${view.kind}.` }));
+      this.rows.append(el('p', { class: 'faint', text: `No records are ${this.kind}.` }));
     const next = from + told.records.length;
     if (next >= told.of || !told.records.length) return;
     const more = el('button', {
@@ -192,8 +194,8 @@ function verdict(told) {
   );
 }
 
-/** @param {Comparison} told */
-function kinds(told) {
+/** @param {Comparison} told @param {string} chosen */
+function kinds(told, chosen) {
   return el(
     'div',
     { class: 'kinds-of-change', role: 'group', 'aria-label': 'Kind of change' },
@@ -203,7 +205,7 @@ function kinds(told) {
         {
           type: 'button',
           class: `big is-${kind}`,
-          'aria-pressed': String(view.kind === kind),
+          'aria-pressed': String(kind === chosen),
           data: { kind, keep: kind },
           on: { click: () => amend({ kind }) },
         },

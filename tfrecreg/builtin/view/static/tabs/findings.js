@@ -44,11 +44,7 @@ export function drawFindings(place, target, found, calls) {
 
 /** @param {import('../page/api.js').Findings} found */
 function heading(found) {
-  if (found.cards.length)
-    return counted(
-      found.cards.reduce((sum, card) => sum + card.count, 0),
-      'finding',
-    );
+  if (found.cards.length) return counted(found.cards.length, 'finding');
   return found.state === 'checking' ? 'Checking…' : 'No findings';
 }
 
@@ -97,7 +93,7 @@ function drawCard(target, card, calls) {
       el('b', { class: card.severity, text: card.code }),
       el('span', {
         class: 'faint',
-        text: `${card.severity} · ${counted(card.count, 'finding')}${card.rule ? ` · ${card.rule}` : ''}`,
+        text: `${card.severity} · ${counted(card.count, 'place')}${card.rule ? ` · ${card.rule}` : ''}`,
       }),
       filter,
     ),
@@ -109,33 +105,15 @@ function drawCard(target, card, calls) {
     card.pairs.length
       ? null
       : more(card.records, 'tiles', (place) => lazyTile(target, place, calls.open)),
-    card.records.length || card.pairs.length ? null : places(card),
+    card.pairs.length
+      ? null
+      : more(card.places, 'damages', (text) => el('p', {}, ...message(text))),
     card.named && card.count > card.named
       ? el('p', {
           class: 'faint',
           text: `${count(card.named)} of ${counted(card.count, 'place')} ${card.named === 1 ? 'is' : 'are'} shown.`,
         })
       : null,
-  );
-}
-
-/** @param {Card} card */
-function places(card) {
-  if (!card.places.length) return null;
-  return el(
-    'ul',
-    { class: 'damages' },
-    ...card.places
-      .slice(0, 20)
-      .map(({ shard, from, to, text }) =>
-        el(
-          'li',
-          {},
-          el('span', { class: 'mono', text: `shard ${shard}, ${count(from)} to ${count(to)}` }),
-          ' ',
-          text,
-        ),
-      ),
   );
 }
 

@@ -1,10 +1,11 @@
 /** A shard as a strip of its bytes: the damage in place, and below it what salvage would keep. */
 
-import { bytes, count, counted, el, svg } from '../page/dom.js';
+import { bytes, count, counted, el, message, svg } from '../page/dom.js';
 
 const WIDTH = 1000;
 /** A damaged byte of a gigabyte is drawn this wide, to be seen. */
 const LEAST = 4;
+const DOUBTED = 'records with valid checksums that salvage doubts';
 
 /** @param {import('../page/api.js').Strip} strip */
 export function drawStrip(strip) {
@@ -24,6 +25,7 @@ export function drawStrip(strip) {
     ...strip.damage.map((damage) =>
       part(damage, size, 'damage', 0, 18, `${damage.code}: ${damage.text}`),
     ),
+    ...strip.doubted.map((range) => part(range, size, 'doubted', 0, 18, DOUBTED)),
     ...strip.kept.map((range) => part(range, size, 'kept', 22, 8, 'salvage keeps this')),
   );
   return el(
@@ -40,9 +42,19 @@ export function drawStrip(strip) {
       'div',
       { class: 'key faint' },
       el('span', {}, el('i', { class: 'swatch damage' }), 'damaged'),
+      strip.doubtful ? el('span', {}, el('i', { class: 'swatch doubted' }), 'doubted') : null,
       el('span', {}, el('i', { class: 'swatch kept' }), 'what salvage keeps'),
       el('span', { class: 'ends' }, `0 to ${count(strip.bytes)}`),
     ),
+    strip.doubtful
+      ? el(
+          'p',
+          {},
+          ...message(
+            `${counted(strip.doubtful, 'record')} with valid checksums may be of the payload of a lost one: \`tfrecreg salvage\` writes them to a file beside.`,
+          ),
+        )
+      : null,
     el(
       'ul',
       { class: 'damages' },
