@@ -231,10 +231,11 @@ def test_a_condition_on_other_bytes_than_the_index_is_refused(tmp_path: Path, ra
     shutil.copy(other, path)
     run = ("-C", tmp_path / "r")
     ran(*run, "diff", "numbers", "other", "--where", "n < 5", code=1)
+    (tmp_path / "r/datasets").mkdir(exist_ok=True)
     (tmp_path / "r/datasets/few.toml").write_text(
         'source = "tfrecreg"\nraw = "."\n[options]\ninputs = ["numbers"]\nwhere = "n < 5"\n'
     )
-    ran(*run, "build", "few", code=2)
+    ran(*run, "build", "few", code=1)
 
 
 TIMES = {
