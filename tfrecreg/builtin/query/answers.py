@@ -17,6 +17,7 @@ from typing import Any
 
 from tfrecreg._version import JSON_VERSION
 from tfrecreg.builtin.query.packages import arrow_module, parquet
+from tfrecreg.errors import UsageError
 from tfrecreg.json_data import json_data
 from tfrecreg.text import safe
 
@@ -209,11 +210,17 @@ def as_parquet(schema: Any, batches: Iterable[Any]) -> Iterator[bytes]:
     """A Parquet file, with a row group for some batches."""
     pa, pq = arrow_module(), parquet()
     out = _Pieces()
-    with pq.ParquetWriter(pa.PythonFile(out, mode="w"), schema) as writer:
-        waiting = iter(batches)
-        while group := list(islice(waiting, 10)):
-            writer.write_table(pa.Table.from_batches(group, schema))
-            yield out.taken()
+    try:
+        with pq.ParquetWriter(pa.PythonFile(out, mode="w"), schema, version="2.6") as writer:
+            waiting = iter(batches)
+            while group := list(islice(waiting, 10)):
+                writer.write_table(pa.Table.from_batches(group, schema))
+                yield out.taken()
+    except pa.ArrowException as error:
+        raise UsageError(
+            f"Parquet cannot hold the answer: {safe(str(error), limit=300)}",
+            hint="CAST(.. AS VARCHAR) in the question makes it a text",
+        ) from None
     yield out.taken()
 
 
