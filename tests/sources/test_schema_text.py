@@ -7,16 +7,11 @@ from typing import Any
 import pytest
 
 from tfrecreg.api import (
-    Boxes,
     ImageHeader,
-    ImageRemarks,
-    ImageView,
     Kind,
-    ObjectOptions,
     feature_schema,
     image_features,
     image_schema,
-    object_schema,
     parse_schema,
 )
 from tfrecreg.errors import UsageError
@@ -42,10 +37,3 @@ def test_what_image_features_writes_is_declared() -> None:
     written = image_features(b"", header, filename="a.png", source_id="a").keys()
     declared = parse_schema(image_schema("image", named=True), "image").features
     assert {each.name for each in declared} == set(written)
-
-
-def test_what_boxes_write_is_declared() -> None:
-    view = ImageView("a.png", ((3, 2), (3, 2)), ObjectOptions(), ImageRemarks())
-    boxes = Boxes({}, view)
-    text = object_schema("tfrecreg_yolo", ["objects"], ObjectOptions())
-    assert {each.name for each in parse_schema(text, "objects").features} == {*boxes.features()}

@@ -396,7 +396,9 @@ def _make_split(
 
         code = [__version__, code_of(OURS), tensorflow.__version__]
         code += decoders.third_party_names() if form.others else []
-        which = pieces.numbers.tobytes() if isinstance(pieces, NumberedRecords) else pieces
+        which: object = pieces
+        if isinstance(pieces, NumberedRecords):
+            which = blake3(pieces.numbers.tobytes()).hexdigest()
         kept = code, text, request, how.grouping, list(map(_content, shards)), which
         digest = blake3(repr(kept).encode("utf-8", "surrogateescape")).hexdigest(8)
         how = replace(how, cache=f"{how.cache}-{digest}")
@@ -460,6 +462,8 @@ def _find(
     found = find_records(target, split, registry, "load")
     if found.manifest is None or found.storage is None or found.storage.is_local or not copy:
         return found
+    if found.files:
+        return found  # single shards are read where they are
     from tfrecreg.operations.url_copy import local_copy  # few builds are in a store
 
     # TensorFlow has other file systems than fsspec, and reads no credentials as they do.
