@@ -151,8 +151,10 @@ if TYPE_CHECKING:
         Symlinks,
         link_problem,
         list_files,
+        path_ends,
         paths_remark,
         read_text,
+        similar_names,
     )
     from tfrecreg.sources.objects.options import (
         ObjectOptions,
@@ -160,7 +162,7 @@ if TYPE_CHECKING:
         class_summary,
         object_schema,
     )
-    from tfrecreg.sources.objects.shapes import Keypoints, Polygons
+    from tfrecreg.sources.objects.shapes import Keypoints, Polygons, box_around
     from tfrecreg.sources.objects.view import BadAnnotation, ImageRemarks, ImageView, SkipImage
     from tfrecreg.sources.parquet import ParquetReader
 
@@ -260,6 +262,7 @@ __all__ = [
     "Visitor",
     "Writer",
     "Written",
+    "box_around",
     "bundled_schema",
     "bytes_feature",
     "canonical",
@@ -302,6 +305,7 @@ __all__ = [
     "one_line",
     "open_local",
     "parse_schema",
+    "path_ends",
     "paths_remark",
     "perform_work",
     "read_header",
@@ -316,6 +320,7 @@ __all__ = [
     "session_command",
     "shared_decoder",
     "si_bytes",
+    "similar_names",
     "sniff",
     "splits_of_files",
     "subject_text",
