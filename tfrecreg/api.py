@@ -154,8 +154,10 @@ if TYPE_CHECKING:
         Symlinks,
         link_problem,
         list_files,
+        path_ends,
         paths_remark,
         read_text,
+        similar_names,
     )
     from tfrecreg.sources.objects.options import (
         ObjectOptions,
@@ -163,7 +165,7 @@ if TYPE_CHECKING:
         class_summary,
         object_schema,
     )
-    from tfrecreg.sources.objects.shapes import Keypoints, Polygons
+    from tfrecreg.sources.objects.shapes import Keypoints, Polygons, box_around
     from tfrecreg.sources.objects.view import BadAnnotation, ImageRemarks, ImageView, SkipImage
     from tfrecreg.sources.parquet import ParquetReader
     from tfrecreg.sources.strata import stratified
@@ -265,6 +267,7 @@ __all__ = [
     "Visitor",
     "Writer",
     "Written",
+    "box_around",
     "bundled_schema",
     "bytes_feature",
     "canonical",
@@ -310,6 +313,7 @@ __all__ = [
     "one_line",
     "open_local",
     "parse_schema",
+    "path_ends",
     "paths_remark",
     "perform_work",
     "read_header",
@@ -324,6 +328,7 @@ __all__ = [
     "session_command",
     "shared_decoder",
     "si_bytes",
+    "similar_names",
     "sniff",
     "splits_of_files",
     "stratified",
