@@ -92,17 +92,11 @@ def quick_totals(data: bytes, dataset: str, version: str) -> Totals | None:
     )
 
 
-def change_line(name: str, records: int, change: Change | None, parent: str | None) -> str:
-    """``signs 2.0.0 (major after 1.1.0): 413 labels changed; 147 examples moved …``, for a reader
-    who reads nothing else.
-
-    Args:
-        name: the dataset, and the version of a release.
-        records: number of its records.
-        change: since `parent`; None where there is no release before.
-        parent: the version before.
+def change_line(name: str, records: int, change: Change, parent: str | None) -> str:
+    """``signs 2.0.0 (major after 1.1.0): 413 labels changed; 147 examples moved …``: the change since
+    the version `parent`, for a reader who reads nothing else.
     """
-    if change is None or parent is None:
+    if parent is None:
         return f"{name} (the first): {count(records, 'record')}"
     reasons = "; ".join(safe(each, limit=300) for each in change.reasons)
     return f"{name} ({change.level} after {safe(parent)}): {reasons or 'no reason is known'}"

@@ -33,6 +33,7 @@ from tfrecreg.shards import parse_shard_name
 from tfrecreg.storage.urls import is_url
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
+from tfrecreg.tracking.pointers import named_hash
 
 
 def absent_build(dataset: Dataset) -> NotHereError:
@@ -61,7 +62,7 @@ def missing_build(dataset: Dataset) -> str:
     release has; empty if there is none.
     """
     root, folder = dataset.registry.storage.root, layout.build_folder(dataset.name)
-    value = None if dataset.is_built() else tracker().named_hash(root, folder)
+    value = None if dataset.is_built() else named_hash(root, folder)
     if value is None or value in {each.dvc for each in links_of(dataset).values()}:
         return ""
     return (

@@ -126,11 +126,6 @@ class Tracker(Keeper, Protocol):
     def pointer_issue(self, dataset: Dataset, links: Mapping[Version, Link]) -> Issue | None:
         """What is wrong with the pointer to the build, if that is one of these releases."""
 
-    def named_hash(self, root: str, folder: str) -> str | None:
-        """DVC's hash of a folder in its pointer or in `dvc.lock`, read without a parser; empty if
-        it is not found there, None if neither names the folder.
-        """
-
     def bring_command(self, root: str, folder: str) -> str:
         """The command that fetches a folder; empty if no pointer names it."""
 

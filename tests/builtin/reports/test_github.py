@@ -84,7 +84,7 @@ def test_an_annotation_has_the_file_the_places_and_the_hint() -> None:
         ("versions/d/1.1.0", ["registry/d/1.1.0/manifest.json"], "registry/d/1.1.0/manifest.json"),
         ("data/d", ["registry/d/1.0.0.yanks.json"], "registry/d/1.0.0.yanks.json"),
         (None, ["registry/d/1.0.0/schema.pbtxt"], "registry/d/1.0.0/schema.pbtxt"),
-        ("data/d", ["d-train.tfrecord-00000-of-00001"], "data/d/d-train.tfrecord-00000-of-00001"),
+        ("data/d", ["here"], "data/d/here"),
         (
             "data/d",
             ["gone", "d-train.tfrecord-00000-of-00001", "more"],
@@ -104,7 +104,7 @@ def test_an_annotation_names_a_file_of_the_repository(
     registry: str,
 ) -> None:
     here = tmp_path / registry
-    for path in ("data/d/d-train.tfrecord-00000-of-00001", "tfrecreg.toml"):
+    for path in ("data/d/here", "tfrecreg.toml"):
         (here / path).parent.mkdir(parents=True, exist_ok=True)
         (here / path).write_text("")
     monkeypatch.chdir(here)
@@ -121,7 +121,7 @@ def test_the_summary_is_appended_where_the_runner_wants_it(tmp_path: Path) -> No
     file = tmp_path / "summary.md"
     file.write_text("before\n")
     write_summary([hostile_report("a")], {"GITHUB_STEP_SUMMARY": str(file)})
-    assert file.read_text().startswith("before\n### `digits`: incomplete\n")
+    assert file.read_text().startswith("before\n- digits 2.0.0 (major after 1.0.0): a\n")
     write_summary([hostile_report("a")], {})
     write_summary([hostile_report("a")], {"GITHUB_STEP_SUMMARY": ""})
 

@@ -1,5 +1,1 @@
-"""The validator `changes`: what a build or a release may change since the version before.
-
-- `plugin`: its announcement
-- `validator`: the limits of a gate, and the findings
-"""
+"""The validator `changes`: what may change since the version before."""

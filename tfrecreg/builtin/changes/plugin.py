@@ -16,9 +16,8 @@ if TYPE_CHECKING:
 
 @hookimpl
 def tfrecreg_validators() -> Iterator[ValidatorRecord]:
-    """Yield `changes`; its module loads under a gate that limits changes."""
-    about = "what changed since the version before"
-    yield ValidatorRecord("changes", about, CodeList("REG014"), _load, runs_with="limits")
+    about, codes = "what changed since the version before", CodeList("REG014")
+    yield ValidatorRecord("changes", about, codes, _load, runs_with="limits")
 
 
 def _load() -> type[Validator]:

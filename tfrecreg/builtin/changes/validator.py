@@ -59,7 +59,6 @@ class ChangesValidator(Validator):
         return None
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Ignoring]:
-        """Read the limits."""
         del target
         self._limits = read_limits(ChangeLimits, options, self.name)
         return Ignoring
@@ -67,11 +66,6 @@ class ChangesValidator(Validator):
     def finish(
         self, target: Target, parts: Iterable[tuple[Shard, EmptyPart]]
     ) -> Iterator[Finding | Measure]:
-        """A finding for each limit that is exceeded.
-
-        Raises:
-            FailureError: indexes or records that would show it are not here.
-        """
         del parts
         assert target.home is not None
         found = resolve(Registry(target.home), target.reference)
@@ -80,11 +74,8 @@ class ChangesValidator(Validator):
             return
         result = diff_sides(side_of(before), side_of(found))
         if not result.known or result.unread:
-            raise FailureError(
-                f"the changes since `{before.name}` are not known: {result.unread_reason or 'its '}"
-                f"{'' if result.unread_reason else 'indexes are not here'}",
-                hint=result.hint,
-            )
+            why = result.unread_reason or "indexes are not here"
+            raise FailureError(f"the changes since `{before.name}`: {why}", hint=result.hint)
         examples = result.before.records
         for kind, changed in {**result.totals, "labels": result.relabelled}.items():
             limit: SkipLimit | None = getattr(self._limits, kind, None)

@@ -68,9 +68,6 @@ class _Dvc:
         dvc.initialise(root)
         return "made"
 
-    def named_hash(self, root: str, folder: str) -> str | None:
-        return pointers.named_hash(root, folder)
-
     def pointers(self, folder: str) -> tuple[str, ...]:
         return dvc.pointer(folder), dvc.LOCK_NAME
 
