@@ -121,7 +121,8 @@ class _Protocol(H11Protocol):
         super().connection_made(transport)
         self._timer = self.loop.call_later(_SILENT_SECONDS, self._expect_question)
         self.began = self.loop.time()
-        silent = [each for each in self.connections if each.cycle is None]
+        every = (each for each in self.connections if isinstance(each, _Protocol))
+        silent = [each for each in every if each.cycle is None]
         if len(silent) > STRANGERS:
             min(silent, key=attrgetter("began")).transport.abort()
 
