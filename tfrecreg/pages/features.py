@@ -185,7 +185,7 @@ def _columns(buckets: Sequence[Bucket], whole: bool) -> Iterator[tuple[str, int]
         if whole:  # a bucket has its lower bound, and only the last one the upper
             low = math.ceil(low)
             high = max(low, math.floor(high) if each is last else math.ceil(high) - 1)
-        yield _span(_number(low), _number(high)), round(each.count)
+        yield _span(_number(low), _number(high)), round(each.values)
 
 
 def _span(low: str, high: str) -> str:

@@ -225,8 +225,8 @@ class SurveyVisitor(Visitor):
                 self._count_table(label, values, order, numbers)
                 text = text_of(label)
                 if text in table.columns and table.columns[text][0].kind is Kind.BYTES:
-                    pairs = zip(values.tolist(), tables.values(table, text), strict=True)
-                    self._survey.name_classes(label, set(pairs))
+                    named = zip(values.tolist(), tables.values(table, text), strict=True)
+                    self._survey.name_classes(label, set(named))
                 else:
                     self._survey.unnamed.add(label)
         names = self._images.of(table.sample)

@@ -130,11 +130,11 @@ def summarize(proto: Any) -> Iterator[FeatureSummary]:
 
 
 class Bucket(NamedTuple):
-    """Numbers from `low` up to `high`."""
+    """A number of values from `low` up to `high`."""
 
     low: float
     high: float
-    count: float
+    values: float
 
 
 def number_buckets(proto: Any, names: Collection[str]) -> dict[str, list[Bucket]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from queue import SimpleQueue
 from typing import Any
@@ -302,17 +302,7 @@ class Opened:
         registry = self._registry
         return {
             "targets": [each.entry() for each in self._browsed],
-            "datasets": [
-                {
-                    "name": each.name,
-                    "versions": [str(version) for version in each.versions],
-                    "build": each.is_built(),
-                    "records": listed.records,
-                    "bytes": listed.bytes,
-                }
-                for listed in (list_datasets(registry) if registry is not None else ())
-                for each in (registry.dataset(listed.name),)
-            ],
+            "datasets": list(_datasets(registry)) if registry is not None else [],
             "registry": safe(registry.storage.root, limit=1000) if registry is not None else None,
         }
 
@@ -339,6 +329,18 @@ class Opened:
             self._browsed.append(made)
             self._waiting.put(made)
         return made
+
+
+def _datasets(registry: Registry) -> Iterator[dict[str, Any]]:
+    for listed in list_datasets(registry):
+        dataset = registry.dataset(listed.name)
+        yield {
+            "name": listed.name,
+            "versions": [str(version) for version in dataset.versions],
+            "build": dataset.is_built(),
+            "records": listed.records,
+            "bytes": listed.bytes,
+        }
 
 
 def _word(target: Target, registry: Registry | None) -> str:

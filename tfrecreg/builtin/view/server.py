@@ -121,7 +121,8 @@ class _Protocol(H11Protocol):
         super().connection_made(transport)
         self._timer = self.loop.call_later(_SILENT_SECONDS, self._expect_question)
         self.began = self.loop.time()
-        silent = [each for each in self.connections if each.cycle is None]
+        every = (each for each in self.connections if isinstance(each, _Protocol))
+        silent = [each for each in every if each.is_silent]
         if len(silent) > STRANGERS:
             min(silent, key=attrgetter("began")).transport.abort()
 
@@ -129,8 +130,13 @@ class _Protocol(H11Protocol):
         self._timer.cancel()
         super().connection_lost(exc)
 
+    @property
+    def is_silent(self) -> bool:
+        """Whether it has sent no whole head of a request; uvicorn's types leave out the None."""
+        return getattr(self, "cycle", None) is None
+
     def _expect_question(self) -> None:
-        if self.cycle is None:
+        if self.is_silent:
             self.transport.abort()
 
 
