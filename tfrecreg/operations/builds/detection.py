@@ -134,7 +134,7 @@ def detect_source(raw: RawStorage, place: str, known: Plugins, dataset: str) -> 
         raw=shown,
         chosen=chosen,
         others=tuple(candidates[1:]),
-        above="" if chosen.rank else _above(raw, known.find(SourceRecord, chosen.source)),
+        above=_above(raw, known.find(SourceRecord, chosen.source)),
         failed=tuple(failed),
     )
 
@@ -274,8 +274,7 @@ def _near(raw: RawStorage, place: str, known: Plugins) -> tuple[str, str] | None
         for folder in folders
         if folder not in ("", raw.root)
         for best in candidates_for(raw_storage(folder), known)[:1]
-        # A folder above has more than was named: only a sure match is worth a hint.
-        if best and not (best[0].rank and raw.root.startswith(folder))
+        if best
     ]
     return min(found)[1:] if found else None
 
