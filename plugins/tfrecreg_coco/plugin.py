@@ -17,7 +17,11 @@ _NAMED = (
     "*/_annotations.coco.json",
     *(f"{task}*.json" for task in _TASKS),
 )
-_OTHERS = ("annotations/*.json", "*.json", "*/*.json")
+_OTHERS = (
+    *("annotations/*.json", "annotations*.json", "labels*.json", "result*.json", "*coco*.json"),
+    *("train*.json", "val*.json", "test*.json"),
+    *("[tT][rR]*/*.json", "[vV][aA]*/*.json", "[tT][eE]*/*.json"),
+)
 _IS_DATASET = re.compile(
     rb'"images"\s*:\s*\[.*"file_name"|"annotations"\s*:\s*\[.*"image_id"', re.DOTALL
 )

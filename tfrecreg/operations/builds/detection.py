@@ -135,7 +135,7 @@ def detect_source(raw: RawStorage, place: str, known: Plugins, dataset: str) -> 
         raw=shown,
         chosen=chosen,
         others=tuple(each for each in candidates[1:] if each.found.strength != "refused"),
-        above="" if chosen.rank else _above(raw, known.find(SourceRecord, chosen.source)),
+        above=_above(raw, known.find(SourceRecord, chosen.source)),
         failed=tuple(failed),
     )
 
