@@ -237,7 +237,8 @@ class GuardedDecoder(FeatureDecoder):
     def header(self, data: bytes) -> ImageHeader | None:
         found: ImageHeader | None = self._call("header", data, kind=(ImageHeader, type(None)))
         if found is not None:
-            name, *numbers, _ = tuple[Any, ...](found)
+            name, *numbers, _, orientation = tuple[Any, ...](found)
+            numbers.append(orientation)
             if not isinstance(name, str) or not all(type(n) is int and n > 0 for n in numbers):
                 raise self._unfit(f"a header that describes no image: {found}")
             found = found._replace(format=safe(found.format, limit=40))
