@@ -327,10 +327,10 @@ def test_a_split_of_folders_is_read_counted_and_digested_alone(here: Path) -> No
     assert (len(source), len(data_source(".", split="train"))) == (4, 3)
     with pytest.raises(UsageError):
         data_source(".", split="validation")
-    (digests,) = digest(".")
+    digests = digest(".")
     assert {each.split: each.records for each in digests.splits} == {"test": 4, "train": 3}
     assert [each.split for each in head(".", split="test")] == ["test"] * 4
-    (report,) = check(".")
+    report = check(".")
     leaks = [each for each in report.findings if each.code == "DUP002"]
     assert [(each.severity.value, each.count) for each in leaks] == [("error", 1)]
 
@@ -354,7 +354,7 @@ def test_parts_of_spark_are_shards_where_they_hold_records(here: Path) -> None:
 def test_files_that_a_folder_has_besides_are_counted_by_kind(here: Path) -> None:
     touch(here, "a.tfrecord", "b.zst", "LICENSE", "label_map.pbtxt", "c", ".hidden")
     touch(here, *(f"{number}.jpg" for number in range(1000)))
-    (report,) = check(".")
+    report = check(".")
     (note,) = report.notes
     assert note.startswith("1,002 files ")
     assert [kind in note for kind in ("`*.jpg`", "`b.zst`", "`c`", "LICENSE")] == [True] * 3 + [

@@ -37,7 +37,7 @@ from tfrecreg.shardset.raw_sizes import measure_raw
 from tfrecreg.storage.interface import Readable, Storage
 from tfrecreg.storage.locations import absolute_place, storage_at
 from tfrecreg.storage.looks import looks_remembered
-from tfrecreg.storage.urls import query_of
+from tfrecreg.storage.urls import is_web, query_of
 from tfrecreg.text import safe
 
 
@@ -263,8 +263,9 @@ def labels_beside(shards: Sequence[Shard]) -> LabelsBeside:
     """The label maps beside bare files."""
     folders: dict[tuple[str, str], tuple[Readable, str]] = {}
     for shard in shards:
-        place = shard.storage, shard.path.rpartition("/")[0]
-        folders.setdefault((shard.storage.root, place[1]), place)
+        folder = shard.path.rpartition("/")[0]
+        if not is_web(shard.storage.root):  # which need not list what they have
+            folders.setdefault((shard.storage.root, folder), (shard.storage, folder))
     return LabelsBeside(tuple(folders.values()), partial(_first_features, tuple(shards)))
 
 
