@@ -22,8 +22,8 @@ def recognize_tables(preview: RawPreview) -> Recognition | None:
     Face's features, its source recognizes them exactly.
     """
     named = _metadata(preview)
-    folders = tuple(path[: path.rfind("/") + 1] for path in named)
-    below = [path for path in preview.below() if path.startswith(folders)]
+    tops = tuple(path[: path.rfind("/") + 1] for path in named)
+    below = [path for path in preview.below() if path.startswith(tops)]
     media = [path for path in below if media_kind(path) != "file"]
     if media:
         reason = f"{preview.counted(len(media), 'media file')}, described by {_names(named)}"

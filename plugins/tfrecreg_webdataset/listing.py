@@ -346,6 +346,6 @@ def _counted(kind: str, first: str, times: int) -> str:
 def _is_compressed(path: str) -> RawDataError:
     return RawDataError(
         f"`{safe(path)}` is compressed: members of a compressed tar file cannot be read alone",
-        hint="decompress shards with `gunzip *.tar.gz`, images are hardly smaller in gzip; unpack "
-        "an archive of another kind with `tar -xf`",
+        hint="decompress the shards first: `gunzip *.tar.gz`; unpack an archive of another kind: "
+        "`tar -xf`",
     )
