@@ -161,7 +161,7 @@ def test_auto_takes_the_smallest_legal_number(
     log = cli("log", "digits").out
     assert log.index(f"digits@{version}") < log.index("digits@1.0.0")
     assert reason in log
-    assert f"digits@{version}  {level} after 1.0.0: " in log
+    assert f"digits {version} ({level} after 1.0.0): " in log
     releases = cli("log", "digits", "--json").json["releases"]
     assert [each["parent"] for each in releases] == ["1.0.0", None]
 
@@ -186,7 +186,7 @@ def test_a_number_that_understates_is_refused(cli, built, raw, said) -> None:
 
 def test_a_first_release_may_have_any_number(cli, built) -> None:
     assert cli("release", "digits", "--version", "0.3.0").code == 0
-    assert "initial" in cli("log", "digits").out
+    assert "digits 0.3.0 (the first)" in cli("log", "digits").out
 
 
 @pytest.mark.parametrize(

@@ -93,9 +93,7 @@ def quick_totals(data: bytes, dataset: str, version: str) -> Totals | None:
 
 
 def change_line(name: str, records: int, change: Change, parent: str | None) -> str:
-    """``signs 2.0.0 (major after 1.1.0): 413 labels changed; 147 examples moved …``: the change since
-    the version `parent`, for a reader who reads nothing else.
-    """
+    """``signs 2.0.0 (major after 1.1.0): 413 labels changed; …``, the change since `parent`."""
     if parent is None:
         return f"{name} (the first): {count(records, 'record')}"
     reasons = "; ".join(safe(each, limit=300) for each in change.reasons)

@@ -85,11 +85,7 @@ def test_an_annotation_has_the_file_the_places_and_the_hint() -> None:
         ("data/d", ["registry/d/1.0.0.yanks.json"], "registry/d/1.0.0.yanks.json"),
         (None, ["registry/d/1.0.0/schema.pbtxt"], "registry/d/1.0.0/schema.pbtxt"),
         ("data/d", ["here"], "data/d/here"),
-        (
-            "data/d",
-            ["gone", "d-train.tfrecord-00000-of-00001", "more"],
-            "data/d/d-train.tfrecord-00000-of-00001",
-        ),
+        ("data/d", ["gone", "here", "more"], "data/d/here"),
         ("data/d", ["gone", "more"], "data/d/gone"),
         (None, ["registry/d/1.0.0/manifest.json", "tfrecreg.toml"], "tfrecreg.toml"),
     ],

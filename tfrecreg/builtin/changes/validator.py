@@ -77,7 +77,7 @@ class ChangesValidator(Validator):
             why = result.unread_reason or "indexes are not here"
             raise FailureError(f"the changes since `{before.name}`: {why}", hint=result.hint)
         examples = result.before.records
-        for kind, changed in {**result.totals, "labels": result.relabelled}.items():
+        for kind, changed in (*result.totals.items(), ("labels", result.relabelled)):
             limit: SkipLimit | None = getattr(self._limits, kind, None)
             yield Measure(f"changes.{kind}", changed, f"{changed:,}")
             if limit is None or limit.allows(changed, examples):

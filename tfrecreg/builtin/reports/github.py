@@ -106,10 +106,11 @@ def _properties(
     report: Report, finding: Finding, context: ReportContext, kind: str = ""
 ) -> Iterator[tuple[str, str]]:
     shards = [location.shard for location in finding.locations if location.shard is not None]
-    paths = [path for each in shards or [None] if (path := context.path(report, each))]
+    found = [context.path(report, each) for each in shards] or [context.path(report)]
+    paths = [path for path in found if path is not None]
     # GitHub shows an annotation only at a file that there is.
-    path = next(filter(os.path.lexists, paths), *paths[:1] or [None])
-    if path is not None:
+    path = next(filter(os.path.lexists, paths), "".join(paths[:1]))
+    if path:
         yield "file", safe(_in_repository(path), limit=1000)
     yield "title", f"{kind}{finding.code} {finding.rule}: {safe(report.target)}"
 
