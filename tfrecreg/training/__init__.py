@@ -14,7 +14,7 @@ the source.
 - `block_order`: a shuffle by blocks; `far_ahead`: their records, fetched before they are read
 - `certificate`: the proof that an epoch handed out every record exactly once;
   `proofs`: of a source
-- `weights`: draws with replacement, by weights; `record_values`: weights of the records of a source
+- `weights`: draws with replacement, by weights
 - `image_sizes`: what size images get; `fitted_images`: by Pillow
 - `mixtures`: several sources as one, by proportions
 - `skipped`: damaged records that were left out, by all worker processes together

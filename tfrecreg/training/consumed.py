@@ -98,30 +98,6 @@ def integer_of(name: str, value: Any) -> int:
     )
 
 
-def one_each(name: str, values: npt.ArrayLike, hint: str) -> npt.NDArray[np.float64]:
-    """One number a record, shape (n,).
-
-    Args:
-        name: what they are, for the message: `weights`.
-        hint: how they are given.
-
-    Raises:
-        UsageError: they are something else.
-    """
-    try:
-        numbers = np.asarray(values, np.float64)
-    except (TypeError, ValueError):
-        shown = safe(repr(values), limit=60)
-        raise UsageError(
-            f"{name} should be one number per record, found `{shown}`", hint=hint
-        ) from None
-    if numbers.ndim != 1:
-        raise UsageError(
-            f"{name} should be one number per record, found shape {numbers.shape}", hint=hint
-        )
-    return numbers
-
-
 def expect_host(host: int, hosts: int) -> None:
     """Refuse a host that is not one of `hosts`.
 

@@ -25,12 +25,12 @@ from tfrecreg.training.fitted_images import fitting
 from tfrecreg.training.image_arrays import Decode, image_array
 from tfrecreg.training.order import Order, weights_of_states
 from tfrecreg.training.proofs import MakesProofs
-from tfrecreg.training.record_values import RecordValues, ValuesOf
 from tfrecreg.training.selection import ChosenNumbers, Selection
 from tfrecreg.training.sequence_arrays import block_reader_of, reader_of
 from tfrecreg.training.shards import ShardPlace, ShardRecords
 from tfrecreg.training.skipped import SkippedRecord, SkippedRecords
 from tfrecreg.training.split_words import even_parts
+from tfrecreg.training.weights import ValuesOf, Weights, weights_of
 
 
 class DataSource(MakesProofs, Sequence[Any]):
@@ -344,15 +344,16 @@ class DataSource(MakesProofs, Sequence[Any]):
             hosts=hosts,
             drop_remainder=drop_remainder,
             where=self.where,
-            weights=None if weights is None else self._record_values.weights(weights),
+            weights=self._weights(weights),
             blocks=Blocks.of_size(
                 block, block_window, block_lanes, self._shards.mean_bytes, self.name
             ),
         )
 
-    @property
-    def _record_values(self) -> RecordValues:
-        return RecordValues(self.name, self._selection, self._values)
+    def _weights(self, weights: str | npt.ArrayLike | None) -> Weights | None:
+        if weights is None:
+            return None
+        return weights_of(weights, self.name, self._selection, self._values)
 
     def from_state(
         self,
@@ -388,7 +389,7 @@ class DataSource(MakesProofs, Sequence[Any]):
             records=len(self),
             source=self.identity,
             where=self.where,
-            weights=None if by is None else self._record_values.weights(by),
+            weights=self._weights(by),
             host=host,
             hosts=hosts,
         )
