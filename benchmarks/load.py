@@ -25,7 +25,6 @@ _NAMES = {
     "tuned": "a tuned pipeline",
     "plain-ordered": "the tutorials' pipeline",
     "tuned-ordered": "a tuned pipeline",
-    "imagenet": "the ImageNet recipe by hand",
     "encoded": "a tuned pipeline that does not decode",
     "cached": "a tuned pipeline with a cache",
     "tfds": "TFDS with its cache",
@@ -49,7 +48,6 @@ def main(arguments: Namespace) -> list[str]:
                 export(name, Path(work) / "tfds" / name, to="tfds", registry=registry)
         small = f"{arguments.count:,} digits as PNG, decoded, by 256"
         large = f"{_JPEGS:,} JPEGs, decoded and resized to 224 × 224, by 32"
-        crops = f"{_JPEGS:,} JPEGs, random crops of 224 × 224 and flips, by 32"
         for what, dataset, settings, own, targets in (
             (
                 *(small, "mnist", ["256"], "load"),
@@ -62,7 +60,6 @@ def main(arguments: Namespace) -> list[str]:
             ),
             (f"{small}, kept", "mnist", ["256"], "kept", kept),
             (f"{large}, kept", "jpegs", ["32", "224"], "kept", kept),
-            (crops, "jpegs", ["32", "224"], "augmented", {"imagenet": "at least 1"}),
         ):
             taken: dict[str, list[Measured]] = {way: [] for way in (own, *targets)}
             for _ in range(arguments.runs):

@@ -5,8 +5,6 @@ the guide to the performance of tf.data. All of them decode, shuffle 2,048 recor
 
 `ordered`, `plain-ordered` and `tuned-ordered` are `load` and these two in the order of the records.
 
-`imagenet` is the recipe for ImageNet as it is written by hand, and `augmented` that of `load`.
-
 `kept` is `load` as it is called, which keeps few decoded images; `cached` is the tuned pipeline
 with a cache of what is decoded, and `tfds` reads the export of the dataset, the folder DATASET in
 the folder REGISTRY, by TFDS, which caches it, too.
@@ -135,31 +133,6 @@ def _load(registry: str, dataset: str, batch: int, size: int, **more: Any) -> An
     )
 
 
-def _imagenet(tf: Any, files: list[str], batch: int, size: int) -> Any:
-    """Random crops that alone are decoded, and flips."""
-    spec, auto = _spec(tf), tf.data.AUTOTUNE
-
-    def augmented(record: Any) -> Any:
-        example = tf.io.parse_single_example(record, spec)
-        data = example[_IMAGE]
-        start, sides, _ = tf.image.sample_distorted_bounding_box(
-            tf.io.extract_jpeg_shape(data),
-            tf.zeros((0, 0, 4)),
-            min_object_covered=0.1,
-            aspect_ratio_range=(3 / 4, 4 / 3),
-            area_range=(0.08, 1.0),
-            max_attempts=10,
-            use_image_if_no_bounding_boxes=True,
-        )
-        window = tf.stack([start[0], start[1], sides[0], sides[1]])
-        image = tf.io.decode_and_crop_jpeg(data, window, channels=3)
-        image = tf.image.resize(image, (size, size))
-        return tf.image.random_flip_left_right(image), example[_LABEL]
-
-    shuffled = _interleaved(tf, files).shuffle(_SHUFFLED)
-    return shuffled.map(augmented, num_parallel_calls=auto).batch(batch).prefetch(auto)
-
-
 def _encoded(tf: Any, files: list[str], batch: int) -> Any:
     """Everything but decoding, in the order that costs least: a bound for any pipeline."""
     spec, auto = _spec(tf), tf.data.AUTOTUNE
@@ -185,8 +158,6 @@ def main() -> None:
         "tfds": lambda: _tfds(tf, f"{registry}/{dataset}", int(batch), size),
         "plain": lambda: _plain(tf, files, int(batch), size),
         "tuned": lambda: _tuned(tf, files, int(batch), size),
-        "imagenet": lambda: _imagenet(tf, files, int(batch), size),
-        "augmented": lambda: _load(registry, dataset, int(batch), size, augment="imagenet", seed=1),
         "encoded": lambda: _encoded(tf, files, int(batch)),
     }[way]()
     best, cpu, records = float("inf"), 0.0, 0

@@ -62,13 +62,13 @@ def test_the_state_of_a_whole_epoch_is_the_beginning_of_the_next(
     assert (other.epoch, list(other)) == (1, list(source.order(1, 1)))
 
 
-def test_weights_lengths_and_mixtures_have_states(
+def test_weights_blocks_and_mixtures_have_states(
     source: tfrecreg.DataSource, digits_original: Path
 ) -> None:
     mixture = tfrecreg.mixture({"digits": 3, "digits@1.0.0": 1}, "train", registry=digits_original)
     cases: list[tuple[Any, dict[str, Any]]] = [
         (source, {"seed": 1, "weights": list(range(200))}),
-        (source, {"seed": 1, "bucket_by": list(range(200)), "global_batch": 10}),
+        (source, {"seed": 1, "block": 8}),
         (mixture, {}),
     ]
     for given, options in cases:
@@ -128,22 +128,6 @@ def test_consumed_numbers_can_be_said(source: tfrecreg.DataSource) -> None:
     assert [*taken[:20], *other] == list(source.order(1))
     with pytest.raises(UsageError, match="`done` should be a number from 0 to 200, found 201"):
         sampler.state_dict(201)
-
-
-def test_a_function_of_elements_is_called_once_for_each(source: tfrecreg.DataSource) -> None:
-    called = []
-
-    def length(element: dict[str, Any]) -> int:
-        called.append(1)
-        return int(element["image/class/label"])
-
-    sampler = OrderSampler(source, seed=1, bucket_by=length, global_batch=8)
-    assert len(called) == 200
-    for epoch in range(2):
-        order = source.order(1, epoch, bucket_by=length, global_batch=8)
-        called.clear()
-        assert list(sampler) == list(order)
-        assert called == []
 
 
 # --- torchdata
@@ -274,9 +258,6 @@ def test_names_that_a_batch_gives_to_something_else_are_refused(tmp_path: Path) 
             Collate(found)
     with pytest.raises(UsageError, match="have a feature `record/key`"):
         next(found.batches(2))
-    found = tfrecreg.data_source("named", registry=registry, features=["tokens", "pack/row"])
-    with pytest.raises(UsageError, match="have a feature `pack/row`"):
-        next(found.batches(2, found.packed_order(4, [1, 2, 3])))
     kept = tfrecreg.data_source("named", registry=registry, features=["tokens/mask", "record/key"])
     assert set(Collate(kept)(list(kept))) == {"tokens/mask", "record/key"}
 

@@ -25,21 +25,12 @@ from tfrecreg.text import safe
 from tfrecreg.training.batches import expect_free_names
 from tfrecreg.training.certificate import KEY_FEATURE
 from tfrecreg.training.elements import Elements
-from tfrecreg.training.epoch_numbers import InEpoch
 from tfrecreg.training.order import Order
 
 __all__ = ["Collate", "OrderSampler"]
 
-_AGAIN = ("weights", "bucket_by")
-"""Arguments of `order` that `from_state` takes again where they are numbers."""
-_DECIDING = {
-    "seed": "seed",
-    "drop_remainder": "drop_remainder",
-    "weights": "weights",
-    "buckets": "bucket_by",
-    "block": "block",
-}
-"""What decides the order of all epochs, as states say it, and the arguments."""
+_DECIDING = ("seed", "drop_remainder", "weights", "block")
+"""The arguments that decide the order of all epochs, as states name them."""
 
 
 class Ordered(Protocol):
@@ -75,7 +66,7 @@ class OrderSampler:
         host: the rank, from 0.
         hosts: the number of ranks.
         drop_remainder: whether all ranks get the same number of records.
-        order: further arguments of `source.order`: `seed`, `weights`, `bucket_by` and others.
+        order: further arguments of `source.order`: `seed`, `weights`, `block` and others.
 
     Raises:
         UsageError: as `source.order`.
@@ -105,7 +96,6 @@ class OrderSampler:
         self._source = source
         self._place = {"host": host, "hosts": hosts}
         self._options = {"drop_remainder": drop_remainder, **order}
-        self._augments = source.elements.size.augment is not None
         made = source.order(epoch=epoch, **self._place, **self._options)
         assert isinstance(made, Order)
         self._order: Order = made
@@ -118,7 +108,6 @@ class OrderSampler:
 
     def set_epoch(self, epoch: int) -> None:
         """Begin an epoch at its first record, as `DistributedSampler.set_epoch` does."""
-        # Weights and lengths are those of the first epoch: a function of elements reads them all.
         self._order, self._done = self._order.of_epoch(epoch), 0
 
     def __len__(self) -> int:
@@ -130,7 +119,7 @@ class OrderSampler:
         # With a cache, what workers read next is fetched here, where the order is known.
         for number in getattr(self._source, "reading_ahead", iter)(self._order):
             self._done += 1
-            yield InEpoch(number, self.epoch) if self._augments else number
+            yield number
         self.set_epoch(self.epoch + 1)
 
     def state_dict(self, done: int | None = None) -> dict[str, Any]:
@@ -151,11 +140,8 @@ class OrderSampler:
         Raises:
             UsageError: it is the state of other records or of another order, or none.
         """
-        again = {
-            name: value
-            for name in _AGAIN
-            if (value := self._options.get(name)) is not None and not isinstance(value, str)
-        }
+        weights = self._options.get("weights")
+        again = {} if weights is None or isinstance(weights, str) else {"weights": weights}
         order = self._source.from_state(state, **self._place, **again)
         _expect_same_order(self._order.state(0), order.state(0))
         self._order, self._done = order, 0
@@ -169,7 +155,7 @@ def _expect_same_order(here: Mapping[str, Any], there: Mapping[str, Any]) -> Non
         if here.get(name) != there.get(name):
             shown = (safe(str(each.get(name)), limit=100) for each in (there, here))
             raise UsageError(
-                f"the state belongs to another order: its `{_DECIDING[name]}` is `{next(shown)}`, "
+                f"the state belongs to another order: its `{name}` is `{next(shown)}`, "
                 f"and that of the sampler `{next(shown)}`",
                 hint="make the sampler with the arguments that it was saved with",
             )

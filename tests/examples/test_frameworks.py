@@ -55,7 +55,13 @@ AFTER = {
         "100 torch.Size([36, 28, 28, 1])\n",
     ),
     "torchdata": ("print(left, state is not None)", "52 True\n"),
-    "Grain": ("print([len(batch['image/encoded']) for batch in dataset])", "[64, 64, 64, 8]\n"),
+    "Grain": (
+        "print([len(batch['image/encoded']) for batch in dataset])\n"
+        "print({each['tokens'].shape for each in batches})\n"
+        "kept = sum((each['tokens_segment_ids'] > 0).sum() for each in rows)\n"
+        "print(kept == sum(len(each['tokens']) for each in texts))",
+        "[64, 64, 64, 8]\n{(8, 1024)}\nTrue\n",
+    ),
 }
 """What shows that the block did its work on 200 records, and what that prints."""
 
@@ -94,7 +100,10 @@ def test_grain_pytorch_and_numpy_read_every_record(tmp_path: Path, digits_origin
     pages = "\n".join(
         (CHECKOUT / f"docs/training/{page}.md").read_text("utf-8") for page in ("pytorch", "jax")
     )
-    blocks = {found["framework"]: found["text"] for found in ON_THE_PAGE.finditer(pages)}
+    blocks: dict[str, str] = {}
+    for found in ON_THE_PAGE.finditer(pages):
+        name = found["framework"]
+        blocks[name] = blocks.get(name, "") + "\n" + found["text"]
     assert set(blocks) == set(AFTER)
     for framework, (after, expected) in AFTER.items():
         script = tmp_path / f"with_{framework}.py"

@@ -187,7 +187,7 @@ def test_a_source_shuffles_by_blocks_of_a_size(numbers: Path) -> None:
         ({"seed": 1, "block": "much"}, "expected a size such as `256MiB`, `1.5GB` or a number"),
         (
             {"seed": 1, "block": 9, "weights": [1.0] * 100},
-            "records are shuffled by blocks, drawn by weights or sorted by length",
+            "records are shuffled by blocks or drawn by weights, not both",
         ),
     ],
 )

@@ -262,6 +262,13 @@ def test_a_state_that_is_none_is_refused(change: dict[str, Any], fault: str) -> 
         resumed([{**order(10).state(3), **change}], 10)
 
 
+@pytest.mark.parametrize("gone", [{"format": 3, "buckets": {}}, {"format": 5, "pack": {}}])
+def test_a_state_of_an_order_that_no_longer_exists_is_refused(gone: dict[str, Any]) -> None:
+    state = {**Order(100, SOURCE, seed=1, epoch=0).state(5), **gone}
+    with pytest.raises(UsageError, match="which tfrecreg no longer has"):
+        Order.from_states([state], records=100, source=SOURCE)
+
+
 def test_what_is_no_object_or_nothing_is_refused() -> None:
     with pytest.raises(UsageError, match="it is not a JSON object"):
         Order.from_states(["state"], records=10, source=SOURCE)  # type: ignore[list-item]

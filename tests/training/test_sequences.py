@@ -97,14 +97,6 @@ def test_batches_stack_what_has_one_shape(videos: Path, schema: Path) -> None:
     assert [len(each) for each in batch["tokens"]] == [len(each) for each in batch["action"]]
 
 
-def test_lengths_of_lists_make_buckets(videos: Path, schema: Path) -> None:
-    source = tr.data_source(videos, schema=schema)
-    order = source.order(
-        seed=1, bucket_by=lambda each: len(each["rgb"]), buckets=[3, 5], global_batch=4
-    )
-    assert sorted(order) == list(range(COUNT))
-
-
 def test_pytorch_gets_padded_steps_and_their_mask(videos: Path, schema: Path) -> None:
     torch = pytest.importorskip("torch")
     source = tr.data_source(videos, schema=schema)

@@ -41,7 +41,6 @@ from tfrecreg.storage.looks import looks_remembered
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 from tfrecreg.training.arrays import ArrayColumn, columns_of
-from tfrecreg.training.augmentation import Augment
 from tfrecreg.training.data_source import DataSource
 from tfrecreg.training.elements import Elements
 from tfrecreg.training.image_sizes import Fit, ImageSize, expect_channels
@@ -67,8 +66,6 @@ def data_source(  # type: ignore[overload-overlap]  # a str is a sequence of str
     channels: int = 0,
     image_size: tuple[int, int] | int | None = None,
     fit: Fit = "stretch",
-    augment: Augment | None = None,
-    seed: int | None = None,
     raw: bool = False,
     with_key: bool = False,
     with_digest: bool = False,
@@ -93,8 +90,6 @@ def data_source(
     channels: int = 0,
     image_size: tuple[int, int] | int | None = None,
     fit: Fit = "stretch",
-    augment: Augment | None = None,
-    seed: int | None = None,
     raw: bool = False,
     with_key: bool = False,
     with_digest: bool = False,
@@ -119,8 +114,6 @@ def data_source(
     channels: int = 0,
     image_size: tuple[int, int] | int | None = None,
     fit: Fit = "stretch",
-    augment: Augment | None = None,
-    seed: int | None = None,
     raw: bool = False,
     with_key: bool = False,
     with_digest: bool = False,
@@ -155,10 +148,6 @@ def data_source(
             shorter side with ``fit="short-side"``.
         fit: how they get it: ``"stretch"``, ``"crop"``, ``"pad"`` or ``"short-side"``, as in
             :func:`tfrecreg.load`.
-        augment: ``"imagenet"`` for a random crop of each image, which is resized to `image_size`,
-            and is mirrored in half of the cases: the crops of :func:`tfrecreg.load`. Record, epoch
-            and `seed` decide it; `batches` takes the epoch of its order, `with_epoch` sets it.
-        seed: of `augment`; None for 0.
         raw: whether elements are payloads, as `bytes`. Those of an adopted build that holds no
             Examples always are.
         with_key: whether elements are pairs of key and element.
@@ -216,8 +205,6 @@ def data_source(
                 channels=channels,
                 image_size=image_size,
                 fit=fit,
-                augment=augment,
-                seed=seed,
                 raw=raw,
                 with_key=with_key,
                 with_digest=with_digest,
@@ -238,11 +225,11 @@ def data_source(
         from tfrecreg.storage.far.far_files import far_files
 
         far = far_files(cache, cache_limit)
-    size = ImageSize(size=image_size, fit=fit, augment=augment)
-    _expect_sense(size, channels, decode, seed)
+    size = ImageSize(size=image_size, fit=fit)
+    _expect_sense(size, channels, decode)
     group = find_records(target, split, registry, "data_source")
     elements = Elements(with_key=with_key, with_digest=with_digest, damaged=damaged)
-    elements = replace(elements, size=size, channels=channels, seed=seed or 0)
+    elements = replace(elements, size=size, channels=channels)
     if raw or group.is_raw(schema):
         if with_digest:
             raise UsageError(
@@ -318,19 +305,12 @@ def _limit(damaged: str, max_damaged: int | str | None) -> SkipLimit:
         ) from None
 
 
-def _expect_sense(
-    size: ImageSize, channels: int, decode: bool | str | Sequence[str], seed: int | None
-) -> None:
+def _expect_sense(size: ImageSize, channels: int, decode: bool | str | Sequence[str]) -> None:
     size.expect_sense()
     expect_channels(channels)
     for name, given in (("image_size", size.size), ("channels", channels or None)):
         if given is not None and not decode:
             raise UsageError(f"`{name}` needs `decode`", hint="add `decode=True`")
-    if seed is not None and size.augment is None:
-        raise UsageError(
-            "`seed` is that of `augment`",
-            hint="`source.order(seed=1)` shuffles; `augment='imagenet', seed=1` crops",
-        )
 
 
 def find_records(

@@ -43,7 +43,6 @@ from tfrecreg.shardset.find import TargetsLike
 from tfrecreg.shardset.target import files_target
 from tfrecreg.storage.looks import looks_remembered
 from tfrecreg.text import DOCS, safe
-from tfrecreg.training.augmentation import Augment
 from tfrecreg.training.image_sizes import Fit
 from tfrecreg.training.pieces import RecordRun, find_pieces, host_numbers, host_part
 from tfrecreg.training.shards import ShardPlace
@@ -69,7 +68,6 @@ def load(
     fit: Fit = "stretch",
     method: Method = "bilinear",
     antialias: bool = False,
-    augment: Augment | None = None,
     tensors: Mapping[str, Any] | None = None,
     ragged: bool = False,
     pad_to: int | Mapping[str, int] | Literal["longest"] | None = None,
@@ -80,7 +78,6 @@ def load(
     drop_remainder: bool = False,
     shuffle: bool | int = False,
     seed: int | None = None,
-    epoch: int = 0,
     repeat: bool | int = False,
     cache: bool | str | os.PathLike[str] = "auto",
     cache_limit: int | str | None = None,
@@ -107,7 +104,6 @@ def load(
     fit: Fit = "stretch",
     method: Method = "bilinear",
     antialias: bool = False,
-    augment: Augment | None = None,
     tensors: Mapping[str, Any] | None = None,
     ragged: bool = False,
     pad_to: int | Mapping[str, int] | Literal["longest"] | None = None,
@@ -118,7 +114,6 @@ def load(
     drop_remainder: bool = False,
     shuffle: bool | int = False,
     seed: int | None = None,
-    epoch: int = 0,
     repeat: bool | int = False,
     cache: bool | str | os.PathLike[str] = "auto",
     cache_limit: int | str | None = None,
@@ -144,7 +139,6 @@ def load(
     fit: Fit = "stretch",
     method: Method = "bilinear",
     antialias: bool = False,
-    augment: Augment | None = None,
     tensors: Mapping[str, Any] | None = None,
     ragged: bool = False,
     pad_to: int | Mapping[str, int] | Literal["longest"] | None = None,
@@ -155,7 +149,6 @@ def load(
     drop_remainder: bool = False,
     shuffle: bool | int = False,
     seed: int | None = None,
-    epoch: int = 0,
     repeat: bool | int = False,
     cache: bool | str | os.PathLike[str] = "auto",
     cache_limit: int | str | None = None,
@@ -199,9 +192,6 @@ def load(
             image.
         method: of the resizing, as of `tf.image.resize`.
         antialias: whether to filter before images are made smaller.
-        augment: ``"imagenet"`` for a random crop of 8 % to all of each image, with sides in a ratio
-            of 3/4 to 4/3, which is resized to `image_size`, and is mirrored in half of the cases.
-            Record, epoch and `seed` decide it.
         tensors: features that hold tensors written by `tf.io.serialize_tensor`, and the
             `tf.TensorSpec` or data type of each. They come as these tensors.
         ragged: whether features of varying length are ragged tensors instead of sparse ones.
@@ -217,15 +207,14 @@ def load(
         drop_remainder: whether to drop a smaller last batch.
         shuffle: whether to shuffle in each epoch: the shards, and then records in a buffer; or the
             number of records in that buffer.
-        seed: seed of the shuffle, and of `augment`.
-        epoch: the first epoch, for `augment`: each iteration over the dataset is the next one.
+        seed: seed of the shuffle.
         repeat: number of epochs; True repeats forever.
         cache: whether to keep decoded elements in memory; or in files whose names begin with this
             path and end with a digest of what they hold, so that other records, arguments or
             versions get files of their own. Nothing removes these files.
-            ``"auto"`` keeps batches of images of one known shape if they take at most 250 MiB and
-            `augment` does not change them. With `cache_limit`, a folder of this machine instead,
-            through which shards behind a URL are read.
+            ``"auto"`` keeps batches of images of one known shape if they take at most 250 MiB. With
+            `cache_limit`, a folder of this machine instead, through which shards behind a URL are
+            read.
         cache_limit: size of that folder: bytes, or text such as ``"50GB"``.
         prefetch: batches or elements to prepare ahead; None for an automatic number if there is a
             batch size, else none.
@@ -282,13 +271,12 @@ def load(
         cache=cache if cache_limit is None else False,
         prefetch=prefetch,
         deterministic=deterministic,
-        epoch=epoch,
     )
     request = FormRequest(
         features=None if features is None else tuple(features),
         decode=decode,
         channels=channels,
-        fit=ImageFit(size=image_size, fit=fit, method=method, antialias=antialias, augment=augment),
+        fit=ImageFit(size=image_size, fit=fit, method=method, antialias=antialias),
         tensors=dict(tensors or {}),
         ragged=ragged,
         pad_to=pad_to,
@@ -437,16 +425,8 @@ def _expect_sense(chosen: PipelineOptions, request: FormRequest) -> None:
         raise UsageError(
             f"`prefetch` should be 0 or more, found {chosen.prefetch}", hint="leave out `prefetch`"
         )
-    augment = request.fit.augment
-    if chosen.seed is not None and chosen.shuffle is False and augment is None:
-        raise UsageError("`seed` needs `shuffle` or `augment`", hint="`shuffle=True, seed=1`")
-    if chosen.epoch and augment is None:
-        raise UsageError("`epoch` needs `augment`", hint="`augment='imagenet', epoch=3`")
-    if chosen.cache not in (False, "auto") and augment is not None:
-        raise UsageError(
-            "`cache` would keep the random crops of the first epoch",
-            hint="leave out `cache`, or `augment`",
-        )
+    if chosen.seed is not None and chosen.shuffle is False:
+        raise UsageError("`seed` needs `shuffle`", hint="`shuffle=True, seed=1`")
 
 
 def _find(

@@ -14,11 +14,8 @@ the source.
 - `block_order`: a shuffle by blocks; `far_ahead`: their records, fetched before they are read
 - `certificate`: the proof that an epoch handed out every record exactly once;
   `proofs`: of a source
-- `weights`: draws with replacement, by weights; `length_buckets`: batches of similar length;
-  `record_values`: the numbers of records that both are by
-- `packing`: rows of several short records; `packed_orders`, `packed_batches`: of a source
-- `image_sizes`, `augmentation`: what size images get, and random crops; `fitted_images`: by Pillow;
-  `epoch_numbers`: numbers that know the epoch of their crops
+- `weights`: draws with replacement, by weights
+- `image_sizes`: what size images get; `fitted_images`: by Pillow
 - `mixtures`: several sources as one, by proportions
 - `skipped`: damaged records that were left out, by all worker processes together
 - `consumed`, `permutation`: the mathematics of these

@@ -14,7 +14,6 @@ from tfrecreg.text import safe
 from tfrecreg.training.certificate import DIGEST_FEATURE, KEY_FEATURE
 from tfrecreg.training.elements import Elements
 from tfrecreg.training.order import Order
-from tfrecreg.training.packing import PackedOrder
 
 
 class ReadsMany(Protocol):
@@ -77,7 +76,7 @@ def _shares(
     Hosts are dealt numbers one by one, so a batch of `size` numbers that follow each other is
     `size / hosts` numbers of each, for any number of hosts that divides it.
     """
-    if not isinstance(order, Order | PackedOrder):
+    if not isinstance(order, Order):
         raise UsageError(
             "`global_batch` needs an order, which knows how many hosts share it",
             hint="`batches(order=source.order(seed=1, host=0, hosts=4), global_batch=1024)`",

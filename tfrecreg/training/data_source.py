@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import operator
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import prod
 from typing import Any, SupportsIndex, overload
 
@@ -19,27 +18,22 @@ from tfrecreg.text import safe
 from tfrecreg.training.batches import numbers_of_batches, read_batches
 from tfrecreg.training.block_order import DEFAULT_LANES, DEFAULT_WINDOW, Blocks, BlockSize
 from tfrecreg.training.certificate import DIGEST_FEATURE, RecordName, digest_of
-from tfrecreg.training.consumed import expect_enough, lengths_by
+from tfrecreg.training.consumed import expect_enough
 from tfrecreg.training.elements import Elements
-from tfrecreg.training.epoch_numbers import InEpoch, elements_in_epochs
 from tfrecreg.training.far_ahead import PART, cache_of, read_ahead
 from tfrecreg.training.fitted_images import fitting
 from tfrecreg.training.image_arrays import Decode, image_array
-from tfrecreg.training.length_buckets import DEFAULT_BUCKETS, LengthBuckets
-from tfrecreg.training.order import Order, buckets_of_states, weights_of_states
-from tfrecreg.training.packed_batches import read_packed
-from tfrecreg.training.packed_orders import MakesRows
-from tfrecreg.training.packing import PackedOrder, Packs, pack_of_states
+from tfrecreg.training.order import Order, weights_of_states
 from tfrecreg.training.proofs import MakesProofs
-from tfrecreg.training.record_values import LengthsLike, RecordValues, ValuesOf
 from tfrecreg.training.selection import ChosenNumbers, Selection
 from tfrecreg.training.sequence_arrays import block_reader_of, reader_of
 from tfrecreg.training.shards import ShardPlace, ShardRecords
 from tfrecreg.training.skipped import SkippedRecord, SkippedRecords
 from tfrecreg.training.split_words import even_parts
+from tfrecreg.training.weights import ValuesOf, Weights, weights_of
 
 
-class DataSource(MakesRows, MakesProofs, Sequence[Any]):
+class DataSource(MakesProofs, Sequence[Any]):
     """The records of a split, by number. :func:`tfrecreg.data_source` makes one.
 
     Picklable, usable after a fork and by several threads. Every read verifies checksums.
@@ -121,8 +115,6 @@ class DataSource(MakesRows, MakesProofs, Sequence[Any]):
         """
         if isinstance(record, slice):
             return self._with(self._selection.part(record))
-        if isinstance(record, InEpoch):
-            return self.with_epoch(record.epoch)[int(record)]
         number = self._number(record)
         return self._element(number, self._shards.payload(number))
 
@@ -143,10 +135,7 @@ class DataSource(MakesRows, MakesProofs, Sequence[Any]):
         Raises:
             NoSuchRecordError, DamagedRecordError, RefusedError, StorageError: as for one.
         """
-        asked = list(records)
-        if (found := elements_in_epochs(self, asked)) is not None:
-            return found
-        wanted, count = [operator.index(record) for record in asked], len(self)
+        wanted, count = [operator.index(record) for record in records], len(self)
         for position in wanted:
             if not -count <= position < count:
                 self._number(position)
@@ -222,8 +211,7 @@ class DataSource(MakesRows, MakesProofs, Sequence[Any]):
 
         Args:
             size: elements of a batch; or `global_batch`.
-            order: numbers of records, such as an :class:`Order`; None for all in their order. A
-                :class:`PackedOrder` makes batches of rows.
+            order: numbers of records, such as an :class:`Order`; None for all in their order.
             global_batch: elements of the batch that all hosts of an :class:`Order` have together:
                 the batch number k is of the same records, whatever number of hosts divides it.
             drop_remainder: whether to leave out a last batch for which fewer numbers are left.
@@ -242,14 +230,9 @@ class DataSource(MakesRows, MakesProofs, Sequence[Any]):
         """
         chosen = self.order() if order is None else order
         numbers = numbers_of_batches(size, chosen, drop_remainder, global_batch)
-        epoch = getattr(chosen, "epoch", None)
-        source = self if epoch is None else self.with_epoch(epoch)
-        if isinstance(chosen, PackedOrder):
-            rows: Iterable[Any] = numbers
-            return read_packed(source, self.elements, rows, chosen.packs)
         if isinstance(chosen, Order):  # numbers of an iterator are not taken ahead of time
             numbers = read_ahead(self._shards, self._selection, chosen, numbers)
-        return read_batches(source, self.elements, numbers)
+        return read_batches(self, self.elements, numbers)
 
     def reading_ahead(self, order: Order) -> Iterator[int]:
         """The numbers of an order, while the blocks of those that follow come into the cache.
@@ -266,16 +249,6 @@ class DataSource(MakesRows, MakesProofs, Sequence[Any]):
         parts = numbers_of_batches(PART, order, drop_remainder=False)
         ahead = read_ahead(self._shards, self._selection, order, parts)
         return (operator.index(each) for part in ahead for each in part)
-
-    def with_epoch(self, epoch: int) -> DataSource:
-        """The same records, with the random crops of this epoch; `batches` of an order do so.
-
-        Example:
-            >>> source = reg["mnist@1.0.0"].data_source("train")
-            >>> len(source.with_epoch(3))
-            200
-        """
-        return self._with(self._selection, replace(self._elements, epoch=epoch))
 
     @property
     def elements(self) -> Elements:
@@ -322,9 +295,6 @@ class DataSource(MakesRows, MakesProofs, Sequence[Any]):
         hosts: int = 1,
         drop_remainder: bool = False,
         weights: str | npt.ArrayLike | None = None,
-        bucket_by: LengthsLike | None = None,
-        buckets: int | Sequence[float] = DEFAULT_BUCKETS,
-        global_batch: int | None = None,
         block: BlockSize | None = None,
         block_window: int = DEFAULT_WINDOW,
         block_lanes: int = DEFAULT_LANES,
@@ -344,13 +314,6 @@ class DataSource(MakesRows, MakesProofs, Sequence[Any]):
             weights: ``"class"`` to draw all classes equally often, an SQL expression on the columns
                 of `tfrecreg query` for the whole target, or a number for each record. None for a
                 permutation. The first two need the extra `query`.
-            bucket_by: the lengths of records, for batches of similar ones: the name of a feature
-                of varying length, for the number of its values; an expression in SQL, such as
-                ``"bytes"``; a function of an element, for which all are read; or a number for each
-                record. The first two need the extra `query`.
-            buckets: how many buckets there are, with as many records each; or the lengths at which
-                the next one begins.
-            global_batch: the size of these batches, of all hosts together.
             block: how many records that follow each other are a block, or a size such as
                 ``"16MiB"`` for about so many bytes: a shuffle by blocks, so that a read from a
                 store has many records. None for a shuffle of all records.
@@ -360,8 +323,8 @@ class DataSource(MakesRows, MakesProofs, Sequence[Any]):
 
         Raises:
             UsageError: there are more hosts than records, `host` is not one of `hosts`, or weights
-                are not finite, negative, all zero, or without a seed; or lengths are not finite,
-                without a seed or a batch size; or a block is not a size, or without a seed.
+                are not finite, negative, all zero, or without a seed; or a block is not a size, or
+                without a seed.
             RefusedError: an expression would be evaluated on damaged records.
             MissingExtraError: DuckDB or pyarrow is not installed.
 
@@ -381,52 +344,16 @@ class DataSource(MakesRows, MakesProofs, Sequence[Any]):
             hosts=hosts,
             drop_remainder=drop_remainder,
             where=self.where,
-            weights=None if weights is None else self._record_values.weights(weights),
-            buckets=self._buckets(bucket_by, buckets, global_batch),
+            weights=self._weights(weights),
             blocks=Blocks.of_size(
                 block, block_window, block_lanes, self._shards.mean_bytes, self.name
             ),
         )
 
-    def _buckets(
-        self,
-        lengths: LengthsLike | None,
-        buckets: int | Sequence[float],
-        global_batch: int | None,
-    ) -> LengthBuckets | None:
-        is_default = isinstance(buckets, int) and buckets == DEFAULT_BUCKETS
-        if lengths is None and global_batch is None and is_default:
+    def _weights(self, weights: str | npt.ArrayLike | None) -> Weights | None:
+        if weights is None:
             return None
-        if lengths is None or global_batch is None:
-            raise UsageError(
-                "`bucket_by` and `global_batch` belong together, and `buckets` is about them",
-                hint='`order(seed=1, bucket_by="tokens", global_batch=256)`',
-            )
-        measured = self._measured(lengths)
-        return self._record_values.buckets(measured, buckets, global_batch, self._varying)
-
-    def _packs(self, lengths: LengthsLike, to: int, window: int) -> Packs:
-        """The lengths of its records, for rows: see :meth:`packed_order`."""
-        return self._record_values.packs(self._measured(lengths), to, window, self._varying)
-
-    @property
-    def _varying(self) -> set[str]:
-        return {each.name for each in self._elements.columns or () if not each.is_fixed}
-
-    def _measured(self, lengths: LengthsLike) -> LengthsLike:
-        """Lengths that are a function of elements, as numbers."""
-        if not callable(lengths):
-            return lengths
-        if self._elements.damaged == "skip":
-            raise UsageError(
-                "the lengths of records that may be left out are not known",
-                hint="pass a number for each record, or an expression in SQL",
-            )
-        return lengths_by(lengths, self)
-
-    @property
-    def _record_values(self) -> RecordValues:
-        return RecordValues(self.name, self._selection, self._values)
+        return weights_of(weights, self.name, self._selection, self._values)
 
     def from_state(
         self,
@@ -435,7 +362,6 @@ class DataSource(MakesRows, MakesProofs, Sequence[Any]):
         host: int = 0,
         hosts: int = 1,
         weights: npt.ArrayLike | None = None,
-        bucket_by: Callable[[Any], float] | npt.ArrayLike | None = None,
     ) -> Order:
         """The rest of an epoch, from a result of `Order.state`.
 
@@ -445,11 +371,10 @@ class DataSource(MakesRows, MakesProofs, Sequence[Any]):
             hosts: number of hosts that share the rest; it may differ from before.
             weights: the numbers that the order was made with; weights by an expression are
                 computed again.
-            bucket_by: the lengths that the order was made with, as `weights`.
 
         Raises:
             UsageError: it is not a state, that of other records, of another condition, of other
-                weights or lengths, or some hosts are missing.
+                weights, or some hosts are missing.
 
         Example:
             >>> source = reg["mnist@1.0.0"].data_source("train")
@@ -458,20 +383,13 @@ class DataSource(MakesRows, MakesProofs, Sequence[Any]):
             150
         """
         states = [state] if isinstance(state, Mapping) else list(state)
-        if pack_of_states(states):
-            raise UsageError(
-                "the state belongs to an order of rows",
-                hint="`source.packed_order_from_state(state)`",
-            )
         by = weights_of_states(states) if weights is None else weights
-        said = buckets_of_states(states, bucket_by)
         return Order.from_states(
             states,
             records=len(self),
             source=self.identity,
             where=self.where,
-            weights=None if by is None else self._record_values.weights(by),
-            buckets=None if said is None else self._buckets(*said),
+            weights=self._weights(by),
             host=host,
             hosts=hosts,
         )
@@ -550,7 +468,7 @@ class DataSource(MakesRows, MakesProofs, Sequence[Any]):
                     element = self._read(payload)
                 if elements.with_digest:
                     element[DIGEST_FEATURE] = digest_of(payload)
-                decode = fitting(self._decode, elements, number)
+                decode = fitting(self._decode, elements)
                 for image in elements.images:
                     if image in element and decode is not None:
                         single, value = image in self._single, element[image]

@@ -30,10 +30,6 @@ class Elements:
     """That decoded images get."""
     channels: int = 0
     """That decoded images get: 1, 3 or 4; 0 for those that each has."""
-    seed: int = 0
-    """Of random crops."""
-    epoch: int = 0
-    """Of random crops."""
     damaged: Literal["raise", "skip"] = "raise"
     """Treatment of a damaged record in batches and iteration."""
     max_damaged: int = 0

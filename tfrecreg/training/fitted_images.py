@@ -1,55 +1,32 @@
-"""Decoded images in one size, by Pillow: the fits of `load`, and its random crops."""
+"""Decoded images in one size, by Pillow: the fits of `load`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tfrecreg.training.augmentation import CropDraws, are_flipped, crop_boxes
 from tfrecreg.training.elements import Elements
 from tfrecreg.training.image_arrays import Decode, DecodeAsIs
 from tfrecreg.training.image_sizes import ImageSize
 
 
-def fitting(decode: Decode | None, form: Elements, number: int) -> DecodeAsIs | None:
-    """What decodes images, and brings those of one record to their size and channels.
+def fitting(decode: Decode | None, form: Elements) -> DecodeAsIs | None:
+    """What decodes images, and brings them to their size and channels.
 
     Args:
         decode: decodes a value of a feature, in a size; None where nothing is decoded.
         form: of the elements.
-        number: of the record through all shards of its splits, as `load` counts them.
     """
     if decode is None or (form.size.size is None and not form.channels):
         return decode
-    sized = decode if form.size.size is None else _sizing(decode, form, number)
+    sized = decode if form.size.size is None else partial(_fitted, decode, form.size)
     if not form.channels:
         return sized
     return lambda feature, data: _in_channels(sized(feature, data), form.channels)
-
-
-def _sizing(decode: Decode, form: Elements, number: int) -> DecodeAsIs:
-    size = form.size
-
-    def decoded(feature: str, data: bytes) -> npt.NDArray[Any]:
-        if size.augment is None:
-            return _fitted(decode, feature, data, size)
-        flipped = False
-
-        def crop(height: int, width: int) -> tuple[tuple[int, int], Sequence[int]]:
-            nonlocal flipped
-            draws = CropDraws(form.seed, form.epoch)(np.array([number]))
-            (box,) = crop_boxes(draws, np.array([[height, width]], np.float64)).tolist()
-            flipped = bool(are_flipped(draws)[0])
-            assert isinstance(size.size, tuple)  # else `augment` was refused
-            return size.size, box
-
-        found = decode(feature, data, crop)
-        return np.ascontiguousarray(found[:, ::-1]) if flipped else found
-
-    return decoded
 
 
 def _in_channels(pixels: npt.NDArray[Any], channels: int) -> npt.NDArray[Any]:
@@ -80,7 +57,7 @@ def _in_channels(pixels: npt.NDArray[Any], channels: int) -> npt.NDArray[Any]:
     return np.ascontiguousarray(colors)
 
 
-def _fitted(decode: Decode, feature: str, data: bytes, size: ImageSize) -> npt.NDArray[Any]:
+def _fitted(decode: Decode, size: ImageSize, feature: str, data: bytes) -> npt.NDArray[Any]:
     sides = size.size
     top = left = 0
 

@@ -10,7 +10,6 @@ from typing import Any, Literal, get_args
 from tfrecreg.errors import UsageError
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
-from tfrecreg.training.augmentation import Augment
 
 Fit = Literal["stretch", "crop", "pad", "short-side"]
 
@@ -39,8 +38,6 @@ class ImageSize:
     size: tuple[int, int] | int | None = None
     """Height and width, or the shorter side; None for the size that each image has."""
     fit: Fit = "stretch"
-    augment: Augment | None = None
-    """A recipe for random crops and flips."""
 
     def __post_init__(self) -> None:
         # Plain integers: sources are saved as JSON, and NumPy's have another type.
@@ -63,17 +60,9 @@ class ImageSize:
             UsageError: they do not.
         """
         self._expect_one_of("fit", get_args(Fit))
-        if self.augment is not None:
-            self._expect_one_of("augment", get_args(Augment))
-            if self.size is None or self.fit != "stretch":
-                raise UsageError(
-                    f"`augment={self.augment!r}` needs `image_size`, and takes no `fit`: it crops",
-                    hint=f"`image_size=(224, 224), augment={self.augment!r}`",
-                )
         if self.size is None:
             if self != type(self)():
-                others = [each.name for each in fields(self)]
-                others = [each for each in others if each not in ("size", "augment")]
+                others = [each.name for each in fields(self) if each.name != "size"]
                 raise UsageError(
                     f"{listed(others)} need{'s' if len(others) == 1 else ''} `image_size`",
                     hint="`image_size=(224, 224), fit='crop'`",
@@ -95,7 +84,7 @@ class ImageSize:
         if value not in known:
             raise UsageError(
                 f"`{name}` should be one of {listed(known)}, found `{safe(str(value))}`",
-                hint=f"`{name}={known[0]!r}`" + (" is the default" if name != "augment" else ""),
+                hint=f"`{name}={known[0]!r}` is the default",
             )
 
 

@@ -18,13 +18,12 @@ from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 from tfrecreg.training.block_order import Blocks, BlockShuffle, expect_same_blocks
 from tfrecreg.training.consumed import Stage, expect_host, integer_of, joined, share
-from tfrecreg.training.length_buckets import Bucketed, LengthBuckets
 from tfrecreg.training.permutation import Permutation, RecordNumbers
 from tfrecreg.training.weights import GIVEN, Draws, Weights
 
 STATE_FORMAT = 4
-"""Format version of states with blocks; those with buckets have 3, with weights 2, others 1. A
-reader refuses a greater one."""
+"""Format version of states with blocks; those with weights have 2, others 1. A reader refuses a
+greater one. Earlier versions wrote 3 for buckets of lengths and 5 for rows of records."""
 _BLOCK = 1 << 12
 """Number of positions that an iteration computes at once."""
 _MOST_HOSTS = 1 << 20
@@ -50,12 +49,11 @@ class Order:
         where: the condition that the records were selected by; None without one.
         weights: of the records; then each of `records` numbers is drawn with replacement. None for
             a permutation.
-        buckets: of the records by their length, for batches of similar ones. None for none.
         blocks: that the records are shuffled by. None for a shuffle of all records.
 
     Raises:
-        UsageError: `host` is not one of `hosts`; or there are weights, buckets or blocks and no
-            seed, or two of them, or those of other records.
+        UsageError: `host` is not one of `hosts`; or there are weights or blocks and no seed, or
+            both, or weights of other records.
 
     Example:
         >>> order = reg["mnist@1.0.0"].data_source("train").order(seed=1, epoch=3, hosts=2)
@@ -80,26 +78,24 @@ class Order:
         before: tuple[Stage, ...] = (),
         where: str | None = None,
         weights: Weights | None = None,
-        buckets: LengthBuckets | None = None,
         blocks: Blocks | None = None,
     ) -> None:
         host, hosts = integer_of("host", host), integer_of("hosts", hosts)
         seed = None if seed is None else integer_of("seed", seed)
         expect_host(host, hosts)
-        for name, given in (("weights", weights), ("lengths", buckets)):
-            if given is not None:
-                _expect_fit(name, len(given), records, seed)
-        if weights is not None and buckets is not None:
+        if weights is not None and seed is None:
+            raise UsageError("`weights` needs a seed", hint="`order(seed=1, weights=…)`")
+        if weights is not None and len(weights) != records:
             raise UsageError(
-                "records are drawn by weights or sorted by length, not both",
-                hint="leave out `weights` or `bucket_by`",
+                f"there are {len(weights)} weights for {records} records",
+                hint="one number per record",
             )
-        if blocks is not None and (seed is None or weights is not None or buckets is not None):
+        if blocks is not None and (seed is None or weights is not None):
             raise UsageError(
                 "`block` needs a seed"
                 if seed is None
-                else "records are shuffled by blocks, drawn by weights or sorted by length",
-                hint="`order(seed=1, block=…)`, without `weights` and `bucket_by`",
+                else "records are shuffled by blocks or drawn by weights, not both",
+                hint="`order(seed=1, block=…)`, without `weights`",
             )
         self.records = records
         """How many records the whole source has."""
@@ -112,7 +108,6 @@ class Order:
         self.drop_remainder = drop_remainder
         self.where = where
         self.weights = weights
-        self.buckets = buckets
         self.blocks = blocks
         self._before = before
         self.left = records - sum(stage.consumed for stage in before)
@@ -126,8 +121,6 @@ class Order:
             return None
         if self.weights is not None:
             return Draws(self.weights, self.seed, self.epoch)
-        if self.buckets is not None:
-            return Bucketed(self.buckets, self.seed, self.epoch)
         if self.blocks is not None:
             return BlockShuffle(self.records, self.blocks, self.seed, self.epoch)
         return Permutation(self.records, self.seed, self.epoch)
@@ -181,7 +174,6 @@ class Order:
             drop_remainder=self.drop_remainder,
             where=self.where,
             weights=self.weights,
-            buckets=self.buckets,
             blocks=self.blocks,
         )
 
@@ -205,12 +197,10 @@ class Order:
             )
         asked = {} if self.where is None else {"where": self.where}
         drawn: dict[str, Any] = {} if self.weights is None else {"weights": _said(self.weights)}
-        if self.buckets is not None:
-            drawn = {"buckets": self.buckets.said()}
         if self.blocks is not None:
             drawn = {"block": self.blocks.said()}
         return {
-            "format": {"block": 4, "buckets": 3, "weights": 2}.get(next(iter(drawn), ""), 1),
+            "format": {"block": 4, "weights": 2}.get(next(iter(drawn), ""), 1),
             "source": self.source,
             **asked,
             **drawn,
@@ -233,7 +223,6 @@ class Order:
         source: str,
         where: str | None = None,
         weights: Weights | None = None,
-        buckets: LengthBuckets | None = None,
         host: int = 0,
         hosts: int = 1,
     ) -> Order:
@@ -245,7 +234,6 @@ class Order:
             source: identity of these records.
             where: the condition that they were selected by; None without one.
             weights: that they are drawn by; None for a permutation.
-            buckets: that they are sorted by; None for none.
             host: number of this host, from 0.
             hosts: number of hosts that share the rest.
 
@@ -264,7 +252,6 @@ class Order:
         for each in checked:
             expect_same_blocks(each.get("block"), blocks)
             _expect_same_weights(each.get("weights"), weights)
-            _expect_same_buckets(each.get("buckets"), buckets)
         if not checked:
             raise UsageError("there is no state to resume from", hint=_HINT)
         first = checked[0]
@@ -287,7 +274,6 @@ class Order:
             before=joined(before, Stage(counts)),
             where=where,
             weights=weights,
-            buckets=buckets,
             blocks=blocks,
         )
 
@@ -300,11 +286,6 @@ class OrderIterator(Iterator[int]):
         self._block: list[int] = []
         self.done = 0
         """How many numbers were taken."""
-
-    @property
-    def epoch(self) -> int:
-        """Of its order."""
-        return self._order.epoch
 
     def __next__(self) -> int:
         at = self.done % _BLOCK
@@ -337,6 +318,12 @@ _COMMON = ("seed", "epoch", "drop_remainder", "before", "hosts")
 
 def _checked(state: Any, records: int, source: str, where: str | None) -> Mapping[str, Any]:
     version = state.get("format") if isinstance(state, Mapping) else None
+    for name, what in (("buckets", "`bucket_by`"), ("pack", "rows")):
+        if isinstance(state, Mapping) and name in state:
+            raise UsageError(
+                f"the state belongs to an order with {what}, which tfrecreg no longer has",
+                hint="resume with the version that saved it, or begin the epoch again",
+            )
     if isinstance(version, int) and version > STATE_FORMAT:
         raise UsageError(
             f"the state has format {version}, this tfrecreg knows {STATE_FORMAT}",
@@ -379,73 +366,6 @@ def weights_of_states(states: Sequence[Any]) -> str | None:
 
 def _said(weights: Weights) -> dict[str, str]:
     return {"by": weights.by, "digest": weights.digest}
-
-
-def buckets_of_states(
-    states: Sequence[Any], lengths: Any
-) -> tuple[Any, int | list[float], int] | None:
-    """The lengths, the buckets and the global batch of the first state; None if it has none.
-
-    Args:
-        states: of an order.
-        lengths: that the caller gives; None to ask again for those of the state.
-
-    Raises:
-        UsageError: it is not such a state, or its lengths were given as numbers.
-    """
-    first = states[0] if states else None
-    said = first.get("buckets") if isinstance(first, Mapping) else None
-    if said is None:
-        if lengths is None:
-            return None
-        raise UsageError(
-            "the state belongs to an order without `bucket_by`", hint="leave out `bucket_by`"
-        )
-    found: Mapping[str, Any] = said if isinstance(said, Mapping) else {}
-    by, buckets, size = found.get("by"), found.get("buckets"), found.get("global_batch")
-    numbers = buckets if isinstance(buckets, list) else [buckets]
-    if not isinstance(by, str) or not all(map(_is_number, [*numbers, size])):
-        raise UsageError(
-            f"this is not the state of an order: its `buckets` is {safe(repr(said), limit=100)}",
-            hint=_HINT,
-        )
-    if by == GIVEN and lengths is None:
-        raise UsageError(
-            "the state belongs to an order whose lengths were given as numbers",
-            hint="pass them again: `from_state(state, bucket_by=…)`",
-        )
-    return by if lengths is None else lengths, buckets, int(size)  # type: ignore[arg-type, return-value]
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _expect_fit(name: str, count: int, records: int, seed: int | None) -> None:
-    if seed is None:
-        given = "weights" if name == "weights" else "bucket_by"
-        raise UsageError(f"`{given}` needs a seed", hint=f"`order(seed=1, {given}=…)`")
-    if count != records:
-        raise UsageError(
-            f"there are {count} {name} for {records} records", hint="one number per record"
-        )
-
-
-def _expect_same_buckets(found: object, buckets: LengthBuckets | None) -> None:
-    said = None if buckets is None else buckets.said()
-    if found == said:
-        return
-    there: Mapping[str, Any] = found if isinstance(found, Mapping) else {}
-    here = said or {}
-    for key in ("by", "buckets", "global_batch", "digest"):
-        if there.get(key) != here.get(key):
-            what = {"by": "`bucket_by`", "digest": "lengths with the digest"}.get(key, f"`{key}`")
-            raise UsageError(
-                f"the state belongs to an order with {what} "
-                f"`{safe(str(there.get(key)), limit=200)}`, and here is "
-                f"`{safe(str(here.get(key)), limit=200)}`",
-                hint="resume with the same records, lengths and buckets",
-            )
 
 
 def _expect_same_weights(found: object, weights: Weights | None) -> None:

@@ -11,7 +11,9 @@ in which f times the sum of all weights lies. So any draw is computed alone, on 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,11 +21,16 @@ from blake3 import blake3
 
 from tfrecreg.errors import UsageError
 from tfrecreg.text import safe
-from tfrecreg.training.consumed import one_each
 from tfrecreg.training.permutation import mix
+from tfrecreg.training.selection import Selection
+
+ValuesOf: TypeAlias = Callable[[str], "npt.NDArray[np.float64]"]
+"""Gives the value of an SQL expression for each record of the shards, shape (n,)."""
 
 GIVEN = "numbers"
 """The name, in messages and states, of weights that a program gave as numbers."""
+_BY_CLASS = "class"
+_CLASS = "dense_rank() OVER (ORDER BY label)"
 _PREFIX = "tfrecreg draws v1"
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _TO_53_BITS = np.uint64(9)
@@ -46,7 +53,18 @@ class Weights:
 
     def __init__(self, values: npt.ArrayLike, by: str, name: str) -> None:
         self.by = by
-        numbers = one_each("weights", values, "a list of numbers, `class`, or an expression in SQL")
+        hint = "a list of numbers, `class`, or an expression in SQL"
+        try:
+            numbers = np.asarray(values, np.float64)
+        except (TypeError, ValueError):
+            shown = safe(repr(values), limit=60)
+            raise UsageError(
+                f"weights should be one number per record, found `{shown}`", hint=hint
+            ) from None
+        if numbers.ndim != 1:
+            raise UsageError(
+                f"weights should be one number per record, found shape {numbers.shape}", hint=hint
+            )
         bad = np.flatnonzero(~(np.isfinite(numbers) & (numbers >= 0)))
         if len(bad):
             found = numbers[bad[0]]
@@ -74,6 +92,40 @@ class Weights:
     def digest(self) -> str:
         """Hex digest of the integers. States of orders hold it."""
         return blake3(self.ends.astype("<i8").tobytes()).hexdigest(16)
+
+
+def weights_of(
+    weights: str | npt.ArrayLike, name: str, selection: Selection, ask: ValuesOf | None
+) -> Weights:
+    """The weights of the records of a source: by an expression, by class, or as they are given.
+
+    Args:
+        name: of the source, escaped.
+        selection: its records.
+        ask: None in a copy of the source, which has no registry.
+
+    Raises:
+        UsageError, RefusedError, MissingExtraError: as `DataSource.order`.
+    """
+    if not isinstance(weights, str):
+        return Weights(weights, GIVEN, name)
+    if ask is None:
+        raise UsageError(
+            f"`weights={weights!r}` needs the catalog, which a copy of a source lacks",
+            hint="make the order where the source was opened: orders can be pickled",
+        )
+    chosen = selection.numbers(np.arange(len(selection), dtype=np.int64))
+    if weights != _BY_CLASS:
+        return Weights(ask(weights)[chosen], weights, name)
+    try:
+        ranks = ask(_CLASS)[chosen]
+    except UsageError as error:
+        raise UsageError(
+            f'no record of `{name}` has a class, which `weights="class"` needs',
+            hint='weight by another column: `weights="boxes"`',
+        ) from error
+    _, classes, counts = np.unique(ranks, return_inverse=True, return_counts=True)
+    return Weights(1.0 / counts[classes], weights, name)
 
 
 class Draws:

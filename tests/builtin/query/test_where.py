@@ -218,7 +218,7 @@ def test_a_feature_of_records_that_are_no_examples_is_not_found_in_words(tmp_pat
         "the column `payload` says what the records are"
     )
     with pytest.raises(UsageError) as caught:
-        data_source(path).order(seed=1, bucket_by="name", global_batch=4)
+        data_source(path).order(seed=1, weights="name")
     assert (caught.value.hint or "").startswith("no record here has features")
     with pytest.raises(UsageError) as caught:
         data_source(path, where="recrd = 1")

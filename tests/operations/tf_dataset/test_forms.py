@@ -266,7 +266,7 @@ def test_a_folder_with_its_manifest_needs_no_registry(
         ({"shuffle": 0}, "`shuffle` should be 1 or more, found 0"),
         ({"repeat": -1}, "`repeat` should be 1 or more, found -1"),
         ({"drop_remainder": True}, "`drop_remainder` needs `batch_size`"),
-        ({"seed": 1}, "`seed` needs `shuffle` or `augment`"),
+        ({"seed": 1}, "`seed` needs `shuffle`"),
         ({"pad_to": "longest"}, '`pad_to="longest"` needs `batch_size`'),
         ({"channels": 3}, "`channels` and `image_size` need `decode=True`"),
         (

@@ -94,11 +94,6 @@ def test_features_of_varying_length_are_kept_one_by_one(tf: Any, boxes: Path) ->
         (False, {"cache": False}),
         (False, {"batch_size": None}),
         (False, {"decode": False}),
-        pytest.param(
-            False,
-            {"augment": "imagenet", "image_size": (16, 16)},
-            marks=pytest.mark.slow,
-        ),
     ],
 )
 def test_few_images_are_kept_without_being_asked_for(

@@ -27,8 +27,7 @@ def checked_map(
     """Apply a function to batches of numbers and payloads, up to the first mark of damage.
 
     Args:
-        groups: numbers and payloads, and what else the function takes, integers alike for the
-            whole batch; a negative number is a mark of damage.
+        groups: numbers and payloads; a negative number is a mark of damage.
         function: of these.
         why: called once, after which iteration ends with a `tf.errors.InvalidArgumentError`.
 
@@ -40,16 +39,16 @@ def checked_map(
 
     def chained(state: Any, element: Any) -> tuple[Any, Any]:
         at, before, sizes = state
-        numbers, payloads, *more = element
+        numbers, payloads = element
         # The batches that may be lost together, when the next one comes through.
         sizes = tensorflow.concat([sizes[-_REMEMBERED + 1 :], [tensorflow.size(numbers)]], 0)
         kept = tensorflow.concat([before, numbers], 0)[-tensorflow.reduce_sum(sizes) :]
-        return (at + 1, kept, sizes), (at, before, numbers, payloads, *more)
+        return (at + 1, kept, sizes), (at, before, numbers, payloads)
 
-    def applied(at: Any, before: Any, numbers: Any, payloads: Any, *more: Any) -> tuple[Any, ...]:
+    def applied(at: Any, before: Any, numbers: Any, payloads: Any) -> tuple[Any, ...]:
         marks = tensorflow.cast(tensorflow.concat([numbers < 0, [True]], 0), tensorflow.int32)
         sound = tensorflow.argmax(marks, output_type=tensorflow.int32)
-        return at, before, numbers, sound, function(numbers[:sound], payloads[:sound], *more)
+        return at, before, numbers, sound, function(numbers[:sound], payloads[:sound])
 
     def described(lost: Any, numbers: Any) -> str:
         return why([int(each) for each in numbers], bool(lost))
@@ -72,8 +71,7 @@ def checked_map(
     zero = tensorflow.constant(0, int64)
     none = tensorflow.constant([], int64)
     # What follows the last batch, so that its absence shows.
-    more = [zero] * (len(groups.element_spec) - 2)
-    end = data.Dataset.from_tensors((none, tensorflow.constant([], tensorflow.string), *more))
+    end = data.Dataset.from_tensors((none, tensorflow.constant([], tensorflow.string)))
     return (
         groups.concatenate(end)
         .scan((zero, none, tensorflow.constant([], tensorflow.int32)), plain(tensorflow, chained))

@@ -6,8 +6,6 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from tfrecreg.digests import DIGEST_BYTES
 from tfrecreg.errors import TfrecregError
 from tfrecreg.example.decode import decode_or_none
@@ -15,7 +13,6 @@ from tfrecreg.images.decodable import why_undecodable
 from tfrecreg.images.model import ImageError
 from tfrecreg.images.read import read_header
 from tfrecreg.operations.load_records import PayloadFault, SplitRecords
-from tfrecreg.operations.tf_dataset.fitted import decode_crop, sides_of
 from tfrecreg.operations.tf_dataset.form import PAYLOAD_NAME, ElementForm
 from tfrecreg.operations.tf_dataset.sequences import (
     ListParser,
@@ -24,7 +21,6 @@ from tfrecreg.operations.tf_dataset.sequences import (
 )
 from tfrecreg.operations.tf_dataset.small_images import together
 from tfrecreg.text import safe
-from tfrecreg.training.augmentation import CropDraws, are_flipped, crop_boxes
 from tfrecreg.training.certificate import DIGEST_FEATURE, KEY_FEATURE, digests_of
 
 Features = dict[str, Any]
@@ -39,7 +35,6 @@ class ElementReader:
 
     Args:
         single: whether no batch has more than one record, which is decoded without a loop.
-        seed: of random crops.
     """
 
     def __init__(
@@ -49,10 +44,8 @@ class ElementReader:
         form: ElementForm,
         *,
         single: bool = False,
-        seed: int = 0,
     ) -> None:
         self._single = single
-        self._seed = seed
         self._tf = tensorflow
         self._records = records
         self._form = form
@@ -60,22 +53,16 @@ class ElementReader:
         lists = [each for each in form.specs or () if isinstance(each, ListSpec)]
         self._lists = ListParser(tensorflow, lists) if lists else None
 
-    def __call__(self, numbers: Any, payloads: Any, epoch: Any = None) -> Features:
+    def __call__(self, numbers: Any, payloads: Any) -> Features:
         """The features of a batch, each of them stacked.
 
         Args:
             numbers: of the records, int64 of shape (n,).
             payloads: strings of shape (n,).
-            epoch: of random crops, int64 of shape (); None if there are none.
         """
         features = self._parsed(payloads)
         for name in self._form.images:
-            images = features[name]
-            features[name] = (
-                self._images(name, images)
-                if epoch is None
-                else self._crops(name, images, numbers, epoch)
-            )
+            features[name] = self._images(name, features[name])
         for name in self._form.tensors:
             features[name] = self._tensors(name, features[name])
         for name in self._form.others:
@@ -202,27 +189,6 @@ class ElementReader:
         pixels = together(tf, tf.reshape(data, [-1]), form.channels)
         return tf.cond(tf.size(pixels) > 0, lambda: finished(pixels), one_by_one)
 
-    def _crops(self, name: str, data: Any, numbers: Any, epoch: Any) -> Any:
-        """The images of a batch in the random crops of an epoch."""
-        tf, form, seed = self._tf, self._form, self._seed
-
-        def found(numbers: Any, epoch: Any, sides: Any) -> Any:
-            draws = CropDraws(seed, int(epoch))(numbers)
-            return crop_boxes(draws, sides.astype(np.float64)), are_flipped(draws)
-
-        def cropped(one: Any, box: Any, is_flipped: Any) -> Any:
-            image = form.fit.applied(tf, decode_crop(tf, one, box, form.channels))
-            # TensorFlow mirrors one image of three channels far faster than a batch of them.
-            image = tf.cond(is_flipped, lambda: tf.reverse(image, [1]), lambda: image)
-            return tf.ensure_shape(image, form.images[name])
-
-        sides = self._mapped(lambda one: sides_of(tf, one), data, tf.TensorSpec((2,), tf.int32))
-        kinds = tf.int32, tf.bool
-        boxes, flips = tf.numpy_function(found, [numbers, epoch, sides], kinds, stateful=False)
-        boxes, flips = tf.ensure_shape(boxes, (None, 4)), tf.ensure_shape(flips, (None,))
-        spec = tf.TensorSpec(form.images[name], tf.uint8)
-        return self._mapped(cropped, data, spec, boxes, flips)
-
     def _tensors(self, name: str, data: Any) -> Any:
         tf, spec = self._tf, self._form.tensors[name]
         if not isinstance(spec, tf.TensorSpec):
@@ -245,12 +211,8 @@ class ElementReader:
 
         return self._mapped(decoded, data, spec)
 
-    def _mapped(self, function: Callable[..., Any], data: Any, spec: Any, *more: Any) -> Any:
-        """Apply a function to each string of a batch, and stack the results.
-
-        Args:
-            more: further arguments of the function, of as many rows as the batch.
-        """
+    def _mapped(self, function: Callable[[Any], Any], data: Any, spec: Any) -> Any:
+        """Apply a function to each string of a batch, and stack the results."""
         tf = self._tf
         flat = tf.reshape(data, [-1])
 
@@ -260,13 +222,8 @@ class ElementReader:
 
         def mapped() -> Any:
             if self._single and not tf.executing_eagerly():
-                return tf.expand_dims(function(flat[0], *(each[0] for each in more)), 0)
-            return tf.map_fn(
-                lambda each: function(*each),
-                (flat, *more),
-                fn_output_signature=spec,
-                parallel_iterations=at_once,
-            )
+                return tf.expand_dims(function(flat[0]), 0)
+            return tf.map_fn(function, flat, fn_output_signature=spec, parallel_iterations=at_once)
 
         if spec.shape.is_fully_defined() and not self._single:
             return mapped()

@@ -11,9 +11,6 @@ Method = Literal["bilinear", "nearest", "bicubic", "area", "lanczos3", "lanczos5
 
 _AVERAGES = ("bilinear", "nearest", "area")
 """Methods whose pixels are averages of pixels: of 0 to 255, as those are."""
-_PNG = b"\x89PNG\r\n\x1a\n"
-_PNG_SIDES = 24
-"""Where the height and width of a PNG end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,50 +51,6 @@ class ImageFit(ImageSize):
         # The others overshoot, and a plain cast would make white of black.
         cast = tf.cast if self.method in _AVERAGES else tf.saturate_cast
         return cast(tf.round(sized), tf.uint8)
-
-
-def sides_of(tensorflow: Any, data: Any) -> Any:
-    """Height and width of one encoded image, int32. No JPEG or PNG is decoded for it."""
-    tf = tensorflow
-
-    def of_png() -> Any:
-        sides = tf.io.decode_raw(tf.strings.substr(data, 16, 8), tf.int32, little_endian=False)
-        return sides[::-1]
-
-    def of_other() -> Any:
-        return tf.shape(tf.io.decode_image(data, expand_animations=False))[:2]
-
-    start = tf.strings.substr(tf.strings.join([data, _PNG]), 0, len(_PNG))
-    is_png = tf.logical_and(start == _PNG, tf.strings.length(data) >= _PNG_SIDES)
-    return tf.cond(
-        tf.io.is_jpeg(data),
-        lambda: tf.io.extract_jpeg_shape(data)[:2],
-        lambda: tf.cond(is_png, of_png, of_other),
-    )
-
-
-def decode_crop(tensorflow: Any, data: Any, box: Any, channels: int) -> Any:
-    """A part of one encoded image. Of a JPEG, nothing else is decoded.
-
-    Args:
-        data: a string.
-        box: top, left, height and width, int32.
-        channels: to decode to; 0 for those of the image.
-    """
-    tf = tensorflow
-
-    def of_other() -> Any:
-        image = tf.io.decode_image(data, channels=channels, expand_animations=False)
-        image.set_shape((None, None, None))
-        return image[box[0] : box[0] + box[2], box[1] : box[1] + box[3]]
-
-    image = tf.cond(
-        tf.io.is_jpeg(data),
-        lambda: tf.io.decode_and_crop_jpeg(data, box, channels=channels),
-        of_other,
-    )
-    image.set_shape((None, None, None))
-    return image
 
 
 def _sides(tensorflow: Any, images: Any) -> tuple[Any, Any]:

@@ -216,10 +216,7 @@ def _image_sizes(
     if not request.decode:
         if request.channels or request.fit != ImageFit():
             raise UsageError(
-                "`channels`, `image_size` and `augment` need `decode=True`"
-                if request.fit.augment
-                else "`channels` and `image_size` need `decode=True`",
-                hint="add `decode=True`",
+                "`channels` and `image_size` need `decode=True`", hint="add `decode=True`"
             )
         return {}
     expect_channels(request.channels)

@@ -7,13 +7,9 @@ shuffle, decoded elements are cached and then shuffled, which takes memory but d
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from tfrecreg.operations.load_records import PayloadFault, SplitRecords
 from tfrecreg.operations.tf_dataset.checked import checked_map
@@ -52,8 +48,6 @@ class PipelineOptions:
     """``"auto"`` where the elements decide; another text is a prefix of files."""
     prefetch: int | None
     deterministic: bool
-    epoch: int = 0
-    """The first one, for random crops."""
 
     @property
     def grouping(self) -> tuple[object, ...]:
@@ -81,9 +75,9 @@ def make_dataset(
     else:
         total = sum(each.records for each in pieces)
     if options.cache == "auto":
-        is_kept = options.batch_size is not None and form.fit.augment is None
         kept_bytes = total * form.kept_bytes(records.mean_bytes)
-        options = replace(options, cache=is_kept and kept_bytes <= _KEPT_BYTES)
+        is_kept = options.batch_size is not None and kept_bytes <= _KEPT_BYTES
+        options = replace(options, cache=is_kept)
     size, rest = options.batch_size, options.drop_remainder
     # Decoded elements are cached before they are shuffled, so that each epoch has another order.
     is_late = bool(options.cache) and bool(options.shuffle)
@@ -104,8 +98,7 @@ def make_dataset(
         # Images before one that does not decode still come, and their shapes may differ.
         inner = _DECODED_AT_ONCE if form.stacks else 1
     parsed = replace(form, images={}) if apart else form
-    seed = secrets.randbits(62) if options.seed is None else options.seed
-    reader = ElementReader(tensorflow, records, parsed, single=inner == 1, seed=seed)
+    reader = ElementReader(tensorflow, records, parsed, single=inner == 1)
     is_early = bool(options.shuffle) and not is_late
     at_once = inner or _DECODED_AT_ONCE
     ordering: dict[str, Any] = {
@@ -126,9 +119,6 @@ def make_dataset(
             groups = shuffled(groups.unbatch()).batch(at_once)
         elif inner is not None:
             groups = groups.unbatch().batch(inner)
-
-    if form.fit.augment is not None:
-        groups = _with_epoch(tensorflow, groups, options.epoch)
 
     def numbered(numbers: Any, payloads: Any) -> Any:
         return numbers, reader(numbers, payloads)
@@ -175,25 +165,6 @@ def make_dataset(
     if ahead:
         dataset = dataset.prefetch(ahead)
     return dataset.with_options(_options(tensorflow))
-
-
-def _with_epoch(tensorflow: Any, groups: Any, first: int) -> Any:
-    """Batches of numbers and payloads, and the epoch, which each iteration counts up."""
-    data, epochs = tensorflow.data, count(first)
-
-    def following(_: Any) -> Any:
-        epoch = tensorflow.numpy_function(
-            lambda: np.int64(next(epochs)), [], tensorflow.int64, stateful=True
-        )
-        return tensorflow.ensure_shape(epoch, ())
-
-    endless = data.Dataset.from_tensors(0).map(plain(tensorflow, following))
-    endless = endless.flat_map(
-        plain(tensorflow, lambda epoch: data.Dataset.from_tensors(epoch).repeat())
-    )
-    return data.Dataset.zip((groups, endless)).map(
-        plain(tensorflow, lambda group, epoch: (*group, epoch))
-    )
 
 
 def _is_dense(tensorflow: Any, dataset: Any) -> bool:

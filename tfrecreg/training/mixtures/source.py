@@ -16,7 +16,6 @@ from tfrecreg.training.certificate import Certificate
 from tfrecreg.training.consumed import expect_enough
 from tfrecreg.training.data_source import DataSource
 from tfrecreg.training.elements import Elements
-from tfrecreg.training.epoch_numbers import InEpoch
 from tfrecreg.training.mixtures.mixing import Mixing
 from tfrecreg.training.mixtures.order import MixtureOrder, expect_mixture
 from tfrecreg.training.mixtures.report import MixtureReport, report_of
@@ -65,7 +64,6 @@ class Mixture:
         """The places of each member in an epoch."""
         self.seed = operator.index(seed)
         self._sources = list(self.members.values())
-        self._augments = self.elements.size.augment is not None
         self._mixing = Mixing([len(each) for each in self._sources], counts, seed)
 
     def __len__(self) -> int:
@@ -89,8 +87,6 @@ class Mixture:
             DamagedRecordError, RefusedError, StorageError: as :meth:`DataSource.__getitem__`.
         """
         member, number = self._mixing.member(self._number(place))
-        if self._augments:  # a place is of an epoch
-            number = InEpoch(number, max(0, operator.index(place)) // len(self))
         return self._sources[member][number]
 
     def __getitems__(self, places: Iterable[SupportsIndex]) -> list[Any]:
@@ -109,8 +105,6 @@ class Mixture:
         for member in np.unique(members).tolist():
             rows = np.flatnonzero(members == member)
             inside = (numbers[rows] - self._mixing.starts[member]).tolist()
-            if self._augments:
-                inside = list(map(InEpoch, inside, (wanted[rows] // len(self)).tolist()))
             elements = self._sources[member].elements_or_none(inside)
             for row, element in zip(rows.tolist(), elements, strict=True):
                 found[row] = element
