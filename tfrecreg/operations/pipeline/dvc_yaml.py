@@ -141,7 +141,7 @@ def _parsed(text: str) -> Any:
 
     try:
         found = yaml.load(text.replace("\r\n", "\n"))
-    except (YAMLError, ValueError) as error:
+    except (YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         line = f" in line {mark.line + 1}" if mark is not None else ""
         raise UsageError(
