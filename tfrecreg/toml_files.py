@@ -13,12 +13,6 @@ from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 
 _POSITION = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)$")
-_DEEP_KEY = re.compile(
-    r"""(?<![\w-])(?:(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){100}"""
-)
-"""A dotted key of more than 100 parts: the time to parse one grows with the square of their
-number.
-"""
 
 
 def read_toml(text: str | bytes, file: str) -> dict[str, Any]:
@@ -35,13 +29,6 @@ def read_toml(text: str | bytes, file: str) -> dict[str, Any]:
 
     try:
         found = text if isinstance(text, str) else text.decode("utf-8")
-        deep = _DEEP_KEY.search(found)
-        if deep is not None:
-            number = found.count("\n", 0, deep.start()) + 1
-            raise ConfigError(
-                f"`{safe(file)}` has a key of more than 100 parts in line {number}",
-                hint="flatten it: `gates.mnist.limits.inflation.ratio` is the deepest valid key",
-            )
         # A file that was read as bytes keeps its line ends; editors add byte order marks.
         return tomllib.loads(found.removeprefix("\ufeff"))
     except UnicodeDecodeError as error:

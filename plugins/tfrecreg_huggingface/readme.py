@@ -11,7 +11,6 @@ from tfrecreg.api import MissingExtraError, RawDataError, Storage, safe
 README = "README.md"
 _MAX_BYTES = 8 << 20
 _MAX_HEADER = 1 << 20
-_MAX_DEPTH = 32
 
 
 @dataclass(frozen=True)
@@ -98,24 +97,8 @@ def _parsed(text: str) -> Mapping[str, Any]:
     except ImportError:
         raise MissingExtraError(f"reading the header of `{README}`", "yaml") from None
 
-    class Loader(yaml.SafeLoader):
-        """Without aliases, by which few bytes become very many values."""
-
-        depth = 0
-
-        def compose_node(self, parent: Any, index: Any) -> Any:
-            if self.check_event(yaml.AliasEvent):
-                raise yaml.YAMLError("it has an alias (`*name`), which is not read")
-            self.depth += 1
-            if self.depth > _MAX_DEPTH:
-                raise yaml.YAMLError(f"it is nested more than {_MAX_DEPTH} deep")
-            try:
-                return super().compose_node(parent, index)
-            finally:
-                self.depth -= 1
-
     try:
-        found = yaml.load(text, Loader)
+        found = yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise _unusable(f"its header is not YAML: {safe(_one_line(error), limit=200)}") from None
     if found is None:

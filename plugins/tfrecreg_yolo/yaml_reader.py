@@ -1,7 +1,7 @@
 """YAML as plain texts, lists and mappings.
 
 PyYAML parses it, and none of its constructors runs: a scalar is the text that it is written as, so
-that a class called `no` is not False. What makes a small file large is refused: aliases, nesting.
+that a class called `no` is not False.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from typing import Any, TypeAlias
 
 from tfrecreg.api import MissingExtraError, RawDataError, safe
 
-_MAX_DEPTH = 32
-
 YamlValue: TypeAlias = "str | Sequence[YamlValue] | Mapping[str, YamlValue]"
 """A scalar, a list or a mapping."""
 
@@ -22,13 +20,12 @@ def read_yaml(path: str, text: str) -> Mapping[str, YamlValue]:
     """The mapping that the text of a YAML file consists of; empty for an empty file.
 
     Raises:
-        RawDataError: it is not YAML, or not a mapping; it has an alias, a key twice, or is nested
-            too deeply.
+        RawDataError: it is not YAML, or not a mapping, or has a key twice.
         MissingExtraError: PyYAML is not installed.
     """
     yaml = _require_yaml()
     try:
-        node = yaml.compose(text, Loader=_loader(yaml))
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
         found = "" if node is None else _value(yaml, node)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
@@ -53,31 +50,6 @@ def _require_yaml() -> Any:
         return importlib.import_module("yaml")
     except ModuleNotFoundError:
         raise MissingExtraError("reading `data.yaml`", "yaml") from None
-
-
-def _loader(yaml: Any) -> Any:
-    """A loader that makes nodes, and refuses aliases and deep nesting."""
-
-    class Loader(yaml.SafeLoader):  # type: ignore[misc]
-        depth = 0
-
-        def compose_node(self, parent: Any, index: Any) -> Any:
-            if self.check_event(yaml.AliasEvent):
-                event = self.peek_event()
-                raise yaml.MarkedYAMLError(
-                    problem="an alias, which is not followed", problem_mark=event.start_mark
-                )
-            self.depth += 1
-            if self.depth > _MAX_DEPTH:
-                event = self.peek_event()
-                raise yaml.MarkedYAMLError(
-                    problem=f"more than {_MAX_DEPTH} levels", problem_mark=event.start_mark
-                )
-            node = super().compose_node(parent, index)
-            self.depth -= 1
-            return node
-
-    return Loader
 
 
 def _value(yaml: Any, node: Any) -> YamlValue:

@@ -161,10 +161,10 @@ def test_a_dataset_without_a_source_has_no_stage_that_builds_it(cli, configured)
             "rename that stage, and what depends on it",
         ),
         (
-            {"dvc.yaml": "stages: {a: {cmd: a}}\n"},
+            {"dvc.yaml": "stages: [a]\n"},
             (),
-            "`dvc.yaml` cannot be edited automatically",
-            "write `stages:` and each stage below it as a block of its own lines",
+            "`dvc.yaml` should be a mapping, and so should its `stages`",
+            "`dvc status` names the mistake",
         ),
         (
             {"dvc.yaml": "stages: [\n"},

@@ -7,10 +7,8 @@ Nothing here imports TensorFlow, and protobuf only when a schema is parsed::
     check(example)  # the problems of the example, () if there are none
 
 * :mod:`.definition` - `Schema`, `Feature` and the other parts of a schema: plain values
-* :mod:`.proto` - text to `Schema` by protobuf; `render_schema` for the way back
+* :mod:`.proto` - text to `Schema` by protobuf; `canonical_text` for the way back
 * :mod:`.consistency` - contradictions in a schema
-* :mod:`.text_places` - where the text has each field; :mod:`.pbtxt` - edits that keep comments
-  and layout
 * :mod:`.compiled` - the declarations of one environment, for records;
   :mod:`.environments` chooses one
 * :mod:`.check`, :mod:`.domain_check`, :mod:`.messages` - one record against a compiled schema

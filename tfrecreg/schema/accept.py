@@ -4,7 +4,7 @@ The result is a proposal for people: a text to show as a diff. A schema cannot a
 a feature has two types, one of them is wrong in any schema.
 
 :class:`Violations` summarizes the records that break the schema. The changes that answer them are
-made to the protobuf message; :func:`tfrecreg.schema.pbtxt.rewrite` applies these to the text.
+made to the protobuf message, which is printed with the comments of its features.
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ from tfrecreg.schema.definition import (
 from tfrecreg.schema.domain_check import decimal_number, whole_number
 from tfrecreg.schema.infer import DRAFT_LIMIT, KindSummary, SeenFeature, WordLimit, draft_feature
 from tfrecreg.schema.messages import KIND_NAMES, counted
-from tfrecreg.schema.pbtxt import append_lines, rewrite
-from tfrecreg.schema.proto import schema_message
+from tfrecreg.schema.proto import canonical_text, parse_schema, schema_message
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 
@@ -154,11 +153,13 @@ def edit_schema(
             refused.append(Answer(code, name, str(refusal)))
         else:
             edits += [Answer(code, name, text) for text in texts]
+    if not edits:
+        return schema.text, edits, refused
     editor.repeat_declarations()
-    text = rewrite(schema.text, schema_message(schema), editor.message)
-    for lines in editor.drafts:
-        text = append_lines(text, lines)
-    return text, edits, refused
+    drafts = "".join(f"{line}\n" for lines in editor.drafts for line in lines)
+    editor.message.MergeFrom(schema_message(parse_schema(drafts)))
+    text = schema.text.removesuffix("\n")
+    return canonical_text(editor.message, f"{text}\n{drafts}"), edits, refused
 
 
 class _Editor:

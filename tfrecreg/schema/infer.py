@@ -19,7 +19,6 @@ from tfrecreg.example.model import Example, Feature, Kind
 from tfrecreg.example.tensors import read_tensor
 from tfrecreg.images.sniff import sniff
 from tfrecreg.schema.messages import KIND_NAMES, counted
-from tfrecreg.schema.text_places import quoted
 from tfrecreg.text import safe
 
 
@@ -437,3 +436,16 @@ def _is_label(name: str) -> bool:
 def block(name: str, *body: str) -> list[str]:
     """A message of the text form, one line per list item."""
     return [f"{name} {{", *(f"  {line}" for line in body), "}"]
+
+
+def quoted(text: str) -> str:
+    """`text` as a string of the text form; characters that do not print are octal escapes."""
+    shown = []
+    for character in text:
+        if character in '"\\':
+            shown.append(f"\\{character}")
+        elif character.isprintable():
+            shown.append(character)
+        else:
+            shown += [f"\\{byte:03o}" for byte in character.encode()]
+    return f'"{"".join(shown)}"'

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from importlib import metadata
+from io import StringIO
 from typing import Any, NoReturn
 
 from tfrecreg.errors import SchemaError
@@ -33,7 +34,6 @@ from tfrecreg.schema.definition import (
     ValueCount,
     WeightedFeature,
 )
-from tfrecreg.schema.text_places import FieldPath, position
 from tfrecreg.text import safe
 
 _MAX_CHARACTERS = 4 << 20
@@ -45,6 +45,14 @@ _MAX_MESSAGES = 50_000
 _CATEGORICAL_YES = 1
 """Value of the proto's `StringDomain.Categorical`."""
 
+_STRING = r"""(?P<string>"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')"""
+_PRINTED = re.compile(rf"^(?P<block>\w+) {{\n  name: {_STRING}$", re.MULTILINE)
+"""A named message of the schema, as protobuf prints it."""
+_MARK = re.compile(
+    rf"(?P<name>\bname\s*:\s*)?{_STRING}|(?P<block>\w*)\s*:?\s*[{{<]"
+    r"|(?P<close>[}>])|(?P<comment>#.*)"
+)
+
 
 def parse_schema(text: str | bytes, where: str = "schema") -> Schema:
     """Parse a schema and make sure that it does not contradict itself.
@@ -53,7 +61,7 @@ def parse_schema(text: str | bytes, where: str = "schema") -> Schema:
         text: the file's text, or its bytes, which must be UTF-8.
 
     Raises:
-        SchemaError: it does not parse, or contradicts itself: ``where:line:column: what``.
+        SchemaError: it does not parse, or contradicts itself: ``where:line: what``.
     """
     return _parsed(_decode(text, where) if isinstance(text, bytes) else text, where)
 
@@ -62,9 +70,11 @@ def parse_schema(text: str | bytes, where: str = "schema") -> Schema:
 def _parsed(text: str, where: str) -> Schema:
     message = _parse(text, where)
 
-    def fail(path: FieldPath, what: str, hint: str) -> NoReturn:
-        line, column = position(text, path)
-        raise SchemaError(f"{safe(where)}:{line}:{column}: {what}", hint=hint)
+    def fail(name: str, what: str, hint: str) -> NoReturn:
+        found = re.search(rf"""\bname\s*:\s*["']{re.escape(name)}["']""", text)
+        number = text.count("\n", 0, found.start()) + 1 if found is not None else 0
+        place = f"{safe(where)}:{number}" if number else safe(where)
+        raise SchemaError(f"{place}: {what}", hint=hint)
 
     check_message(message, fail)
     constraints = message.dataset_constraints
@@ -110,8 +120,62 @@ def render_schema(schema: Schema) -> str:
 
     Comments and layout are lost; fields that :class:`Schema` leaves out are kept.
     """
+    return canonical_text(schema_message(schema), "")
+
+
+def canonical_text(message: Any, before: str) -> str:
+    """A message as protobuf prints it, with comments of an earlier text.
+
+    Comments stay at the head and the end of the text, above a feature or domain of the schema, and
+    in the line of its name. Those inside are lost.
+    """
     text_format = importlib.import_module("google.protobuf.text_format")
-    return str(text_format.MessageToString(_parse(schema.text, schema.where), as_utf8=True))
+    head, comments, end = _comments(before.removeprefix("\ufeff"))
+
+    def commented(match: re.Match[str]) -> str:
+        above, behind = comments.pop((match["block"], _unquoted(match["string"])), ("", ""))
+        return f"{above}{match[0]}{behind}"
+
+    printed = text_format.MessageToString(message, as_utf8=True)
+    text = head + _PRINTED.sub(commented, printed) + end
+    return text.replace("\n", "\r\n") if "\r\n" in before else text
+
+
+def _comments(text: str) -> tuple[str, dict[tuple[str, str], tuple[str, str]], str]:
+    """The comments of a schema's text: at its head, of each named block of the schema, at its end.
+
+    Those of a block are the lines above it and the end of the line with its name.
+    """
+    comments: dict[tuple[str, str], tuple[str, str]] = {}
+    head: str | None = None
+    above = before_block = block = ""
+    depth = 0
+    for line in StringIO(text.replace("\r\n", "\n")):
+        if not line.strip() or line.lstrip().startswith("#"):
+            above += line
+            continue
+        if head is None:
+            head, above = above, ""
+        named = ""
+        for mark in _MARK.finditer(line):
+            if mark["block"] is not None:
+                if not depth:
+                    block, before_block = mark["block"], above
+                depth += 1
+            elif mark["close"]:
+                depth -= 1
+            elif mark["name"] and depth == 1:
+                named = _unquoted(mark["string"])
+                comments[block, named] = before_block, ""
+            elif mark["comment"] and (block, named) in comments:
+                comments[block, named] = before_block, f"  {mark[0].rstrip()}"
+        above = ""
+    return ("", comments, above) if head is None else (head, comments, above)
+
+
+def _unquoted(string: str) -> str:
+    text_encoding = importlib.import_module("google.protobuf.text_encoding")
+    return str(text_encoding.CUnescape(string[1:-1]).decode("utf-8", "replace"))
 
 
 def schema_message(schema: Schema) -> Any:

@@ -13,11 +13,11 @@ from tfrecreg.schema.infer import (
     SchemaSketch,
     SeenFeature,
     block,
+    quoted,
     share_text,
     value_domain,
 )
 from tfrecreg.schema.messages import KIND_NAMES
-from tfrecreg.schema.text_places import quoted
 from tfrecreg.text import count, safe
 
 _MAX_LISTS = 10_000

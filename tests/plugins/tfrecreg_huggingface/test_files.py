@@ -142,11 +142,7 @@ def test_a_file_that_the_readme_names_and_is_missing_is_told(raw: Raw) -> None:
     ("header", "message"),
     [
         ("a: [", "`README.md` cannot be used: its header is not YAML: "),
-        ("a: &x [1]\nb: *x", "`README.md` cannot be used: its header is not YAML: it has an alias"),
-        (
-            "a: " + "[" * 100 + "]" * 100,
-            "`README.md` cannot be used: its header is not YAML: it is",
-        ),
+        ("a: " + "[" * 5000, "`README.md` cannot be used: its header is not YAML: "),
         ("[1]", "`README.md` cannot be used: its header should be a mapping"),
         ("configs: [1]", "`README.md` cannot be used: `configs` should be a list of mappings"),
         ("a: !!python/object:os.system 1", "`README.md` cannot be used: its header is not YAML"),

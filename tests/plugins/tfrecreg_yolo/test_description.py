@@ -29,6 +29,7 @@ def classes(raw: Any, **options: Any) -> list[str]:
         ("names: [no, yes, null, 1e3, 2024-01-01]", ["no", "yes", "null", "1e3", "2024-01-01"]),
         ("\ufeffnames: [Käse]\r\n", ["Käse"]),
         ("names: !!python/object/apply:os.system [cat]", ["cat"]),
+        ("animals: &animals [cat, dog]\nnames: *animals", ["cat", "dog"]),
     ],
 )
 def test_names_are_texts_as_they_are_written(raw: Any, yaml: str, expected: list[str]) -> None:
@@ -37,15 +38,11 @@ def test_names_are_texts_as_they_are_written(raw: Any, yaml: str, expected: list
     assert classes(raw) == expected
 
 
-BOMB = "a: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b]\nnames: *c\n"
-
-
 @pytest.mark.parametrize(
     ("yaml", "says"),
     [
-        (BOMB, "`data.yaml`, line 2 cannot be read as YAML: an alias, which is not followed"),
-        ("names: " + "[" * 5000, "more than 32 levels"),
-        ("names: " + "{a: " * 40 + "1" + "}" * 40, "more than 32 levels"),
+        ("names: " + "[" * 5000, "`data.yaml` cannot be read as YAML: it is nested too deeply"),
+        ("names: &a [*a]", "`data.yaml` cannot be read as YAML: it is nested too deeply"),
         ("names: [cat\ntrain: x", "`data.yaml`, line 2 cannot be read as YAML"),
         ("names: [cat]\nnames: [dog]", "line 2 cannot be read as YAML: the key `names` occurs"),
         ("? [a]\n: b\n", "a key is not a text"),

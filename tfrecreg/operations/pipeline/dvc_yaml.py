@@ -1,23 +1,19 @@
 """Putting stages and artifacts into a `dvc.yaml` in which others may have theirs.
 
-A line that is not of our entries stays as it is, to the byte: a parser tells where entries begin,
-and their lines are replaced. The result is parsed again: if anything else would mean something
-else, nothing is written.
+The file is edited as DVC edits it, by the round trip of ruamel.yaml: comments stay, and lines have
+the layout that DVC gives them.
 """
 
 from __future__ import annotations
 
 import io
 import posixpath
-import textwrap
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from tfrecreg.errors import MissingExtraError, UsageError
 from tfrecreg.operations.pipeline.stages import MARK, StageEntry
-from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 from tfrecreg.tracking.dvc import PIPELINE_NAME
 
@@ -50,8 +46,7 @@ def edited(
         prune: whether entries of ours that are not wanted are removed.
 
     Raises:
-        UsageError: it is not a `dvc.yaml`, has a foreign entry under one of the names, or
-            cannot be edited without other changes.
+        UsageError: it is not a `dvc.yaml`, or has a foreign entry under one of the names.
         MissingExtraError: DVC, which provides what reads and writes YAML, is not installed.
     """
     text = text or ""
@@ -67,9 +62,8 @@ def edited(
     )
     if not (updated or added or removed):
         return Edited(text=text)
-    result = _written(
-        text, data, section, {name: wanted[name] for name in updated + added}, removed
-    )
+    changed = {name: wanted[name] for name in updated + added}
+    result = _written(text, data, section, changed, removed)
     return Edited(text=result, added=added, updated=updated, removed=removed)
 
 
@@ -141,13 +135,13 @@ def _owner(entry: Any) -> str | None:
 
 
 def _parsed(text: str) -> Any:
-    """The file as data with line numbers."""
+    """The file as data with comments."""
     yaml = _yaml()
     from ruamel.yaml.error import YAMLError
 
     try:
-        found = yaml.load(text)
-    except (YAMLError, ValueError) as error:
+        found = yaml.load(text.replace("\r\n", "\n"))
+    except (YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         line = f" in line {mark.line + 1}" if mark is not None else ""
         raise UsageError(
@@ -156,7 +150,10 @@ def _parsed(text: str) -> Any:
     found = {} if found is None else found
     for section in _SECTIONS:
         if not isinstance(found, dict) or not isinstance(found.get(section) or {}, dict):
-            raise _unfit(section)
+            raise UsageError(
+                f"`{PIPELINE_NAME}` should be a mapping, and so should its `{section}`",
+                hint="`dvc status` names the mistake",
+            )
     return found
 
 
@@ -168,6 +165,8 @@ def _yaml() -> Any:
         raise MissingExtraError(f"reading and writing `{PIPELINE_NAME}`", "dvc") from None
     yaml = YAML()
     yaml.width = 1_000_000  # a command stays in its line
+    yaml.preserve_quotes = True
+    yaml.default_flow_style = False
     return yaml
 
 
@@ -179,55 +178,58 @@ def _written(
     removed: Sequence[str],
 ) -> str:
     """The file with changes in a section."""
-    entries: Any = data.get(section) or {}
-    end = "\r\n" if "\r\n" in text else "\n"
-    lines = text.splitlines(keepends=True)
-    if lines and not lines[-1].endswith(("\n", "\r")):
-        lines[-1] += end
-    if section not in data:
-        lines += [end, f"{section}:{end}"][not lines :]
-    header = data.lc.key(section)[0] if section in data else len(lines) - 1
-    starts = [entries.lc.key(name) for name in entries]
-    below = [line for line, _ in (data.lc.key(key) for key in data) if line > header]
-    stops = [*(line for line, _ in starts[1:]), min(below, default=len(lines))]
-    indent = starts[0][1] if starts else 2
-    blocks = {name: _block(name, entry, indent, end) for name, entry in changed.items()}
-    new = [each for name in blocks if name not in entries for each in (end, blocks[name])]
+    entries = data.setdefault(section, {})
+    if entries is None:
+        entries = data[section] = {}
+    for name in removed:
+        _move_comment(data, section, name)
+        del entries[name]
+    for name, entry in changed.items():
+        # Comments between two entries are more often about the second.
+        last = name if name in entries else next(reversed(entries), None)
+        if last is not None:
+            _move_comment(data, section, last)
+        entries[name] = entry
     if not entries:
-        lines[header + 1 : header + 1] = new[1:]
-    # From the last to the first, so that the numbers before stay true.
-    for name, (start, _), limit in reversed([*zip(entries, starts, stops, strict=False)]):
-        stop = limit
-        # Comments and blank lines before the next entry are more often about that one.
-        while stop > start + 1 and lines[stop - 1].lstrip()[:1] in ("", "#"):
-            stop -= 1
-        lines[stop:stop], new = new, []
-        if name in removed:
-            apart = stop < len(lines) and not lines[stop].strip()
-            del lines[start : stop + apart]
-        elif name in blocks:
-            lines[start:stop] = [blocks[name]]
-    meant = {name: each for name, each in {**entries, **changed}.items() if name not in removed}
-    expected = {**data, section: meant}
-    if not meant:
-        del lines[header], expected[section]  # DVC refuses a section without entries
-    result = "".join(lines)
-    with suppress(UsageError):  # the file was valid YAML before
-        if _parsed(result) == expected:
-            return result
-    raise _unfit(section, [name for name in changed if name not in entries])
-
-
-def _block(name: str, entry: StageEntry, indent: int, end: str) -> str:
-    """An entry as lines of YAML."""
+        del data[section]  # DVC refuses a section without entries
     stream = io.StringIO()
-    _yaml().dump({name: entry}, stream)
-    return textwrap.indent(stream.getvalue(), " " * indent).replace("\n", end)
+    if not hasattr(data, "ca"):  # the file held nothing but comments
+        stream.write(text)
+    if data:
+        _yaml().dump(data, stream)
+    result = stream.getvalue()
+    return result.replace("\n", "\r\n") if "\r\n" in text else result
 
 
-def _unfit(section: Section, names: Sequence[str] = ()) -> UsageError:
-    return UsageError(
-        f"`{PIPELINE_NAME}` cannot be edited automatically",
-        hint=f"write `{section}:` and each {section[:-1]} below it as a block of its own lines"
-        + (f"; missing are {listed(names)}" if names else ""),
-    )
+def _move_comment(data: Any, section: str, name: str) -> None:
+    """Move the lines of comment behind an entry in front of what follows."""
+    from ruamel.yaml.error import CommentMark
+    from ruamel.yaml.tokens import CommentToken
+
+    lines = _take_comment(data[section][name])
+    if not lines:
+        return
+    token = CommentToken(lines, CommentMark(0))
+    for holder, key in ((data[section], name), (data, section)):
+        names = list(holder)
+        following = names[names.index(key) + 1 :]
+        if following:
+            slot = holder.ca.items.setdefault(following[0], [None, None, None, None])
+            slot[1] = [token, *(slot[1] or ())]
+            return
+    data.ca.comment = data.ca.comment or [None, None]  # without one, no end is written
+    data.ca.end = [token, *(data.ca.end or ())]
+
+
+def _take_comment(node: Any) -> str:
+    """Remove the lines of comment behind a node, which ruamel.yaml keeps with its last value."""
+    while hasattr(node, "ca") and node:
+        is_mapping = isinstance(node, Mapping)
+        key = next(reversed(node)) if is_mapping else len(node) - 1
+        slot, place = node.ca.items.get(key), 2 if is_mapping else 0
+        if slot is not None and slot[place] is not None and "\n" in slot[place].value:
+            same_line, end, lines = slot[place].value.partition("\n")
+            slot[place].value = same_line + end
+            return str(lines)
+        node = node[key]
+    return ""

@@ -103,7 +103,7 @@ def propose(
 ) -> Proposal:
     """Check a target against its schema, and change the schema's text so that the target passes.
 
-    Nothing is written. Comments, order and layout of the text stay.
+    Nothing is written. Comments of features stay.
 
     Args:
         target: a dataset (its build), or with a schema named also a release, paths or globs.
