@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +10,8 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 from storage_support import Careless
 
-from tfrecreg.errors import MissingFileError, StorageError
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.errors import StorageError
 from tfrecreg.storage.remote import RemoteStorage
-from tfrecreg.storage.two_places import TwoPlaces
-
-SHARD = "digits-train.tfrecord-00000-of-00001"
 
 
 class Older(MemoryFileSystem):  # type: ignore[misc]
@@ -36,11 +31,6 @@ fsspec.register_implementation("older", Older, clobber=True)
 def storage(memory: Any) -> RemoteStorage:
     del memory
     return RemoteStorage("memory://b")
-
-
-@pytest.fixture
-def places(storage: RemoteStorage, tmp_path: Path) -> TwoPlaces:
-    return TwoPlaces(LocalStorage(tmp_path), storage)
 
 
 def test_the_first_one_wins(storage: RemoteStorage) -> None:
@@ -79,21 +69,3 @@ def test_a_store_that_ignores_the_condition_is_refused(protocol: str) -> None:
     assert "is in a store that overwrites files although it was asked not to" in str(raised.value)
     assert raised.value.hint.startswith("S3, Google Cloud Storage and MinIO support conditional")
     assert not Careless.store
-
-
-def test_both_places_are_one_folder(
-    places: TwoPlaces, storage: RemoteStorage, tmp_path: Path
-) -> None:
-    storage.put_if_absent(SHARD, b"shard")
-    for path in ("index/a", "manifest.json", "location.json"):
-        with places.local.create(path) as writer:
-            writer.write(path.encode())
-    storage.put_if_absent("manifest.json", b"another")
-    storage.put_if_absent("index/a", b"another")
-    assert [entry.path for entry in places.list()] == [SHARD, "index", "index/a", "manifest.json"]
-    assert places.read("manifest.json") == b"manifest.json"
-    assert places.read(SHARD) == b"shard"
-    assert pickle.loads(pickle.dumps(places)) == places
-    assert places.root == "memory://b"
-    with pytest.raises(MissingFileError):
-        places.open(SHARD.replace("train", "test"))

@@ -222,7 +222,7 @@ PROBE = ".tfrecreg-probe-"
 
 
 class Store(Appendable, Protocol):
-    """Files behind a URL: none is replaced, but by a repair."""
+    """Files behind a URL: none is replaced."""
 
     def below(self, path: str) -> Store: ...
 
@@ -246,19 +246,6 @@ class Store(Appendable, Protocol):
 
         Raises:
             StorageError: the store refused, or a file with other bytes has that name.
-        """
-
-    def replace(self, source: str, path: str) -> None:
-        """Put the bytes of a local file in the place of a missing or damaged one.
-
-        Only for bytes that were verified: a store exchanges a file for another at once.
-
-        Args:
-            source: path of the local file.
-            path: below the root.
-
-        Raises:
-            StorageError: the store refused.
         """
 
 

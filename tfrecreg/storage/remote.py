@@ -28,7 +28,6 @@ from tfrecreg.storage.uploads import (
     has_bytes_of,
     put_bytes,
     put_file,
-    replace_file,
 )
 from tfrecreg.storage.urls import is_web, query_of, remember_query, split_url
 
@@ -177,10 +176,6 @@ class RemoteStorage:
             hint="files in a store are never replaced; it may be damaged, or of another "
             "version of a library: remove it, if nothing refers to it",
         )
-
-    def replace(self, source: str, path: str) -> None:
-        system, full, shown = self._place(path)
-        replace_file(system, full, shown, source)
 
     def remove(self, path: str) -> None:
         system, full, shown = self._place(path)

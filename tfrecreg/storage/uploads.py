@@ -54,26 +54,6 @@ def put_file(system: Any, full: str, shown: str, source: str) -> bool:
     return _unless_taken(system, "put_file", full, shown, size, source, full, **options)
 
 
-def replace_file(system: Any, full: str, shown: str, source: str) -> None:
-    """Give a file the bytes of a local one, whether it exists or not.
-
-    Args:
-        full: its path of the file.
-        shown: as for :func:`put_bytes`.
-
-    Raises:
-        StorageError: the store refused.
-    """
-    size = Path(source).stat().st_size
-
-    def attempt(timeout: float) -> None:
-        invoke(timeout + size / _SLOWEST, system, "put_file", source, full, **_limits(system))
-
-    patiently("write", shown, attempt)
-    # Its directory listing may be cached from before.
-    system.invalidate_cache(full)
-
-
 def _limits(system: Any) -> dict[str, int]:
     known = inspect.signature(getattr(system, "_put_file", system.put_file)).parameters
     limits = {"chunksize": _PART, "max_concurrency": _PARTS_AT_ONCE}
