@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 __all__ = ["free_port", "job_server"]
@@ -52,7 +52,6 @@ def job_server(
     folder: Path,
     shared: str,
     env: Mapping[str, str] | None = None,
-    through: Sequence[str] = (),
 ) -> Iterator[tuple[str, ...]]:
     """Options of commands that send their pipelines to the server.
 
@@ -60,7 +59,6 @@ def job_server(
         folder: of logs.
         shared: folder or URL for tasks and outcomes.
         env: more of the environment of the workers.
-        through: a command that runs the program of the pool, which follows it.
     """
     jobs, workers = free_port(), free_port()
     server = "apache_beam.runners.portability.local_job_service_main"
@@ -72,7 +70,6 @@ def job_server(
             folder,
             pool,
             workers,
-            *through,
             *python,
             pool,
             f"--service_port={workers}",

@@ -33,7 +33,7 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 # As the command sets it: programs that the tests start import NumPy, and multiply no matrices.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Stores in place of a bucket: that of fsspec in memory, and those that tests make of it.
-os.environ.setdefault("TFRECREG_REMOTE_PROTOCOLS", "memory,careless,altering,older")
+os.environ.setdefault("TFRECREG_REMOTE_PROTOCOLS", "memory,altering,older")
 
 _FORKING = frozenset({"Child", "Deed", "apart", "in_child"})
 """Names that a module has whose tests fork this process, most of them a hundred times."""

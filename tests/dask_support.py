@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,14 +24,10 @@ class Cluster:
     Args:
         folder: of their files.
         env: environment of all.
-        through: a command that runs the program of each worker, which follows it.
     """
 
-    def __init__(
-        self, folder: Path, env: Mapping[str, str] | None = None, through: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, folder: Path, env: Mapping[str, str] | None = None) -> None:
         self.folder = folder
-        self._through = through
         self._env = {**os.environ, "PYTHONWARNINGS": "ignore", **(env or {})}
         self._number = 0
         self.port = 0
@@ -62,7 +58,7 @@ class Cluster:
         arguments = [self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard"]
         arguments += ["--host", "127.0.0.1", "--death-timeout", "60"]
         arguments += ["--local-directory", str(self.folder)]
-        worker = self._process("dask_worker", *arguments, env=env, through=self._through)
+        worker = self._process("dask_worker", *arguments, env=env)
         self.workers.append(worker)
 
     def _process(
@@ -70,11 +66,10 @@ class Cluster:
         module: str,
         *arguments: str,
         env: Mapping[str, str] | None = None,
-        through: Sequence[str] = (),
     ) -> subprocess.Popen[bytes]:
         with (self.folder / "log").open("ab") as log:
             return subprocess.Popen(
-                [*through, sys.executable, "-m", f"distributed.cli.{module}", *arguments],
+                [sys.executable, "-m", f"distributed.cli.{module}", *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -102,11 +97,10 @@ def cluster(
     folder: Path,
     workers: int = 2,
     env: Mapping[str, str] | None = None,
-    through: Sequence[str] = (),
 ) -> Iterator[Cluster]:
     """A running cluster, which is killed in the end."""
     folder.mkdir(parents=True, exist_ok=True)
-    made = Cluster(folder, env, through)
+    made = Cluster(folder, env)
     try:
         made.start(workers)
         yield made

@@ -8,29 +8,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import fsspec
 import pytest
-from fsspec.implementations.memory import MemoryFileSystem
 from package_support import CHECKOUT
 
 from tfrecreg.storage.interface import Storage
 from tfrecreg.storage.local import LocalStorage
 
-__all__ = ["Careless", "counted", "forbid_links", "names", "put", "run"]
-
-
-class Careless(MemoryFileSystem):  # type: ignore[misc]
-    """A store that ignores the condition of an upload, `careless://`."""
-
-    protocol = "careless"
-    store: dict[str, Any] = {}  # noqa: RUF012 - as fsspec has it
-
-    def pipe_file(self, path: str, value: bytes, mode: str = "overwrite", **kwargs: Any) -> None:
-        del mode
-        MemoryFileSystem.pipe_file(self, path, value, **kwargs)
-
-
-fsspec.register_implementation("careless", Careless, clobber=True)
+__all__ = ["counted", "forbid_links", "names", "put", "run"]
 
 
 def put(storage: LocalStorage, path: str, data: bytes = b"data") -> Path:

@@ -61,8 +61,6 @@ class DatasetConfig:
     ``./sources/yolo.py:Yolo`` for a local one."""
     raw: _Text | None = None
     """Folder of the raw data: absolute, relative to the registry's root, or a URL."""
-    data: _Text | None = None
-    """URL of a folder in a bucket, which builds go to; None: they are in the registry."""
     schema: _Text | None = None
     """Path of the schema, relative to the root. None: ``schemas/<name>.pbtxt``."""
     options: dict[str, Any] = field(default_factory=dict)

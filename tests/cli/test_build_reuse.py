@@ -170,45 +170,6 @@ def test_too_many_skipped_items_cost_no_shards(bench: Bench) -> None:
     assert bench.build("--max-skipped", "2")["resumed_shards"] == 2
 
 
-class TestInABucket:
-    @pytest.fixture
-    def bench(self, here: InProcess, memory: Any, tmp_path: Path) -> Bench:
-        del memory
-        (tmp_path / "r/datasets").mkdir(exist_ok=True)
-        (tmp_path / "r/datasets/d.toml").write_text('data = "memory://lake/data"\n')
-        return Bench(here, tmp_path)
-
-    @pytest.mark.medium
-    def test_shards_that_former_code_made_are_made_again(self, bench: Bench) -> None:
-        bench.write(FAILS)
-        bench.fails()
-        bench.write(CORRECTED)
-        assert bench.build()["resumed_shards"] == 0
-        assert bench.content() == all_ones(bench)
-
-    def test_anew_makes_other_bytes_beside_those_that_are_there(self, bench: Bench) -> None:
-        bench.flag.write_text("")
-        bench.write(FLAG)
-        bench.fails()
-        bench.flag.write_text("0")
-        assert bench.build("--anew")["resumed_shards"] == 0
-
-    @pytest.mark.medium
-    def test_a_build_that_its_check_refused_leaves_no_receipts(
-        self, bench: Bench, memory: Any
-    ) -> None:
-        bench.write(FLAG + LABELS)
-        bench.flag.write_text("7")
-        assert bench.fails()[0] == 1
-        assert [path for path in memory.find("/lake") if path.endswith(".json")] == []
-        bench.flag.write_text("1")
-        # The shards stay in the store: the same plan makes the same bytes, or says so.
-        code, _, err = bench.fails()
-        assert code == 3
-        assert "exists with other bytes than those of this build" in err
-        assert bench.build("--anew")["resumed_shards"] == 0
-
-
 IMPURE = {
     "random": "import random\n    return {'label': int64_feature(random.getrandbits(62))}",
     "counting": (

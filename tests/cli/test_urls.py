@@ -274,7 +274,7 @@ def test_what_cannot_be_read_is_told_in_one_line(
 
 
 @pytest.mark.parametrize("url", ["memory://x/y", "local://../outside", "git://../..:main@x"])
-@pytest.mark.parametrize("place", ["data", "raw", "--raw", "check", "head", "diff"])
+@pytest.mark.parametrize("place", ["raw", "--raw", "check", "head", "diff"])
 def test_what_is_no_remote_store_is_refused_in_every_place(
     cli: Any, digits_registry: Path, monkeypatch: pytest.MonkeyPatch, place: str, url: str
 ) -> None:
@@ -282,14 +282,13 @@ def test_what_is_no_remote_store_is_refused_in_every_place(
     table = digits_registry / "datasets/digits.toml"
     build = ("build", "digits")
     arguments: dict[str, tuple[str, ...]] = {
-        "data": build,
         "raw": build,
         "--raw": ("build", "digits", "--raw", url),
         "check": ("check", url),
         "head": ("head", url),
         "diff": ("diff", "digits", url),
     }
-    if place in ("data", "raw"):
+    if place == "raw":
         kept = [line for line in table.read_text().splitlines() if not line.startswith(place)]
         table.write_text("\n".join([f'{place} = "{url}"', *kept]))
     before = tree(digits_registry / "data")

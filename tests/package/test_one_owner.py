@@ -68,7 +68,7 @@ def test_what_publishes_is_called_by_its_owner_alone(modules: dict[str, Path], n
         module
         for module, path in modules.items()
         for what, on in calls(path)
-        if what == name and (name != "keep" or on in ("keeper", "dvc"))
+        if what == name and (name != "keep" or on in ("tracker()", "dvc"))
     }
     assert found == CALLS[name]
 

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import pickle
-from pathlib import Path
 from typing import Any
 
 import fsspec
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
-from storage_support import Careless
 
-from tfrecreg.errors import MissingFileError, StorageError
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.errors import StorageError
 from tfrecreg.storage.remote import RemoteStorage
-from tfrecreg.storage.two_places import TwoPlaces
-
-SHARD = "digits-train.tfrecord-00000-of-00001"
 
 
 class Older(MemoryFileSystem):  # type: ignore[misc]
@@ -38,11 +31,6 @@ def storage(memory: Any) -> RemoteStorage:
     return RemoteStorage("memory://b")
 
 
-@pytest.fixture
-def places(storage: RemoteStorage, tmp_path: Path) -> TwoPlaces:
-    return TwoPlaces(LocalStorage(tmp_path), storage)
-
-
 def test_the_first_one_wins(storage: RemoteStorage) -> None:
     assert storage.put_if_absent("a/x", b"one")
     assert not storage.put_if_absent("a/x", b"two")
@@ -52,48 +40,8 @@ def test_the_first_one_wins(storage: RemoteStorage) -> None:
     assert storage.stat("a/x") is None
 
 
-def test_a_file_is_added_and_never_replaced(storage: RemoteStorage, tmp_path: Path) -> None:
-    source = tmp_path / "x"
-    source.write_bytes(b"0123456789")
-    for _ in range(2):  # the second time it is there
-        storage.upload(str(source), "a/x")
-        assert storage.read("a/x") == b"0123456789"
-    for other in (b"012345678", b"01234567890", b"1123456789"):
-        source.write_bytes(other)
-        with pytest.raises(StorageError, match="`memory://b/a/x` exists with other bytes"):
-            storage.upload(str(source), "a/x")
-    assert storage.read("a/x") == b"0123456789"
-
-
-def test_a_store_that_knows_the_condition_is_left_as_it_was(
-    storage: RemoteStorage, memory: Any
-) -> None:
-    storage.expect_condition()
-    assert not memory.store
-
-
-@pytest.mark.parametrize("protocol", ["careless", "older"])
-def test_a_store_that_ignores_the_condition_is_refused(protocol: str) -> None:
+def test_a_library_that_does_not_know_the_condition_is_refused() -> None:
     with pytest.raises(StorageError) as raised:
-        RemoteStorage(f"{protocol}://b").expect_condition()
+        RemoteStorage("older://b").put_if_absent("x", b"1")
     assert "is in a store that overwrites files although it was asked not to" in str(raised.value)
-    assert raised.value.hint.startswith("S3, Google Cloud Storage and MinIO support conditional")
-    assert not Careless.store
-
-
-def test_both_places_are_one_folder(
-    places: TwoPlaces, storage: RemoteStorage, tmp_path: Path
-) -> None:
-    storage.put_if_absent(SHARD, b"shard")
-    for path in ("index/a", "manifest.json", "location.json"):
-        with places.local.create(path) as writer:
-            writer.write(path.encode())
-    storage.put_if_absent("manifest.json", b"another")
-    storage.put_if_absent("index/a", b"another")
-    assert [entry.path for entry in places.list()] == [SHARD, "index", "index/a", "manifest.json"]
-    assert places.read("manifest.json") == b"manifest.json"
-    assert places.read(SHARD) == b"shard"
-    assert pickle.loads(pickle.dumps(places)) == places
-    assert places.root == "memory://b"
-    with pytest.raises(MissingFileError):
-        places.open(SHARD.replace("train", "test"))
+    assert not Older.store

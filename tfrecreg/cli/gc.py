@@ -15,22 +15,7 @@ from tfrecreg.commands.session import Session, session_command
     metavar="NAME",
     help="Remote that must hold a release before its local copy may be removed.",
 )
-@click.option(
-    "--buckets",
-    is_flag=True,
-    help="Also look for folders in the buckets of datasets with the key `data`.",
-)
-@click.option(
-    "--older-than",
-    metavar="DAYS",
-    type=click.IntRange(min=0),
-    default=30,
-    show_default=True,
-    help="With --buckets: keep folders to which files were added in the last DAYS days.",
-)
-def command(
-    session: Session, apply: bool, remote: str | None, buckets: bool, older_than: int
-) -> None:
+def command(session: Session, apply: bool, remote: str | None) -> None:
     """List or remove files that are no longer needed.
 
     Lists files left by killed commands, catalogs of shards that nothing needs, copies of releases
@@ -39,20 +24,10 @@ def command(
 
     A copy of a release is removed only if the remote has all its objects, whose bytes --apply
     verifies first.
-
-    With --buckets, also lists folders in buckets that no build here and no release in any branch or
-    tag refers to. --older-than must exceed the time that builds and releases in other clones take.
     """
     from tfrecreg.operations.remote.garbage import gc
 
-    doomed = gc(
-        session.open(),
-        apply=apply,
-        remote=remote,
-        buckets=buckets,
-        older_than=older_than,
-        progress=session.progress(),
-    )
+    doomed = gc(session.open(), apply=apply, remote=remote, progress=session.progress())
     if session.printed_json({"removed": apply, "items": doomed}):
         return
     from tfrecreg.cli.render.transfers import print_gc

@@ -16,11 +16,11 @@ def command(session: Session, references: tuple[str, ...], remote: str | None) -
 
     REF is a release (mnist@1.0.0), or a dataset for its latest release. The bytes go to
     versions/NAME/VERSION, unless they are already present. Each file is hashed and compared with
-    the release, whether it comes from DVC's cache, from the remote or from a bucket. Damaged
+    the release, whether it comes from DVC's cache or from the remote. Damaged
     objects in DVC's cache are fetched again.
 
     Without a REF, fetches the latest release of each dataset, and each build that is missing in
-    data/ if DVC's pointer to it names a release. Releases in a bucket stay there.
+    data/ if DVC's pointer to it names a release.
     """
     from tfrecreg.operations.remote.transfer import pull, pull_needed
 

@@ -26,8 +26,7 @@ def command(
 
     REF is a release (mnist@1.0.0), or a dataset for all its releases. Without one, every release
     in DVC is pushed. Objects that the remote has in the right size are not sent again. Missing
-    objects come from DVC's cache, data/ or versions/, and are hashed before they are sent. Releases
-    in a bucket stay there.
+    objects come from DVC's cache, data/ or versions/, and are hashed before they are sent.
     """
     from tfrecreg.operations.remote.sending import push
 

@@ -58,13 +58,12 @@ def command(session: Session, reference: str, code: str | None, provenance: bool
 
         session.print_json(manifest_json(resolved))
         return
-    from tfrecreg.registry.lookup import in_store
     from tfrecreg.render.catalog import print_manifest
 
     print_manifest(
         session.out,
         resolved.name,
-        resolved.location if in_store(resolved) else resolved.folder,
+        resolved.folder,
         resolved.manifest,
         yanks=resolved.yanks,
     )

@@ -199,7 +199,7 @@ class Registry(registries.Registry):
     ) -> list[PullResult]:
         """Fetch the newest release of each dataset, and builds that are missing in ``data/``.
 
-        A build is fetched if DVC's pointer to it names a release. Releases in a bucket stay there.
+        A build is fetched if DVC's pointer to it names a release.
 
         Args:
             remote: DVC remote; None for its default one.
@@ -250,8 +250,6 @@ class Registry(registries.Registry):
         *,
         apply: bool = False,
         remote: str | None = None,
-        buckets: bool = False,
-        older_than: int = 30,
         progress: Progress | bool = True,
     ) -> list[Unneeded]:
         """Find files that nothing needs any more, and remove them with `apply`.
@@ -260,9 +258,6 @@ class Registry(registries.Registry):
             apply: remove the listed files.
             remote: remote that must hold a release before its local copy may be removed; None for
                 its default.
-            buckets: also look for folders in the buckets of datasets with the key `data`.
-            older_than: with `buckets`: keep folders to which files were added in the last DAYS
-                days.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
         Raises:
@@ -274,14 +269,7 @@ class Registry(registries.Registry):
         """
         from tfrecreg.operations.remote.garbage import gc
 
-        return gc(
-            self,
-            apply=apply,
-            remote=remote,
-            buckets=buckets,
-            older_than=older_than,
-            progress=shown(progress),
-        )
+        return gc(self, apply=apply, remote=remote, progress=shown(progress))
 
     def pipeline(self, *names: str, check: bool = False, artifacts: bool = False) -> PipelineResult:
         """Write or update the stages of datasets in ``dvc.yaml``.

@@ -488,7 +488,7 @@ class Release(Versioned, lookup.Release):
         return cls(found.dataset, found.manifest, found.folder, found.version, found.proven, result)
 
     def pull(self, *, remote: str | None = None, progress: Progress | bool = True) -> PullResult:
-        """Fetch its bytes to this machine, from DVC's cache, a remote or its bucket.
+        """Fetch its bytes to this machine, from DVC's cache or a remote.
 
         Args:
             remote: DVC remote; None for its default one.

@@ -16,8 +16,7 @@
 - `salvage`: undamaged records of damaged shards
 - `remote`: push, pull and garbage collection
 - `demo`: the whole workflow on generated data
-- `overwrite_guard`: files that a new build may not replace; `bucket_guard`: the bucket of the key
-  `data`, and operations refused there; `provenance`: author and time; `leftovers`: temporary
-  files in a stage
+- `overwrite_guard`: files that a new build may not replace; `provenance`: author and time;
+  `leftovers`: temporary files in a stage
 - `origin`: how a version was made, by its manifest
 """

@@ -7,9 +7,8 @@
 - `absence`: missing datasets, and the command that fetches them
 - `transaction`: the only module that changes published files; `beside` has those that accompany a
   build, `verify` compares bytes with a manifest, `output_folder` makes folders of the user's
-- `keeper`: protocols for keeping the bytes of releases; `versions` is the default keeper
-- `indexes`: the indexes of builds and releases; `locations`: buckets as keepers, and
-  where the shards are then
+- `keeper`: the protocol of DVC, which keeps the bytes of releases; `versions` keeps them without it
+- `indexes`: the indexes of builds and releases
 - `catalogs`: names of the files of catalogs, and which have a use
 - `yanks`: releases that were yanked
 - `chain`: how releases follow each other

@@ -30,14 +30,13 @@ from tfrecreg.registry.chain import RANK, Issue, Link, link_of, step
 from tfrecreg.registry.keeper import tracker
 from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.registry.yanks import read_yanks
-from tfrecreg.storage.locations import LOCATION_NAME
 from tfrecreg.text import safe
 from tfrecreg.tracking import git
 from tfrecreg.tracking.git import FileChange
 
 SHALLOW = "a shallow clone: the commits that added releases are not in it"
 """Why the history of a shallow clone is incomplete."""
-_FILES = (MANIFEST_NAME, SCHEMA_NAME, LOCATION_NAME)
+_FILES = (MANIFEST_NAME, SCHEMA_NAME)
 """The files of a release, which never change."""
 
 

@@ -1,14 +1,13 @@
-"""Who keeps the bytes of a release: a bucket, DVC, or the folder `versions/`.
+"""Who keeps the bytes of a release: DVC, or the folder `versions/`.
 
-A bucket keeps the bytes of builds that are made in it, DVC those of a registry in a DVC repository.
-Both are features: the modules that know them are named here, and loaded when they are asked for.
+DVC keeps those of a registry in a DVC repository. It is a feature: the module that knows it is
+named here, and loaded when it is asked for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from typing import Any, Literal, Protocol, cast
@@ -18,9 +17,8 @@ from tfrecreg.progress import Progress
 from tfrecreg.reference import Version
 from tfrecreg.registry.chain import Issue, Link
 from tfrecreg.registry.registry import Dataset, Registry
-from tfrecreg.storage.interface import Readable, Storage
+from tfrecreg.storage.interface import Storage
 
-_BUCKETS = "tfrecreg.registry.locations"
 _TRACKER = "tfrecreg.operations.remote.keeper"
 
 
@@ -45,45 +43,7 @@ class ReleaseChange(Protocol):
         """Note a step to take back if the release fails; the last one is taken first."""
 
 
-@dataclass(frozen=True, slots=True)
-class KeptBytes:
-    """The part of a release that concerns the keeper of its bytes."""
-
-    dvc: str | None = None
-    """DVC's hash of the folder."""
-    files: Mapping[str, bytes] = field(default_factory=dict)
-    """Files beside its manifest, by name."""
-
-
-class Keeper(Protocol):
-    """Keeps the bytes of releases."""
-
-    def keep(self, change: ReleaseChange, build: Manifest, version: Version) -> KeptBytes | None:
-        """Keep the bytes of the build in the registry, and verify those that are kept; None where
-        this build is for another keeper.
-
-        Raises:
-            UsageError: DVC's metadata disagree with the folder.
-            RefusedError: the bytes that are kept are not those of the manifest.
-            ConflictError: the number is another release's.
-            FailureError: the keeper or the file system refused.
-        """
-
-
-class Buckets(Keeper, Protocol):
-    """Buckets. The folder of a manifest, ``data/mnist`` or ``registry/mnist/1.0.0``, has a file
-    that says where its shards are: both methods raise ManifestError where it is damaged, and
-    NewerFormatError for one of a newer tfrecreg.
-    """
-
-    def location(self, registry: Registry, folder: str) -> str | None:
-        """The URL of the shards of a build or release; None if they are not in a bucket."""
-
-    def storage(self, registry: Registry, folder: str) -> Readable:
-        """All files of a build, wherever they are, rooted at its folder."""
-
-
-class Tracker(Keeper, Protocol):
+class Tracker(Protocol):
     """DVC: git has pointers to the bytes of builds. `root` is that of the registry, and folders
     are relative to it.
 
@@ -93,6 +53,18 @@ class Tracker(Keeper, Protocol):
 
     files: tuple[str, ...]
     """What :meth:`begin` makes for git."""
+
+    def keep(self, change: ReleaseChange, build: Manifest) -> str | None:
+        """Keep the bytes of the build in DVC's cache, and verify them there.
+
+        Returns:
+            DVC's hash of the folder; None outside of a DVC repository.
+
+        Raises:
+            UsageError: DVC's metadata disagree with the folder.
+            RefusedError: the bytes that are kept are not those of the manifest.
+            FailureError: DVC or the file system refused.
+        """
 
     def begin(
         self, root: str, *, wanted: bool, required: bool
@@ -161,12 +133,6 @@ class Tracker(Keeper, Protocol):
         Raises:
             UsageError: it names others.
         """
-
-
-@cache
-def buckets() -> Buckets:
-    """Buckets, as a keeper."""
-    return cast("Buckets", import_module(_BUCKETS).BUCKETS)
 
 
 @cache

@@ -22,12 +22,10 @@ from tfrecreg.manifest.model import MANIFEST_NAME, SCHEMA_NAME, Manifest
 from tfrecreg.reference import Reference, Version, is_dataset_name, parse_reference, parse_version
 from tfrecreg.registry import layout
 from tfrecreg.registry.absence import absent_build, absent_release, absent_schema, absent_version
-from tfrecreg.registry.keeper import buckets
 from tfrecreg.registry.lock import hold_copy
 from tfrecreg.registry.registry import Dataset, Registry, open_registry
 from tfrecreg.registry.yanks import Yank, read_yanks, yanked
 from tfrecreg.storage.interface import Readable
-from tfrecreg.storage.locations import LOCATION_NAME, storage_at
 
 
 def version_in_stage(dataset: Dataset, stage: str) -> Version:
@@ -110,20 +108,6 @@ class Resolved(ABC):
     def schema(self) -> str | None:
         """The text of its schema, None where there is none."""
 
-    @property
-    def location(self) -> str | None:
-        """The URL of its shards if they are in a store, else None.
-
-        Raises:
-            ManifestError: the file that says so is damaged.
-        """
-        return buckets().location(self.registry, self._noted)
-
-    @property
-    @abstractmethod
-    def _noted(self) -> str:
-        """The folder in the registry with the files that git has."""
-
     @abstractmethod
     def storage(self, *, to_check: bool = False) -> Readable:
         """The storage that holds its shards, rooted at their folder.
@@ -159,11 +143,7 @@ class Build(Resolved):
         return self.dataset.schema_text()
 
     def storage(self, *, to_check: bool = False) -> Readable:  # noqa: ARG002 - releases use it
-        return buckets().storage(self.registry, self.folder)
-
-    @property
-    def _noted(self) -> str:
-        return self.folder
+        return self.registry.storage.below(self.folder)
 
 
 @dataclass(frozen=True)
@@ -186,7 +166,7 @@ class Release(Resolved):
 
     @property
     def schema_path(self) -> str:
-        return f"{self._noted}/{SCHEMA_NAME}"
+        return f"{layout.release_folder(self.dataset.name, self.version)}/{SCHEMA_NAME}"
 
     @property
     def schema(self) -> str:
@@ -196,16 +176,13 @@ class Release(Resolved):
         if not to_check and not (self.folder is not None and self.proven):
             equal = self._folder_of_equal_shards()
             if equal is not None:
-                return buckets().storage(self.registry, equal)
+                return self.registry.storage.below(equal)
         folder = self.folder
         if folder is not None and folder.startswith(f"{layout.VERSIONS}/"):
             hold_copy(self.registry, folder)
             if self.registry.storage.stat(folder) is None:
                 folder = None  # removed between finding and holding it
         if folder is None:
-            url = self.location
-            if url is not None:
-                return storage_at(url)
             raise absent_release(self.dataset, self.version, self.manifest)
         if not self.proven and not to_check:
             raise UsageError(
@@ -213,11 +190,7 @@ class Release(Resolved):
                 "is damaged, or that of another build",
                 hint=f"`tfrecreg check {self.name}` looks at each of them",
             )
-        return buckets().storage(self.registry, folder)
-
-    @property
-    def _noted(self) -> str:
-        return layout.release_folder(self.dataset.name, self.version)
+        return self.registry.storage.below(folder)
 
     def _folder_of_equal_shards(self) -> str | None:
         """The folder of another build whose manifest lists the very shards of this release."""
@@ -240,18 +213,6 @@ def expect_schema(resolved: Resolved) -> str:
     if text is None:
         raise absent_schema(resolved.dataset)
     return text
-
-
-def in_store(resolved: Resolved) -> bool:
-    """Whether the shards are read from a store, because no copy of them is on this machine.
-
-    Raises:
-        ManifestError: the file that says where they are is damaged.
-    """
-    folder = resolved.folder
-    if folder is not None:
-        return buckets().location(resolved.registry, folder) is not None
-    return resolved.location is not None
 
 
 def resolve(registry: Registry, text: str) -> Build | Release:
@@ -374,10 +335,7 @@ def _bytes_of(dataset: Dataset, version: Version, manifest: Manifest) -> tuple[s
     """
     build, copy = _folders(dataset, version)
     registry = dataset.registry
-    places = [build, copy]
-    if registry.storage.stat(f"{build}/{LOCATION_NAME}") is not None:
-        places.reverse()  # a copy on this machine is nearer than a store
-    found = {folder: _manifest_in(registry, folder) for folder in places}
+    found = {folder: _manifest_in(registry, folder) for folder in (build, copy)}
     for folder, made in found.items():
         if _proves(made, manifest):
             return folder, True

@@ -25,11 +25,11 @@ from tfrecreg.reference import Version, check_dataset_name
 from tfrecreg.registry import layout
 from tfrecreg.registry.beside import published_with, settle_beside
 from tfrecreg.registry.indexes import keep_indexes_of_release
-from tfrecreg.registry.keeper import buckets, tracker
+from tfrecreg.registry.keeper import tracker
 from tfrecreg.registry.lock import copy_unless_read, dataset_lock, locked_registry
 from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.registry.verify import below, expect_intact
-from tfrecreg.registry.versions import VersionsKeeper
+from tfrecreg.registry.versions import keep_in_versions
 from tfrecreg.registry.yanks import Yank, append_yank
 from tfrecreg.storage.interface import Storage
 from tfrecreg.storage.renames import ASIDE
@@ -188,7 +188,7 @@ class Transaction:
         sealed: Callable[[str | None], Manifest],
     ) -> Manifest | None:
         """Store the bytes of the build, verify the stored bytes, and commit the release by one
-        rename. Bytes in a bucket stay there.
+        rename.
 
         Args:
             schema: text of the schema that is frozen with it.
@@ -200,20 +200,18 @@ class Transaction:
         Raises:
             UsageError: a stage of a pipeline makes the build, and `dvc.lock` says otherwise.
             RefusedError: the bytes that are kept are not the manifest's.
-            ConflictError: `versions/` has the bytes of another release of that number, or another
-                clone gave it to another build in the bucket.
+            ConflictError: `versions/` has the bytes of another release of that number.
             FailureError: DVC or the file system refused.
         """
         # DVC's lock is held until the release names DVC's objects, so that `dvc gc` keeps them.
         with self._tracked(), contextlib.ExitStack() as self._undo:
-            keepers = (buckets(), tracker(), VersionsKeeper())
-            asked = (keeper.keep(self, build, version) for keeper in keepers)
-            kept = next(each for each in asked if each is not None)
+            kept = tracker().keep(self, build)
+            if kept is None:
+                keep_in_versions(self, build, version)
             self._keep_indexes(build)
-            manifest = sealed(kept.dvc)
-            files = dict(kept.files)
+            manifest = sealed(kept)
             try:
-                committed = self._commit(manifest, version, schema, files)
+                committed = self._commit(manifest, version, schema)
             except StorageError:
                 # Renamed, and neither made durable nor taken back: the release stands, on what
                 # would be undone.
@@ -273,14 +271,11 @@ class Transaction:
             if entry.path in wanted and self._storage.stat(target) is None:
                 self._storage.link(f"{layout.build_folder(self.dataset.name)}/{entry.path}", target)
 
-    def _commit(
-        self, manifest: Manifest, version: Version, schema: str, more: Mapping[str, bytes]
-    ) -> bool:
+    def _commit(self, manifest: Manifest, version: Version, schema: str) -> bool:
         """One rename makes the release; False where the number was taken meanwhile."""
         files = {
             MANIFEST_NAME: render_manifest(manifest),
             SCHEMA_NAME: schema.encode("utf-8"),
-            **more,
         }
         self._keep_attributes()
         with self.stage("release") as staged:

@@ -7,37 +7,38 @@ from tfrecreg.manifest.file import parse_manifest
 from tfrecreg.manifest.model import MANIFEST_NAME, Manifest
 from tfrecreg.reference import Version
 from tfrecreg.registry import layout
-from tfrecreg.registry.keeper import KeptBytes, ReleaseChange
+from tfrecreg.registry.keeper import ReleaseChange
 from tfrecreg.registry.registry import Dataset
 from tfrecreg.registry.verify import below, expect_intact, repair_hint
 from tfrecreg.tracking import git
 
 
-class VersionsKeeper:
-    """Keeps the bytes of every build, and never those of two releases of one number."""
+def keep_in_versions(change: ReleaseChange, build: Manifest, version: Version) -> None:
+    """Keep the bytes of a build, and never those of two releases of one number.
 
-    def keep(self, change: ReleaseChange, build: Manifest, version: Version) -> KeptBytes:
-        """Keep the bytes of the build: see :meth:`tfrecreg.registry.keeper.Keeper.keep`."""
-        dataset = change.dataset
-        storage = dataset.registry.storage
-        folder = layout.build_folder(dataset.name)
-        copy = layout.version_folder(dataset.name, version)
-        _expect_leftover(dataset, copy, build, version)
-        with change.stage("versions") as staged:
-            for path in (*build.entries, MANIFEST_NAME):
-                # A file that is missing is found below.
-                if storage.stat(f"{folder}/{path}") is not None:
-                    staged.link(f"{folder}/{path}", path, origin=storage)
-            expect_intact(
-                build,
-                below(staged),
-                what=f"nothing was released: the bytes of `{dataset}`",
-                hint=repair_hint(dataset.name),
-                progress=change.progress,
-            )
-            change.undo(storage.remove, copy)
-            change.replace(copy, staged, build, verified=True)
-        return KeptBytes()
+    Raises:
+        RefusedError: the bytes that are kept are not those of the manifest.
+        ConflictError: the number is another release's.
+    """
+    dataset = change.dataset
+    storage = dataset.registry.storage
+    folder = layout.build_folder(dataset.name)
+    copy = layout.version_folder(dataset.name, version)
+    _expect_leftover(dataset, copy, build, version)
+    with change.stage("versions") as staged:
+        for path in (*build.entries, MANIFEST_NAME):
+            # A file that is missing is found below.
+            if storage.stat(f"{folder}/{path}") is not None:
+                staged.link(f"{folder}/{path}", path, origin=storage)
+        expect_intact(
+            build,
+            below(staged),
+            what=f"nothing was released: the bytes of `{dataset}`",
+            hint=repair_hint(dataset.name),
+            progress=change.progress,
+        )
+        change.undo(storage.remove, copy)
+        change.replace(copy, staged, build, verified=True)
 
 
 def _expect_leftover(dataset: Dataset, copy: str, build: Manifest, version: Version) -> None:

@@ -129,12 +129,10 @@ def build_target(
     raw: RawSize | None = None,
     raw_folder: str | None = None,
     home: Storage | None = None,
-    read_from: Readable | None = None,
     named: Collection[str] | None = None,
 ) -> Target:
     """A folder that a manifest describes; `storage` is rooted at it.
 
-    `read_from` is where shards and indexes are read; None for a place that all workers see.
     `named` are the existing shards that were named, listed or not; None for all that are listed.
     """
     present = files_below(storage) if named is None else None
@@ -144,10 +142,6 @@ def build_target(
 
     shards: list[Shard] = []
     numbers: dict[str, int] = {}
-
-    if read_from is None:
-        # Of a build in a bucket from there alone: workers on other machines do not see its folder.
-        read_from = storage if storage.is_local else storage_at(storage.root)
     for entry in manifest.shards:
         number = numbers[entry.split] = numbers.get(entry.split, -1) + 1
         if not exists(entry.path) if named is None else entry.path not in named:
@@ -158,7 +152,7 @@ def build_target(
                 split=entry.split,
                 number=number,
                 name=entry.path,
-                storage=read_from,
+                storage=storage,
                 path=entry.path,
                 declared=manifest.compression,
                 entry=entry,
@@ -166,7 +160,7 @@ def build_target(
             )
         )
     listed = {entry.path for entry in manifest.shards}
-    strange = [BareFile(read_from, path, path) for path in set(named or ()) - listed]
+    strange = [BareFile(storage, path, path) for path in set(named or ()) - listed]
     if raw is None and manifest.raw.files:
         raw = RawSize(manifest.raw.stored, manifest.raw.decoded)
     return Target(

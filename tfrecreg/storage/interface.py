@@ -203,26 +203,12 @@ class Appendable(Readable, Protocol):
     def put_if_absent(self, path: str, data: bytes) -> bool:
         """Create `path` with `data` unless it exists, atomically. False if it exists."""
 
-    def expect_condition(self) -> None:
-        """Refuse a store that overwrites a file although it must not.
-
-        A file is put twice at the root, and removed; no file system is asked.
-
-        Raises:
-            MissingFileError: there is no such bucket.
-            StorageError: it overwrites, or it cannot be written.
-        """
-
     def remove(self, path: str) -> None:
         """Remove a file, in a :class:`Storage` also a whole folder. It may be missing."""
 
 
-PROBE = ".tfrecreg-probe-"
-"""How the names of files begin that :meth:`Appendable.expect_condition` may leave."""
-
-
 class Store(Appendable, Protocol):
-    """Files behind a URL: none is replaced, but by a repair."""
+    """Files behind a URL: none is replaced."""
 
     def below(self, path: str) -> Store: ...
 
@@ -235,30 +221,6 @@ class Store(Appendable, Protocol):
 
         Returns:
             False: the store cannot do that, or does not allow it.
-        """
-
-    def upload(self, source: str, path: str) -> None:
-        """Add a file with the bytes of a local one. One that has these bytes already is left.
-
-        Args:
-            source: path of the local file.
-            path: below the root.
-
-        Raises:
-            StorageError: the store refused, or a file with other bytes has that name.
-        """
-
-    def replace(self, source: str, path: str) -> None:
-        """Put the bytes of a local file in the place of a missing or damaged one.
-
-        Only for bytes that were verified: a store exchanges a file for another at once.
-
-        Args:
-            source: path of the local file.
-            path: below the root.
-
-        Raises:
-            StorageError: the store refused.
         """
 
 

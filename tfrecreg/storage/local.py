@@ -127,9 +127,6 @@ class LocalStorage:
         finally:
             writer.abort()
 
-    def expect_condition(self) -> None:
-        """Nothing to ask: file systems keep that promise."""
-
     def rename_dir(self, source: str, target: str) -> bool:
         old, new = self._pair(source, target)
         with translated("move", old, f" to `{path_text(new)}`"):

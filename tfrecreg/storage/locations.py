@@ -13,9 +13,6 @@ from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.raw import RawFolder, RawStorage
 from tfrecreg.storage.urls import is_url, named_url, split_url
 
-LOCATION_NAME = "location.json"
-"""The file beside a manifest with the location of the shards. The manifest does not list it."""
-
 # The room for URLs is imported here only. Few commands need it.
 _STORES = "tfrecreg.storage.remote"
 _LISTED = "tfrecreg.storage.listed"

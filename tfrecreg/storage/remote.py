@@ -23,13 +23,7 @@ from tfrecreg.storage.looks import Info, looked, remembered
 from tfrecreg.storage.paths import locate, path_text
 from tfrecreg.storage.read_ahead import HeldReader, ReadAhead, active, taken
 from tfrecreg.storage.remote_reader import BLOCK_BYTES, RemoteReader
-from tfrecreg.storage.uploads import (
-    expect_condition,
-    has_bytes_of,
-    put_bytes,
-    put_file,
-    replace_file,
-)
+from tfrecreg.storage.uploads import put_bytes
 from tfrecreg.storage.urls import is_web, query_of, remember_query, split_url
 
 _ETAGS = ("ETag", "etag", "md5Hash", "content_md5", "Content-MD5", "crc32c", "generation")
@@ -160,27 +154,6 @@ class RemoteStorage:
     def put_if_absent(self, path: str, data: bytes) -> bool:
         system, full, shown = self._place(path)
         return put_bytes(system, full, shown, data)
-
-    def expect_condition(self) -> None:
-        expect_condition(self)
-
-    def upload(self, source: str, path: str) -> None:
-        system, full, shown = self._place(path)
-        if put_file(system, full, shown, source):
-            return
-        for _ in range(2):  # bytes may have been altered on their way
-            with self.open(path) as reader:
-                if has_bytes_of(reader, source):
-                    return
-        raise StorageError(
-            f"`{path_text(shown)}` exists with other bytes than those of this build",
-            hint="files in a store are never replaced; it may be damaged, or of another "
-            "version of a library: remove it, if nothing refers to it",
-        )
-
-    def replace(self, source: str, path: str) -> None:
-        system, full, shown = self._place(path)
-        replace_file(system, full, shown, source)
 
     def remove(self, path: str) -> None:
         system, full, shown = self._place(path)

@@ -57,11 +57,6 @@ def is_web(url: str) -> bool:
     return url.partition("://")[0].lower() in _WEB
 
 
-def is_bucket(root: str) -> bool:
-    """Whether files can be put below a URL from :func:`named_url`."""
-    return not (query_of(root) or is_web(root))
-
-
 def without_secrets(url: str) -> str:
     """The URL without user, password, query and fragment, for messages. Not escaped."""
     found = _URL.match(url)

@@ -272,28 +272,6 @@ def commits_of_refs(folder: str) -> list[str]:
     return list(dict.fromkeys([*found, *([head] if head else [])]))
 
 
-def unfetched(folder: str) -> list[str]:
-    """Names of the remotes that have a branch or tag whose commit is in no ref here.
-
-    Empty outside git. The network is used.
-
-    Raises:
-        FailureError: a remote cannot be reached, so its branches are unknown.
-    """
-    if work_tree(folder) is None:
-        return []
-    here = set(commits_of_refs(folder))
-    found = []
-    for remote in _text(folder, "remote").splitlines():
-        tips: dict[str, str] = {}
-        for line in _text(folder, "ls-remote", "--heads", "--tags", remote).splitlines():
-            commit, _, ref = line.partition("\t")
-            tips[ref.removesuffix("^{}")] = commit  # a tag's commit follows the tag itself
-        if not here.issuperset(tips.values()):
-            found.append(remote)
-    return found
-
-
 def blobs_of_refs(folder: str, below: str, name: str) -> Iterator[bytes]:
     """Every version of the files named `name` below a path, in every ref: branches, tags, stashes
     and remote-tracking branches. Each content once; none outside git.

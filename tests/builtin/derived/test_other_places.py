@@ -1,19 +1,16 @@
-"""Parents of another registry, in a bucket, and in very many shards."""
+"""Parents of another registry, and in very many shards."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from derived_support import STREET, Derived, pictures
 from memory_support import PRINT_PEAK, on_linux
 
 import tfrecreg
-from tfrecreg.cli.main import main
-from tfrecreg.errors import NotHereError
 
 LABEL = "image/class/label"
 
@@ -36,33 +33,6 @@ def test_parents_may_be_in_another_registry(tmp_path: Path) -> None:
     here.parent("street", pictures("other", STREET, 20, 4), labels={LABEL: STREET})
     again = here.build("child", "street@1.0.0", settings={**settings, "anew": True}, sample="60%")
     assert again.manifest.content == build.manifest.content
-
-
-def test_parents_in_a_bucket_are_pulled_first(memory: Any, tmp_path: Path) -> None:
-    del memory
-    made = Derived(tmp_path / "registry")
-    datasets = made.folder / "datasets"
-    datasets.mkdir(exist_ok=True)
-    (datasets / "street.toml").write_text('data = "memory://lake/data"\n')
-    rows = pictures("s", STREET, 20, 4)
-    made.parent("street", rows, labels={LABEL: STREET}, shards=2)
-    assert not list(made.folder.glob("data/street/*.tfrecord*"))
-    with pytest.raises(NotHereError) as caught:
-        made.build("child", "street@1.0.0")
-    assert caught.value.message == (
-        "the bytes of the parent `street@1.0.0` are in a bucket, not on this machine"
-    )
-    assert caught.value.hint == "tfrecreg pull street@1.0.0"
-    with pytest.raises(NotHereError) as caught:
-        made.build("child", "street")
-    assert caught.value.hint == "build from a release, which `tfrecreg pull` fetches"
-    assert main(["-C", str(made.folder), "pull", "street@1.0.0"]) == 0
-    build = made.build("child", "street@1.0.0")
-    assert set(made.rows("child")) == {
-        (split, row["name"]) for split, each in rows.items() for row in each
-    }
-    parent = made.registry.find("street@1.0.0")
-    assert build.manifest.content == parent.manifest.content
 
 
 def test_a_digest_of_a_selection_is_that_of_the_dataset_derived_by_it(

@@ -203,16 +203,6 @@ def test_a_preview_reads_the_listing(registry: Registry, raw: Path) -> None:
     assert found.found["layout"] == "split/class/file"
 
 
-def test_raw_data_and_shards_may_both_be_in_a_bucket(
-    registry: Registry, raw: Path, memory: Any, tmp_path: Path
-) -> None:
-    local = made(registry, "coco").manifest
-    with (tmp_path / "registry/datasets/coco.toml").open("a") as file:
-        file.write('data = "memory://lake/data"\n')
-    assert build(later(registry), BuildRequest(name="coco", max_skipped=1)).manifest == local
-    assert any(path.endswith("manifest.json") for path in memory.find("/lake/data"))
-
-
 class Changing(Progress):
     """Calls a function when the shards are made."""
 

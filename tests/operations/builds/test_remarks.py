@@ -13,7 +13,7 @@ from tfrecreg.example.features import int64_feature
 from tfrecreg.guard import PluginId
 from tfrecreg.operations.builds.assemble import ledgers
 from tfrecreg.operations.builds.plan import Plan, make_plan
-from tfrecreg.operations.builds.shard import BuildTask, MadeShard, Maker, StageFolder, make_shard
+from tfrecreg.operations.builds.shard import BuildTask, MadeShard, Maker, make_shard
 from tfrecreg.operations.builds.sink import StageSink
 from tfrecreg.shards import ShardPolicy
 from tfrecreg.sources.guarded import GuardedSource
@@ -54,7 +54,7 @@ class Boxes:
 
 def made(folder: Path) -> tuple[Plan, list[MadeShard]]:
     plan = make_plan("d", Boxes().items(), ShardPolicy(shards=2), {})
-    maker = Maker(StageFolder(LocalStorage(folder)), packed(Boxes()), plan.digest, "none")
+    maker = Maker(LocalStorage(folder), packed(Boxes()), plan.digest, "none")
     tasks = [BuildTask(maker, shard) for shard in plan.shards]
     return plan, list(LocalEngine(1).run(make_shard, tasks))
 
@@ -71,7 +71,7 @@ def test_remarks_on_an_item_that_is_skipped_after_all_are_not_counted(tmp_path) 
 
 
 def test_remarks_change_the_plan() -> None:
-    """The folder of a build in a bucket has the name of its plan, and holds the ledger."""
+    """The stage of a killed build has the name of its plan."""
     listed = list(Boxes().items())
     one = make_plan("d", listed, ShardPolicy(), {})
     two = make_plan("d", listed[1:], ShardPolicy(), {})

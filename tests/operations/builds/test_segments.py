@@ -16,7 +16,6 @@ from tfrecreg.operations.builds.shard import (
     BuildTask,
     Maker,
     SegmentTask,
-    StageFolder,
     join_segments,
     make_segment,
     make_shard,
@@ -70,8 +69,8 @@ class Noise:
 def test_a_joined_shard_is_the_shard_that_is_made_whole(tmp_path, compression) -> None:
     shard = planned([SEGMENT_BYTES // 20] * 200)
     source = packed(Noise())
-    whole = Maker(StageFolder(LocalStorage(tmp_path / "whole")), source, "plan", compression)
-    joined = Maker(StageFolder(LocalStorage(tmp_path / "joined")), source, "plan", compression)
+    whole = Maker(LocalStorage(tmp_path / "whole"), source, "plan", compression)
+    joined = Maker(LocalStorage(tmp_path / "joined"), source, "plan", compression)
     scratch = LocalStorage(tmp_path / "scratch")
     tasks = [
         SegmentTask(joined, scratch, f"{number}", items)
@@ -93,7 +92,7 @@ def test_a_shard_of_nothing_but_skipped_items_is_the_same_either_way(tmp_path, c
     shard = planned([1])  # the item 0 is skipped
     source = packed(Noise())
     folders = [LocalStorage(tmp_path / name) for name in ("a", "b")]
-    makers = [Maker(StageFolder(folder), source, "plan", compression) for folder in folders]
+    makers = [Maker(folder, source, "plan", compression) for folder in folders]
     (items,) = shard.segments()
     task = SegmentTask(makers[1], folders[1], "segment", items)
     one = make_shard(BuildTask(makers[0], shard))
@@ -104,7 +103,7 @@ def test_a_shard_of_nothing_but_skipped_items_is_the_same_either_way(tmp_path, c
 def test_a_segment_that_became_shorter_is_refused_and_no_shard_appears(tmp_path) -> None:
     shard = planned([SEGMENT_BYTES // 20] * 30)
     storage = LocalStorage(tmp_path)
-    maker = Maker(StageFolder(storage), packed(Noise()), "plan", "none")
+    maker = Maker(storage, packed(Noise()), "plan", "none")
     items = next(iter(shard.segments()))
     made = make_segment(SegmentTask(maker, storage, "segment", items))
     path = tmp_path / "segment"
@@ -121,7 +120,7 @@ class Broken:
 
 
 def test_a_segment_whose_source_fails_leaves_no_file(tmp_path) -> None:
-    maker = Maker(StageFolder(LocalStorage(tmp_path)), packed(Broken()), "plan", "none")
+    maker = Maker(LocalStorage(tmp_path), packed(Broken()), "plan", "none")
     task = SegmentTask(maker, LocalStorage(tmp_path), "segment", planned([1]).items)
     with pytest.raises(PluginError, match="the source `broken` failed on `00000`"):
         make_segment(task)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tfrecreg.errors import NotHereError, RawDataError, UsageError
+from tfrecreg.errors import RawDataError, UsageError
 from tfrecreg.manifest.model import ParentVersion
 from tfrecreg.records.framing import OVERHEAD
 from tfrecreg.registry.lookup import Build, Release, expect_schema, resolve
@@ -128,13 +128,6 @@ def _registry(raw: Readable) -> Registry:
 def _parent(registry: Registry, raw: Readable, resolved: Build | Release) -> Ancestor:
     manifest = resolved.manifest
     storage = resolved.storage()
-    if not storage.is_local:
-        raise NotHereError(
-            f"the bytes of the parent `{resolved.name}` are in a bucket, not on this machine",
-            hint=f"tfrecreg pull {resolved.name}"
-            if resolved.kind == "release"
-            else "build from a release, which `tfrecreg pull` fetches",
-        )
     folder = os.path.relpath(storage.root, registry.storage.root).replace(os.sep, "/")
     indexes = {each.path: each.blake3 for each in manifest.files}
     parent = Ancestor(

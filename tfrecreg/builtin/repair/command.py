@@ -27,7 +27,7 @@ def command(session: Session, reference: str, raw: str | None, engine: Engine) -
     """Rebuild missing and damaged files, byte for byte.
 
     REF is a build (mnist) or a release (mnist@1.0.0). Files are restored from sound copies in
-    versions/, data/, DVC or the bucket. In shards without a copy, undamaged records stay and the
+    versions/, data/ or DVC. In shards without a copy, undamaged records stay and the
     rest is rebuilt from the raw data. If the result is not byte for byte the original, nothing is
     changed.
     """

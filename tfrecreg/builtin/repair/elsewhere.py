@@ -11,13 +11,12 @@ from tfrecreg.registry.keeper import tracker
 from tfrecreg.registry.lookup import Release, Resolved
 from tfrecreg.registry.verify import copy_verified
 from tfrecreg.storage.interface import Readable, Storage
-from tfrecreg.storage.locations import store_at
 
 
 def take(
     resolved: Resolved, here: Readable, paths: Collection[str], stage: Storage, progress: Progress
 ) -> list[str]:
-    """Copy files from other copies on this machine, the bucket, and DVC. Each is hashed.
+    """Copy files from other copies on this machine, and DVC. Each is hashed.
 
     Args:
         here: the place that lacks the files.
@@ -47,7 +46,5 @@ def _places(resolved: Resolved, here: Readable) -> Iterator[Readable]:
     folders = [layout.build_folder(resolved.dataset.name)]
     if isinstance(resolved, Release):
         folders.append(layout.version_folder(resolved.dataset.name, resolved.version))
-    places: list[Readable] = [storage.below(folder) for folder in folders]
-    if resolved.location is not None:
-        places.append(store_at(resolved.location))
+    places = (storage.below(folder) for folder in folders)
     return (each for each in places if each.root != here.root)

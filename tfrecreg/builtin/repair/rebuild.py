@@ -29,7 +29,6 @@ from tfrecreg.operations.builds.settings import BuildRequest
 from tfrecreg.operations.builds.shard import (
     BuildTask,
     Maker,
-    StageFolder,
     close_source,
     make_payload,
     make_shard,
@@ -375,7 +374,7 @@ def make_again(
     ]
     for each in lost:
         if each.index is None and source is not None:
-            maker = Maker(StageFolder(stage), source, manifest.digest, manifest.compression)
+            maker = Maker(stage, source, manifest.digest, manifest.compression)
             planned = _planned(each.entry, manifest, items[each.entry.split], raw.backup)
             tasks.append(BuildTask(maker, planned))
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from blake3 import blake3
@@ -37,16 +37,15 @@ from tfrecreg.progress import SILENT, Progress, working
 from tfrecreg.records.writer import hashed_write
 from tfrecreg.reference import parse_reference
 from tfrecreg.registry import layout
-from tfrecreg.registry.absence import fetch_command
+from tfrecreg.registry.absence import absent_release, fetch_command
 from tfrecreg.registry.indexes import find_index, index_places
-from tfrecreg.registry.keeper import buckets, tracker
+from tfrecreg.registry.keeper import tracker
 from tfrecreg.registry.lookup import Release, Resolved, resolve
 from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.registry.schemas import schema_of_digest
 from tfrecreg.registry.transaction import Transaction, transaction
 from tfrecreg.registry.verify import altered, below
-from tfrecreg.storage.interface import Readable, Storage, Store
-from tfrecreg.storage.locations import store_at
+from tfrecreg.storage.interface import Readable, Storage
 from tfrecreg.text import ShortRepr, safe
 
 
@@ -125,7 +124,7 @@ class RepairResult(ShortRepr):
     reference: str
     """``mnist`` or ``mnist@1.0.0``."""
     folder: str
-    """Repaired folder, relative to the registry; the URL for files in a bucket alone."""
+    """Repaired folder, relative to the registry."""
     digest: str
     """Digest of the manifest, which every file in the folder now matches."""
     shards: tuple[RemadeShard, ...]
@@ -166,18 +165,17 @@ def repair(
 ) -> RepairResult:
     """Rebuild missing and damaged files of a build or a release, byte for byte.
 
-    Sound files come from the other places that have them: another folder of the registry, DVC, the
-    bucket. Of the rest, intact records are kept, and the others are made from the raw data. A
-    folder is made beside the old one, of links to the files that are sound and of the new ones;
-    when every byte of it was read back and agrees with the manifest, the folders are exchanged. In
-    a bucket, files are added and replaced one by one, when all of them were verified here. Before
-    that nothing is changed.
+    Sound files come from the other places that have them: another folder of the registry, or DVC.
+    Of the rest, intact records are kept, and the others are made from the raw data. A folder is
+    made beside the old one, of links to the files that are sound and of the new ones; when every
+    byte of it was read back and agrees with the manifest, the folders are exchanged. Before that
+    nothing is changed.
 
     Args:
         registry: the registry.
         reference: ``mnist`` or ``mnist@1.0.0``: the bytes of a release are repaired where they
-            are: in the build's folder, in `versions/`, in a bucket. Those that DVC keeps, and that
-            are not on this machine, are put into `versions/`.
+            are: in the build's folder or in `versions/`. Those that DVC keeps, and that are not on
+            this machine, are put into `versions/`.
         raw: folder of the raw data, where they are not where the configuration says.
         engine: where to make shards.
         progress: updated during the work.
@@ -193,14 +191,11 @@ def repair(
         resolved = resolve(registry, reference)
         manifest = build_manifest(resolved.manifest)
         work = _Repair(resolved, manifest, raw, engine or LocalEngine(1), progress)
-        if resolved.location is not None:
-            work.repair_bucket(change, store_at(resolved.location))
         folder = _folder_of(resolved)
-        if folder is not None:
-            work.repair_folder(change, folder)
+        work.repair_folder(change, folder)
         return RepairResult(
             reference=resolved.name,
-            folder=folder or resolved.location or "",
+            folder=folder,
             digest=manifest.digest,
             shards=tuple(work.made),
             files=tuple(work.files),
@@ -208,16 +203,14 @@ def repair(
         )
 
 
-def _folder_of(resolved: Resolved) -> str | None:
-    """The folder with the bytes of a build or release on this machine, or where they should be;
-    None if they are in a bucket alone.
-    """
-    if resolved.folder is not None or resolved.location is not None:
+def _folder_of(resolved: Resolved) -> str:
+    """The folder with the bytes of a build or release on this machine, or where they should be."""
+    if resolved.folder is not None:
         return resolved.folder
-    if isinstance(resolved, Release) and tracker().keeps(resolved.registry, resolved.manifest):
+    assert isinstance(resolved, Release)  # a build has a folder
+    if tracker().keeps(resolved.registry, resolved.manifest):
         return layout.version_folder(resolved.dataset.name, resolved.version)
-    resolved.storage(to_check=True)
-    return resolved.folder
+    raise absent_release(resolved.dataset, resolved.version, resolved.manifest)
 
 
 class _Repair:
@@ -245,43 +238,15 @@ class _Repair:
         self.copied: list[str] = []
 
     def repair_folder(self, change: Transaction, folder: str) -> None:
-        """Repair a folder of the registry: it is made beside the old one, and they change places.
-
-        Of a build in a bucket it has all files but the shards.
-        """
+        """Repair a folder: one is made beside it, and they change places."""
         here = self._resolved.registry.storage.below(folder)
-        in_bucket = buckets().location(self._resolved.registry, folder) is not None
-        listed = replace(self._manifest, shards=[]) if in_bucket else self._manifest
-        state = look_over(here, listed, self._progress)
+        state = look_over(here, self._manifest, self._progress)
         if state.sound:
             return
         with change.stage("repair") as stage:
             self._fill(state, here, stage)
             _link_rest(here, stage)
-            left = look_over(stage, listed, self._progress) if in_bucket else None
-            if left is not None and not left.sound:
-                raise _not_kept(f"`{stage.root}`")
-            change.replace(folder, stage, self._manifest, verified=in_bucket)
-
-    def repair_bucket(self, change: Transaction, remote: Store) -> None:
-        """Repair the folder of a build in a bucket: missing files are added, and damaged ones
-        replaced, when their bytes were verified here.
-        """
-        state = look_over(remote, self._manifest, self._progress)
-        if state.refusal is not None:
-            raise state.refusal  # an unreadable file need not be damaged
-        if state.sound:
-            return
-        with change.stage("repair") as stage:
-            self._fill(state, remote, stage)
-            left = replace(self._manifest, shards=[*state.shards], files=[*state.files])
-            if not look_over(stage, left, self._progress).sound:
-                raise _not_kept(f"`{stage.root}`")
-            for path in [*state.paths, *([MANIFEST_NAME] if state.manifest else [])]:
-                self._progress.note(f"sending {safe(path)} to {safe(remote.root, limit=1000)}")
-                remote.replace(f"{stage.root}/{path}", path)
-        if not look_over(remote, left, self._progress).sound:
-            raise _not_kept(f"`{safe(remote.root, limit=1000)}`")
+            change.replace(folder, stage, self._manifest)
 
     def _fill(self, state: State, here: Readable, stage: Storage) -> None:
         """Put all files into the stage that are missing or damaged in a place."""
@@ -293,7 +258,7 @@ class _Repair:
             state.manifest,
         )
         lost, links = _sort_out(registry, resolved.folder, manifest, rest, (stage, here))
-        backup = "a backup" if resolved.location is not None else "DVC or a backup"
+        backup = "DVC or a backup"
         if command := fetch_command(resolved.dataset, manifest):
             backup = f"DVC: `{command}`"
         data = open_raw(registry, manifest, self._raw, resolved.name, backup)
@@ -310,13 +275,6 @@ class _Repair:
         self.made += made
         self.copied += taken
         self.files += _restore(resolved.dataset, manifest, rest, stage, links, backup)
-
-
-def _not_kept(what: str) -> StorageError:
-    return StorageError(
-        f"{what} does not keep the bytes that were written there",
-        hint="another program writes there, or the disk or the store is failing; repair again",
-    )
 
 
 def _sort_out(

@@ -22,10 +22,6 @@ def print_push(console: Console, result: PushResult, *, verified: bool = False) 
     Args:
         verified: whether the bytes in the remote were compared, not only their sizes.
     """
-    if not result.releases:
-        stored = count(result.stored, "release")
-        console.print(line(f"nothing to push: the bytes of {stored} are in a bucket"))
-        return
     sent = count(result.objects, "object") if result.objects else "nothing new"
     parts = [f"{sent} sent"]
     if result.replaced:

@@ -43,7 +43,6 @@ from tfrecreg.operations.adopt.request import (
     known_schema,
     plan_adoption,
 )
-from tfrecreg.operations.bucket_guard import expect_no_bucket
 from tfrecreg.operations.leftovers import remove_leftovers
 from tfrecreg.operations.overwrite_guard import expect_no_loss
 from tfrecreg.operations.policy import expect_policy
@@ -139,7 +138,6 @@ def adopt(
     engine = engine or LocalEngine(1)
     with transaction(registry.dataset(request.name), progress) as change:
         expect_policy(registry, request.name)
-        expect_no_bucket(registry.dataset(request.name), "`adopt`")
         plan = plan_adoption(registry, request)
         before = expect_replaceable(registry, plan)
         known = known_schema(registry, request, plan)

@@ -16,7 +16,6 @@
 - `state`: the state of the raw data
 - `begin`, `conclude`: the start and the end of every build: the plan; the manifest and publishing
 - `read_back`: the check that a new build has to pass
-- `bucket`: builds whose shards go to a store
 - `run`: the operation: plan, make, read back, publish
 - `parts`: the same in parts, on several machines
 """

@@ -17,7 +17,7 @@ from tfrecreg.operations.builds.changed_settings import ChangedSettings
 from tfrecreg.operations.builds.growth import Growth, growth_of
 from tfrecreg.operations.builds.read_back import ReadBack, ReadBackProof
 from tfrecreg.operations.builds.shard import MadeShard
-from tfrecreg.operations.builds.sink import BuildSink
+from tfrecreg.operations.builds.sink import StageSink
 from tfrecreg.operations.builds.state import BuildRecord, expect_raw_unchanged, remember
 from tfrecreg.operations.check.findings import with_keys
 from tfrecreg.progress import Progress
@@ -56,7 +56,7 @@ def conclude(
     *,
     labels: Mapping[str, Sequence[str]],
     resumed: int,
-    sink: BuildSink,
+    sink: StageSink,
     change: Transaction,
     engine: Engine,
     progress: Progress,
@@ -85,7 +85,7 @@ def conclude(
     outlined = outline(
         start.prepared, start.plan, made, schema=start.schema, raw=start.raw, labels=labels
     )
-    reading = ReadBack(registry, start, sink.files, engine, progress)
+    reading = ReadBack(registry, start, sink.folder, engine, progress)
     if proof is None:
         manifest = _complete(outlined, start, made, sink.folder)
         report = reading.check(reading.target(manifest))
@@ -94,7 +94,6 @@ def conclude(
     if not raw_compared:
         expect_raw_unchanged(start.prepared.raw, start.files, progress)
     unchanged = _is_there(registry, manifest)
-    sink.complete(manifest, progress)
     # What was read back just now is the manifest's, byte for byte.
     change.replace(
         layout.build_folder(name),

@@ -17,14 +17,12 @@ from tfrecreg.operations.builds.shard import (
     MadeShard,
     Maker,
     SegmentTask,
-    StageFolder,
-    WorkFolder,
     close_source,
     join_segments,
     keep_shard,
     make_part,
 )
-from tfrecreg.operations.builds.sink import BUILD, ShardSink
+from tfrecreg.operations.builds.sink import BUILD, StageSink
 from tfrecreg.operations.leftovers import remove_leftovers
 from tfrecreg.progress import Progress, working
 from tfrecreg.sources.interface import Item, Remark, Skipped
@@ -89,7 +87,7 @@ def clear_killed(stage: Storage) -> None:
 def make_all(
     plan: Plan,
     prepared: Prepared,
-    sink: ShardSink,
+    sink: StageSink,
     *,
     stage: Storage,
     segments: str = SEGMENTS,
@@ -106,7 +104,10 @@ def make_all(
         PluginError: the source failed, or cannot travel to another process.
         RawDataError: the raw data cannot be read any more.
     """
-    maker, scratch = _maker(sink.work, prepared, plan, indexed=sink.indexed), stage.below(segments)
+    maker, scratch = (
+        _maker(sink.folder, prepared, plan, indexed=sink.indexed),
+        stage.below(segments),
+    )
     kept = sink.finished(plan.shards)
     todo = [shard for shard in plan.shards if shard.path not in kept]
     made: list[MadeShard] = []
@@ -130,9 +131,9 @@ def make_all(
     return made, len(plan.shards) - len(todo)
 
 
-def _maker(work: WorkFolder, prepared: Prepared, plan: Plan, *, indexed: bool = True) -> Maker:
+def _maker(folder: Storage, prepared: Prepared, plan: Plan, *, indexed: bool = True) -> Maker:
     source = pickle.dumps(prepared.source)
-    return Maker(work, source, plan.digest, prepared.settings.compression, prepared.raw, indexed)
+    return Maker(folder, source, plan.digest, prepared.settings.compression, prepared.raw, indexed)
 
 
 def _fresh(
@@ -144,7 +145,6 @@ def _fresh(
     progress: Progress,
 ) -> Generator[MadeShard, None, None]:
     whole = engine.jobs == 1 or len(todo) >= _SHARDS_PER_JOB * engine.jobs
-    whole = whole or not (maker.work.is_shared or engine.is_local)
     cuts = {shard.path: not whole and shard.base is None for shard in todo}
     tasks = (
         task for shard in todo for task in _tasks(maker, prepared, scratch, shard, cuts[shard.path])
@@ -199,7 +199,7 @@ def unchanged(
 
     Writes nothing; raises as :func:`make_all` does.
     """
-    maker = _maker(StageFolder(staged), prepared, plan)
+    maker = _maker(staged, prepared, plan)
     candidates = [shard for shard in plan.shards if shard.base is not None]
     try:
         kept = engine.map(

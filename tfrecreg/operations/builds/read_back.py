@@ -66,8 +66,6 @@ class ReadBack:
             kind="build",
             schema=self.started.schema,
             schema_path=self.registry.dataset(manifest.dataset).schema_path,
-            # Its workers see the indexes in the folder, and need not fetch them.
-            read_from=self.files if self.engine.is_local else None,
         )
 
     def check(self, target: Target) -> Report:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from dataclasses import dataclass
-from importlib import import_module
-from typing import cast
 
 from tfrecreg.engines.interface import Engine
 from tfrecreg.engines.local import LocalEngine
@@ -20,11 +18,11 @@ from tfrecreg.operations.builds.make import clear_killed, engine_for_build, make
 from tfrecreg.operations.builds.plan import Plan
 from tfrecreg.operations.builds.request import Prepared, prepare
 from tfrecreg.operations.builds.settings import BuildRequest
-from tfrecreg.operations.builds.sink import BUILD, SinkOfPlan, StageSink
+from tfrecreg.operations.builds.sink import BUILD, StageSink
 from tfrecreg.operations.builds.state import expect_raw_unchanged
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.progress import SILENT, Progress
-from tfrecreg.registry.registry import Dataset, Registry
+from tfrecreg.registry.registry import Registry
 from tfrecreg.registry.transaction import Transaction, transaction
 
 
@@ -137,12 +135,11 @@ def _build(
     engine: Engine,
     progress: Progress,
 ) -> BuildResult:
-    open_sink = _sink_of(registry.dataset(prepared.name))
     started = begin(registry, prepared, engine, progress)
     if prepared.request.anew:
         change.discard_plans()
     stage = change.plan_stage(started.plan.digest)
-    sink = open_sink(stage, started.plan.digest)
+    sink = StageSink(stage, stage.below(BUILD))
     making = checking = engine_for_build(started.plan, engine)
     if prepared.data is not None:
         making = prepared.data.engine_for(making, engine)
@@ -170,15 +167,5 @@ def _build(
         )
     except RefusedError as error:
         if error.findings:  # their code may be corrected in a place that no plan names
-            sink.forget(started.plan.shards)
             change.discard_plans()
         raise
-
-
-def _sink_of(dataset: Dataset) -> SinkOfPlan:
-    """The sink for the builds of a dataset."""
-    if dataset.config.data is None:
-        return lambda stage, _: StageSink(stage, stage.below(BUILD))
-    # A room, which few builds need.
-    bucket = import_module("tfrecreg.operations.builds.bucket")
-    return cast("SinkOfPlan", bucket.bucket_sink(dataset))

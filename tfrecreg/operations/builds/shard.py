@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import ClassVar, Literal, Protocol
+from typing import Literal
 
 from tfrecreg.digests import record_digest
 from tfrecreg.errors import PluginError, StorageError
@@ -27,37 +27,12 @@ from tfrecreg.storage.raw import RawStorage
 from tfrecreg.text import safe
 
 
-class WorkFolder(Protocol):
-    """The folder in which a worker makes shards. Picklable."""
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether workers on other machines see the stage, through which segments are passed."""
-
-    def making(self, shard: PlannedShard) -> AbstractContextManager[Storage]:
-        """A folder for a shard and its index; at the end of the block they are where they belong.
-
-        Raises:
-            StorageError: they cannot be put there.
-        """
-
-
-@dataclass(frozen=True, slots=True)
-class StageFolder:
-    """A folder that is where shards belong. See :class:`WorkFolder`."""
-
-    folder: Storage
-    is_shared: ClassVar[bool] = True
-
-    def making(self, shard: PlannedShard) -> AbstractContextManager[Storage]:  # noqa: ARG002 - all are here
-        return nullcontext(self.folder)
-
-
 @dataclass(frozen=True, slots=True)
 class Maker:
     """What all tasks of a build have in common. Picklable."""
 
-    work: WorkFolder
+    folder: Storage
+    """Where the shards are made."""
     source: bytes
     """The source, pickled: a worker unpacks it once, not for every task, since it may open and
     decompress files."""
@@ -69,10 +44,10 @@ class Maker:
     indexed: bool = True
     """Whether shards get an index and a SHA-256."""
 
-    def writer(self, folder: Storage, shard: PlannedShard) -> ShardWriter:
+    def writer(self, shard: PlannedShard) -> ShardWriter:
         """Writes a shard and, if it is to have one, its index."""
         return ShardWriter(
-            folder,
+            self.folder,
             shard.path,
             compression=self.compression,
             index_path=shard.index if self.indexed else None,
@@ -171,15 +146,10 @@ def make_shard(task: BuildTask) -> MadeShard:
     """
     maker, shard = task.maker, task.shard
     kept = keep_shard(task)
-    with maker.work.making(shard) as folder:
-        if kept is not None and _link(folder, shard, indexed=maker.indexed):
-            return kept
-        return _write_shard(task, folder)
-
-
-def _write_shard(task: BuildTask, folder: Storage) -> MadeShard:
-    maker, shard, notes = task.maker, task.shard, _Notes()
-    with maker.reading(task.objects), maker.writer(folder, shard) as writer:
+    if kept is not None and _link(maker.folder, shard, indexed=maker.indexed):
+        return kept
+    notes = _Notes()
+    with maker.reading(task.objects), maker.writer(shard) as writer:
         for number, items in enumerate(shard.segments()):
             _write(maker, items, writer, notes, compare=number == 0)
             writer.end_member()
@@ -276,7 +246,7 @@ def join_segments(
 ) -> MadeShard:
     """Write a shard from its segments, which come in order and are removed."""
     notes = _Notes()
-    with maker.work.making(shard) as folder, maker.writer(folder, shard) as writer:
+    with maker.writer(shard) as writer:
         for made in segments:
             writer.append(scratch, made.segment)
             scratch.remove(made.segment.path)

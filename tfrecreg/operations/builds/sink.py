@@ -1,4 +1,4 @@
-"""Sinks: the place of a build's shards, which knows the finished ones.
+"""The place of a build's shards, which knows the finished ones.
 
 The stage of a plan is named after its digest, so another plan never sees the shards of a killed
 build in it, nor the notes about them.
@@ -6,16 +6,13 @@ build in it, nor the notes about them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
 
 from tfrecreg.documents import read_note, render_note
 from tfrecreg.errors import TfrecregError
-from tfrecreg.manifest.model import Manifest
 from tfrecreg.operations.builds.plan import PlannedShard
-from tfrecreg.operations.builds.shard import MadeShard, StageFolder, WorkFolder
-from tfrecreg.progress import Progress
+from tfrecreg.operations.builds.shard import MadeShard
 from tfrecreg.records.hashing import hash_file
 from tfrecreg.storage.interface import Readable, Storage
 
@@ -23,69 +20,19 @@ BUILD = "build"
 """Folder of a stage: the unfinished build."""
 
 
-class ShardSink(Protocol):
-    """Takes the shards of a plan."""
-
-    @property
-    def work(self) -> WorkFolder:
-        """The folder in which workers make them."""
-
-    @property
-    def indexed(self) -> bool:
-        """Whether they get an index and a SHA-256 as they are made. Else publishing makes both."""
-
-    def finished(self, shards: Sequence[PlannedShard]) -> dict[str, MadeShard]:
-        """The finished shards among these, by path; the others have to be made."""
-
-    def finish(self, shard: PlannedShard, made: MadeShard) -> None:
-        """Note that a shard is finished; its bytes are durable by now."""
-
-
-class BuildSink(ShardSink, Protocol):
-    """Takes the shards of a build to publish."""
-
-    @property
-    def folder(self) -> Storage:
-        """Rooted at the folder that takes the place of the old build."""
-
-    @property
-    def files(self) -> Readable:
-        """Rooted at the folder of the build, with all its files, to read them back."""
-
-    def complete(self, manifest: Manifest, progress: Progress) -> None:
-        """Make the build whole, after it passed its check.
-
-        Args:
-            manifest: of the build, whose files are all there.
-        """
-
-    def forget(self, shards: Sequence[PlannedShard]) -> None:
-        """Have shards made again: the build did not pass its check."""
-
-
-SinkOfPlan: TypeAlias = Callable[[Storage, str], BuildSink]
-"""Opens the sink of a build, by its stage and the digest of its plan."""
-
-
 @dataclass(frozen=True, slots=True)
 class StageSink:
-    """A stage in the registry. See :class:`BuildSink` for the methods."""
+    """The shards of a build, and which of them are finished."""
 
     stage: Storage
     """Rooted at the stage, for the notes on finished shards."""
     folder: Storage
-    """Rooted at the build's folder in it."""
+    """Rooted at the build's folder in it, which takes the place of the old build."""
     indexed: bool = True
-
-    @property
-    def work(self) -> StageFolder:
-        return StageFolder(self.folder)
-
-    @property
-    def files(self) -> Storage:
-        return self.folder
+    """Whether shards get an index and a SHA-256 as they are made. Else publishing makes both."""
 
     def finish(self, shard: PlannedShard, made: MadeShard) -> None:
+        """Note that a shard is finished; its bytes are durable by now."""
         with self.stage.create(_journal_path(shard)) as writer:
             writer.write(render_note(made))
 
@@ -104,12 +51,6 @@ class StageSink:
             # An invalid journal costs only the work of making the shard again.
             return None
         return made if is_whole else None
-
-    def complete(self, manifest: Manifest, progress: Progress) -> None:
-        pass
-
-    def forget(self, shards: Sequence[PlannedShard]) -> None:
-        """Nothing to do: the stage itself is removed."""
 
 
 def _journal_path(shard: PlannedShard) -> str:

@@ -366,7 +366,7 @@ def _local(dataset: Dataset) -> Resolved:
     versions = not_yanked(dataset)
     if versions and not dataset.is_built() and not has_shards(dataset):
         newest = open_release(dataset, versions[-1])
-        if newest.folder is not None or newest.location is not None:
+        if newest.folder is not None:
             return newest
     return resolve(dataset.registry, dataset.name)
 

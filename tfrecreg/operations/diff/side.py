@@ -16,7 +16,7 @@ from tfrecreg.manifest.model import FileEntry, Manifest, ShardEntry
 from tfrecreg.records.access import Records
 from tfrecreg.registry.indexes import IndexPlace, find_index, index_places
 from tfrecreg.registry.keeper import tracker
-from tfrecreg.registry.lookup import Resolved, in_store
+from tfrecreg.registry.lookup import Resolved
 from tfrecreg.registry.registry import Registry, RegistryLike
 from tfrecreg.schema.definition import Schema
 from tfrecreg.schema.proto import parse_schema
@@ -223,7 +223,7 @@ def side_of(found: Built) -> Side:
             names.
         MissingFileError: it is not there.
     """
-    is_remote = not isinstance(found, Resolved) or in_store(found)
+    is_remote = not isinstance(found, Resolved)
     return Side(
         name=found.name,
         registry=found.registry,

@@ -25,7 +25,7 @@ from tfrecreg.plugins.discovery import Announced
 from tfrecreg.plugins.manager import Plugins, plugins_of
 from tfrecreg.plugins.records import ExporterRecord
 from tfrecreg.progress import SILENT, Progress
-from tfrecreg.registry.lookup import Resolved, in_store, resolve
+from tfrecreg.registry.lookup import resolve
 from tfrecreg.registry.output_folder import free_folder, new_folder
 from tfrecreg.registry.registry import Registry
 from tfrecreg.scan.conditions import chosen_records
@@ -112,8 +112,6 @@ def export(
     announced = _announced(known, to)
     resolved = resolve(registry, reference)
     kind = exporter_class(known.load(ExporterRecord, to), announced.plugin_id)
-    if kind.takes_shards:
-        _expect_copy(resolved)
     path = free_folder(folder, registry)
     given, _ = known.options(ExporterRecord, to, options)
     dataset = ExportedDataset(
@@ -203,21 +201,6 @@ def _announced(known: Plugins, to: str) -> Announced[ExporterRecord]:
         close = did_you_mean(to, known.names(ExporterRecord))
         message = f"no format `{safe(to)}` to export to{close}"
         raise UsageError(message, hint=error.hint) from None
-
-
-def _expect_copy(resolved: Resolved) -> None:
-    """Refuse shards in a store: an exporter takes them as local files."""
-    if not in_store(resolved):
-        return
-    name = resolved.name
-    hint = f"tfrecreg pull {name}"
-    if resolved.kind == "build":
-        hint = f"release it, then `tfrecreg pull {name}@VERSION` copies it to this machine"
-    raise UsageError(
-        f"an export needs local files, and the shards of `{name}` are in "
-        f"`{safe(resolved.location or '', limit=1000)}`",
-        hint=hint,
-    )
 
 
 def _expect_examples(dataset: ExportedDataset, reader: str) -> None:

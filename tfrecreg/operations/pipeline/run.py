@@ -11,7 +11,6 @@ from typing import Any
 
 from tfrecreg.errors import MissingExtraError, UsageError
 from tfrecreg.json_data import json_data
-from tfrecreg.operations.bucket_guard import expect_no_bucket
 from tfrecreg.operations.pipeline.dvc_yaml import Edited, edited, expect_params, owners
 from tfrecreg.operations.pipeline.stages import StageEntry, artifact_of, stages_of
 from tfrecreg.plugins.manager import plugins_of
@@ -169,12 +168,8 @@ def _chosen(registry: Registry, names: Sequence[str]) -> tuple[str, ...]:
                 hint=f"write `source` and `raw` into `{layout.dataset_path(name)}`",
             )
         _expect_local(registry, name)
-    # DVC watches neither builds nor raw data that are in a bucket.
-    local = (
-        name
-        for name, config in sorted(configured.items())
-        if config.data is None and not is_url(config.raw or "")
-    )
+    # DVC does not watch raw data behind URLs.
+    local = (name for name, config in sorted(configured.items()) if not is_url(config.raw or ""))
     chosen = tuple(dict.fromkeys(names)) or tuple(local)
     if not chosen:
         for name in configured:
@@ -187,10 +182,8 @@ def _chosen(registry: Registry, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _expect_local(registry: Registry, name: str) -> None:
-    """Refuse a dataset whose builds or raw data are in a bucket."""
-    dataset = registry.dataset(name)
-    expect_no_bucket(dataset, "a pipeline")
-    raw = dataset.config.raw or ""
+    """Refuse a dataset whose raw data are behind a URL."""
+    raw = registry.dataset(name).config.raw or ""
     if is_url(raw):
         raise UsageError(
             f"a pipeline is not supported for `{name}`: its raw data are "

@@ -5,5 +5,4 @@
 - `transfer`: pull them into `versions/`, verified
 - `releases`: the folders that DVC keeps of releases
 - `garbage`: removal of unreferenced files
-- `bucket_folders`: builds in buckets that nothing refers to
 """

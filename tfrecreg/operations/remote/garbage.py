@@ -12,12 +12,6 @@ from typing import Literal
 from tfrecreg.errors import ManifestError, NewerFormatError
 from tfrecreg.manifest.file import parse_manifest
 from tfrecreg.manifest.model import MANIFEST_NAME, Manifest
-from tfrecreg.operations.remote.bucket_folders import (
-    BucketFolder,
-    is_old,
-    remove_folder,
-    unreferenced_folders,
-)
 from tfrecreg.operations.remote.releases import dvc_folder
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import parse_version
@@ -27,13 +21,10 @@ from tfrecreg.registry.registry import Registry
 from tfrecreg.registry.transaction import Removal, removal
 from tfrecreg.storage.interface import Readable
 from tfrecreg.storage.writer import is_temporary
-from tfrecreg.text import safe, si_bytes
+from tfrecreg.text import safe
 from tfrecreg.tracking import cache, cloud, dvc, git
 
-_Kind = Literal["stage", "temporary", "version", "index", "dvc", "bucket", "catalog"]
-
-OLD_AFTER = 30
-"""Days without a new file, after which an unreferenced folder of a bucket may go."""
+_Kind = Literal["stage", "temporary", "version", "index", "dvc", "catalog"]
 
 _WRITING = "a killed command was writing it"
 _TREES = (layout.BUILDS, layout.DATASETS, layout.RELEASES, layout.VERSIONS, layout.REPORTS)
@@ -46,9 +37,7 @@ class Unneeded:
 
     kind: _Kind
     path: str
-    """Path relative to the registry; for objects in DVC's cache, the absolute path; for folders of
-    buckets, the URL.
-    """
+    """Path relative to the registry; for objects in DVC's cache, the absolute path."""
     bytes: int
     why: str
     verified: int = 0
@@ -60,8 +49,6 @@ def gc(
     *,
     apply: bool = False,
     remote: str | None = None,
-    buckets: bool = False,
-    older_than: int = OLD_AFTER,
     progress: Progress = SILENT,
 ) -> list[Unneeded]:
     """Find removable files, and remove them on request.
@@ -75,19 +62,14 @@ def gc(
     - `dvc`: objects of DVC's cache that belong to builds which nothing refers to: no release in any
       branch, tag or stash, no pointer, no pipeline, no link in a build. Other objects are left
       alone, and all of a cache outside the repository, which other repositories may use.
-    - `bucket`: with `buckets`, a folder of a bucket that no build here and no release in any ref
-      refers to, and to which nothing was added for `older_than` days
 
     It holds the locks of all datasets and DVC's own from before it looks until it is done, so no
-    other command of this registry is in the middle of a change. Builds and unpushed releases of
-    other clones are not known: only their age protects their folders in buckets.
+    other command of this registry is in the middle of a change.
 
     Args:
         registry: where to look.
         apply: False only lists.
         remote: the DVC remote that must have a copy; None for the default one.
-        buckets: also look into buckets.
-        older_than: days, at least 0.
         progress: receives notes about waiting and about copies in use by another process.
 
     Returns:
@@ -96,13 +78,10 @@ def gc(
     Raises:
         FailureError: git or DVC refused, so references are unknown; nothing was removed.
         ManifestError: a manifest is damaged, so that its references are unknown.
-        UsageError: with `buckets`, a git remote has branches or tags that were not fetched.
-        StorageError: a bucket refused.
     """
     with removal(registry, progress) as change:
         manifests = list(_manifests(registry))
         unwritten, objects = _in_cache(registry, manifests, progress)
-        folders = _old_folders(registry, older_than, progress) if buckets else []
         doomed = [
             *_stage(registry),
             *_temporaries(registry),
@@ -113,13 +92,9 @@ def gc(
         if apply:
             doomed = [each for each in doomed if _removed(change, each)]
             cache.remove_objects([*objects, *unwritten])
-            folders = [each for each in folders if _folder_removed(each, progress)]
     doomed += (Unneeded("temporary", each.cached, each.bytes, _WRITING) for each in unwritten)
     doomed += (
         Unneeded("dvc", each.cached, each.bytes, "no release and no pointer") for each in objects
-    )
-    doomed += (
-        Unneeded("bucket", each.url, each.bytes, "no build and no release") for each in folders
     )
     return doomed
 
@@ -131,30 +106,6 @@ def _removed(change: Removal, doomed: Unneeded) -> bool:
         return change.remove_temporary(doomed.path)
     change.remove(doomed.path)
     return True
-
-
-def _old_folders(registry: Registry, older_than: int, progress: Progress) -> list[BucketFolder]:
-    old: list[BucketFolder] = []
-    young: list[BucketFolder] = []
-    for folder in unreferenced_folders(registry):
-        (old if is_old(folder, older_than) else young).append(folder)
-    if young:
-        size = si_bytes(sum(each.bytes for each in young))
-        what = "1 folder that nothing here refers to is"
-        if len(young) > 1:
-            what = f"{len(young)} folders that nothing here refers to are"
-        progress.note(
-            f"{what} kept in buckets ({size}): changed in the last {older_than} days, or the store "
-            "does not say when"
-        )
-    return old
-
-
-def _folder_removed(folder: BucketFolder, progress: Progress) -> bool:
-    if remove_folder(folder):
-        return True
-    progress.note(f"{safe(folder.url, limit=1000)} is kept: it changed meanwhile")
-    return False
 
 
 def _manifests(registry: Registry) -> Iterator[Manifest]:

@@ -21,7 +21,7 @@ from tfrecreg.records.hashing import hash_file
 from tfrecreg.reference import Version
 from tfrecreg.registry import layout
 from tfrecreg.registry.chain import Issue, Link
-from tfrecreg.registry.keeper import KeptBytes, ReleaseChange, Tracker
+from tfrecreg.registry.keeper import ReleaseChange, Tracker
 from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.registry.verify import expect_intact, repair_hint
 from tfrecreg.storage.interface import Storage
@@ -38,7 +38,7 @@ class _Dvc:
     named = staticmethod(dvc.tracked_hash)
     bring_command = staticmethod(pointers.bring_command)
 
-    def keep(self, change: ReleaseChange, build: Manifest, version: Version) -> KeptBytes | None:  # noqa: ARG002
+    def keep(self, change: ReleaseChange, build: Manifest) -> str | None:
         storage = change.dataset.registry.storage
         if not dvc.usable(storage.root):
             return None
@@ -54,7 +54,7 @@ class _Dvc:
                 f"DVC's cache does not keep the bytes of `{folder}`",
                 hint="release again when no other process writes there",
             )
-        return KeptBytes(dvc=value)
+        return value
 
     def begin(
         self, root: str, *, wanted: bool, required: bool

@@ -26,8 +26,6 @@ class PushResult(ShortRepr):
     """``mnist@1.0.0``, in order. Each object of them was found in the remote by this push."""
     objects: int
     """Number of DVC objects sent; objects that the remote already had are not counted."""
-    stored: int = field(default=0, repr=False)
-    """Number of releases whose bytes are in a bucket, so that there is nothing to send."""
     replaced: int = 0
     """Number of the sent objects that took the place of damaged ones."""
     verified: Verified = field(default_factory=Verified)
@@ -65,24 +63,16 @@ def push(
             everything else was sent.
     """
     found = {each.name: each for each in _releases(registry, names)}
-    stored = {name: each.location for name, each in found.items()}
-    for name, url in stored.items():
-        if url is not None:
-            progress.note(f"nothing to push of {name}: its bytes are in {safe(url, limit=1000)}")
-    kept = [name for name, url in stored.items() if url is None]
-    if not kept:
-        return PushResult(releases=(), objects=0, stored=len(found))
-    folders = [dvc_folder(found[name].dataset, found[name].manifest) for name in kept]
-    progress.note(f"dvc push: {', '.join(kept)}")
+    folders = [dvc_folder(each.dataset, each.manifest) for each in found.values()]
+    progress.note(f"dvc push: {', '.join(found)}")
     sent = cloud.send(
         registry.storage.root, folders, remote, verify=verify, repair=repair, progress=progress
     )
     if sent.lost or sent.damaged:
         raise _incomplete(sent, {each.name: each for each in folders}, repair=repair)
     return PushResult(
-        releases=tuple(kept),
+        releases=tuple(found),
         objects=sent.objects,
-        stored=len(found) - len(kept),
         replaced=sent.replaced,
         verified=sent.verified,
     )
@@ -134,11 +124,7 @@ def _elsewhere(fault: ObjectFault, folders: dict[str, cloud.Folder], command: st
 def _releases(registry: Registry, names: Sequence[str]) -> list[Release]:
     if not names:
         every = [each for dataset in registry.datasets() for each in _all_of(dataset)]
-        kept = [
-            each
-            for each in every
-            if (each.manifest.release and each.manifest.release.dvc) or each.location is not None
-        ]
+        kept = [each for each in every if each.manifest.release and each.manifest.release.dvc]
         if not kept:
             raise UsageError(
                 "no release is stored in DVC", hint="tfrecreg release NAME, in a DVC repository"

@@ -21,15 +21,12 @@ from tfrecreg.registry.transaction import transaction
 from tfrecreg.registry.verify import (
     altered,
     below,
-    copy_verified,
-    expect_intact,
     manifest_fault,
     repair_hint,
 )
 from tfrecreg.registry.yanks import not_yanked
 from tfrecreg.storage.interface import Readable, Storage
 from tfrecreg.storage.local import LocalStorage
-from tfrecreg.storage.locations import storage_at
 from tfrecreg.storage.writer import is_temporary
 from tfrecreg.text import ShortRepr, safe
 from tfrecreg.tracking import cloud, dvc
@@ -58,9 +55,8 @@ def pull(
 ) -> PullResult:
     """Fetch the bytes of a release to this machine.
 
-    Those of a release in a bucket are copied from there. Others are taken from DVC's cache, and
-    fetched into it where they are missing or damaged. DVC does not verify its cache; here each file
-    is hashed while it is copied.
+    They are taken from DVC's cache, and fetched into it where they are missing or damaged. DVC does
+    not verify its cache; here each file is hashed while it is copied.
 
     Args:
         registry: where the release is.
@@ -70,8 +66,7 @@ def pull(
 
     Raises:
         UsageError: no such release, DVC does not keep it, or no such remote.
-        RefusedError: the bytes in DVC or in the bucket differ from the release. Nothing is put in
-            its place.
+        RefusedError: the bytes in DVC differ from the release. Nothing is put in its place.
         FailureError: DVC or the disk failed, or neither this machine nor the remote has a file.
     """
     named = parse_reference(reference)
@@ -80,7 +75,7 @@ def pull(
         reference = f"{reference}@latest"
     release = release_of(registry, reference)
     target = layout.version_folder(release.dataset.name, release.version)
-    if release.location is None and release.folder is not None and release.proven:
+    if release.folder is not None and release.proven:
         target = release.folder
     return _pull(release, target, remote, progress)
 
@@ -91,8 +86,7 @@ def pull_needed(
     """Fetch the data that the working tree needs: builds that are not on this machine, and the
     newest release of each dataset that is not yanked.
 
-    A build is fetched into `data/` if DVC's pointer to it or `dvc.lock` names a release. Releases
-    in a bucket are read there, and passed over.
+    A build is fetched into `data/` if DVC's pointer to it or `dvc.lock` names a release.
 
     Raises:
         as :func:`pull`.
@@ -129,20 +123,15 @@ def _in_dvc(release: Release) -> str | None:
 
 def _pull(release: Release, target: str, remote: str | None, progress: Progress) -> PullResult:
     """Fetch a release into a folder of the registry, if it is not there."""
-    registry, url, files = release.registry, release.location, release.manifest.entries
+    registry, files = release.registry, release.manifest.entries
     result = PullResult(name=release.name, folder=target, files=0, bytes=0, verified=len(files) + 1)
     if _is_here(release, target, progress):
         return result
-    if url is None:
-        dvc_folder(release.dataset, release.manifest)  # refused before anything is done
+    dvc_folder(release.dataset, release.manifest)  # refused before anything is done
     with transaction(release.dataset, progress) as change, change.stage("pull") as staged:
-        if url is None:
-            fetched = _take_from_dvc(release, staged, remote, progress)
-        else:
-            fetched = 0
-            _take_from_bucket(release, url, staged, progress)
+        fetched = _take_from_dvc(release, staged, remote, progress)
         _keep_strays(registry.storage, target, staged)
-        change.replace(target, staged, release.manifest, verified=url is not None)
+        change.replace(target, staged, release.manifest)
     size = sum(each.bytes for each in files.values())
     return replace(result, files=len(files) + 1, bytes=size, fetched=fetched)
 
@@ -167,26 +156,6 @@ def _take_from_dvc(
                 hint="the manifest was changed: `tfrecreg audit` has the details",
             )
     return fetched.objects
-
-
-def _take_from_bucket(release: Release, url: str, staged: Storage, progress: Progress) -> None:
-    """Copy a release from a bucket."""
-    files, hint = release.manifest.entries, repair_hint(release.name)
-    try:
-        with working(progress, f"bringing {release.name}", 0):
-            remote = storage_at(url)
-            with remote.reading_ahead(files, remote.list()):
-                for file in files.values():
-                    copy_verified(remote, staged, file, hint=hint)
-                    progress.advance(0, file.bytes)
-            with staged.create(MANIFEST_NAME) as writer:
-                writer.write(remote.read(MANIFEST_NAME))
-    except MissingFileError as error:
-        raise RefusedError(
-            f"`{release.name}` is not complete: {error.message}", hint=hint
-        ) from error
-    what = f"the files of `{release.name}` in `{safe(url, limit=1000)}`"
-    expect_intact(release.manifest, below(staged), what=what, hint=hint, progress=progress)
 
 
 def _expect_release(dataset: Dataset) -> None:
