@@ -335,7 +335,6 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         features: Words = (),
         where: str | None = None,
         schema: str | os.PathLike[str] | None = None,
-        tfdv: bool = False,
         engine: Engine | None = None,
         progress: Progress | bool = True,
     ) -> Stats:
@@ -346,7 +345,6 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
             features: show only features that match these names or globs.
             where: only records for which this condition holds: ``label = 'cat' AND width >= 224``.
             schema: use this schema instead of the target's own.
-            tfdv: compute them with TFDV's own generators.
             engine: where to read; None for this process.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
@@ -366,7 +364,6 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
             features=features,
             where=where,
             schema=path_or_none(schema),
-            tfdv=tfdv,
             registry=self.registry,
             engine=engine,
             progress=shown(progress),

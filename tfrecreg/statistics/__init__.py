@@ -23,8 +23,8 @@ from the :class:`StatisticsCache` of its registry.
 
 * :mod:`.tfdv` - the one home of TFDV, `tfx_bsl` and pyarrow
 * :mod:`.options` - which statistics
-* :mod:`.numpy_visitor` - from payloads to columns, without TFDV
-* :mod:`.numpy_accumulate` - statistics of columns, without TFDV
+* :mod:`.visitor` - from payloads to columns, without TFDV
+* :mod:`.accumulate` - statistics of columns, without TFDV
 * :mod:`.quantiles` - the distribution of numbers, in bounded memory
 * :mod:`.frequent` - the most frequent values, in bounded memory
 * :mod:`.columns` - from payloads to record batches, images as sizes

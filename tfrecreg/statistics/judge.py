@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -35,7 +36,7 @@ def comparators(
         schema: protobuf's message, or None.
         threshold: of those that the schema does not have; None to leave them out.
     """
-    own = load_tfdv().schema_pb2.Schema()
+    own = importlib.import_module("tensorflow_metadata.proto.v0.schema_pb2").Schema()
     named: set[str] = set()
     if schema is not None:
         own.CopyFrom(schema)

@@ -20,6 +20,7 @@ from tfrecreg.statistics.judge import Compared, Distance, comparators, judge_sta
 from tfrecreg.statistics.make import stats_of
 from tfrecreg.statistics.options import StatisticsOptions
 from tfrecreg.statistics.part import Conflict, StatisticsPart
+from tfrecreg.statistics.tfdv import missing_tfdv
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 from tfrecreg.validators.statistics import by_split, expect_tfdv
@@ -81,9 +82,11 @@ class DriftValidator(Validator):
         path = target.schema_path or "schema"
         if target.schema is not None:
             self._schema = schema_message(parse_schema(target.schema, path))
-        wanted = StatisticsOptions(schema=target.schema, schema_path=path, tfdv=True)
+        wanted = StatisticsOptions(schema=target.schema, schema_path=path)
         if target.baseline is not None:
             given = target.baseline
+            if missing := missing_tfdv():
+                raise BaselineError(missing)
             try:
                 made = stats_of(
                     given.target, options=wanted, engine=given.engine, progress=given.progress
