@@ -161,7 +161,7 @@ VALIDATORS_BESIDE_THE_API = {
         "scan.interface",
         "schema.proto",
         "statistics.collect",
-        "statistics.judge",
+        "statistics.distance",
         "statistics.make",
         "statistics.options",
         "statistics.part",

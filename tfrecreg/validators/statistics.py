@@ -84,7 +84,7 @@ class StatisticsValidator(Validator):
             elif part.examples:
                 environment = self._environments.get(split, self._environment)
                 found = judge_statistics(part.proto(), self._schema, environment=environment)
-                for anomaly in found.anomalies:
+                for anomaly in found:
                     yield _finding(target, split, anomaly)
         text = f"{total:,} examples judged" if total else "no Examples to judge"
         yield Measure("statistics.examples", total, text)
