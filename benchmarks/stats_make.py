@@ -34,7 +34,7 @@ def ours(path: str) -> Callable[[], int]:
     from tfrecreg.validators.crc import CrcValidator
     from tfrecreg.validators.schema.validator import SchemaValidator
 
-    options = StatisticsOptions(schema=SCHEMA, tfdv=True)
+    options = StatisticsOptions(schema=SCHEMA)
     validate, schema = load_tfdv().api.validate_statistics, options.schema_proto()
 
     def make() -> int:

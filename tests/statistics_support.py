@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import math
 import random
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -129,8 +130,12 @@ def ours(pattern: str, options: StatisticsOptions, engine: Engine | None = None)
     return split
 
 
-def theirs(pattern: str, options: StatisticsOptions) -> Any:
-    """What TFDV makes of the files through Beam, by the same options."""
+def theirs(pattern: str, options: StatisticsOptions, *, sketches: bool = False) -> Any:
+    """What TFDV makes of the files through Beam, by the same options.
+
+    Args:
+        sketches: whether it estimates frequent values: it takes no FLOAT for a category otherwise.
+    """
     tfdv = load_tfdv().api
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -144,12 +149,36 @@ def theirs(pattern: str, options: StatisticsOptions) -> Any:
             num_values_histogram_buckets=options.num_values_histogram_buckets,
             num_histogram_buckets=options.num_histogram_buckets,
             num_quantiles_histogram_buckets=options.num_quantiles_histogram_buckets,
-            epsilon=options.epsilon,
-            use_sketch_based_topk_uniques=options.use_sketch_based_topk_uniques,
+            use_sketch_based_topk_uniques=sketches,
         )
         return tfdv.generate_statistics_from_tfrecord(
             pattern, stats_options=stats_options, pipeline_options=PipelineOptions([_RUNNER])
         )
+
+
+def counted_differences(expected: Any, found: Any) -> list[str]:
+    """Where statistics differ from TFDV's in anything that TFDV counts."""
+    estimate = re.compile(r"\.(histograms|num_values_histogram|median)\b")
+    return [each for each in differences(expected, found) if not estimate.search(each)]
+
+
+def estimated_differences(expected: Any, found: Any) -> list[str]:
+    """Where histograms differ from TFDV's by more than its quantiles are off at both ends.
+
+    Numbers at the bounds of a bucket are in either, so this is of numbers that are spread.
+    """
+    told = []
+    pairs = zip(expected.datasets[0].features, found.datasets[0].features, strict=True)
+    for one, other in pairs:
+        values = one.num_stats.common_stats.tot_num_values
+        for left, right in zip(one.num_stats.histograms, other.num_stats.histograms, strict=True):
+            counts = [[each.sample_count for each in side.buckets] for side in (left, right)]
+            kinds = [(side.type, side.num_nan, len(side.buckets)) for side in (left, right)]
+            if kinds[0] != kinds[1] or any(
+                abs(a - b) > 0.02 * values for a, b in zip(*counts, strict=True)
+            ):
+                told.append(f"{one.path.step[0]}: {counts[0]} and {counts[1]}")
+    return told
 
 
 def differences(one: Any, other: Any) -> list[str]:

@@ -91,7 +91,7 @@ ONLY_OPTIONS = {
     "show --code": "prints a program",
     "show --provenance": "prints more of the manifest, which a handle has",
     "view --no-open": "a notebook shows a frame",
-    "stats --pbtxt": "prints: `tfdv` makes the same statistics, as an object",
+    "stats --pbtxt": "prints: `Stats.pbtxt` makes the same text",
 }
 """Options without a keyword in any verb, and why."""
 
@@ -103,7 +103,6 @@ ONLY_KEYWORDS = {
     "build labels": "as `data`",
     "init nested": "for programs that make registries inside of others",
     "init with_dvc": "as `init --dvc`",
-    "stats tfdv": "as `stats --pbtxt`",
     "view origin": "a command prints an address, and no page has it in a frame",
 }
 """Keywords without an option, and why."""

@@ -106,7 +106,7 @@ def test_they_show_themselves(tmp_path: Path) -> None:
     html = found._repr_html_()
     assert html.count("<tr>") == 3
     assert "<td>label<td>int64<td>100 %" in html
-    assert "&quot;9.jpg&quot;" in html
+    assert "<td>all 30 different</table>" in html
 
 
 class TestRefusals:

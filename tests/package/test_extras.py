@@ -80,12 +80,12 @@ def test_statistics_need_no_extra(python: Interpreter, digits_registry: Path) ->
 
 
 @pytest.mark.medium
-def test_statistics_of_tfdv_need_it(python: Interpreter, digits_registry: Path) -> None:
+def test_statistics_as_the_message_of_tfdv_need_none(
+    python: Interpreter, digits_registry: Path
+) -> None:
     done = python.run("-c", MAIN, HEAVY, "-C", digits_registry, "stats", "digits", "--pbtxt")
-    assert (done.code, done.out) == (3, "")
-    error, hint = done.err.splitlines()
-    assert error.startswith("error: TensorFlow Data Validation ")
-    assert hint.endswith(install_command(extra="tfdv"))
+    assert (done.code, done.err) == (0, "")
+    assert 'name: "test"' in done.out
 
 
 @pytest.mark.medium

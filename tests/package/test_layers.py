@@ -122,9 +122,9 @@ ON_THE_API = [f"tfrecreg.builtin.{room}" for room in ("engines", "images", "repo
 
 
 BESIDE_THE_API = {
-    "tfx": {"operations.stats", "statistics.tfdv"},
+    "tfx": {"operations.stats"},
 }
-"""What exporters import beside the api: how a build was made, and the statistics of TFDV. A name
+"""What exporters import beside the api: how a build was made, and its statistics. A name
 that one of another distribution would want, too, belongs into the api. The lists only get shorter.
 """
 
@@ -161,7 +161,7 @@ VALIDATORS_BESIDE_THE_API = {
         "scan.interface",
         "schema.proto",
         "statistics.collect",
-        "statistics.judge",
+        "statistics.distance",
         "statistics.make",
         "statistics.options",
         "statistics.part",
@@ -308,14 +308,13 @@ HOMES: dict[str, set[str]] = {
     "array_record": {"tfrecreg.builtin.export.arrayrecord"},
     "pyarrow": {
         *("tfrecreg.builtin.export.parquet", "tfrecreg.builtin.query.packages"),
-        *("tfrecreg.statistics.tfdv", "tfrecreg_huggingface.arrow", "tfrecreg_table.parquet_rows"),
+        *("tfrecreg_huggingface.arrow", "tfrecreg_table.parquet_rows"),
         "tfrecreg.sources.parquet",
     },
     "pycocotools": {"tfrecreg_coco.masks"},
     "ray": {"tfrecreg.builtin.engines.ray"},
     "starlette": {"tfrecreg.builtin.view.app"},
     "tensorflow_data_validation": {"tfrecreg.statistics.tfdv"},
-    "tfx_bsl": {"tfrecreg.statistics.tfdv"},
     "torch": {"tfrecreg.torch"},
     "uvicorn": {"tfrecreg.builtin.view.server"},
     "yaml": {"tfrecreg_huggingface.readme", "tfrecreg_yolo.yaml_reader"},

@@ -52,7 +52,7 @@ def test_statistics_come_back_as_they_were(cache: StatisticsCache, tmp_path: Pat
 def test_other_content_and_other_options_are_not_known(cache: StatisticsCache) -> None:
     cache.remember(statistics(), CONTENT, OPTIONS)
     assert cache.recall("train", "d" * 64, OPTIONS) is None
-    assert cache.recall("train", CONTENT, StatisticsOptions(epsilon=0.1)) is None
+    assert cache.recall("train", CONTENT, StatisticsOptions(num_histogram_buckets=3)) is None
 
 
 def test_what_damage_left_out_is_not_remembered(cache: StatisticsCache, tmp_path: Path) -> None:

@@ -11,10 +11,7 @@ from scan_support import framed, shard
 from statistics_support import (
     IMAGES,
     alike_examples,
-    as_written,
     dealt,
-    needs_tfdv,
-    odd_examples,
     ours,
     write,
 )
@@ -30,36 +27,25 @@ from tfrecreg.records.reader import scan
 from tfrecreg.scan.run import run_scan
 from tfrecreg.shardset.target import files_target
 from tfrecreg.statistics import part as parts_module
-from tfrecreg.statistics.collect import StatisticsCollector, StatisticsVisitor, make_visitor
-from tfrecreg.statistics.columns import LayoutReader
-from tfrecreg.statistics.numpy_visitor import NumpyVisitor
+from tfrecreg.statistics.collect import StatisticsCollector, make_visitor
 from tfrecreg.statistics.options import StatisticsOptions
-from tfrecreg.statistics.tfdv import load_tfdv
+from tfrecreg.statistics.visitor import StatisticsVisitor
 from tfrecreg.storage.local import LocalStorage
 
 SEQUENCE = encode({"a": int64_feature(1)}) + b"\x12\x05\n\x03\n\x01x"
 EVENT = b"\x09" + bytes(8) + b"\x1a\x0dbrain.Event:2"
 UNKNOWN = b"\x0a\x02\x10\x01"
-VISITORS = {False: NumpyVisitor, True: StatisticsVisitor}
 END = StreamEnd("none", 0, 0, 0, 0, None, None)
 
 
-@pytest.fixture(params=[False, True], ids=["NumPy", "TFDV"])
-def tfdv(request: pytest.FixtureRequest) -> bool:
-    """Whether TFDV makes the statistics."""
-    if request.param:
-        needs_tfdv()
-    return bool(request.param)
-
-
-def statistics(folder: Path, *payloads: bytes, tfdv: bool, schema: str | None = None):
-    return ours(write(folder, payloads), StatisticsOptions(schema=schema, tfdv=tfdv))
+def statistics(folder: Path, *payloads: bytes, schema: str | None = None):
+    return ours(write(folder, payloads), StatisticsOptions(schema=schema))
 
 
 @pytest.mark.parametrize("size", [10, 20_000], ids=["small", "large"])
 @pytest.mark.parametrize("schema", [IMAGES, None], ids=["images", "no schema"])
 def test_what_is_no_example_is_left_out_and_counted(
-    tmp_path: Path, size: int, schema: str | None, tfdv: bool
+    tmp_path: Path, size: int, schema: str | None
 ) -> None:
     rng = random.Random(1)
     examples = [
@@ -69,7 +55,7 @@ def test_what_is_no_example_is_left_out_and_counted(
     strange = [SEQUENCE, EVENT, EVENT, b"{}", UNKNOWN, b"\x0a\x03\x0a\x05a"]
     payloads = [*examples, *strange, encode({})]
     rng.shuffle(payloads)
-    found = statistics(tmp_path, *payloads, schema=schema, tfdv=tfdv)
+    found = statistics(tmp_path, *payloads, schema=schema)
     assert found.examples == 9
     assert found.left_out.kinds == {
         PayloadKind.SEQUENCE_EXAMPLE: 1,
@@ -85,27 +71,27 @@ def test_what_is_no_example_is_left_out_and_counted(
     assert mean == size
 
 
-def test_an_example_that_no_encoder_writes_is_in_the_statistics(tmp_path: Path, tfdv: bool) -> None:
+def test_an_example_that_no_encoder_writes_is_in_the_statistics(tmp_path: Path) -> None:
     one = encode({"image": bytes_feature(b"x" * 9000)})
     other = encode({"n": int64_feature(3)})
-    found = statistics(tmp_path, one, one + other, one, schema=IMAGES, tfdv=tfdv)
+    found = statistics(tmp_path, one, one + other, one, schema=IMAGES)
     assert found.examples == 3
     image, number = found.proto.datasets[0].features
     assert (image.bytes_stats.min_num_bytes, image.bytes_stats.max_num_bytes) == (9000, 9000)
     assert number.num_stats.common_stats.num_non_missing == 1
 
 
-def test_damaged_records_are_left_out_and_counted(tmp_path: Path, tfdv: bool) -> None:
+def test_damaged_records_are_left_out_and_counted(tmp_path: Path) -> None:
     pattern = write(tmp_path, *dealt(alike_examples(100), 1))
     (path,) = tmp_path.iterdir()
     flip(path, 40)
-    found = ours(pattern, StatisticsOptions(tfdv=tfdv))
+    found = ours(pattern, StatisticsOptions())
     assert (found.examples, found.left_out.damaged) == (99, 1)
     assert str(found.left_out) == "1 damaged"
 
 
-def test_records_too_large_to_be_held_are_left_out_and_counted(tfdv: bool) -> None:
-    visitor = VISITORS[tfdv](StatisticsOptions(tfdv=tfdv))
+def test_records_too_large_to_be_held_are_left_out_and_counted() -> None:
+    visitor = StatisticsVisitor(StatisticsOptions())
     visitor.batch(RecordBatch(0, [0], [1 << 27], [0], b"", whole=False))
     visitor.fault(Fault("CRC002", 0, 0, 1, ""))
     part = visitor.close(END)
@@ -124,11 +110,9 @@ class TestTwoTypes:
         [[[NUMBER, TEXT]], [[NUMBER] * 3000, [TEXT] * 3000], [[NUMBER] * 30_000 + [TEXT] * 9000]],
         ids=["in a batch", "in two shards", "far apart"],
     )
-    def test_of_a_feature_are_refused(
-        self, tmp_path: Path, shards: list[list[bytes]], tfdv: bool
-    ) -> None:
+    def test_of_a_feature_are_refused(self, tmp_path: Path, shards: list[list[bytes]]) -> None:
         pattern = write(tmp_path, *shards)
-        collector = StatisticsCollector(StatisticsOptions(tfdv=tfdv))
+        collector = StatisticsCollector(StatisticsOptions())
         run_scan(files_target([pattern], schema=None, raw=None), [collector], LocalEngine(1))
         (part,) = collector.parts.values()
         assert part.conflict is not None
@@ -143,9 +127,9 @@ class TestTwoTypes:
         )
         assert "SCH003" in caught.value.hint
 
-    def test_of_numbers_are_two_types_as_well(self, tmp_path: Path, tfdv: bool) -> None:
+    def test_of_numbers_are_two_types_as_well(self, tmp_path: Path) -> None:
         with pytest.raises(RefusedError, match="`a` has float values in some records and int64"):
-            statistics(tmp_path, NUMBER, FLOAT, tfdv=tfdv)
+            statistics(tmp_path, NUMBER, FLOAT)
 
 
 class TestTooManyFeatures:
@@ -156,9 +140,7 @@ class TestTooManyFeatures:
 
     @pytest.mark.parametrize("each", [1, 3, 9])
     @pytest.mark.parametrize("shards", [1, 3])
-    def test_are_refused_with_their_number(
-        self, tmp_path: Path, each: int, shards: int, tfdv: bool
-    ) -> None:
+    def test_are_refused_with_their_number(self, tmp_path: Path, each: int, shards: int) -> None:
         """Of 9 names, `each` in a record."""
         names = [f"f{number}" for number in range(9)]
         payloads = [
@@ -166,7 +148,7 @@ class TestTooManyFeatures:
             for start in range(0, 9, each)
         ]
         files = [payloads[at::shards] for at in range(shards)]
-        collector = StatisticsCollector(StatisticsOptions(tfdv=tfdv))
+        collector = StatisticsCollector(StatisticsOptions())
         pattern = write(tmp_path, *files)
         run_scan(files_target([pattern], schema=None, raw=None), [collector], LocalEngine(1))
         with pytest.raises(RefusedError) as caught:
@@ -180,64 +162,33 @@ class TestTooManyFeatures:
             "feature, as a list"
         )
 
-    def test_begin_above_the_limit(self, tmp_path: Path, tfdv: bool) -> None:
+    def test_begin_above_the_limit(self, tmp_path: Path) -> None:
         payload = encode({f"f{number}": int64_feature(1) for number in range(6)})
-        assert len(statistics(tmp_path, payload, tfdv=tfdv).proto.datasets[0].features) == 6
-
-
-def batches(tmp_path: Path, examples, count: int) -> list[RecordBatch]:
-    payloads = [as_written(example) for example in examples(count)]
-    (tmp_path / "x").write_bytes(b"".join(map(framed, payloads)))
-    events = scan(LocalStorage(tmp_path), "x", batch_bytes=1 << 14)
-    return [event for event in events if isinstance(event, RecordBatch)]
-
-
-def test_alike_records_are_read_as_they_are_decoded(tmp_path: Path) -> None:
-    needs_tfdv()
-    tfdv = load_tfdv()
-    decode, reader = tfdv.decoder().DecodeBatch, LayoutReader(tfdv, ())
-    for batch in batches(tmp_path, alike_examples, 200):
-        columns = reader.read(batch)
-        assert columns is not None
-        columns.batch.validate(full=True)
-        assert columns.batch.equals(decode(list(batch.payloads())))
-        assert columns.sizes == {}
-
-
-def test_records_that_are_not_alike_are_left_and_soon_not_looked_at(tmp_path: Path) -> None:
-    needs_tfdv()
-    reader = LayoutReader(load_tfdv(), ())
-    found = batches(tmp_path, odd_examples, 1500)
-    assert len(found) > 10
-    assert [reader.read(batch) for batch in found] == [None] * len(found)
-    (alike, *_) = batches(tmp_path, alike_examples, 10)
-    assert reader.read(alike) is None
+        assert len(statistics(tmp_path, payload).proto.datasets[0].features) == 6
 
 
 class TestTwoValidators:
-    def test_of_one_scan_share_the_work(self, tmp_path: Path, tfdv: bool) -> None:
-        options = StatisticsOptions(tfdv=tfdv)
+    def test_of_one_scan_share_the_work(self, tmp_path: Path) -> None:
+        options = StatisticsOptions()
         (tmp_path / "x").write_bytes(framed(NUMBER) + framed(NUMBER))
         one = shard(LocalStorage(tmp_path), "x")
         leader, follower = make_visitor(options, one), make_visitor(options, one)
-        apart = make_visitor(StatisticsOptions(num_top_values=1, tfdv=tfdv), one)
+        apart = make_visitor(StatisticsOptions(num_top_values=1), one)
         for event in scan(LocalStorage(tmp_path), "x"):
             for visitor in (leader, follower, apart):
                 if isinstance(event, RecordBatch):
                     visitor.batch(event)
-        assert isinstance(leader, VISITORS[tfdv])
-        assert isinstance(apart, VISITORS[tfdv])
+        assert isinstance(leader, StatisticsVisitor)
+        assert isinstance(apart, StatisticsVisitor)
         assert leader.close(END) is follower.close(END)
         assert leader.close(END).examples == 2
         del leader, follower
-        assert isinstance(make_visitor(options, one), VISITORS[tfdv])
+        assert isinstance(make_visitor(options, one), StatisticsVisitor)
 
-    def test_the_second_has_nothing_where_the_first_failed(
-        self, tmp_path: Path, tfdv: bool
-    ) -> None:
+    def test_the_second_has_nothing_where_the_first_failed(self, tmp_path: Path) -> None:
         one = shard(LocalStorage(tmp_path), "x")
-        leader = make_visitor(StatisticsOptions(tfdv=tfdv), one)
-        follower = make_visitor(StatisticsOptions(tfdv=tfdv), one)
+        leader = make_visitor(StatisticsOptions(), one)
+        follower = make_visitor(StatisticsOptions(), one)
         with pytest.raises(RuntimeError, match="were not finished"):
             follower.close(END)
         assert leader is not None

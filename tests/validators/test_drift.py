@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 from collections.abc import Callable, Iterable, Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,9 @@ from records_support import write_examples
 
 from tfrecreg.cli.main import main
 from tfrecreg.engines.local import LocalEngine
-from tfrecreg.errors import FailureError, MissingExtraError, RefusedError, UsageError
+from tfrecreg.errors import FailureError, RefusedError, UsageError
 from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
 from tfrecreg.gating import FailOn
-from tfrecreg.install_hint import install_command
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.run import check
 from tfrecreg.progress import Progress
@@ -25,11 +24,6 @@ from tfrecreg.reports.model import Report
 from tfrecreg.statistics import tfdv
 
 LABELS = 'feature { name: "label" type: INT int_domain { min: 0 max: 9 is_categorical: true } }\n'
-
-# Not `importorskip`: whoever collects tests would import TensorFlow.
-pytestmark = pytest.mark.skipif(
-    find_spec("tensorflow_data_validation") is None, reason="the extra `tfdv` is not installed"
-)
 
 
 def examples(share: float, count: int = 400, seed: int = 1, name: str = "label") -> list:
@@ -253,21 +247,20 @@ def test_a_baseline_that_has_no_statistics_ends_the_check(tmp_path: Path) -> Non
         compared(tmp_path, against="two-*")
 
 
-@pytest.mark.parametrize("here", [True, False])
-def test_without_tfdv_a_comparison_that_is_asked_for_fails(
-    here: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def absent(name: str) -> object:
-        return None if name == "tensorflow_data_validation" else find_spec(name)
+def test_a_comparison_needs_no_tfdv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tensorflow_data_validation", None)
+    monkeypatch.setattr(tfdv, "find_spec", lambda name: None)
+    old = write_examples(tmp_path / "old-train.tfrecord-00000-of-00001", examples(0.5))
+    new = write_examples(tmp_path / "new-train.tfrecord-00000-of-00001", examples(0.9))
+    options = CheckOptions(
+        against=str(old), skip=("inflation", "duplicates"), fail_on=FailOn.WARNING
+    )
+    (report,) = check([str(new)], options=options)
+    assert (report.exit_code, features(report)) == (1, {"DRF001": ["height", "label"]})
 
-    monkeypatch.setattr(tfdv, "find_spec", absent)
-    monkeypatch.setattr(tfdv, "_release_for", lambda *machine: here)
-    old = write_examples(tmp_path / "old-train.tfrecord-00000-of-00001", examples(0.5, 5))
-    new = write_examples(tmp_path / "new-train.tfrecord-00000-of-00001", examples(0.5, 5))
-    options = CheckOptions(against=str(old), skip=("inflation",))
-    with pytest.raises(FailureError) as caught:
-        check([str(new)], options=options)
-    assert isinstance(caught.value, MissingExtraError) is here
-    assert caught.value.hint.endswith(install_command(extra="tfdv"))
-    (report,) = check([str(new)], options=CheckOptions(skip=("inflation",)))
-    assert report.exit_code == 0
+
+def test_a_feature_to_compare_that_vanished_is_said(tmp_path: Path) -> None:
+    schema = LABELS.replace(" }\n", " drift_comparator { infinity_norm { threshold: 0.1 } } }\n")
+    write_examples(tmp_path / "old-train.tfrecord-00000-of-00001", examples(0.5))
+    write_examples(tmp_path / "new-train.tfrecord-00000-of-00001", examples(0.5, name="other"))
+    assert features(compared(tmp_path, schema, against="old-*")) == {"DRF003": ["label"]}

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     "--against",
     metavar="REF",
     shell_complete=complete.targets,
-    help="Compare distributions with this version or these files (drift). Needs TFDV.",
+    help="Compare distributions with this version or these files (drift).",
 )
 @click.option(
     "--same-as",

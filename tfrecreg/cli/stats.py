@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 @click.option(
     "--pbtxt",
     is_flag=True,
-    help="Print TFDV's own statistics, for tfdv.load_stats_text. Needs TFDV.",
+    help="Print the message of TFDV, for tfdv.load_stats_text.",
 )
 @click.option(
     "--output",
@@ -74,7 +74,6 @@ def command(
         features=features,
         where=where,
         schema=schema,
-        tfdv=pbtxt,
         engine=engine,
         progress=session.progress(),
     )

@@ -295,7 +295,6 @@ def stats(
     features: Words = (),
     where: str | None = None,
     schema: str | os.PathLike[str] | None = None,
-    tfdv: bool = False,
     registry: RegistryLike | None = None,
     engine: Engine | None = None,
     progress: Progress | bool = True,
@@ -309,7 +308,6 @@ def stats(
         features: show only features that match these names or globs.
         where: only records for which this condition holds: ``label = 'cat' AND width >= 224``.
         schema: use this schema instead of the target's own.
-        tfdv: compute them with TFDV's own generators.
         registry: an open registry or a path in one; None for that of the current folder.
         engine: where to read; None for this process.
         progress: a bar in a notebook or a terminal; False for none, or an object to update.
@@ -318,7 +316,7 @@ def stats(
         UsageError: there is no such target, split or feature, a schema does not parse, or `where`
             is not a condition.
         RefusedError: a feature has values of two types, or `where` meets damaged records.
-        MissingExtraError: `tfdv` without TFDV, or `where` without DuckDB.
+        MissingExtraError: `where` without DuckDB.
         FailureError: a shard cannot be read.
 
     Example:
@@ -334,7 +332,6 @@ def stats(
         features=tuple_of(features),
         where=where,
         schema=path_or_none(schema),
-        tfdv=tfdv,
         registry=registry,
         engine=engine,
         progress=shown(progress),

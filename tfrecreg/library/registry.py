@@ -163,7 +163,7 @@ class Registry(registries.Registry):
             skip: skip these validators.
             raw: folder of the raw data, or its URL, to judge inflation.
             schema: check against this schema.
-            against: compare distributions with this version or these files (drift). Needs TFDV.
+            against: compare distributions with this version or these files (drift).
             fail_on: ``error``, ``warning`` or ``never``; None for what each gate says.
             cached: skip shards whose size, mtime and inode have not changed since an earlier
                 `cached` check.

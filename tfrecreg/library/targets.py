@@ -87,7 +87,7 @@ def check(
             that hold no item.
         options: options of the source.
         schema: check against this schema.
-        against: compare distributions with this version or these files (drift). Needs TFDV.
+        against: compare distributions with this version or these files (drift).
         same_as: expect the records of this version, in any order and any shards, or this content
             digest.
         expect: expect this number of records in each of these splits.
@@ -171,8 +171,8 @@ def report(
         against: also show the changes since this version.
         where: only records for which this condition holds: ``label = 'cat' AND width >= 224``. The
             verdict and the findings are of all records. Not with `against`.
-        statistics: also show statistics; if TFDV is installed, its anomalies, and with `against`
-            drift.
+        statistics: also show statistics; with `against` drift, and if TFDV is installed, its
+            anomalies.
         budget: size of the page, in bytes or as ``"8MB"``. Images and records that do not fit are
             left out, and the page says how many.
         schema: check against this schema.

@@ -79,7 +79,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
                 that hold no item.
             options: options of the source.
             schema: check against this schema.
-            against: compare distributions with this version or these files (drift). Needs TFDV.
+            against: compare distributions with this version or these files (drift).
             same_as: expect the records of this version, in any order and any shards, or this
                 content digest.
             expect: expect this number of records in each of these splits.
@@ -335,7 +335,6 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         features: Words = (),
         where: str | None = None,
         schema: str | os.PathLike[str] | None = None,
-        tfdv: bool = False,
         engine: Engine | None = None,
         progress: Progress | bool = True,
     ) -> Stats:
@@ -346,7 +345,6 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
             features: show only features that match these names or globs.
             where: only records for which this condition holds: ``label = 'cat' AND width >= 224``.
             schema: use this schema instead of the target's own.
-            tfdv: compute them with TFDV's own generators.
             engine: where to read; None for this process.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
@@ -366,7 +364,6 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
             features=features,
             where=where,
             schema=path_or_none(schema),
-            tfdv=tfdv,
             registry=self.registry,
             engine=engine,
             progress=shown(progress),
@@ -390,7 +387,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
             output: write the page to this file; None to write none.
             against: also show the changes since this version.
             where: only records for which this condition holds: ``label = 'cat' AND width >= 224``.
-            statistics: also show statistics, and if TFDV is installed, anomalies and drift.
+            statistics: also show statistics and drift, and if TFDV is installed, its anomalies.
             budget: size of the page, in bytes or as ``"8MB"``. What does not fit is left out.
             schema: check against this schema.
             engine: where to scan; None for this process.

@@ -9,7 +9,7 @@ from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry.registry import RegistryLike
 from tfrecreg.shardset.find import TargetLike
 from tfrecreg.shardset.target import find_target
-from tfrecreg.statistics.make import Stats, options_of, stats_of
+from tfrecreg.statistics.make import Stats, stats_of
 
 
 def stats(
@@ -20,7 +20,6 @@ def stats(
     features: Sequence[str] = (),
     where: str | None = None,
     schema: str | None = None,
-    tfdv: bool = False,
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> Stats:
@@ -33,7 +32,6 @@ def stats(
         features: show only features that match these names or globs.
         where: a condition in SQL: of only the records for which it holds.
         schema: use this schema instead of the target's own.
-        tfdv: compute them with TFDV's own generators.
         engine: where to read; None for this process.
         progress: updated during the work.
 
@@ -41,19 +39,17 @@ def stats(
         UsageError: there is no such target, split or feature, a schema does not parse, or `where`
             is not a condition.
         RefusedError: a feature has values of two types, or `where` meets damaged records.
-        MissingExtraError: `tfdv` without TFDV, or `where` without DuckDB.
+        MissingExtraError: `where` without DuckDB.
         FailureError: a shard cannot be read.
     """
     target = find_target(argument, registry=registry, schema=schema)
     for note in target.notes if target.kind == "files" else ():
         progress.note(note)
-    options = options_of(target, tfdv=tfdv)
     return stats_of(
         target,
         split=split,
         features=features,
         where=where,
-        options=options,
         engine=engine,
         progress=progress,
     )

@@ -247,11 +247,12 @@ def _resolved(target: Target) -> Build | Release:
 
 
 def _with_anomalies(options: CheckOptions, against: str | None, progress: Progress) -> CheckOptions:
-    """The options of a check with statistics, if TFDV is installed."""
+    """The options of a check with drift, and with anomalies if TFDV is installed."""
+    options = replace(options, against=against)
     if missing := missing_tfdv():
-        progress.note(f"no anomalies and no drift: {missing.message}: {missing.hint}")
+        progress.note(f"no anomalies: {missing.message}: {missing.hint}")
         return options
-    return replace(options, also=(*options.also, "statistics"), against=against)
+    return replace(options, also=(*options.also, "statistics"))
 
 
 def _statistics(report: Report, made: StatsOfCheck | PageSelection) -> tuple[Stats | None, str]:

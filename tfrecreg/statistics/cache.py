@@ -18,10 +18,9 @@ from tfrecreg.statistics.collect import SplitStatistics
 from tfrecreg.statistics.options import StatisticsOptions
 from tfrecreg.statistics.part import LeftOut
 from tfrecreg.statistics.summary import parse_proto
-from tfrecreg.statistics.tfdv import tfdv_version
 from tfrecreg.storage.interface import Storage
 
-_FORMAT = 3
+_FORMAT = 4
 """Version of the file format and of the computation: a new number discards old files."""
 
 
@@ -94,5 +93,5 @@ class StatisticsCache:
 
 
 def _path(content: str, options: StatisticsOptions) -> str:
-    made_by = f"{_FORMAT} {tfdv_version() if options.tfdv else ''} {options.digest}"
+    made_by = f"{_FORMAT} {options.digest}"
     return layout.cached_statistics(content, blake3(made_by.encode()).hexdigest()[:16])

@@ -22,13 +22,11 @@ from tfrecreg.statistics.collect import SplitStatistics, StatisticsCollector
 from tfrecreg.statistics.options import StatisticsOptions
 from tfrecreg.statistics.rows import STATS_COLUMNS, stats_row
 from tfrecreg.statistics.summary import FeatureSummary, named, render_proto, summarize
-from tfrecreg.statistics.tfdv import missing_tfdv
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import count, safe
 
 _WORTH_WORKERS = 128 << 20
-_WORTH_TFDV = 16 << 30
-"""Bytes of shards above which workers gain more than their start costs, and the import of TFDV."""
+"""Bytes of shards above which workers gain more than their start costs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +124,7 @@ def stats_of(
     Raises:
         UsageError: no such split or feature, no Examples, or a schema that does not parse.
         RefusedError: a feature has values of two types.
-        MissingExtraError: the options ask for TFDV, which is not installed.
-        FailureError: a shard could not be read, or there is no TFDV for this Python.
+        FailureError: a shard could not be read.
     """
     options = options or options_of(target)
     if where is not None:
@@ -176,14 +173,9 @@ class StatsOfCheck:
         return _summed_up(self._target, self._options, known, made)
 
 
-def options_of(target: Target, *, tfdv: bool = False) -> StatisticsOptions:
-    """The default options, with the target's own schema.
-
-    Args:
-        tfdv: whether TFDV's own generators make the statistics.
-    """
-    path = target.schema_path or "schema"
-    return StatisticsOptions(schema=target.schema, schema_path=path, tfdv=tfdv)
+def options_of(target: Target) -> StatisticsOptions:
+    """The default options, with the target's own schema."""
+    return StatisticsOptions(schema=target.schema, schema_path=target.schema_path or "schema")
 
 
 def _recalled(target: Target, options: StatisticsOptions) -> dict[str, SplitStatistics]:
@@ -256,12 +248,8 @@ def _make(
     target: Target, options: StatisticsOptions, engine: Engine | None, progress: Progress
 ) -> dict[str, tuple[SplitStatistics, bool]]:
     """The statistics of each split, and whether the bytes are those that the manifest names."""
-    missing = missing_tfdv() if options.tfdv else None
-    if missing is not None:
-        raise missing
     collector, sound = StatisticsCollector(options), _Soundness()
-    worth = _WORTH_TFDV if options.tfdv else _WORTH_WORKERS
-    engine = (engine or LocalEngine(1)).for_work(map(_size, target.shards), worth)
+    engine = (engine or LocalEngine(1)).for_work(map(_size, target.shards), _WORTH_WORKERS)
     read_whole(
         target,
         [collector, sound] if target.manifest is not None else [collector],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from blake3 import blake3
 
@@ -23,6 +23,17 @@ _COUNTS = (
 )
 
 
+class DerivedFeature(NamedTuple):
+    """A feature of the schema that consists of other features."""
+
+    name: str
+    value: str
+    """The feature with the values."""
+    parts: tuple[str, ...]
+    """The features with indices, or the one with weights."""
+    sparse: bool
+
+
 _INT, _FLOAT = 2, 3
 """Numbers of `FeatureType`."""
 
@@ -34,7 +45,7 @@ class StatisticsOptions:
     Weights, slices, samples, semantic domains and features of choice are not among them.
 
     Raises:
-        UsageError: a count below 1, or an `epsilon` that is not between 0 and 1.
+        UsageError: a count below 1.
     """
 
     schema: str | None = None
@@ -54,15 +65,6 @@ class StatisticsOptions:
     """Buckets of equal width, of numbers."""
     num_quantiles_histogram_buckets: int = 10
     """Buckets of equal weight, of numbers."""
-    use_sketch_based_topk_uniques: bool = False
-    """Whether TFDV's sketches count values from the first one on, in bounded memory and another
-    way where there are values that are long or not UTF-8. A schema that calls numbers of type
-    FLOAT categories has no other statistics."""
-    epsilon: float = 0.01
-    """Maximum error of the rank of a quantile, as a fraction of all values."""
-    tfdv: bool = False
-    """Whether TFDV's own generators make them. Without TFDV, `epsilon` and the options of its
-    sketches and of the histogram of values per example have no effect."""
 
     def __post_init__(self) -> None:
         for name in _COUNTS:
@@ -71,11 +73,6 @@ class StatisticsOptions:
                     f"`{name}` of statistics should be at least 1, found {getattr(self, name)}",
                     hint="without it, TFDV's own default applies",
                 )
-        if not 0 < self.epsilon < 1:
-            raise UsageError(
-                f"`epsilon` of statistics should be between 0 and 1, found {self.epsilon}",
-                hint="TFDV's own default is 0.01",
-            )
 
     @property
     def digest(self) -> str:
@@ -123,6 +120,35 @@ class StatisticsOptions:
             elif feature.type == _FLOAT and feature.float_domain.is_categorical:
                 found[feature.name] = Kind.FLOAT
         return found
+
+    def derived(self) -> tuple[DerivedFeature, ...]:
+        """The sparse and weighted features.
+
+        Raises:
+            SchemaError: the schema does not parse, or contradicts itself.
+        """
+        message = self.schema_proto()
+        if message is None:
+            return ()
+        sparse = [
+            DerivedFeature(
+                each.name,
+                each.value_feature.name,
+                tuple(sorted({index.name for index in each.index_feature})),
+                True,
+            )
+            for each in message.sparse_feature
+        ]
+        weighted = [
+            DerivedFeature(
+                each.name,
+                ".".join(each.feature.step),
+                (".".join(each.weight_feature.step),),
+                False,
+            )
+            for each in message.weighted_feature
+        ]
+        return (*sparse, *weighted)
 
     def _features(self) -> Sequence[Any]:
         message = self.schema_proto()

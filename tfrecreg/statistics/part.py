@@ -7,14 +7,13 @@ from typing import Any
 
 from tfrecreg.errors import RefusedError
 from tfrecreg.example.kinds import PayloadKind
-from tfrecreg.statistics.accumulate import Accumulator
+from tfrecreg.statistics.accumulate import Accumulator, ExampleColumns
 from tfrecreg.statistics.frequent import MAX_BYTES
-from tfrecreg.statistics.numpy_accumulate import NumpyAccumulator
 from tfrecreg.statistics.options import StatisticsOptions
 from tfrecreg.text import safe
 
 _WAITING_BYTES = 64 << 20
-"""Bytes from other processes that may wait to be merged: a few shards never need TFDV for it."""
+"""Bytes from other processes that may wait to be merged."""
 
 
 MAX_FEATURES = 10_000
@@ -116,11 +115,11 @@ class StatisticsPart:
         self.types: dict[str, str] = {}
         """Type of the values, by feature."""
         self._max_value_bytes = max_value_bytes
-        self._accumulator: Accumulator | NumpyAccumulator | None = None
+        self._accumulator: Accumulator | None = None
         self._waiting: list[bytes] = []
         """Dumps of other accumulators, in order, after this one's own values."""
 
-    def add(self, batch: Any) -> None:
+    def add(self, batch: ExampleColumns) -> None:
         """Pass examples to the accumulator, after their features were noted.
 
         After a conflict nothing is taken in but the number of examples.
@@ -152,7 +151,6 @@ class StatisticsPart:
 
         Raises:
             RefusedError: a feature has values of two types, or there are too many features.
-            MissingExtraError: TFDV is not installed.
         """
         if self.conflict is not None:
             raise self.conflict.error()
@@ -174,11 +172,10 @@ class StatisticsPart:
             if known != kind:
                 self.clash(Conflict.of(name, known, kind))
 
-    def _own(self) -> Accumulator | NumpyAccumulator:
+    def _own(self) -> Accumulator:
         """The accumulator, with everything that waited in it."""
         if self._accumulator is None:
-            make = Accumulator if self.options.tfdv else NumpyAccumulator
-            self._accumulator = make(self.options, self._max_value_bytes)
+            self._accumulator = Accumulator(self.options, self._max_value_bytes)
         waiting, self._waiting = self._waiting, []
         for dumped in waiting:
             self._accumulator.merge(dumped)

@@ -126,7 +126,9 @@ def summarize(proto: Any) -> Iterator[FeatureSummary]:
     """The features of a `DatasetFeatureStatisticsList`, in their order, over all its datasets."""
     for dataset in proto.datasets:
         for feature in dataset.features:
-            yield _summary(feature)
+            # Sparse and weighted features have statistics of their parts only.
+            if feature.WhichOneof("stats") or not feature.custom_stats:
+                yield _summary(feature)
 
 
 class Bucket(NamedTuple):

@@ -1,6 +1,6 @@
-"""The only module that imports TensorFlow Data Validation and its dependency `tfx_bsl`.
+"""The only module that imports TensorFlow Data Validation.
 
-Importing TFDV takes seconds and half a gigabyte, so it happens when statistics are made, and not
+Importing TFDV takes seconds and half a gigabyte, so it happens when statistics are judged, and not
 on the way to anything else. It also talks: warnings of Google's libraries about Python versions, a
 remark on IPython, TensorFlow on the processor. None of it concerns users of statistics.
 
@@ -20,7 +20,6 @@ import sys
 import warnings
 from collections.abc import Iterator
 from functools import cache
-from importlib import metadata
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
@@ -33,27 +32,12 @@ _GLIBC = (2, 39)
 
 
 class Tfdv(NamedTuple):
-    """The used parts of TFDV, `tfx_bsl` and pyarrow: modules and classes without types."""
+    """The used modules of TFDV, without types."""
 
     api: Any
     """`tensorflow_data_validation` itself."""
     validation: Any
     """The module that validates statistics."""
-    stats_impl: Any
-    topk: Any
-    """The module that makes protos of the most frequent values."""
-    schema_util: Any
-    schema_pb2: Any
-    transform: Any
-    """The class of generators that only Beam can run."""
-    decoder: Any
-    """The class that decodes Examples into Arrow."""
-    arrays: Any
-    """`tfx_bsl.arrow.array_util`."""
-    tables: Any
-    """`tfx_bsl.arrow.table_util`."""
-    pa: Any
-    """pyarrow."""
 
 
 def missing_tfdv() -> TfrecregError | None:
@@ -85,14 +69,6 @@ def _release_for(python: tuple[int, ...], system: str, machine: str) -> bool:
         new = name == "glibc" and tuple(map(int, version.split(".")[:2])) >= _GLIBC
         return new and python < (3, 14)
     return (system, machine) == ("darwin", "arm64") and python < (3, 14)
-
-
-def tfdv_version() -> str:
-    """The version of TFDV that is installed; empty where none is."""
-    try:
-        return metadata.version("tensorflow-data-validation")
-    except metadata.PackageNotFoundError:
-        return ""
 
 
 @cache
@@ -161,25 +137,7 @@ def _silent_descriptor() -> Iterator[None]:
 
 
 def _import() -> Tfdv:
-    import pyarrow
     import tensorflow_data_validation
     from tensorflow_data_validation.api import validation_api
-    from tensorflow_data_validation.statistics import stats_impl
-    from tensorflow_data_validation.statistics.generators import stats_generator
-    from tensorflow_data_validation.utils import schema_util, top_k_uniques_stats_util
-    from tfx_bsl.arrow import array_util, table_util
-    from tfx_bsl.coders.example_coder import ExamplesToRecordBatchDecoder
 
-    return Tfdv(
-        api=tensorflow_data_validation,
-        validation=validation_api,
-        stats_impl=stats_impl,
-        topk=top_k_uniques_stats_util,
-        schema_util=schema_util,
-        schema_pb2=stats_impl.schema_pb2,
-        transform=stats_generator.TransformStatsGenerator,
-        decoder=ExamplesToRecordBatchDecoder,
-        arrays=array_util,
-        tables=table_util,
-        pa=pyarrow,
-    )
+    return Tfdv(api=tensorflow_data_validation, validation=validation_api)

@@ -16,16 +16,13 @@ from tfrecreg.findings import Code, Finding, Location, Measure, fingerprint
 from tfrecreg.scan.interface import BaselineError, Shard, Target, Validator, Visitor
 from tfrecreg.schema.proto import parse_schema, schema_message
 from tfrecreg.statistics.collect import make_visitor
-from tfrecreg.statistics.judge import Compared, Distance, comparators, judge_statistics
+from tfrecreg.statistics.distance import Distance, comparators, distances
 from tfrecreg.statistics.make import stats_of
 from tfrecreg.statistics.options import StatisticsOptions
 from tfrecreg.statistics.part import Conflict, StatisticsPart
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
-from tfrecreg.validators.statistics import by_split, expect_tfdv
-
-_MISSING = (40, 41)
-"""`COMPARATOR_CONTROL_DATA_MISSING` and `COMPARATOR_TREATMENT_DATA_MISSING`."""
+from tfrecreg.validators.statistics import by_split
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +53,10 @@ class DriftValidator(Validator):
         """By split: the statistics of the baseline."""
 
     def applies(self, target: Target) -> str | None:
-        """None if there are two datasets to compare and TFDV is installed.
-
-        Raises:
-            MissingExtraError: TFDV is not installed.
-        """
-        if target.baseline is not None:
-            return None  # `begin` refuses to go on without TFDV: the user asked for it
-        if len({shard.split for shard in target.shards}) < 2:
+        """None if there are two datasets to compare."""
+        if target.baseline is None and len({shard.split for shard in target.shards}) < 2:
             return "only one split: name a dataset to compare it with by --against"
-        return expect_tfdv()
+        return None
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Visitor]:
         """Read the schema, if there is one, and the baseline.
@@ -81,7 +72,7 @@ class DriftValidator(Validator):
         path = target.schema_path or "schema"
         if target.schema is not None:
             self._schema = schema_message(parse_schema(target.schema, path))
-        wanted = StatisticsOptions(schema=target.schema, schema_path=path, tfdv=True)
+        wanted = StatisticsOptions(schema=target.schema, schema_path=path)
         if target.baseline is not None:
             given = target.baseline
             try:
@@ -140,8 +131,8 @@ class DriftValidator(Validator):
         options = self._options
         fewest = min(proto.datasets[0].num_examples, other.datasets[0].num_examples)
         threshold = options.threshold if fewest >= options.min_examples else None
-        compared: Compared = comparators(self._schema, proto, kind, threshold)
-        if not compared.features:
+        wanted = comparators(self._schema, proto, kind, threshold)
+        if not wanted:
             yield Measure(
                 f"drift.{kind}.{split}",
                 None,
@@ -149,17 +140,15 @@ class DriftValidator(Validator):
                 f"fewer than {options.min_examples} examples",
             )
             return
-        sides = {"previous": other} if kind == "drift" else {"serving": other}
-        found = judge_statistics(proto, compared.schema, **sides)
+        found, one_sided = distances(proto, other, wanted)
         code = DRF001 if kind == "drift" else DRF002
-        for distance in found.distances:
-            if distance.feature in compared.features and distance.value > distance.threshold:
+        for distance in found:
+            if distance.value > distance.threshold:
                 yield _finding(target, split, code, distance.feature, _text(distance, name))
-        for anomaly in found.anomalies:
-            if anomaly.number in _MISSING and anomaly.feature in compared.features:
-                text = f"`{safe(anomaly.feature)}`: {safe(anomaly.text, limit=500).rstrip('.')}"
-                yield _finding(target, split, DRF003, anomaly.feature, text)
-        largest = max(found.distances, key=lambda each: each.value, default=None)
+        for feature in one_sided:
+            text = f"`{safe(feature)}` is missing here or in {safe(name)}, so it was not compared"
+            yield _finding(target, split, DRF003, feature, text)
+        largest = max(found, key=lambda each: each.value, default=None)
         told = _text(largest, name) if largest is not None else f"no distance to {name}"
         told = f"split `{safe(split)}`, {told}" if split else told
         yield Measure(f"drift.{kind}.{split}", largest.value if largest is not None else None, told)

@@ -36,7 +36,7 @@ def tfrecreg_validators() -> Iterator[ValidatorRecord]:
     yield _record("annotations", "labels, boxes, classes", "ANN*")
     about = "whole splits against the schema, by TFDV"
     yield _record("statistics", about, "SCH1*", runs_with="asked")
-    about = "versions and splits against each other, by TFDV"
+    about = "versions and splits against each other"
     yield _record("drift", about, "DRF*", runs_with="baseline")
     about = "records against another version or a digest"
     yield _record("content", about, "SHD01[01]", runs_with="expected")

@@ -60,7 +60,7 @@ class StatisticsValidator(Validator):
         self._environment, self._environments = environment_options(self.name, options)
         path = target.schema_path or "schema"
         self._schema = schema_message(parse_schema(target.schema or "", path))
-        wanted = StatisticsOptions(schema=target.schema, schema_path=path, tfdv=True)
+        wanted = StatisticsOptions(schema=target.schema, schema_path=path)
         return partial(make_visitor, wanted)
 
     def merge(self, part: StatisticsPart, more: StatisticsPart) -> StatisticsPart:
@@ -84,7 +84,7 @@ class StatisticsValidator(Validator):
             elif part.examples:
                 environment = self._environments.get(split, self._environment)
                 found = judge_statistics(part.proto(), self._schema, environment=environment)
-                for anomaly in found.anomalies:
+                for anomaly in found:
                     yield _finding(target, split, anomaly)
         text = f"{total:,} examples judged" if total else "no Examples to judge"
         yield Measure("statistics.examples", total, text)

@@ -22,7 +22,6 @@ from tfrecreg.example.encode import encode
 from tfrecreg.example.features import bytes_feature, int64_feature
 from tfrecreg.exporters.records import export_gzip
 from tfrecreg.exporters.shards import ShardToExport
-from tfrecreg.install_hint import install_command
 from tfrecreg.manifest.model import ShardEntry
 from tfrecreg.operations.export.run import export
 from tfrecreg.records.writer import ShardWriter
@@ -87,18 +86,6 @@ def test_damage_is_named_before_anything_is_written(task: ShardToExport, tmp_pat
     with pytest.raises(RefusedError, match=r"^`s/shard` is not what .* CRC00[12] at byte "):
         export_gzip(task)
     assert not (tmp_path / "stage" / NAME).exists()
-
-
-def test_without_tfdv_nothing_is_made(
-    place_build: Callable[..., Registry], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    registry = place_build({"train": [examples(1)]}, SCHEMA)
-    monkeypatch.setitem(sys.modules, "tensorflow_data_validation", None)
-    with pytest.raises(tfrecreg.TfrecregError, match="TensorFlow Data Validation ") as caught:
-        export(registry, "things", tmp_path / "out", to="tfx")
-    assert caught.value.exit_code == 3
-    assert install_command(extra="tfdv") in caught.value.hint
-    assert [each.name for each in tmp_path.iterdir()] == ["registry-root"]
 
 
 READ = """

@@ -16,7 +16,6 @@ from tfrecreg.api import (
     safe,
 )
 from tfrecreg.operations.stats import stats
-from tfrecreg.statistics.tfdv import missing_tfdv
 
 _EXAMPLES, _STATISTICS, _SCHEMA = "examples", "statistics", "schema/schema.pbtxt"
 
@@ -25,17 +24,6 @@ class TfxExporter(Exporter):
     """What ExampleGen, StatisticsGen and SchemaGen write."""
 
     reader = "TFX"
-
-    def expect(self) -> None:
-        """Statistics can be made.
-
-        Raises:
-            MissingExtraError: TFDV is not installed.
-            FailureError: there is none for this Python or this platform.
-        """
-        missing = missing_tfdv()
-        if missing is not None:
-            raise missing
 
     def file_name(self, split: str, number: int, of: int) -> str:
         """As ExampleGen names them."""
@@ -56,7 +44,6 @@ class TfxExporter(Exporter):
         found = stats(
             dataset.resolved,
             registry=dataset.resolved.registry,
-            tfdv=True,
             engine=dataset.engine,
             progress=dataset.progress,
         )

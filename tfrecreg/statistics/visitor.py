@@ -1,4 +1,4 @@
-"""Statistics of a shard without TFDV: from payloads to columns, with NumPy alone."""
+"""Statistics of a shard: from payloads to columns."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tfrecreg.example.model import Example, Feature, Kind
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.records.payload_columns import divide_batch
 from tfrecreg.scan.interface import Visitor
+from tfrecreg.statistics.accumulate import ExampleColumns, Values
 from tfrecreg.statistics.frequent import value_key
-from tfrecreg.statistics.numpy_accumulate import ExampleColumns, Values
 from tfrecreg.statistics.options import StatisticsOptions
 from tfrecreg.statistics.part import Conflict, StatisticsPart
 
@@ -24,11 +24,12 @@ _BYTES = 8 << 20
 """Decoded examples, and bytes of their payloads, that become columns together."""
 
 
-class NumpyVisitor(Visitor):
+class StatisticsVisitor(Visitor):
     """Makes the statistics of one shard. A :class:`tfrecreg.scan.interface.Visitor`."""
 
     def __init__(self, options: StatisticsOptions) -> None:
         self._images = frozenset(options.images())
+        self._derives = bool(options.derived())
         self._part = StatisticsPart(options)
         self._decoded: list[Example] = []
         self._held = 0
@@ -46,7 +47,9 @@ class NumpyVisitor(Visitor):
                 name: self._values(slot, column, batch.memory)
                 for name, (slot, column) in columns.items()
             }
-            self._add(ExampleColumns(len(positions), found))
+            lengths = {name: slot.values for name, (slot, _) in columns.items()}
+            shared = [(lengths, len(positions))] if self._derives else []
+            self._add(ExampleColumns(len(positions), found, shared))
         for position in rest:
             example = batch.example(position)
             kind = kind_of(batch.memory, batch.starts[position], batch.lengths[position], example)
@@ -74,6 +77,8 @@ class NumpyVisitor(Visitor):
         if isinstance(found, Conflict):
             self._part.clash(found)
             found = ExampleColumns(len(examples), {})
+        elif self._derives:
+            found = found._replace(lengths=[(_lengths(each), 1) for each in examples])
         self._add(found)
 
     def _add(self, rows: ExampleColumns) -> None:
@@ -95,6 +100,11 @@ class NumpyVisitor(Visitor):
         spans = zip(column.start.tolist(), column.stop.tolist(), strict=True)
         keys = [value_key(memory[start:stop]) for start, stop in spans]
         return Values(slot.kind, counts, sizes, keys)
+
+
+def _lengths(example: Example) -> dict[str, int]:
+    """The number of values of each feature with a kind."""
+    return {name: feature.count for name, feature in example.items() if feature.kind}
 
 
 def _columns(examples: Sequence[Example], images: frozenset[str]) -> ExampleColumns | Conflict:

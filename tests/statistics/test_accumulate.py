@@ -1,10 +1,9 @@
-"""Statistics without TFDV are those of TFDV, and their estimates keep within their bounds."""
+"""The numbers of statistics, whose estimates keep within their bounds."""
 
 from __future__ import annotations
 
 import math
 import random
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,13 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 from statistics_support import (
-    CATEGORIES,
     IMAGES,
     alike_examples,
     as_written,
     dealt,
     differences,
-    needs_tfdv,
     odd_examples,
     ours,
     write,
@@ -26,16 +23,11 @@ from statistics_support import (
 
 from tfrecreg.engines.local import LocalEngine
 from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
-from tfrecreg.example.model import Feature
+from tfrecreg.example.model import Feature, Kind
+from tfrecreg.statistics.accumulate import ExampleColumns, Values
 from tfrecreg.statistics.options import StatisticsOptions
+from tfrecreg.statistics.part import StatisticsPart
 from tfrecreg.statistics.summary import FeatureSummary, Image, Numbers, Texts, summarize
-
-FLOATS = 'feature { name: "share" type: FLOAT float_domain { is_categorical: true } }'
-
-
-def estimated(difference: str) -> bool:
-    """Whether it is about what TFDV estimates, or about what only TFDV has."""
-    return bool(re.search(r"\.(histograms|num_values_histogram|median)\b", difference))
 
 
 def summary(
@@ -44,43 +36,6 @@ def summary(
     pattern = write(folder, *dealt(examples, 2))
     proto = ours(pattern, StatisticsOptions(schema=schema)).proto
     return {feature.name: feature for feature in summarize(proto)}
-
-
-class TestTfdv:
-    @pytest.mark.parametrize("schema", [None, IMAGES + CATEGORIES], ids=["no schema", "schema"])
-    @pytest.mark.parametrize("examples", [odd_examples, alike_examples])
-    def test_all_that_it_counts_is_equal(self, tmp_path: Path, schema, examples) -> None:
-        needs_tfdv()
-        pattern = write(tmp_path, *dealt(examples(700), 3))
-        found = ours(pattern, StatisticsOptions(schema=schema)).proto
-        expected = ours(pattern, StatisticsOptions(schema=schema, tfdv=True)).proto
-        assert [each for each in differences(expected, found) if not estimated(each)] == []
-        assert sum(len(each.num_stats.histograms) for each in found.datasets[0].features) > 1
-
-    def test_what_it_estimates_is_close(self, tmp_path: Path) -> None:
-        needs_tfdv()
-        pattern = write(tmp_path, *dealt(alike_examples(900), 2))
-        protos = (
-            ours(pattern, StatisticsOptions(tfdv=tfdv)).proto.datasets[0].features
-            for tfdv in (False, True)
-        )
-        for mine, other in zip(*protos, strict=True):
-            for one, two in zip(mine.num_stats.histograms, other.num_stats.histograms, strict=True):
-                assert (one.type, len(one.buckets)) == (two.type, len(two.buckets))
-                total = sum(each.sample_count for each in two.buckets)
-                for left, right in zip(one.buckets, two.buckets, strict=True):
-                    assert abs(left.sample_count - right.sample_count) <= 0.02 * total
-
-    def test_numbers_of_type_float_as_categories(self, tmp_path: Path) -> None:
-        needs_tfdv()
-        shares = [0.1, 2.0, 2.0, -1.5, 2.0, 0.1]
-        pattern = write(tmp_path, *dealt(({"share": float_feature(x)} for x in shares), 2))
-        found = ours(pattern, StatisticsOptions(schema=FLOATS)).proto
-        expected = ours(pattern, StatisticsOptions(schema=FLOATS, tfdv=True)).proto
-        assert [each for each in differences(expected, found) if not estimated(each)] == []
-        (feature,) = summarize(found)
-        assert isinstance(feature.detail, Texts)
-        assert feature.detail.top == (("2", 3.0), ("0.1", 2.0), ("-1.5", 1.0))
 
 
 def test_numbers(tmp_path: Path) -> None:
@@ -154,6 +109,37 @@ def test_images_by_their_schema_and_texts(tmp_path: Path) -> None:
     assert text.top == (("a", 3.0), ("__BYTES_VALUE__", 2.0), ("__BYTES_VALUE__", 1.0))
 
 
+@pytest.mark.medium
+def test_values_beyond_memory_are_estimated_and_the_result_says_so() -> None:
+    rng = random.Random(3)
+    often = [b"often"] * 6_000 + [b"seldom"] * 2_000
+    values = often + [b"%d" % number for number in range(50_000)]
+    rng.shuffle(values)
+    (text,), exact = of_texts(values, 1 << 30)
+    assert exact == ()
+    assert text.string_stats.unique == 50_002
+    (text,), estimated = of_texts(values, 1 << 20)
+    assert estimated == ("text",)
+    assert abs(text.string_stats.unique - 50_002) <= 0.03 * 50_002
+    counts = {each.value: each.frequency for each in text.string_stats.top_values}
+    for value, count in (("often", 6_000), ("seldom", 2_000)):
+        assert abs(counts[value] - count) <= len(values) / 1024
+
+
+def of_texts(values: list[bytes], max_value_bytes: int):
+    """The features, and the names of those that were sketched, in three merged parts."""
+    options = StatisticsOptions()
+    whole = StatisticsPart(options, max_value_bytes)
+    for start in range(3):
+        part = StatisticsPart(options, max_value_bytes)
+        some = values[start::3]
+        sizes = np.fromiter(map(len, some), np.int64, len(some))
+        column = Values(Kind.BYTES, np.ones(len(some), np.int64), sizes, some)
+        part.add(ExampleColumns(len(some), {"text": column}))
+        whole.merge(part)
+    return whole.proto().datasets[0].features, whole.sketched
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("examples", [odd_examples, alike_examples])
 def test_two_jobs_make_the_same_as_one(tmp_path: Path, examples) -> None:
@@ -184,29 +170,6 @@ def test_quantiles_are_those_of_numpy_within_their_bound(tmp_path: Path) -> None
         rank = np.searchsorted(numbers, quantile, "right") / len(numbers)
         assert abs(rank - number / 10) <= bound + 1 / len(numbers)
     assert found.quantiles[5] == found.median
-
-
-@pytest.mark.slow
-@pytest.mark.realdata
-@pytest.mark.parametrize(
-    ("pattern", "examples"),
-    [
-        ("tfx/components/testdata/external/tfrecord/data_tfrecord-*", 15_000),
-        ("tfx/components/testdata/penguin/data/Split-train/*.gz", 234),
-        ("tfx/components/testdata/transform/transformed_examples/Split-train/*.gz", 9_909),
-        ("tfx/examples/mnist/data/mnist.tfrecord", 1_000),
-        ("tfx/examples/tfjs_next_page_prediction/data/data.tfrecord.gz", 100),
-        ("raccoon/data/test.record", 40),
-        ("ydf/adult_test.recordio.gz", 9_769),
-    ],
-)
-def test_numbers_of_real_data_are_those_of_tfdv(realdata: Path, pattern: str, examples) -> None:
-    needs_tfdv()
-    path = str(realdata / "tfrecord" / pattern)
-    found, expected = (ours(path, StatisticsOptions(tfdv=tfdv)) for tfdv in (False, True))
-    assert (found.examples, expected.examples) == (examples, examples)
-    different = differences(expected.proto, found.proto)
-    assert [each for each in different if not estimated(each)] == []
 
 
 def test_the_same_columns_decoded_and_from_the_wire(tmp_path: Path, monkeypatch) -> None:
