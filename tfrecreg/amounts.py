@@ -19,11 +19,7 @@ _PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 
 
 def parse_size(value: int | str) -> int:
-    """A size in bytes: ``1048576``, ``"256MiB"``, ``"1.5 GB"`` (MB is 10^6, MiB is 2^20).
-
-    Raises:
-        ValueError: it is not a size, or less than one byte; the message has the expected form.
-    """
+    """A size in bytes: ``1048576``, ``"256MiB"``, ``"1.5 GB"`` (MB is 10^6, MiB is 2^20)."""
     from fractions import Fraction  # here and below: few commands need it
 
     match = _SIZE.fullmatch(str(value).strip()) if _is_amount(value) else None
@@ -43,11 +39,7 @@ class SkipLimit:
 
     @classmethod
     def parse(cls, value: int | str) -> SkipLimit:
-        """``100`` or ``"100"`` items, or ``"0.5%"`` of them.
-
-        Raises:
-            ValueError: it is neither; the message has the expected form.
-        """
+        """``100`` or ``"100"`` items, or ``"0.5%"`` of them."""
         from fractions import Fraction
 
         text = str(value).strip() if _is_amount(value) else ""

@@ -27,11 +27,7 @@ _LARGE = 1 << 26
 
 @cache
 def code_of(distribution: str, *modules: str) -> str:
-    """The digest of code that can change under its version; empty if the version identifies it.
-
-    Args:
-        modules: of its classes, beside those of its entry points.
-    """
+    """The digest of code that can change under its version; empty if the version identifies it."""
     if is_local(distribution):
         return ""  # its version is the digest of its code
     return code_digest(distribution, *modules) if _can_change(distribution) else ""
@@ -57,11 +53,7 @@ def digest_of_packages(packages: frozenset[str]) -> str:
 
 
 def code_beside(distribution: str, said: str) -> str:
-    """The digest to compare with that of a distribution in another process.
-
-    Args:
-        said: the result of :func:`code_of` there.
-    """
+    """The digest to compare with that of a distribution in another process."""
     return code_digest(distribution) if said else code_of(distribution)
 
 

@@ -164,11 +164,7 @@ class Config:
     """The registry's folder, from which local plugins are found; empty outside of one."""
 
     def dataset(self, name: str) -> DatasetConfig:
-        """The configuration of a dataset; all defaults where it has none.
-
-        Raises:
-            DatasetConfigError: its file does not parse or has an invalid value.
-        """
+        """The configuration of a dataset; all defaults where it has none."""
         if name in self.broken:
             raise self.broken[name]
         return self.datasets.get(name, DatasetConfig())
@@ -189,12 +185,7 @@ class _File:
 
 
 def parse_config(text: str | bytes, where: str = CONFIG_NAME) -> Config:
-    """Read `tfrecreg.toml`: the gates, waivers and policy.
-
-    Raises:
-        ConfigError: not TOML, an unknown key, a missing one, or a value of another type. The
-            message has the file, the key's path, and expected against found.
-    """
+    """Read `tfrecreg.toml`: the gates, waivers and policy."""
     path = KeyPath(where)
     file = read_table(_File, read_toml(text, where), path)
     gates = path / "gates"
@@ -213,11 +204,7 @@ def parse_config(text: str | bytes, where: str = CONFIG_NAME) -> Config:
 
 
 def parse_dataset(text: str | bytes, where: str) -> DatasetConfig:
-    """Read the file of a dataset.
-
-    Raises:
-        ConfigError: as :func:`parse_config`.
-    """
+    """Read the file of a dataset."""
     table, path = read_toml(text, where), KeyPath(where)
     if "licence" in table:
         if "license" in table:

@@ -120,9 +120,6 @@ class FeatureDecoder(ABC):
 class PixelsDecoder(FeatureDecoder):
     """Reads the values of a feature that the schema declares as the pixels of an image, row by
     row, a byte for each channel of each pixel.
-
-    Args:
-        size: height, width and channels.
     """
 
     def __init__(self, size: tuple[int, int, int]) -> None:

@@ -39,11 +39,7 @@ class ContentHasher:
         self._splits: dict[str, list[npt.NDArray[np.bytes_]]] = {}
 
     def add(self, split: str, digests: Digests) -> None:
-        """Add the digests of some records of `split`, for instance of one of its shards.
-
-        Raises:
-            ValueError: `digests` is not a whole number of digests.
-        """
+        """Add the digests of some records of `split`, for instance of one of its shards."""
         self._splits.setdefault(split, []).append(_as_rows(digests))
 
     def hexdigest(self) -> str:
@@ -67,14 +63,7 @@ class ContentHasher:
 
 
 def content_digest(splits: Iterable[tuple[str, Digests]]) -> str:
-    """The content digest of whole splits, or of shards of splits; see :class:`ContentHasher`.
-
-    Args:
-        splits: name and record digests. Entries with the same name are one split.
-
-    Raises:
-        ValueError: some digests are not a whole number of digests.
-    """
+    """The content digest of whole splits, or of shards of splits; see :class:`ContentHasher`."""
     hasher = ContentHasher()
     for name, digests in splits:
         hasher.add(name, digests)

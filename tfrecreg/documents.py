@@ -37,16 +37,7 @@ def refusing(error: type[TfrecregError], complaint: str, *, hint: str) -> Iterat
 
 
 def known_format(found: Any, newest: int, has: str, reads: str = "supports") -> dict[str, Any]:
-    """A parsed document, whose format is not newer than the newest known one.
-
-    Args:
-        has: the start of the message about a newer one: `` `plan.json` has plan format ``.
-        reads: its verb.
-
-    Raises:
-        NewerFormatError: a newer tfrecreg wrote it.
-        ValueError: it is not an object with a format.
-    """
+    """A parsed document, whose format is not newer than the newest known one."""
     version = found.get("format_version") if isinstance(found, dict) else None
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise ValueError("it has no `format_version`")
@@ -60,11 +51,7 @@ def known_format(found: Any, newest: int, has: str, reads: str = "supports") -> 
 
 
 def texts_of(plain: Mapping[str, Any], *names: str) -> dict[str, str]:
-    """Fields of a document, by name.
-
-    Raises:
-        ValueError: one of them is not text.
-    """
+    """Fields of a document, by name."""
     for name in names:
         if not isinstance(plain.get(name), str):
             raise ValueError(f"it has no `{name}`")
@@ -72,11 +59,7 @@ def texts_of(plain: Mapping[str, Any], *names: str) -> dict[str, str]:
 
 
 def digest_apart(plain: Mapping[str, Any], *apart: str) -> str:
-    """blake3, as hex, over the canonical JSON of all fields but some.
-
-    Raises:
-        ValueError: as :func:`canonical_json`.
-    """
+    """blake3, as hex, over the canonical JSON of all fields but some."""
     covered = {name: plain[name] for name in plain if name not in apart}
     return blake3(canonical_json(covered)).hexdigest()
 
@@ -90,11 +73,7 @@ def render_note(value: object) -> bytes:
 
 
 def read_note(data: bytes, kind: type[T]) -> T:
-    """A file for this package alone, such as the entry of a journal; large ones are read fast.
-
-    Raises:
-        ValueError: it is something else.
-    """
+    """A file for this package alone, such as the entry of a journal; large ones are read fast."""
     try:
         return msgspec.json.decode(data, type=kind)
     except (ValueError, RecursionError):  # it knows no surrogate escapes
@@ -102,12 +81,7 @@ def read_note(data: bytes, kind: type[T]) -> T:
 
 
 def canonical_json(value: object) -> bytes:
-    """`value` in the form of RFC 8785: keys sorted by UTF-16 code units, no white space, UTF-8.
-
-    Raises:
-        ValueError: a float, an integer beyond 2^53 - 1, a lone surrogate, an unknown type, or
-            nesting that is too deep.
-    """
+    """`value` in the form of RFC 8785: keys sorted by UTF-16 code units, no white space, UTF-8."""
     try:
         text = json.dumps(
             _ordered(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False
@@ -145,12 +119,7 @@ def _utf_16(key: str) -> bytes:
 
 
 def strict_json(data: bytes) -> Any:
-    """Parse UTF-8 JSON without duplicate keys or ambiguous numbers.
-
-    Raises:
-        ValueError: not UTF-8, not JSON, duplicate keys, a number out of range, NaN or Infinity; the
-            message has the place.
-    """
+    """Parse UTF-8 JSON without duplicate keys or ambiguous numbers."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -47,12 +47,7 @@ class EntryPoint(NamedTuple):
         return "" if found is None else found.group(1)
 
     def load(self) -> object:
-        """Import what it names.
-
-        Raises:
-            Broken: the value is invalid.
-            Exception: any exception of the module.
-        """
+        """Import what it names."""
         if not self.module:
             shown = safe(self.value)
             raise Broken(f"`{shown}` should have the form `module` or `module:object`")
@@ -62,13 +57,7 @@ class EntryPoint(NamedTuple):
 
 
 def entries(distribution: metadata.Distribution) -> list[EntryPoint]:
-    """The entry points of a distribution, each once, in order of name.
-
-    Raises:
-        Broken: a line of the group is not ``name = value``.
-        OSError: the file cannot be read.
-        UnicodeDecodeError: it is not UTF-8.
-    """
+    """The entry points of a distribution, each once, in order of name."""
     found = set()
     group = ""
     for line in map(str.strip, (distribution.read_text("entry_points.txt") or "").splitlines()):
@@ -114,9 +103,6 @@ def _names_group(folder: str) -> bool:
 def with_plugins(path: Sequence[str] | None = None) -> Iterator[metadata.Distribution]:
     """Other distributions with plugins; of several with the same name, the first on the path, which
     is imported.
-
-    Args:
-        path: folders to search instead of :data:`sys.path`.
     """
     from importlib import metadata
 
@@ -140,11 +126,7 @@ def with_plugins(path: Sequence[str] | None = None) -> Iterator[metadata.Distrib
 
 
 def identity(distribution: metadata.Distribution) -> tuple[str, str]:
-    """Name and version of a distribution.
-
-    Raises:
-        Broken: its metadata lack one of them.
-    """
+    """Name and version of a distribution."""
     try:
         found: Any = distribution.metadata
     except FileNotFoundError:  # importlib_metadata, where a library has imported it

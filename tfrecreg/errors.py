@@ -114,11 +114,7 @@ class NotHereError(UsageError):
 
 
 class NoShardsError(UsageError):
-    """There is no TFRecord file where some were named.
-
-    Args:
-        place: the path, which may exist.
-    """
+    """There is no TFRecord file where some were named."""
 
     def __init__(self, message: str, *, hint: str = "", place: str = "") -> None:
         super().__init__(message, hint=hint)
@@ -226,11 +222,7 @@ class UnknownPluginError(PluginError):
     exit_code = 2
 
     def brought_by(self, distribution: str, version: str, when: str) -> UnknownPluginError:
-        """The same error, if the distribution to install is known.
-
-        Args:
-            when: the build or release made with it, quoted: `` `pets@1.0.0` ``.
-        """
+        """The same error, if the distribution to install is known."""
         named, install = safe(distribution, limit=80), install_command(distribution)
         message = (
             f"{self.message.partition(';')[0]}; `{named}` {safe(version, limit=40)} provided it"

@@ -154,12 +154,5 @@ class Measure:
 def fingerprint(
     code: str, *, dataset: str, split: str = "", feature: str = "", subject: str = ""
 ) -> str:
-    """The identity of a finding: ``CODE:dataset:split:feature:subject``.
-
-    Args:
-        dataset: the dataset's name, or empty for bare files.
-        split: the split, or empty if the finding does not concern one.
-        feature: the feature, or empty.
-        subject: the key or the shard, or empty.
-    """
+    """The identity of a finding: ``CODE:dataset:split:feature:subject``."""
     return ":".join((code, dataset, split, feature, subject))

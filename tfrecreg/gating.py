@@ -24,11 +24,7 @@ class FailOn(str, Enum):
 
     @classmethod
     def parse(cls, value: FailOn | str) -> FailOn:
-        """``error``, ``warning`` or ``never``.
-
-        Raises:
-            UsageError: it is another text.
-        """
+        """``error``, ``warning`` or ``never``."""
         try:
             return cls(value)
         except ValueError:
@@ -121,15 +117,7 @@ def judge(
     waivers: Sequence[Waiver] = (),
     today: date,
 ) -> Verdict:
-    """Apply a gate's policy.
-
-    Args:
-        fail_on: the lowest severity that fails.
-        severity: overrides, by glob over codes. If several match, the one with the most literal
-            characters decides, in any order; of equals, the most severe.
-        waivers: those of the configuration, expired or not.
-        today: the day that decides which waivers are expired.
-    """
+    """Apply a gate's policy."""
     expired = tuple(waiver for waiver in waivers if waiver.expires < today)
     holding = [waiver for waiver in waivers if waiver.expires >= today]
     kept: list[Finding] = []
@@ -171,22 +159,14 @@ def concerns(waiver: Waiver, dataset: str) -> bool:
 
 
 def next_expiry(waivers: Iterable[Waiver], dataset: str, today: date | None = None) -> date | None:
-    """The next day on which a waiver of a dataset holds for the last time; None without one.
-
-    Args:
-        today: the first day that counts; None for the current one, in UTC.
-    """
+    """The next day on which a waiver of a dataset holds for the last time; None without one."""
     day = today or datetime.now(timezone.utc).date()
     holding = [each.expires for each in waivers if concerns(each, dataset)]
     return min((each for each in holding if each >= day), default=None)
 
 
 def severity_of(code: str, own: Severity, overrides: Mapping[str, Severity]) -> Severity:
-    """The severity that a gate gives to findings of a code: see :func:`judge`.
-
-    Args:
-        overrides: those of the gate, by glob.
-    """
+    """The severity that a gate gives to findings of a code: see :func:`judge`."""
     matching = [
         (sum(character.isalnum() for character in glob), given.rank, given)
         for glob, given in overrides.items()

@@ -108,14 +108,7 @@ class Diverted:
 
 
 class calling(Diverted):
-    """``with calling(plugin_id, "items"):`` around every call of a plugin's code.
-
-    Args:
-        doing: the method, for messages.
-
-    Raises:
-        Misbehaviour: the code raised a `BaseException` that is not an `Exception`.
-    """
+    """``with calling(plugin_id, "items"):`` around every call of a plugin's code."""
 
     __slots__ = ()
 
@@ -155,12 +148,7 @@ def wrong_answer(plugin_id: PluginId, name: str, answer: object, expected: str) 
 def failure(
     plugin_id: PluginId, what: str, error: BaseException, *of: object, hint: str = ""
 ) -> TfrecregError:
-    """The error to raise after a plugin raised `error`.
-
-    Args:
-        what: the words after its name: ``failed in `items```.
-        of: as in :func:`reason_of`.
-    """
+    """The error to raise after a plugin raised `error`."""
     passed = _PASSED_BY.get(plugin_id.kind, _PASSED)
     if isinstance(error, TfrecregError) and (is_told(error, passed) or plugin_id.is_ours):
         return error

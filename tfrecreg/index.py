@@ -52,17 +52,7 @@ class IndexBuilder:
 
     @classmethod
     def of(cls, digests: bytes, lengths: Iterable[int], keys: Sequence[str]) -> IndexBuilder:
-        """The rows of many records at once.
-
-        Args:
-            digests: the record digests, concatenated.
-            lengths: bytes of each payload.
-            keys: of their items.
-
-        Raises:
-            ValueError: there are not as many digests, lengths and keys.
-            UsageError: as :meth:`add`.
-        """
+        """The rows of many records at once."""
         made = cls()
         made._digests += digests
         made._lengths = array("Q", lengths)
@@ -83,17 +73,7 @@ class IndexBuilder:
         return len(self._lengths)
 
     def add(self, digest: bytes, length: int, key: str) -> None:
-        """Add the next record.
-
-        Args:
-            digest: its record digest, 16 bytes.
-            length: bytes of its payload.
-            key: the key of its item; names that were not UTF-8 with surrogate escapes.
-
-        Raises:
-            ValueError: the digest is not 16 bytes long.
-            UsageError: the key holds a surrogate that file names cannot contain.
-        """
+        """Add the next record."""
         if len(digest) != _DIGEST_BYTES:
             raise ValueError(f"a record digest has 16 bytes, this one {len(digest)}")
         self._add_key(key)
@@ -119,12 +99,7 @@ class IndexBuilder:
         self._keys += other._keys
 
     def render(self, members: Sequence[tuple[int, int]] = ()) -> bytes:
-        """The index file.
-
-        Args:
-            members: of a gzip shard, where each member begins: byte of the file, byte of the
-                decompressed stream. Empty for a plain shard.
-        """
+        """The index file."""
         import numpy as np
 
         header = _HEADER.pack(
@@ -158,11 +133,7 @@ class Index:
         return len(self.lengths)
 
     def key(self, record: int) -> str:
-        """The key of the record with this number.
-
-        Raises:
-            IndexError: the record is out of range.
-        """
+        """The key of the record with this number."""
         if not 0 <= record < len(self):
             raise IndexError(f"record {record} of an index of {len(self)}")
         start = int(self.key_ends[record - 1]) if record else 0
@@ -193,16 +164,7 @@ class Index:
 
 
 def load_index(storage: Readable, path: str, *, blake3_hex: str = "") -> Index:
-    """Read the index at `path`.
-
-    Args:
-        blake3_hex: digest of the file by the manifest; empty to accept any index.
-
-    Raises:
-        ManifestError: it is damaged, larger than :data:`INDEX_LIMIT`, or another file.
-        MissingFileError: it does not exist.
-        NewerFormatError: a newer tfrecreg wrote it.
-    """
+    """Read the index at `path`."""
     data = storage.read(path, limit=INDEX_LIMIT)
     index = read_index(data, path)
     found = blake3(data).hexdigest() if blake3_hex else ""
@@ -216,15 +178,7 @@ def load_index(storage: Readable, path: str, *, blake3_hex: str = "") -> Index:
 
 
 def read_index(data: bytes, where: str) -> Index:
-    """Read an index file and check its own digest.
-
-    Args:
-        data: the file's bytes. Only the member table is allocated in addition.
-
-    Raises:
-        NewerFormatError: its version is greater than this package knows.
-        ManifestError: it is not an index, or was changed after it was written.
-    """
+    """Read an index file and check its own digest."""
     if len(data) < _HEADER.size + _HASH_BYTES or data[:8] != INDEX_MAGIC:
         found = f"{len(data)} bytes that begin with {data[:8].hex() or 'nothing'}"
         raise ManifestError(f"`{where}` is not an index: {found}", hint=_HINT)

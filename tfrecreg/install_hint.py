@@ -20,11 +20,7 @@ _LIMIT = 1000
 
 
 def install_command(distribution: str = OURS, extra: str = "", version: str = "") -> str:
-    """The command that adds an extra, or installs the distribution.
-
-    Args:
-        version: the one to install, if it comes from an index; empty for any.
-    """
+    """The command that adds an extra, or installs the distribution."""
     origin, tool = _installed(distribution), _tool()
     name, extras = safe(distribution, limit=80), f"[{extra}]" if extra else ""
     if origin is None:

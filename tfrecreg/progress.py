@@ -13,12 +13,7 @@ class Progress(Protocol):
     """Receives reports of progress. Called in the parent process only."""
 
     def start(self, what: str, total: int, unit: str = "records") -> None:
-        """Start a piece of work: `what` ("building mnist"), of `total` records (0: unknown).
-
-        Args:
-            total: number of records, or of the things in `unit`.
-            unit: the counted things, plural.
-        """
+        """Start a piece of work: `what` ("building mnist"), of `total` records (0: unknown)."""
 
     def advance(self, records: int, size: int) -> None:
         """Report `records` more records, of `size` bytes."""
@@ -80,11 +75,7 @@ def working(progress: Progress, what: str, total: int, unit: str = "records") ->
 
 @contextmanager
 def counting(progress: Progress, what: str, unit: str) -> Iterator[Ticker]:
-    """A piece of work of unknown size: a running count.
-
-    Args:
-        unit: the counted things, plural.
-    """
+    """A piece of work of unknown size: a running count."""
     with working(progress, what, 0, unit):
         ticker = Ticker(progress)
         try:

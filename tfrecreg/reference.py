@@ -36,11 +36,7 @@ class Version:
         return f"{self.major}.{self.minor}.{self.patch}"
 
     def bump(self, level: Literal["major", "minor", "patch"]) -> Version:
-        """The next version of that level: the numbers after it are reset to 0.
-
-        Raises:
-            ValueError: `level` is not one of the three.
-        """
+        """The next version of that level: the numbers after it are reset to 0."""
         if level == "major":
             return Version(self.major + 1, 0, 0)
         if level == "minor":
@@ -94,11 +90,7 @@ class Reference:
 
 
 def parse_reference(text: str) -> Reference:
-    """Read a reference.
-
-    Raises:
-        UsageError: it is invalid; the message names the wrong part, the hint a valid reference.
-    """
+    """Read a reference."""
     if "://" in text:  # it may hold a secret: only its protocol is shown
         raise UsageError(
             f"expected a reference, found a URL of `{safe(text.partition('://')[0])}://`",
@@ -147,11 +139,7 @@ def _stage_hint(name: str, selector: str) -> str:
 
 
 def parse_version(text: str) -> Version:
-    """Read a version, MAJOR.MINOR.PATCH.
-
-    Raises:
-        UsageError: it is invalid; the message has the reason, the hint a valid version.
-    """
+    """Read a version, MAJOR.MINOR.PATCH."""
     match = _VERSION.fullmatch(text)
     if match:
         return _version(match)
@@ -169,11 +157,7 @@ def is_dataset_name(text: str) -> bool:
 
 
 def check_dataset_name(text: str) -> None:
-    """Refuse an invalid dataset name.
-
-    Raises:
-        UsageError: it is invalid; the message has the expected and the actual characters.
-    """
+    """Refuse an invalid dataset name."""
     if not is_dataset_name(text):
         raise _no_name(text)
 

@@ -80,16 +80,7 @@ _STRANGE = re.compile(
 
 
 def shard_name(dataset: str, split: str, number: int, of: int) -> str:
-    """The name of a shard's file: ``mnist-train.tfrecord-00000-of-00010``, which TFDS reads.
-
-    Args:
-        split: letters, digits and ``_``, so that the name can be parsed again.
-        number: of the shard in its split, from 0.
-
-    Raises:
-        UsageError: the name of the dataset or of the split cannot be part of a file name.
-        ValueError: `number` is not one of `of`.
-    """
+    """The name of a shard's file: ``mnist-train.tfrecord-00000-of-00010``, which TFDS reads."""
     check_dataset_name(dataset)
     if not _WRITTEN.fullmatch(split):
         raise UsageError(
@@ -138,9 +129,6 @@ def parse_shard_name(filename: str) -> ShardName | None:
     ``test_reads.tfrecord`` may be the data of a test or a test split. Hidden files and the sharded
     files of other formats (``x.array_record-00000-of-00001``, a checkpoint's
     ``variables.data-00000-of-00001``) do not match.
-
-    Args:
-        filename: without folders.
     """
     if filename.startswith(".") or "/" in filename:
         return None
@@ -246,9 +234,6 @@ def normal_splits(names: Iterable[str]) -> dict[str, str]:
 class ShardPolicy:
     """The requested number or size of the shards of a split: at most one setting. The default is
     TFDS's rule.
-
-    Raises:
-        UsageError: more than one is given, or one is less than 1.
     """
 
     shards: int | None = None
@@ -284,17 +269,7 @@ class ShardPolicy:
 def shard_policy(
     shards: int | None, size: str | int | None, records: int | None, hosts: int | None
 ) -> ShardPolicy | None:
-    """The policy of four settings; None if none of them is given.
-
-    Args:
-        shards: number of shards.
-        size: in bytes, or as :func:`parse_shard_size` reads it.
-        records: maximum number of records of a shard.
-        hosts: number of training hosts.
-
-    Raises:
-        UsageError: more than one is given, one is less than 1, or `size` is not a size.
-    """
+    """The policy of four settings; None if none of them is given."""
     if (shards, size, records, hosts) == (None,) * 4:
         return None
     parsed = parse_shard_size(size) if isinstance(size, str) else size
@@ -302,11 +277,7 @@ def shard_policy(
 
 
 def shard_count(policy: ShardPolicy, records: int, payload_bytes: int) -> int:
-    """The number of shards of a split: at least 1, and at most its number of records.
-
-    Args:
-        payload_bytes: total of its records; framing is added here.
-    """
+    """The number of shards of a split: at least 1, and at most its number of records."""
     total = payload_bytes + FRAMING * records
     if policy.shards is not None:
         wanted = policy.shards
@@ -363,9 +334,6 @@ def parse_shard_size(text: str) -> int:
 
     ``k``, ``M``, ``G``, ``T`` are powers of 1000 with or without a ``B``, ``Ki``, ``Mi``, ``Gi``,
     ``Ti`` are powers of 1024; case does not matter.
-
-    Raises:
-        UsageError: it is not a size, or less than a byte.
     """
     try:
         return parse_amount(re.sub(r"(?<=[\d\s])([kmgt]i?)$", r"\1B", text.strip(), flags=_FLAGS))

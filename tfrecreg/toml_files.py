@@ -16,11 +16,7 @@ _POSITION = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)$
 
 
 def read_toml(text: str | bytes, file: str) -> dict[str, Any]:
-    """Parse TOML.
-
-    Raises:
-        ConfigError: the text is not UTF-8 or not TOML; the message has line and column.
-    """
+    """Parse TOML."""
     # Imported only here: a check of bare files mostly has no configuration.
     if sys.version_info >= (3, 11):
         import tomllib
@@ -67,15 +63,7 @@ def _exact(value: object) -> object:
 
 
 def update_toml(text: str, file: str, values: Mapping[str, Any]) -> str:
-    """The text with keys set, added or removed; comments, order and line ends stay.
-
-    Args:
-        values: value by key at the top of the file: texts, numbers, lists, mappings. None removes a
-            key. A mapping replaces the existing table.
-
-    Raises:
-        ConfigError: the text is not TOML, or its layout does not allow the change.
-    """
+    """The text with keys set, added or removed; comments, order and line ends stay."""
     import tomlkit  # takes a tenth of a second, and reading does not need it
 
     before = read_toml(text, file)

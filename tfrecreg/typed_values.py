@@ -91,15 +91,7 @@ class _Mismatch(Exception):
 
 
 def read_table(kind: type[T], table: object, path: KeyPath, *, hint: str = "") -> T:
-    """Create a dataclass from a TOML table.
-
-    Args:
-        kind: the dataclass. A ``ValueError`` of its ``__post_init__`` concerns the whole table.
-        hint: the hint of errors without a better one.
-
-    Raises:
-        ConfigError: an unknown or missing key, or a value of another type.
-    """
+    """Create a dataclass from a TOML table."""
     try:
         made: T = _table(kind, table, ())
     except _Mismatch as error:
@@ -134,11 +126,7 @@ def _fields(
     text: bool = False,
     also: Iterable[str] = (),
 ) -> dict[str, Any]:
-    """Values by field, for the given fields.
-
-    Args:
-        also: names that errors offer, too.
-    """
+    """Values by field, for the given fields."""
     known = {found.name: found for found in fields(kind) if found.init}
     for name in given:
         if name not in known:
@@ -164,12 +152,7 @@ def is_required(found: Field[Any]) -> bool:
 
 
 def _value(hint: Any, value: Any, keys: Keys, *, text: bool = False) -> Any:
-    """Convert a value to a type.
-
-    Args:
-        value: as in TOML.
-        text: whether text is parsed as a value of the type.
-    """
+    """Convert a value to a type."""
     expected = hint
     if (inner := _optional(hint)) is not None:
         if value is None or (text and value == "none"):
@@ -268,11 +251,7 @@ def _plain(value: Any) -> str:
 
 
 def label(hint: Any, *, text: bool = True) -> str:
-    """A type in words: ``a whole number >= 1``.
-
-    Args:
-        text: whether the value may be text: then the words describe how None and lists are written.
-    """
+    """A type in words: ``a whole number >= 1``."""
     if (inner := _optional(hint)) is not None:
         return label(inner, text=text) + (", or `none`" if text else "")
     if (inner := _item(hint)) is not None:
@@ -299,20 +278,7 @@ def parse_options(
     hint: str = "",
     also: Iterable[str] = (),
 ) -> T:
-    """Create the options of a source or an engine.
-
-    Args:
-        kind: a frozen dataclass.
-        pairs: values by name, as in TOML or as text; or ``NAME=VALUE`` strings.
-        of: the name of their owner, for messages.
-        hint: the hint of errors without a better one; by default how to list those of a source.
-        also: names of other options of the owner, which errors offer, too.
-
-    Raises:
-        UsageError: an option that is unknown, missing or given twice, or a value of another type;
-            also a ``ValueError`` of the class itself.
-        PluginError: a field has a type that options cannot have.
-    """
+    """Create the options of a source or an engine."""
     owner = _owner(of)
     hint = hint or f"`tfrecreg plugins show {safe(of) or 'SOURCE'}` lists the options"
     given = pairs if isinstance(pairs, Mapping) else pairs_of(pairs, of)
@@ -331,14 +297,7 @@ def _owner(of: str) -> str:
 
 
 def pairs_of(pairs: Sequence[str], of: str = "") -> dict[str, str]:
-    """Value by name, from ``NAME=VALUE`` strings.
-
-    Args:
-        of: the name of their owner, for messages.
-
-    Raises:
-        UsageError: a string has another form, or a name is given twice.
-    """
+    """Value by name, from ``NAME=VALUE`` strings."""
     owner = _owner(of)
     given: dict[str, str] = {}
     for pair in pairs:

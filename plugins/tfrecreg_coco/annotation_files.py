@@ -72,15 +72,7 @@ class Chosen(NamedTuple):
 def find_annotation_files(
     raw: Storage, options: CocoOptions, unread: dict[str, str] | None = None
 ) -> list[AnnotationFile]:
-    """The files of annotations in their usual places, or those that the options name.
-
-    Args:
-        unread: gets other JSON files there, with the reason.
-
-    Raises:
-        RawDataError: there are no annotation files, or a file is not a dataset.
-        UsageError: an option names a file that is not there.
-    """
+    """The files of annotations in their usual places, or those that the options name."""
     root = raw.stat("")
     if root is None or root.kind != "dir":
         raise RawDataError(f"no such folder: `{safe(raw.root, limit=4096)}`", hint=_TAKES)
@@ -203,11 +195,7 @@ def task_by_name(path: str) -> str | None:
 
 
 def split_word(path: str, task: str) -> str:
-    """The part of a file's name, or else its folder's, that identifies its split; may be empty.
-
-    Args:
-        task: what it holds. Where its name begins with that, the rest is the split, whatever it is.
-    """
+    """The part of a file's name, or else its folder's, that identifies its split; may be empty."""
     stem = _stem(path)
     match = _NAME.fullmatch(stem)
     if match is not None and _TASK_WORDS[match["task"].lower()] == task:
@@ -330,13 +318,7 @@ def url_member(raw: Storage, path: str) -> str:
 
 
 def choose_files(files: Sequence[AnnotationFile], options: CocoOptions) -> list[Chosen]:
-    """Which file is read for which split and task; train first, then by name.
-
-    Raises:
-        RawDataError: a task that no file serves, two files that serve the same, or a split with
-            only a part of the tasks.
-        UsageError: the options name a split that does not exist.
-    """
+    """Which file is read for which split and task; train first, then by name."""
     tasks = _choose_tasks(files, options)
     names = split_names(file.word for file in files if not file.split)
     by_split: dict[str, list[AnnotationFile]] = defaultdict(list)

@@ -273,15 +273,7 @@ class _Builder:
 def read_annotation_table(
     raw: Storage, path: str, task: str, *, drop_dangling: bool
 ) -> AnnotationTable:
-    """Read a file of annotations, once and in bounded memory.
-
-    Args:
-        drop_dangling: leave out annotations whose image or category is not listed; else refuse.
-
-    Raises:
-        RawDataError: the file is not a dataset, lists an image or a category twice, or has
-            annotations whose image or category is not listed.
-    """
+    """Read a file of annotations, once and in bounded memory."""
     builder = _Builder(path, task)
     scan = ListScan(raw, path, _SECTIONS - {"annotations"} if task == "images" else _SECTIONS)
     for batch in scan:

@@ -68,15 +68,7 @@ class AnnotationReader:
         self._decoder = msgspec.json.Decoder(list[Annotation])
 
     def read(self, file: int, spans: list[tuple[int, int]], image_id: int) -> list[Annotation]:
-        """The annotations of one image in one file.
-
-        Args:
-            file: number of the file in `paths`.
-            spans: where each annotation begins and ends in the file, in the order of the file.
-
-        Raises:
-            RawDataError: the file changed since it was listed.
-        """
+        """The annotations of one image in one file."""
         texts = self._texts(file, spans)
         try:
             found = self._decoder.decode(b"[" + b",".join(texts) + b"]")

@@ -104,15 +104,7 @@ class _Found(NamedTuple):
 
 
 class CocoDataset:
-    """All files of annotations, read once, and the images that they name.
-
-    Args:
-        chosen: the files for each split.
-
-    Raises:
-        RawDataError: the files are not datasets, or do not fit together.
-        UsageError: an option names something that is not there.
-    """
+    """All files of annotations, read once, and the images that they name."""
 
     def __init__(self, raw: Storage, options: CocoOptions, chosen: Sequence[Chosen]) -> None:
         self._raw = raw

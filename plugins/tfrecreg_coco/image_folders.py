@@ -36,11 +36,7 @@ _SUFFIXES = (".jpg", ".jpeg", ".jpe", ".png", ".gif", ".bmp", ".webp")
 
 
 def plain_path(text: str) -> str:
-    """A relative path as an annotation file has it, without `.` and doubled slashes.
-
-    Raises:
-        SkipImage: it is empty, absolute, goes up, or cannot be the name of a file.
-    """
+    """A relative path as an annotation file has it, without `.` and doubled slashes."""
     if text.startswith("/") or text[1:3] in (":\\", ":/"):
         raise SkipImage("SRC021", f"the path `{safe(text)}` is absolute")
     parts = [part for part in text.split("/") if part not in ("", ".")]
@@ -74,9 +70,6 @@ class ImageFolder:
         """Path below the raw folder of the file that annotations call `name`.
 
         A path of another machine or of Windows is that of the file with the same end.
-
-        Raises:
-            SkipImage: as :func:`plain_path` does.
         """
         for end in _foreign_ends(name):
             path = _below(self.path, end)
@@ -87,11 +80,7 @@ class ImageFolder:
         return _below(self.path, plain_path(name))
 
     def size_of(self, path: str) -> int:
-        """Size in bytes of the file at `path`, which is below the raw folder.
-
-        Raises:
-            SkipImage: the file does not exist, or may not be read.
-        """
+        """Size in bytes of the file at `path`, which is below the raw folder."""
         self._named.add(path)
         # A file that is not in the folder's listing may be below a link.
         return image_size(path, self._files.get(path) or self._raw.stat(path, follow="all"))
@@ -123,13 +112,7 @@ def _foreign_ends(name: str) -> list[str]:
 def unread_folders(
     raw: Storage, used: Mapping[str, ImageFolder], aside: Collection[str], split: str
 ) -> Iterator[Remark]:
-    """A remark on each folder with images that no split reads, the outermost ones.
-
-    Args:
-        used: the folders that splits read, by path.
-        aside: other folders that are read, such as those of segments.
-        split: the split that the remarks are about.
-    """
+    """A remark on each folder with images that no split reads, the outermost ones."""
     above = {parent for path in (*used, *aside) for parent in _parents(path)}
     waiting = [""]
     while waiting:
@@ -165,14 +148,7 @@ def _parents(path: str) -> Iterator[str]:
 
 
 class FolderFinder:
-    """Finds the folder of each split: the one that an option names, or a usual one.
-
-    Args:
-        option: the option that names folders.
-
-    Raises:
-        UsageError: the option names an unknown split, two folders for one split, or no path.
-    """
+    """Finds the folder of each split: the one that an option names, or a usual one."""
 
     def __init__(
         self,
@@ -207,17 +183,7 @@ class FolderFinder:
     def find(
         self, split: str, candidates: Sequence[str], names: Sequence[str], urls: Callable[[], str]
     ) -> str:
-        """The folder of a split's files.
-
-        Args:
-            candidates: folders to look into where no option names one, the most likely first.
-            names: files that should be in the folder, as annotations name them.
-            urls: gives the member of their entries that has a URL; empty without one.
-
-        Raises:
-            UsageError: the option names a path that is not a folder.
-            RawDataError: no candidate has one of the first files, or one is a broken link.
-        """
+        """The folder of a split's files."""
         raw = self._raw
         named = self._named.get(split, self._named.get(""))
         if named is not None:

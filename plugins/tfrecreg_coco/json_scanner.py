@@ -51,12 +51,7 @@ class BracketScanner:
         self._depth = 0
 
     def find(self, block: bytes, base: int) -> tuple[Positions, Flags, Positions]:
-        """The brackets of the next block, which begins at byte `base` of the file.
-
-        Returns:
-            For each bracket, in order: its offset in the file, whether it opens or closes, and how
-            many are open after it (below 0 where the file closes more than it opens).
-        """
+        """The brackets of the next block, which begins at byte `base` of the file."""
         data = np.frombuffer(block, np.uint8)
         offsets = np.flatnonzero(_MARKS[data])
         marks = data[offsets]
@@ -112,16 +107,7 @@ class Batch(NamedTuple):
 
 
 class ListScan:
-    """One pass over a file. Iterating over it gives the batches of the wanted lists.
-
-    Args:
-        wanted: names of the lists, all of them lists of objects, in the file's object.
-        block: bytes to read at a time.
-
-    Raises:
-        RawDataError: while it is iterated over: the file is not JSON or is cut short; a wanted
-            member is not a list of objects, or occurs twice.
-    """
+    """One pass over a file. Iterating over it gives the batches of the wanted lists."""
 
     def __init__(
         self, raw: Storage, path: str, wanted: frozenset[str], *, block: int = _BLOCK
@@ -265,16 +251,7 @@ class ListScan:
 
 
 def decode_batch(batch: Batch, kind: type[T], path: str, number: int) -> list[T]:
-    """The elements of a batch as values of one type.
-
-    Args:
-        batch: elements of one list.
-        kind: the type of each, a struct.
-        number: of elements of the list before, for messages.
-
-    Raises:
-        RawDataError: an element is not JSON or not of the type; the message names it.
-    """
+    """The elements of a batch as values of one type."""
     try:
         values = msgspec.json.decode(b"[" + batch.data + b"]", type=list[kind])  # type: ignore[valid-type]  # known at run time
     except (ValueError, RecursionError):
@@ -304,9 +281,6 @@ def decode_loosely(data: bytes, kind: type[T]) -> T:
 
     It accepts more than strict JSON: NaN and Infinity, lone surrogates, and bytes that are not
     UTF-8, which become surrogate escapes.
-
-    Raises:
-        ValueError: it is not JSON even so, or not of the type (msgspec's errors are ValueErrors).
     """
     try:
         found = json.loads(data.decode("utf-8", "surrogateescape"))

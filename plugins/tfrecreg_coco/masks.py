@@ -52,11 +52,7 @@ _DECODER: msgspec.json.Decoder[_Coordinates | _Rle] = msgspec.json.Decoder(_Coor
 
 
 def require_pycocotools() -> Any:
-    """The module of pycocotools for masks.
-
-    Raises:
-        MissingExtraError: it is not installed.
-    """
+    """The module of pycocotools for masks."""
     try:
         return importlib.import_module("pycocotools.mask")
     except ModuleNotFoundError:
@@ -64,16 +60,7 @@ def require_pycocotools() -> Any:
 
 
 class Masks:
-    """The masks of the objects of one image.
-
-    Args:
-        form: how they are written.
-        sizes: widths and heights in pixels that a mask may have: that of the annotations, and that
-            of the image's header where it differs.
-
-    Raises:
-        SkipImage: PNGs are wanted, and the image is too large to draw any.
-    """
+    """The masks of the objects of one image."""
 
     def __init__(self, form: MaskForm, *sizes: tuple[int, int]) -> None:
         if form == "png" and max(width * height for width, height in sizes) > _MAX_PIXELS:
@@ -87,11 +74,7 @@ class Masks:
         self._polygons = Polygons(*sizes[0])
 
     def add(self, segmentation: msgspec.Raw) -> str | None:
-        """Add an object, with its segmentation as JSON.
-
-        Returns:
-            None, or why its mask is empty or lacks a part.
-        """
+        """Add an object, with its segmentation as JSON."""
         if self._form == "none":
             return None
         try:
@@ -201,11 +184,7 @@ class Masks:
 
 
 def decode_rle(text: bytes) -> list[int]:
-    """The run lengths of a text form.
-
-    Raises:
-        ValueError: the text is not one.
-    """
+    """The run lengths of a text form."""
     counts: list[int] = []
     value = shift = 0
     for byte in text:

@@ -24,17 +24,7 @@ from tfrecreg_coco.masks import Masks
 
 
 class Objects:
-    """The objects of one image, from all files that have some of them.
-
-    Args:
-        labels: labels of the categories of objects.
-        view: the image.
-        masks: the form of their masks.
-        keypoints: keypoints of each object; None where they are not read.
-
-    Raises:
-        SkipImage: masks as PNG are wanted, and the image is too large to draw any.
-    """
+    """The objects of one image, from all files that have some of them."""
 
     def __init__(
         self, labels: CategoryLabels, view: ImageView, masks: MaskForm, keypoints: int | None
@@ -92,11 +82,7 @@ class PanopticSegments:
         self._pngs: list[bytes] = []
 
     def add(self, annotations: Iterable[Annotation]) -> None:
-        """Add the segments of the image's annotation; there is at most one.
-
-        Raises:
-            SkipImage: a segment has no id that a pixel of the PNG could have.
-        """
+        """Add the segments of the image's annotation; there is at most one."""
         for annotation in annotations:
             if annotation.segments_info is None:
                 raise SkipImage("SRC031", "its panoptic annotation has no list of segments")
@@ -109,11 +95,7 @@ class PanopticSegments:
                     self._ids.append(int(number))
 
     def add_png(self, data: bytes) -> None:
-        """Add the PNG, byte for byte. The segment of a pixel is red + 256 × green + 256² × blue.
-
-        Raises:
-            SkipImage: it is not a PNG, or does not have the size of the image.
-        """
+        """Add the PNG, byte for byte. The segment of a pixel is red + 256 × green + 256² × blue."""
         try:
             header = read_header(data)
         except ImageError as error:

@@ -26,16 +26,7 @@ bits do not have their declared size."""
 
 
 def encode_png(pixels: bytes, height: int, width: int) -> bytes:
-    """The image as a PNG file.
-
-    Args:
-        pixels: `height` × `width` bytes, row by row from the top left, 0 is black.
-        height: rows, 1 to :data:`MAX_SIDE`.
-        width: columns, 1 to :data:`MAX_SIDE`.
-
-    Raises:
-        ValueError: `pixels` has another length, or a side is out of range.
-    """
+    """The image as a PNG file."""
     if not (0 < height <= MAX_SIDE and 0 < width <= MAX_SIDE):
         raise ValueError(f"a PNG has sides of 1 to {MAX_SIDE}, not {height} × {width}")
     if len(pixels) != height * width:

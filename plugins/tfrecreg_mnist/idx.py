@@ -70,12 +70,7 @@ class IdxHeader(NamedTuple):
 
 
 def read_idx_header(raw: Storage, path: str, dimensions: int) -> IdxHeader:
-    """Read a file's header, and check everything that can be checked without the data.
-
-    Raises:
-        RawDataError: not IDX, another type or number of dimensions, no entries, entries of an
-            absurd size, or (for a plain file) a size that disagrees with the header.
-    """
+    """Read a file's header, and check everything that can be checked without the data."""
     with raw.open(path) as reader:
         stored = reader.size
         head = reader.read_at(0, 64)
@@ -94,11 +89,7 @@ def read_idx_header(raw: Storage, path: str, dimensions: int) -> IdxHeader:
 
 
 def read_data(raw: Storage, path: str, header: IdxHeader) -> Iterator[bytes]:
-    """The data after the header, block by block, in bounded memory.
-
-    Raises:
-        RawDataError: damaged gzip, or fewer or more bytes than the header says.
-    """
+    """The data after the header, block by block, in bounded memory."""
     found = 0
     with closing(_gunzip(raw, path) if header.gzip else _blocks(raw, path, _BLOCK)) as blocks:
         for block in blocks:
@@ -116,10 +107,6 @@ class IdxEntries:
 
     Large data inside gzip is decompressed once, into a temporary file without a name, which goes
     with this object or with the process. Not picklable: each process opens its own.
-
-    Raises:
-        RawDataError: as :func:`read_idx_header` and :func:`read_data` do.
-        UsageError: no room for the temporary file.
     """
 
     def __init__(self, raw: Storage, path: str, dimensions: int) -> None:
@@ -143,11 +130,7 @@ class IdxEntries:
             weakref.finalize(self, reader.close)
 
     def entry(self, index: int) -> bytes:
-        """The bytes of the entry number `index`, from 0.
-
-        Raises:
-            RawDataError: the entry does not exist, or no longer.
-        """
+        """The bytes of the entry number `index`, from 0."""
         length = self.header.entry_size
         inside = 0 <= index < self.header.shape[0]
         data = self._read_at(self._start + index * length, length) if inside else b""

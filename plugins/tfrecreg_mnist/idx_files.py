@@ -61,15 +61,7 @@ def is_idx_name(name: str) -> bool:
 
 
 def find_idx_files(raw: Storage, prefix: str) -> list[IdxFile]:
-    """The IDX files right in a folder, all of one set.
-
-    Args:
-        prefix: the start of the names of the wanted set; empty where the folder holds one set.
-
-    Raises:
-        RawDataError: no such folder, no IDX file in it, several sets, or a name that is not a
-            regular file's.
-    """
+    """The IDX files right in a folder, all of one set."""
     folder = safe(raw.root, limit=4096)
     here = raw.stat("")
     if here is None or here.kind != "dir":
@@ -123,11 +115,7 @@ def find_twins(files: Iterable[IdxFile]) -> list[tuple[IdxFile, IdxFile]]:
 
 
 def pair_files(files: Iterable[IdxFile]) -> dict[str, tuple[IdxFile, IdxFile]]:
-    """Images and labels by split, train first; of twins, the plain files.
-
-    Raises:
-        RawDataError: two files for one place, or a file without its partner.
-    """
+    """Images and labels by split, train first; of twins, the plain files."""
     places: dict[tuple[str, str], IdxFile] = {}
     files = list(files)
     compressed = {gz.path for _, gz in find_twins(files)}

@@ -28,14 +28,7 @@ class VocObject(NamedTuple):
 
 
 class VocAnnotation:
-    """The annotation of one image.
-
-    Args:
-        data: the XML.
-
-    Raises:
-        SkipImage: it is not an annotation in XML.
-    """
+    """The annotation of one image."""
 
     def __init__(self, data: bytes) -> None:
         try:

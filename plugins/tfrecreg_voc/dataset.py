@@ -54,12 +54,7 @@ class VocContext(NamedTuple):
 
 
 class VocDataset:
-    """The raw data, listed and read once.
-
-    Raises:
-        RawDataError: they are not what this source reads.
-        UsageError: an option names something that is not there.
-    """
+    """The raw data, listed and read once."""
 
     def __init__(self, raw: Storage, options: VocOptions) -> None:
         self._raw = raw
@@ -231,11 +226,7 @@ class VocDataset:
 
 
 def read_annotation(raw: Storage, path: str) -> VocAnnotation:
-    """The annotation in a file.
-
-    Raises:
-        SkipImage: it is too large, or not an annotation in XML.
-    """
+    """The annotation in a file."""
     with raw.open(path) as file:
         if file.size > MAX_XML_BYTES:
             raise SkipImage("SRC041", f"its XML has {file.size:,} bytes, more than an XML has")

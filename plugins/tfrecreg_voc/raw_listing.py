@@ -19,11 +19,7 @@ _SYSTEM_FOLDER = "__MACOSX"
 
 
 class VocListing:
-    """All files of the raw data, links followed as far as the options allow.
-
-    Raises:
-        RawDataError: there is no XML.
-    """
+    """All files of the raw data, links followed as far as the options allow."""
 
     def __init__(self, raw: Storage, options: VocOptions) -> None:
         self._raw = raw
@@ -71,11 +67,7 @@ class VocListing:
         return self.unusable.get(path, found)
 
     def text(self, path: str) -> str:
-        """The text of a list.
-
-        Raises:
-            RawDataError: it is too large, not UTF-8, or a link that is not followed.
-        """
+        """The text of a list."""
         entry = self.unusable.get(path)
         return read_text(self._raw, path, entry=entry, symlinks=self.symlinks)
 

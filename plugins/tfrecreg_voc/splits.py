@@ -39,12 +39,7 @@ class VocSplit(NamedTuple):
 def find_voc_splits(
     listing: VocListing, options: VocOptions
 ) -> tuple[list[VocSplit], list[Remark]]:
-    """All splits, and remarks on lists that are not read.
-
-    Raises:
-        RawDataError: a list is empty or a link that is not followed, or folders of splits are not
-            at the top.
-    """
+    """All splits, and remarks on lists that are not read."""
     lists = _find_lists(listing, options.image_set)
     if not lists:
         return _by_folders(listing, with_images=options.unlabeled == "background"), []

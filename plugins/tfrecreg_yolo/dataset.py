@@ -43,12 +43,7 @@ class YoloContext(NamedTuple):
 
 
 class YoloDataset:
-    """The raw data, listed and described once.
-
-    Raises:
-        RawDataError: they are not what this source reads.
-        UsageError: an option names something that is not there.
-    """
+    """The raw data, listed and described once."""
 
     def __init__(self, raw: Storage, options: YoloOptions) -> None:
         self._raw = raw

@@ -39,12 +39,7 @@ class YoloDescription(NamedTuple):
 
 
 def read_description(raw: Storage, listing: YoloListing, options: YoloOptions) -> YoloDescription:
-    """What describes the dataset: the file that an option names, a usual one, or options alone.
-
-    Raises:
-        RawDataError: no file lists the classes, or a file contradicts itself or another one.
-        UsageError: the option names a file that does not exist.
-    """
+    """What describes the dataset: the file that an option names, a usual one, or options alone."""
     file = options.data or _usual_file(listing)
     if options.data and options.data not in listing.others:
         raise UsageError(

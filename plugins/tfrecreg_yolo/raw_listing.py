@@ -17,11 +17,7 @@ _SYSTEM_FOLDER = "__MACOSX"
 
 
 class YoloListing:
-    """All files of the raw data, links followed as far as the options allow.
-
-    Raises:
-        RawDataError: there are none.
-    """
+    """All files of the raw data, links followed as far as the options allow."""
 
     def __init__(self, raw: Storage, options: YoloOptions) -> None:
         self._raw = raw
@@ -69,11 +65,7 @@ class YoloListing:
         return None if size is None else Entry(path, "file", size, 0, 0)
 
     def text(self, path: str, *, limit: int = 1 << 28) -> str:
-        """The text of a small file.
-
-        Raises:
-            RawDataError: it is too large, not UTF-8, or a link that is not followed.
-        """
+        """The text of a small file."""
         entry = self.unusable.get(path)
         return read_text(self._raw, path, limit=limit, entry=entry, symlinks=self.symlinks)
 
@@ -90,12 +82,7 @@ class YoloListing:
         return "", -1
 
     def unused_labels(self, places: Collection[str], read: Collection[str]) -> list[str]:
-        """Label files without an image: other texts in folders of labels.
-
-        Args:
-            places: where label files of images may be.
-            read: texts that are something else.
-        """
+        """Label files without an image: other texts in folders of labels."""
         folders = {path.rpartition("/")[0] for path in places}
         return [
             path

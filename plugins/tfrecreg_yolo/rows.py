@@ -29,11 +29,7 @@ class YoloRow(NamedTuple):
 
 
 class LabelRowReader:
-    """Reads rows of one task.
-
-    Args:
-        shape: number of keypoints, and of numbers for each.
-    """
+    """Reads rows of one task."""
 
     def __init__(self, task: YoloTask, shape: Sequence[int]) -> None:
         self._task = task
@@ -47,11 +43,7 @@ class LabelRowReader:
         }[task]
 
     def read(self, line: bytes) -> YoloRow:
-        """The object of a line.
-
-        Raises:
-            BadAnnotation: the line is not a row of this task.
-        """
+        """The object of a line."""
         category, *values = _parse_numbers(line)
         if not category.is_integer() or abs(category) > 1 << 31:
             raise BadAnnotation(f"has the class {category:g}, expected a whole number")
@@ -77,11 +69,7 @@ class LabelRowReader:
 
 
 def rows_of(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """The lines of a label file that are not empty, with their numbers from 1.
-
-    Raises:
-        SkipImage: it is not a text of lines.
-    """
+    """The lines of a label file that are not empty, with their numbers from 1."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in data:
         raise SkipImage("SRC041", "its label file is not plain text: write it again as UTF-8")
     for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").splitlines(), start=1):
@@ -110,11 +98,7 @@ def plain_rows(
 
 
 def _parse_numbers(line: bytes) -> list[float]:
-    """The numbers of a row, which may be infinite or NaN.
-
-    Raises:
-        BadAnnotation: a word is not a number.
-    """
+    """The numbers of a row, which may be infinite or NaN."""
     words = line.split()
     try:
         if _UNDERSCORE not in line:  # Python takes `1_0` for ten
@@ -127,11 +111,7 @@ def _parse_numbers(line: bytes) -> list[float]:
 
 
 def find_task(counts: Counter[int]) -> YoloTask | None:
-    """The task of rows, by the number of their coordinates; None where it may be one of several.
-
-    Args:
-        counts: number of rows by number of coordinates, the class not counted.
-    """
+    """The task of rows, by the number of their coordinates; None where it may be one of several."""
     shapes = {count for count in counts if count >= 6 and count % 2 == 0}
     if not shapes:
         return "detect"

@@ -28,14 +28,7 @@ class YoloSplit(NamedTuple):
 def find_yolo_splits(
     listing: YoloListing, description: YoloDescription, wanted: Sequence[str]
 ) -> list[YoloSplit]:
-    """All splits.
-
-    Args:
-        wanted: names of splits; others may be described and not there. None for all.
-
-    Raises:
-        RawDataError: a folder or a list that the description names does not exist, or is empty.
-    """
+    """All splits."""
     written = description.splits or _usual_lists(listing)
     if not written:
         return _by_folders(listing)

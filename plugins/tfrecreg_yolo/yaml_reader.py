@@ -17,12 +17,7 @@ YamlValue: TypeAlias = "str | Sequence[YamlValue] | Mapping[str, YamlValue]"
 
 
 def read_yaml(path: str, text: str) -> Mapping[str, YamlValue]:
-    """The mapping that the text of a YAML file consists of; empty for an empty file.
-
-    Raises:
-        RawDataError: it is not YAML, or not a mapping, or has a key twice.
-        MissingExtraError: PyYAML is not installed.
-    """
+    """The mapping that the text of a YAML file consists of; empty for an empty file."""
     yaml = _require_yaml()
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)

@@ -27,12 +27,7 @@ class _Output(io.FileIO):
 
 
 def watched(descriptor: int, like: TextIO) -> TextIO:
-    """A stream over an open descriptor, which remembers why it could not be written.
-
-    Args:
-        descriptor: it stays open when the stream is closed.
-        like: the stream whose encoding and buffering it has.
-    """
+    """A stream over an open descriptor, which remembers why it could not be written."""
     return io.TextIOWrapper(
         io.BufferedWriter(_Output(descriptor, "w", closefd=False)),
         encoding=like.encoding,
@@ -67,11 +62,7 @@ def write_failure() -> OSError | None:
 
 
 def settle() -> OSError | None:
-    """Flush stdout and stderr, so that Python does not fail at it when it exits.
-
-    Returns:
-        why one of them could not be written; None if both could be.
-    """
+    """Flush stdout and stderr, so that Python does not fail at it when it exits."""
     found: OSError | None = None
     for stream in (sys.stdout, sys.stderr):
         try:

@@ -58,11 +58,7 @@ class _Catalog(Mapping[str, Code]):
 
 
 class CodeList(Sequence[Code]):
-    """The bundled codes that match a glob, by name. The pages are read on the first use.
-
-    Args:
-        globs: each begins with a family: ``CRC*``.
-    """
+    """The bundled codes that match a glob, by name. The pages are read on the first use."""
 
     def __init__(self, *globs: str) -> None:
         self._globs = globs

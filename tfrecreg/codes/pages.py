@@ -55,20 +55,12 @@ def read_page(name: str) -> str:
 
 
 def read_codes(name: str) -> dict[str, Code]:
-    """The codes of the page ``<name>.md`` of this package.
-
-    Raises:
-        PageError: the page is malformed.
-    """
+    """The codes of the page ``<name>.md`` of this package."""
     return parse_codes(read_page(name), f"{name}.md")
 
 
 def parse_codes(text: str, file: str) -> dict[str, Code]:
-    """The codes of a page by name.
-
-    Raises:
-        PageError: a heading is not a code and a rule, a code occurs twice, or the fields are wrong.
-    """
+    """The codes of a page by name."""
     known: dict[str, Callable[[str], object]] = {
         "severity": Severity,
         "summary": str,
@@ -89,15 +81,7 @@ def parse_codes(text: str, file: str) -> dict[str, Code]:
 def parse_sections(
     text: str, file: str, known: Mapping[str, Callable[[str], object]], optional: Set[str]
 ) -> Iterator[_Section]:
-    """The sections of a page, in order.
-
-    Args:
-        known: the converter of each field. A ValueError says that the value is wrong.
-        optional: the fields that a section may lack.
-
-    Raises:
-        PageError: a field is unknown, repeated, missing or has a wrong value.
-    """
+    """The sections of a page, in order."""
     lines = text.splitlines()
     starts = [index for index, line in enumerate(lines) if line.startswith("## ")]
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):

@@ -60,11 +60,7 @@ def _anomalies() -> dict[str, _Anomaly]:
 
 
 def parse_anomalies(text: str, file: str) -> dict[str, _Anomaly]:
-    """The anomalies of a page by code.
-
-    Raises:
-        PageError: the fields of a group are wrong, or its list of types is missing or malformed.
-    """
+    """The anomalies of a page by code."""
     anomalies: dict[str, _Anomaly] = {}
     for group in parse_sections(text, file, {"hint": str, "records": str}, {"records"}):
         about, _, types = group.text.rpartition("\n\n")

@@ -22,11 +22,7 @@ Complete = Callable[[click.Context, click.Parameter, str], Items]
 
 
 def silent(names: Callable[[click.Context, str], Iterable[str]]) -> Complete:
-    """Complete to the names that begin with the typed text.
-
-    Args:
-        names: gets the context and the typed text; errors that have a message mean no names.
-    """
+    """Complete to the names that begin with the typed text."""
 
     def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
         del param
@@ -98,11 +94,7 @@ def _releases_of(registry: Registry, name: str) -> list[str]:
 
 
 def named_by(record: str, *others: str) -> Complete:
-    """Complete to the names of the plugins of a kind, given by the class of its records.
-
-    Args:
-        others: names that go without a plugin.
-    """
+    """Complete to the names of the plugins of a kind, given by the class of its records."""
 
     def names(ctx: click.Context, incomplete: str) -> Iterable[str]:
         del ctx, incomplete

@@ -36,11 +36,7 @@ _WORD = re.compile(r"\s*\S+(?: (?:[kMGT]?B|%)(?![^\s,;:.)]))*\S*\s*")
 
 
 class Line:
-    """One line of text, which wraps on terminals only.
-
-    Args:
-        hang: indent of continuation lines.
-    """
+    """One line of text, which wraps on terminals only."""
 
     def __init__(self, text: Text, hang: int) -> None:
         self.text = text
@@ -58,12 +54,7 @@ class Line:
 
 
 def line(*parts: str | tuple[str, str], hang: int | None = None) -> Line:
-    """A line of text.
-
-    Args:
-        parts: the text from left to right; a pair is a text and its style.
-        hang: indent of continuation lines; None for the indent of the line plus two.
-    """
+    """A line of text."""
     text = Text()
     for part in parts:
         if isinstance(part, str):
@@ -87,11 +78,7 @@ def _breaks(text: str, width: int, hang: int) -> list[int]:
 
 
 class PlainTable:
-    """A table without borders and without trailing spaces.
-
-    Args:
-        right: the titles of right-aligned columns.
-    """
+    """A table without borders and without trailing spaces."""
 
     def __init__(self, *columns: str, right: Sequence[str] = (), indent: int = 0) -> None:
         self._rows = [columns]
@@ -192,12 +179,7 @@ def _number(name: str) -> int | None:
 
 
 def print_json_list(document: dict[str, Any], items: Iterable[object]) -> None:
-    """Print one JSON document whose last field, `records`, is generated while it is printed.
-
-    Args:
-        document: the other fields.
-        items: the records, one line each.
-    """
+    """Print one JSON document whose last field, `records`, is generated while it is printed."""
     # A task that makes items in a thread of this process redirects `sys.stdout` while it runs.
     out = sys.stdout
     head = json.dumps(document, indent=2, ensure_ascii=True).removesuffix("\n}")

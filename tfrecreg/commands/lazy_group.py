@@ -11,12 +11,7 @@ from tfrecreg.suggest import did_you_mean
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are found by name in modules of a package.
-
-    Args:
-        package: where the modules are.
-        lines: command to its line in the help.
-    """
+    """A group whose commands are found by name in modules of a package."""
 
     def __init__(self, *, package: str, lines: Mapping[str, str], **settings: object) -> None:
         super().__init__(**settings)  # type: ignore[arg-type]  # click's own settings

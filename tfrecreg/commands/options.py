@@ -86,10 +86,8 @@ def where_option(function: F) -> F:
 
 
 class PluginOption(click.Option):
-    """An option that takes the name of a plugin: its help and its completion list those there are.
-
-    Args:
-        record: the class of their records, by name.
+    """An option that takes the name of a plugin: its help and its completion list those
+    there are.
     """
 
     def __init__(self, *arguments: Any, record: str, **more: Any) -> None:
@@ -108,11 +106,7 @@ class PluginOption(click.Option):
 
 
 def pairs(values: Sequence[str], option: str, *, example: str = "prefix=train") -> dict[str, str]:
-    """``K=V`` arguments as a mapping.
-
-    Raises:
-        UsageError: one has no ``=``, or a key occurs twice.
-    """
+    """``K=V`` arguments as a mapping."""
     found: dict[str, str] = {}
     for value in values:
         key, equals, rest = value.partition("=")

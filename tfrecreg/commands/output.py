@@ -18,11 +18,7 @@ _HINT = "name a file in a folder that is there and that you may write to"
 
 
 def expect_free_file(path: str) -> None:
-    """Refuse a file that exists, before the work whose result it would hold.
-
-    Raises:
-        UsageError: it exists.
-    """
+    """Refuse a file that exists, before the work whose result it would hold."""
     if os.path.lexists(path):
         raise UsageError(
             f"`{safe(path)}` exists", hint="name another file; existing files are not overwritten"
@@ -34,13 +30,6 @@ def write_text(path: str, text: str, *, in_new_folder: bool = False, new: bool =
 
     Other than regular files, such as ``/dev/stdout`` or a pipe, are written into. A symbolic link
     stays, and its target is replaced.
-
-    Args:
-        in_new_folder: whether the folders above it are made where they are missing.
-        new: whether a file of that name is kept.
-
-    Raises:
-        UsageError: it cannot be written, or is to be new and exists.
     """
     data = text.encode("utf-8", "backslashreplace")
     try:
@@ -64,13 +53,8 @@ def write_text(path: str, text: str, *, in_new_folder: bool = False, new: bool =
 
 
 def write_json(document: object, path: str | None = None) -> None:
-    """Write a result as one JSON document, in ASCII, so that no name in it can mislead a terminal.
-
-    Args:
-        path: of the file; None for stdout.
-
-    Raises:
-        UsageError: the file cannot be written.
+    """Write a result as one JSON document, in ASCII, so that no name in it can mislead a
+    terminal.
     """
     text = json.dumps(json_data(document), indent=2, ensure_ascii=True) + "\n"
     if path is None:

@@ -12,14 +12,7 @@ from tfrecreg.text import safe, si_bytes
 
 
 class ProgressBar:
-    """A bar with counts, bytes and the time that remains; shown from the start.
-
-    Args:
-        console: where it is shown; None for a bar that its caller shows, as `picture`.
-        what: the activity.
-        total: amount of work; 0 if unknown.
-        unit: of the amount.
-    """
+    """A bar with counts, bytes and the time that remains; shown from the start."""
 
     def __init__(self, console: Console | None, what: str, total: int, unit: str) -> None:
         self._progress = Progress(

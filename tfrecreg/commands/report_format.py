@@ -34,11 +34,7 @@ def complete_format(ctx: click.Context, incomplete: str) -> Iterable[str]:
 
 
 def expect_format(name: str) -> None:
-    """Refuse an invalid value of ``--format``.
-
-    Raises:
-        PluginError: there is no such format, or more than one.
-    """
+    """Refuse an invalid value of ``--format``."""
     if name not in _CORE:
         from tfrecreg.plugins.manager import plugins
         from tfrecreg.plugins.records import ReportFormatRecord
@@ -47,26 +43,14 @@ def expect_format(name: str) -> None:
 
 
 def open_format(name: str, known: Callable[[], Plugins]) -> str | PluginFormat:
-    """The format of that name, for one call; ``text`` and ``json`` stand for themselves.
-
-    Args:
-        name: a value of ``--format``.
-        known: gives the plugins to look for it in.
-
-    Raises:
-        PluginError: there is no such format, or it failed.
-    """
+    """The format of that name, for one call; ``text`` and ``json`` stand for themselves."""
     return name if name in _CORE else PluginFormat(name, known())
 
 
 def expect_report_format(
     ctx: click.Context, param: click.Parameter, name: str | None
 ) -> str | None:
-    """The callback of ``--format``: its value, which names a format.
-
-    Raises:
-        BadParameter: it does not.
-    """
+    """The callback of ``--format``: its value, which names a format."""
     try:
         expect_format(name or "text")
     except PluginError as error:
@@ -75,15 +59,7 @@ def expect_report_format(
 
 
 class PluginFormat:
-    """A report format of a plugin, made for one call. All calls to it are guarded.
-
-    Args:
-        name: as the user named it.
-        known: the plugins to look for it in.
-
-    Raises:
-        PluginError: here and from all methods, there is no such format, or it failed.
-    """
+    """A report format of a plugin, made for one call. All calls to it are guarded."""
 
     def __init__(self, name: str, known: Plugins) -> None:
         from tfrecreg.plugins.records import ReportFormatRecord

@@ -30,11 +30,7 @@ INK = "#101418"
 
 
 def class_color(name: int | str) -> int:
-    """The color of a class, as a position in :data:`COLORS`.
-
-    Args:
-        name: its number, or its name if it has no number.
-    """
+    """The color of a class, as a position in :data:`COLORS`."""
     if isinstance(name, int):
         return name % len(COLORS)
     return zlib.crc32(name.encode("utf-8", "surrogatepass")) % len(COLORS)

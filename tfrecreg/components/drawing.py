@@ -85,11 +85,7 @@ class Drawing:
 
 
 def drawing_of(example: Example, labels: Mapping[str, Sequence[str]]) -> Drawing:
-    """What is drawn over the image of a record.
-
-    Args:
-        labels: class names in order of their numbers, by feature.
-    """
+    """What is drawn over the image of a record."""
     marks = object_marks(example, labels)
     boxes = list(_boxes(example))
     polygons, strips, points = _polygons(example), strips_of(example), _points(example, len(marks))
@@ -138,12 +134,7 @@ def object_marks(example: Example, labels: Mapping[str, Sequence[str]]) -> list[
 def name_of_class(
     feature: str, number: int, labels: Mapping[str, Sequence[str]], example: Example | None = None
 ) -> str:
-    """The name of a class, escaped; its number if it has none.
-
-    Args:
-        labels: class names in order of their numbers, by feature.
-        example: may have the name of its class, where `labels` do not.
-    """
+    """The name of a class, escaped; its number if it has none."""
     names = labels.get(feature, ())
     if 0 <= number < len(names) and names[number]:
         return safe(names[number], limit=60)

@@ -73,9 +73,6 @@ def expect_terms(theirs: Terms) -> None:
     """In a worker: raise where its versions or its code differ from those of the command.
 
     A distribution that only the worker has is not used, so it does not count.
-
-    Raises:
-        FailureError: something differs; the message names what, and the worker's machine.
     """
     mine = terms()
     for name, version in theirs.versions.items():
@@ -131,11 +128,7 @@ def _existing(root: str) -> str:
 
 
 def expect_folders(folders: list[str]) -> None:
-    """In a worker: raise where it does not see one of the folders.
-
-    Raises:
-        FailureError: the message names the folder and the worker's machine.
-    """
+    """In a worker: raise where it does not see one of the folders."""
     for folder in folders:
         if not Path(folder).is_dir():
             raise FailureError(

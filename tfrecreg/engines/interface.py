@@ -149,12 +149,7 @@ class Engine(ABC):
 
 
 def call(function: Callable[[T], R], task: T) -> R:
-    """The result of `function` for `task`; printed output goes to stderr.
-
-    Raises:
-        FailureError: it tried to end the program.
-        BaseException: any other exception of `function`.
-    """
+    """The result of `function` for `task`; printed output goes to stderr."""
     with Diverted():
         try:
             return function(task)

@@ -30,12 +30,6 @@ class LocalEngine(Engine):
     Workers are spawned, not forked: a fork of a process with threads (NumPy's, TensorFlow's) may
     deadlock. So a script with more than one job keeps its code under ``if __name__ ==
     "__main__":``, as `multiprocessing` requires.
-
-    Args:
-        jobs: worker processes, at least 1.
-
-    Raises:
-        UsageError: `jobs` is below 1.
     """
 
     jobs = 1

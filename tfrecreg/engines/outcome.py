@@ -39,12 +39,7 @@ def packed_error(error: Exception) -> bytes:
 
 
 def result_of(outcome: bytes) -> Any:
-    """In the parent: the result that :func:`perform` packed.
-
-    Raises:
-        FailureError: the result or the error came, and cannot be unpacked here.
-        Exception: raised by the function.
-    """
+    """In the parent: the result that :func:`perform` packed."""
     try:
         done, value, summary, trace = pickle.loads(outcome)
     except Exception as error:

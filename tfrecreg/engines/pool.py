@@ -89,14 +89,7 @@ class Pool:
         self._workers: list[_Worker] = []
 
     def start(self, count: int, function: Callable[[Any], object] | None = None) -> None:
-        """Start workers until there are `count`, at most the pool's size.
-
-        Args:
-            function: the function that they will run; its module's imports are done at once.
-
-        Raises:
-            FailureError: a process could not be started.
-        """
+        """Start workers until there are `count`, at most the pool's size."""
         try:
             while len(self._workers) < min(count, self._size):
                 self._workers.append(_Worker(function))
@@ -176,12 +169,7 @@ class Pool:
         self.close(kill=kind is not None)
 
     def close(self, *, kill: bool = False) -> None:
-        """End the workers and wait until they are gone.
-
-        Args:
-            kill: whether to kill them at once; otherwise they exit by themselves when they are
-                idle.
-        """
+        """End the workers and wait until they are gone."""
         for worker in self._workers:
             if kill:
                 worker.process.kill()  # first, else it would report an error about the pipe

@@ -74,18 +74,7 @@ def layout_of(example: Example) -> Layout | None:
 def read_columns(
     layout: Layout, memory: bytes, starts: Sequence[int] | _Ints, lengths: Sequence[int] | _Ints
 ) -> tuple[_Ints, list[Column]]:
-    """The payloads that have `layout`, and their values.
-
-    Args:
-        memory: holds the payloads.
-        starts: offset of each payload in `memory`.
-        lengths: size of each payload in bytes.
-
-    Returns:
-        positions in `starts` of the payloads with the layout, shape (r,), ascending; and one column
-        per slot, of r rows. All of these payloads are serialized examples with exactly these
-        features.
-    """
+    """The payloads that have `layout`, and their values."""
     reader = _Reader(memory)
     position = np.asarray(starts, dtype=np.int64)
     last = position + np.asarray(lengths, dtype=np.int64)
@@ -122,10 +111,6 @@ def divide(
 
     There are no groups if they would hold less than half of the payloads: reading both ways costs
     more than decoding all.
-
-    Args:
-        example: decodes the payload at a position; the others are as in :func:`read_columns`.
-        read: that function, or its compiled twin.
     """
     rows = np.arange(len(lengths))
     offsets, sizes = np.asarray(starts, np.int64), np.asarray(lengths, np.int64)
@@ -264,11 +249,7 @@ class _Reader:
 
 
 def message_bytes(values: _Ints) -> _Ints:
-    """Size in bytes of features as messages, as in `Feature.wire_bytes`.
-
-    Args:
-        values: size in bytes of the value of each feature: a byte string, or packed numbers.
-    """
+    """Size in bytes of features as messages, as in `Feature.wire_bytes`."""
     lists = 1 + _length_bytes(values) + values
     return 1 + _length_bytes(lists) + lists
 

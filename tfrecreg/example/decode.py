@@ -90,11 +90,7 @@ def decode_fast(payload: bytes) -> tuple[dict[str, Feature], bool] | None:
 
 
 def _fast_feature(payload: bytes, field: int, start: int, end: int) -> Feature | None:
-    """The `Feature` message at `start` to `end`, if it is canonical, with its tag and length.
-
-    Args:
-        field: where the message's own tag and length start.
-    """
+    """The `Feature` message at `start` to `end`, if it is canonical, with its tag and length."""
     try:
         return _feature(payload, field, start, end)
     except IndexError:
@@ -222,11 +218,7 @@ _MAX_PAYLOAD = 2**31 - 1
 
 
 def decode_fully(payload: bytes) -> tuple[dict[str, Feature], bool]:
-    """The features in `payload`, and whether there are fields unknown to `tf.train.Example`.
-
-    Raises:
-        NotAnExampleError: `payload` is malformed.
-    """
+    """The features in `payload`, and whether there are fields unknown to `tf.train.Example`."""
     if len(payload) > _MAX_PAYLOAD:
         raise NotAnExampleError(_MAX_PAYLOAD, "more than the 2 GiB that protobuf can read")
     features: dict[str, Feature] = {}
@@ -270,11 +262,7 @@ def _read_entry(payload: bytes, start: int, end: int) -> tuple[str, Feature | No
 
 
 class FeatureReader:
-    """A `Feature`, which may come in several pieces that protobuf merges: a map entry's value.
-
-    Args:
-        payload: contains the pieces.
-    """
+    """A `Feature`, which may come in several pieces that protobuf merges: a map entry's value."""
 
     def __init__(self, payload: bytes) -> None:
         self.unknown = False
@@ -288,11 +276,7 @@ class FeatureReader:
         self._body = bytearray()
 
     def add(self, start: int, end: int) -> None:
-        """Merge the `Feature` message at `start` to `end`.
-
-        Raises:
-            NotAnExampleError: it is malformed.
-        """
+        """Merge the `Feature` message at `start` to `end`."""
         self._pieces += 1
         if self._pieces == 1:
             # Do not copy large values if the bytes before them are also canonical.

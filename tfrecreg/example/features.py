@@ -61,12 +61,7 @@ def float_feature(value: float | Iterable[float]) -> Feature:
 
 
 def float_features(columns: Sequence[tuple[float, ...]]) -> list[Feature]:
-    """What :func:`float_feature` makes of each of several columns of one length, packed at once.
-
-    Raises:
-        TypeError: a value is not a number.
-        ValueError: a finite value is too large for float32.
-    """
+    """What :func:`float_feature` makes of each of several columns of one length, packed at once."""
     count = len(columns[0])
     head = value_head(_FLOAT, 4 * count)
     try:

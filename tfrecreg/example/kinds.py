@@ -160,13 +160,7 @@ def payload_kind(payload: bytes) -> PayloadKind:
 
 
 def kind_of(memory: bytes, start: int, length: int, example: Example | None) -> PayloadKind:
-    """As :func:`payload_kind`, for a payload that is already decoded.
-
-    Args:
-        start: its offset in `memory`.
-        length: its size in bytes.
-        example: the result of :func:`tfrecreg.example.decode.decode_or_none` for it.
-    """
+    """As :func:`payload_kind`, for a payload that is already decoded."""
     # Nearly all records: a single field 1, with features in it.
     if example and _is_one_field(memory, start, length):
         return PayloadKind.EXAMPLE

@@ -70,12 +70,7 @@ def count_minimal(packed: bytes) -> int:
 
 
 class NotAnExampleError(ValueError):
-    """The bytes are not a `tf.train.Example`.
-
-    Args:
-        offset: the byte of the payload, from 0, where it is malformed.
-        reason: the problem there.
-    """
+    """The bytes are not a `tf.train.Example`."""
 
     def __init__(self, offset: int, reason: str) -> None:
         super().__init__(offset, reason)
@@ -93,12 +88,6 @@ def fields(
     ends.
 
     A group is one field, yielded at its end.
-
-    Args:
-        depth: maximum depth of groups in it.
-
-    Raises:
-        NotAnExampleError: it is malformed.
     """
     groups: list[int] = []
     while position < end:
@@ -137,11 +126,7 @@ def fields(
 
 
 def read_varint(payload: bytes, position: int, end: int) -> tuple[int, int]:
-    """The unsigned 64-bit varint at `position`, further bits dropped, and where it ends.
-
-    Raises:
-        NotAnExampleError: it is cut off before `end`, or has more than 10 bytes.
-    """
+    """The unsigned 64-bit varint at `position`, further bits dropped, and where it ends."""
     number = shift = 0
     for place in range(position, min(end, position + 10)):
         byte = payload[place]

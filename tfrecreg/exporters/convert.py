@@ -86,13 +86,7 @@ class ShardConversion:
     format: RecordFormat
 
     def __call__(self, task: ShardToExport) -> ExportedShard:
-        """Write the records of the shard, then read them again.
-
-        Raises:
-            RefusedError: the shard is missing, damaged or another one.
-            UsageError: the format cannot hold a record.
-            FailureError: the file that was read again differs from the records.
-        """
+        """Write the records of the shard, then read them again."""
         expected = bytearray()
         records = _digested(_chosen(task), expected)
         seen = self.format.write(task, records)

@@ -63,11 +63,7 @@ class ExportedShard:
 
 
 def expect_file(task: ShardToExport) -> None:
-    """Make sure that the shard is there.
-
-    Raises:
-        RefusedError: it is missing.
-    """
+    """Make sure that the shard is there."""
     found = _EVERYWHERE.stat(_source(task))
     if found is None or found.kind != "file":
         raise refused(task, "it is missing")
@@ -143,15 +139,7 @@ def read_back(
     compression: Literal["none", "gzip"] = "none",
     see: Callable[[RecordBatch], object] | None = None,
 ) -> None:
-    """Read the file in the folder, and compare its records with the manifest.
-
-    Args:
-        compression: of the file in the folder.
-        see: gets the records, whose checksums hold.
-
-    Raises:
-        RefusedError: it is damaged, or its records differ.
-    """
+    """Read the file in the folder, and compare its records with the manifest."""
     for event in scan(task.folder, task.name, declared=compression, digest=True):
         if isinstance(event, Fault):
             raise refused(task, f"{event.code} at byte {event.offset}: {event.detail}")

@@ -56,14 +56,6 @@ def names_beside(
 
     All files for one feature have to agree. A label map that names no feature counts for one that
     has no file of its own; it may lie in the folder above.
-
-    Args:
-        places: the folders of the shards.
-        features: gives those that the records have, if there is such a file.
-        notes: receives a line for each such label map.
-        known: features whose names are known: no label map counts for them.
-        in_place: whether the folder is that of a build: `labels.json` is its own then, and only
-            files that name their feature count.
     """
     folders = {(storage.root, folder): storage for storage, folder in places}
     beside = {(root, folder): _files_in(each, folder) for (root, folder), each in folders.items()}

@@ -36,11 +36,7 @@ def read_label_map(path: str) -> LabelMap:
 
 
 def parse_label_map(data: bytes, path: str) -> LabelMap:
-    """The class names in a file.
-
-    Args:
-        path: of the file, for messages. Where it ends in ``.pbtxt``, the text is a label map.
-    """
+    """The class names in a file."""
     text = data.decode("utf-8-sig", "surrogateescape")
     if path.endswith((".pbtxt", ".prototxt")) or _ITEM.search(text):
         found = _items(text, path)

@@ -76,11 +76,7 @@ def read_features(storage: Readable, folder: str) -> TfdsFeatures | None:
 def _walk(
     plain: object, name: str, lengths: _Shape, depth: int, found: TfdsFeatures
 ) -> Iterator[tuple[str, DeclaredFeature]]:
-    """The declarations below a feature.
-
-    Args:
-        lengths: of the sequences that it is in; None where they vary.
-    """
+    """The declarations below a feature."""
     if not isinstance(plain, dict) or depth == 0 or len(lengths) > _MOST_RANK:
         raise NotTfdsError(f"`{safe(name)}` is not a feature, or nested too deeply")
     inner: Any

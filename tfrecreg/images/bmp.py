@@ -17,9 +17,6 @@ _COMPRESSIONS = frozenset((_PLAIN, 1, 2, _FIELDS, _ALPHA_FIELDS))
 def header(data: bytes) -> ImageHeader:
     """The content of the second header. A negative height means rows from the top: its sign is
     dropped.
-
-    Raises:
-        ImageError: it is cut, or has invalid values.
     """
     size = int.from_bytes(data[14:18], "little")
     if len(data) < 14 + min(size, 40):

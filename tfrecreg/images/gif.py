@@ -12,11 +12,7 @@ _MOST_BLOCKS = 1 << 20
 
 
 def header(data: bytes) -> ImageHeader:
-    """The content of the logical screen descriptor: the canvas for the frames.
-
-    Raises:
-        ImageError: it is cut, or empty.
-    """
+    """The content of the logical screen descriptor: the canvas for the frames."""
     if len(data) < 13:
         raise ImageError(
             "truncated-header", f"a GIF that ends after {len(data)} bytes, inside its header"

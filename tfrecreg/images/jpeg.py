@@ -21,11 +21,7 @@ _APP1, _EXIF = 0xE1, b"Exif\0\0"
 
 
 def header(data: bytes) -> ImageHeader:
-    """The content of the first frame header. Junk between segments is skipped, as in libjpeg.
-
-    Raises:
-        ImageError: the frame header is missing or invalid.
-    """
+    """The content of the first frame header. Junk between segments is skipped, as in libjpeg."""
     _, position, size, exif = _find_frame(data)
     found = _frame(data, position, size)
     orientation = exif_orientation(data[exif]) if exif is not None else 1
@@ -33,10 +29,8 @@ def header(data: bytes) -> ImageHeader:
 
 
 def is_lossless(data: bytes) -> bool:
-    """Whether a JPEG with a sound header is lossless or hierarchical, which few decoders support.
-
-    Raises:
-        ImageError: as :func:`header`.
+    """Whether a JPEG with a sound header is lossless or hierarchical, which few decoders
+    support.
     """
     return _find_frame(data)[0] not in _USUAL
 

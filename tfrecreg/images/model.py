@@ -93,11 +93,7 @@ def exif_orientation(exif: bytes) -> int:
 
 
 def sized(header: ImageHeader) -> ImageHeader:
-    """`header`, if it has at least one pixel.
-
-    Raises:
-        ImageError: it has none.
-    """
+    """`header`, if it has at least one pixel."""
     if header.height < 1 or header.width < 1:
         raise ImageError(
             "zero-size", f"the header says {header.width} pixels wide and {header.height} high"

@@ -29,11 +29,7 @@ _DEEP = ("I", "I;16", "I;16B", "I;16L", "I;16N")
 
 
 def expect_pillow() -> None:
-    """Refuse to go on without Pillow.
-
-    Raises:
-        MissingExtraError: it is not installed.
-    """
+    """Refuse to go on without Pillow."""
     _pillow()
 
 
@@ -95,12 +91,7 @@ def _decoded(data: bytes) -> Any:
 
 
 def resized(pixels: npt.NDArray[np.uint8], fit: Resizing) -> npt.NDArray[np.uint8]:
-    """A part of an image in a size: bilinear, filtered where it becomes smaller.
-
-    Args:
-        pixels: shape (height, width, channels).
-        fit: says which part, and which size.
-    """
+    """A part of an image in a size: bilinear, filtered where it becomes smaller."""
     channels = pixels.shape[2]
     return _resized(
         _pillow().fromarray(pixels[:, :, 0] if channels == 1 else pixels), channels, fit

@@ -23,10 +23,8 @@ _MOST_CHUNKS = 10_000_000
 
 
 def header(data: bytes) -> ImageHeader:
-    """The content of IHDR, and what the chunks before the pixels say of animation and orientation.
-
-    Raises:
-        ImageError: the first chunk is not a sound IHDR.
+    """The content of IHDR, and what the chunks before the pixels say of animation and
+    orientation.
     """
     if len(data) < 33:
         raise ImageError(

@@ -31,15 +31,7 @@ _NONE, _SUB, _UP = range(3)
 
 
 def decode_alike(images: Sequence[bytes]) -> npt.NDArray[np.uint8] | None:
-    """The pixels of PNGs with the same header.
-
-    Args:
-        images: encoded, of any format.
-
-    Returns:
-        Shape (images, height, width, channels): 1 channel for grey, 2 for grey with alpha, 3 or 4
-        for colours. None if any of them has to be decoded by other means.
-    """
+    """The pixels of PNGs with the same header."""
     if not images:
         return None
     shape = _shape(images[0])
@@ -97,12 +89,7 @@ def _inflated(image: bytes, header: bytes, size: int) -> bytes | None:
 
 
 def _unfilter(pixels: npt.NDArray[np.uint8], filters: npt.NDArray[np.uint8]) -> bool:
-    """Undo the filters of all rows, in place; False if one of them is not known here.
-
-    Args:
-        pixels: shape (images, height, width, channels).
-        filters: of each row, shape (images, height).
-    """
+    """Undo the filters of all rows, in place; False if one of them is not known here."""
     last = int(filters.max())
     if last > _UP:
         return False

@@ -75,10 +75,8 @@ def sniff(data: bytes) -> str | None:
 
 
 def base64_inside(data: bytes) -> str | None:
-    """The format of an image whose base64 these bytes are; None if they are not base64 of an image.
-
-    Args:
-        data: the whole value, or at least its first 24 bytes.
+    """The format of an image whose base64 these bytes are; None if they are not base64 of
+    an image.
     """
     text = data[:64].translate(_URL_SAFE)
     try:

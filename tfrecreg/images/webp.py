@@ -9,11 +9,7 @@ _MOST_CHUNKS = 10_000
 
 
 def header(data: bytes) -> ImageHeader:
-    """The content of the first chunk: a key frame of VP8, a lossless VP8L, or a canvas (VP8X).
-
-    Raises:
-        ImageError: the chunk is cut, or none of these.
-    """
+    """The content of the first chunk: a key frame of VP8, a lossless VP8L, or a canvas (VP8X)."""
     kind = data[12:16]
     sizes = {b"VP8 ": 30, b"VP8L": 25, b"VP8X": 30}
     needed = sizes.get(kind)

@@ -22,21 +22,13 @@ def seal(manifest: Manifest) -> Manifest:
 
 
 def manifest_digest(manifest: Manifest) -> str:
-    """blake3, as hex, over the canonical JSON of all but `digest` and `provenance`.
-
-    Raises:
-        ManifestError: a name in it is not UTF-8, or a number is beyond 2^53.
-    """
+    """blake3, as hex, over the canonical JSON of all but `digest` and `provenance`."""
     with _writing(manifest):
         return _digest(_plain(manifest))
 
 
 def render_manifest(manifest: Manifest) -> bytes:
-    """The manifest's file: canonical JSON and a newline.
-
-    Raises:
-        ManifestError: a name in it is not UTF-8, or a number is beyond 2^53.
-    """
+    """The manifest's file: canonical JSON and a newline."""
     with _writing(manifest):
         return canonical_json(_plain(manifest)) + b"\n"
 
@@ -45,10 +37,6 @@ def parse_manifest(data: bytes, where: str) -> Manifest:
     """Read a manifest's file and check its own digest.
 
     The digest covers the content of the file, including fields that this package does not know.
-
-    Raises:
-        NewerFormatError: its `format_version` is greater than this package knows.
-        ManifestError: it does not parse, or its digest does not match its content.
     """
     shown = safe(where)
     with refusing(ManifestError, f"`{shown}` is not a manifest", hint=_HINT):
@@ -82,12 +70,6 @@ def build_digest(data: bytes) -> str:
 
     The manifest of a release has all fields of its build's manifest, and more: these are removed
     again, and fields that this package does not know are kept.
-
-    Args:
-        data: the bytes of a manifest that :func:`parse_manifest` read.
-
-    Raises:
-        ValueError: it is not a JSON object.
     """
     plain = strict_json(data)
     if not isinstance(plain, dict):
@@ -123,11 +105,7 @@ def _writing(manifest: Manifest) -> AbstractContextManager[None]:
 
 
 def build_manifest(manifest: Manifest) -> Manifest:
-    """The manifest beside the bytes: that of a release extends its build's.
-
-    Raises:
-        ManifestError: it is not the one that the release names.
-    """
+    """The manifest beside the bytes: that of a release extends its build's."""
     if manifest.release is None:
         return manifest
     found = seal(replace(manifest, release=None, provenance=None))

@@ -44,11 +44,7 @@ class SalvageMark:
     """
 
     def covers(self, name: str, digest: str | None = None) -> bool:
-        """Whether the shard `name` of the folder is a salvaged one.
-
-        Args:
-            digest: blake3 of its bytes, if known: identifies the shard under another name, too.
-        """
+        """Whether the shard `name` of the folder is a salvaged one."""
         return bool(self.broken) or name in self.changed or digest in self.changed.values()
 
 
@@ -57,9 +53,6 @@ def read_mark(storage: Readable, folder: str) -> SalvageMark | None:
 
     A report that is damaged, unreadable or of a newer format still marks its folder: salvaged
     shards must not pass for sound ones. Another JSON file of the same name is not a mark.
-
-    Args:
-        folder: the folder of the shards; empty for the storage's root.
     """
     path = f"{folder}/{SALVAGE_NAME}" if folder else SALVAGE_NAME
     try:

@@ -59,14 +59,6 @@ def quick_totals(data: bytes, dataset: str, version: str) -> Totals | None:
 
     The digest is compared with that of the members that it covers, joined again: if the file is
     canonical JSON, these are the bytes that the digest was computed from.
-
-    Args:
-        dataset: the expected dataset.
-        version: the expected version.
-
-    Returns:
-        None if it does not match; then :func:`tfrecreg.manifest.file.parse_manifest` finds the
-        reason.
     """
     try:
         members = _MEMBERS.decode(data)

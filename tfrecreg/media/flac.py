@@ -8,11 +8,7 @@ _MAX_BLOCKS = 10_000
 
 
 def read_flac(data: bytes) -> MediaHeader:
-    """The header of a FLAC file. Whether frames are missing at its end shows only in decoding.
-
-    Raises:
-        MediaError: it is invalid, or the file ends before the sound.
-    """
+    """The header of a FLAC file. Whether frames are missing at its end shows only in decoding."""
     if len(data) < 42:
         raise MediaError(f"a FLAC that ends after {len(data)} bytes, before its header ends")
     if data[4] & 0x7F or int.from_bytes(data[5:8], "big") != 34:

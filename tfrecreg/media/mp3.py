@@ -27,11 +27,7 @@ class _Frame(NamedTuple):
 
 
 def read_mp3(data: bytes) -> MediaHeader:
-    """The headers of an MP3 file.
-
-    Raises:
-        MediaError: there are no two frames, one behind the other.
-    """
+    """The headers of an MP3 file."""
     start = tag_size(data)
     end = len(data)
     if data[-128:-125] == b"TAG":

@@ -55,11 +55,7 @@ class _Boxes:
 
 
 def read_mp4(data: bytes) -> MediaHeader:
-    """The header of an MP4 file.
-
-    Raises:
-        MediaError: it is invalid or missing. A file that was not written to its end has none.
-    """
+    """The header of an MP4 file."""
     boxes = _Boxes(data)
     tracks: list[_Track] = []
     duration: float | None = None

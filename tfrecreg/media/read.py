@@ -12,11 +12,7 @@ _MP4 = frozenset({b"ftyp", b"moov", b"mdat", b"wide", b"free", b"skip"})
 
 
 def read_media(data: bytes) -> MediaHeader:
-    """What a WAV, FLAC, MP3 or MP4 says of itself. Nothing is decoded.
-
-    Raises:
-        MediaError: it is none of them, or its header is invalid.
-    """
+    """What a WAV, FLAC, MP3 or MP4 says of itself. Nothing is decoded."""
     if not data:
         raise MediaError("the file has no bytes", "SRC061")
     if data[:4] in (b"RIFF", b"RF64", b"BW64") and data[8:12] == b"WAVE":

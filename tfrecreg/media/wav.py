@@ -18,11 +18,7 @@ _PCM = frozenset({1, 3, 6, 7, 0xFFFE})
 
 
 def read_wav(data: bytes) -> MediaHeader:
-    """The header of a WAVE file.
-
-    Raises:
-        MediaError: it is invalid, or the file ends before the samples.
-    """
+    """The header of a WAVE file."""
     fmt: bytes | None = None
     fact = long_size = 0
     for name, start, size in _chunks(data):

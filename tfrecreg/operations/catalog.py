@@ -103,12 +103,7 @@ class LogEntry:
 
 
 def log(registry: Registry, name: str) -> list[LogEntry]:
-    """The releases of a dataset, the newest first; none where it is built or configured only.
-
-    Raises:
-        UsageError: there is no such dataset.
-        ManifestError: one of them does not parse or breaks its digest.
-    """
+    """The releases of a dataset, the newest first; none where it is built or configured only."""
     entries = []
     dataset = registry.dataset(name)
     versions = dataset.versions

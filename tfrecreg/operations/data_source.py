@@ -316,11 +316,7 @@ def _expect_sense(size: ImageSize, channels: int, decode: bool | str | Sequence[
 def find_records(
     target: TargetsLike, split: str | None, registry: RegistryLike | None, caller: str
 ) -> SplitTarget:
-    """The shards of the splits that an expression names, of one build or release or of files.
-
-    Args:
-        caller: the function that the user called, for hints.
-    """
+    """The shards of the splits that an expression names, of one build or release or of files."""
     names = named_targets(target)
     if not names:
         raise UsageError("there is no target to read", hint=f'`{caller}("mnist@1.0.0", "train")`')
@@ -504,12 +500,7 @@ def _verify(group: SplitTarget) -> None:
 
 
 def places_of(group: SplitTarget, far: FarFiles | None) -> tuple[list[ShardPlace], ShardRecords]:
-    """The shards of a target, and their records, behind URLs through a cache if there is one.
-
-    Raises:
-        StorageError: a shard cannot be read.
-        UsageError: one without a manifest is not a TFRecord.
-    """
+    """The shards of a target, and their records, behind URLs through a cache if there is one."""
     files = group.manifest.files if group.manifest is not None else ()
     digests = {each.path: each.blake3 for each in files}
 

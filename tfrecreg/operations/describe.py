@@ -22,15 +22,6 @@ def describe(reference: str | Resolved, *, registry: RegistryLike | None = None)
     - ``schema``: blake3 of the schema's file; ``manifest``: digest of the manifest
     - ``git_commit``: the commit that was checked out when the version was released; None for a
       build, and outside git
-
-    Args:
-        reference: ``mnist@1.0.0``, ``mnist@latest``, ``mnist`` for the build; or the build or
-            release itself.
-        registry: an open registry or a path in one; None for that of the current folder.
-
-    Raises:
-        UsageError: there is no such dataset or release.
-        ManifestError: its manifest was changed after it was made.
     """
     resolved = resolve_in(registry, reference)
     manifest = resolved.manifest

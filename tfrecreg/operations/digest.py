@@ -61,27 +61,6 @@ def digest(
     """The content digests of references and files, computed from the records.
 
     Equal for the same records in splits of the same names, for any shards, order and compression.
-
-    Args:
-        targets: one or more references (``mnist``, ``mnist@1.0.0``), builds, releases, paths, globs
-            or folders.
-        split: the split of files whose names do not say one.
-        where: a condition in SQL: of only the records for which it holds, in splits that have any.
-        registry: an open registry or a path in one; None for that of the current folder.
-        engine: where to read; None for this process.
-        progress: updated during the work.
-
-    Returns:
-        One result for each reference, in their order, and one for all the files together.
-
-    Raises:
-        UsageError: a target does not exist or is not on this machine, or `split` is given and no
-            file needs it, or `where` is not a condition.
-        RefusedError: a shard is missing or damaged, so that the digest would be that
-            of the rest.
-        MissingExtraError: `where` without DuckDB.
-        ManifestError: a manifest is damaged.
-        FailureError: a shard could not be read.
     """
     engine = engine or LocalEngine(1)
     named = named_targets(targets)

@@ -181,10 +181,8 @@ class ShownPart:
 def describe_payload(
     payload: bytes, kind: PayloadKind | None, values: _Values
 ) -> tuple[ShownPart, ...]:
-    """Describe the parts of a payload; empty for an Example and for a payload that does not parse.
-
-    Args:
-        values: formats the values of a feature.
+    """Describe the parts of a payload; empty for an Example and for a payload that does not
+    parse.
     """
     if kind is PayloadKind.SEQUENCE_EXAMPLE:
         return tuple(_sequence(payload, values))

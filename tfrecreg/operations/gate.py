@@ -40,24 +40,7 @@ def gate(
     today: datetime.date | None = None,
     progress: Progress = SILENT,
 ) -> Report:
-    """Hold a report against the gate of its dataset.
-
-    Args:
-        registry: whose `tfrecreg.toml` has the gate.
-        reference: a build or a release.
-        report: path of the JSON that ``check --fail-on never --format json`` wrote.
-        today: the date for judging waivers; None for the current one, in UTC.
-        progress: receives notes about expired waivers.
-
-    Returns:
-        the report with the verdict; its status is ``error`` where the check was incomplete.
-
-    Raises:
-        UsageError: there is no such target or report; the report is about another state of the
-            target, was judged already, or did not look at all that the gate asks for; or `dvc.yaml`
-            does not name all settings that the stages of the build depend on.
-        NewerFormatError: a newer tfrecreg wrote the report.
-    """
+    """Hold a report against the gate of its dataset."""
     resolved = resolve(registry, reference)
     path = os.fspath(report)
     found = read_report(path, resolved.name)

@@ -174,28 +174,6 @@ def head(
 
     Damaged records are skipped and listed in `damage`. But the record named by `at` has to be
     undamaged.
-
-    Args:
-        target: a reference, a build or a release; or a path, folder or glob of files.
-        count: how many records, at most.
-        registry: an open registry or a path in one; None for that of the current folder.
-        at: number of the record to begin with, in its shard, from 0 as findings have it; negative
-            ones count from the end. Only that shard is read.
-        shard: only this shard: its name as findings have it, or its file name.
-        split: only these splits, in this order, or parts of them: an expression such as ``train``,
-            ``train[-5:]`` or ``train+test``.
-        where: a condition in SQL: of these records, only those for which it holds.
-        damage: receives the damage skipped before the last of the records.
-        progress: updated while records are catalogued for `where`.
-
-    Raises:
-        UsageError: `count` is negative, the target has no shards or none of that name, there is
-            no such split, `at` is given and there are several shards, `split` has bounds and `at`
-            or `shard` is given too, or `where` is not a condition or `at` is given too.
-        RefusedError: `where` would be evaluated on damaged records.
-        NoSuchRecordError: the shard has no record `at`.
-        DamagedRecordError: that record's checksums do not hold.
-        StorageError: a shard cannot be read.
     """
     if count < 0:
         raise UsageError(
@@ -385,11 +363,7 @@ def _read(
     *,
     strict: bool = False,
 ) -> Iterator[ShownRecord]:
-    """Records by number.
-
-    Args:
-        strict: whether the first has to be sound.
-    """
+    """Records by number."""
     index = index_of(shard)
     for number in numbers:
         length = int(records.lengths[number])
@@ -413,13 +387,7 @@ def shown_record(
     payload: bytes | None,
     decoders: Decoders,
 ) -> ShownRecord:
-    """One record.
-
-    Args:
-        place: its number, offset and length.
-        payload: None where it is too large to be held.
-        decoders: for its values.
-    """
+    """One record."""
     number, offset, length = place
     found = decode_or_none(payload) if payload is not None else None
     kind = kind_of(payload, 0, length, found) if payload is not None else None

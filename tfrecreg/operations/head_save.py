@@ -27,16 +27,6 @@ def save_images(
     The bytes are written unchanged, as ``<shard>-<record>-<feature>.<suffix>``. The suffix is that
     of the format that the bytes have; what other characters than letters, digits, `.`, `_` and `-`
     there are in the names of shard and feature becomes `_`.
-
-    Args:
-        records: from :func:`tfrecreg.operations.head.head`; taken one by one.
-        folder: is made if it does not exist. What it holds is never overwritten.
-
-    Yields:
-        Each record, `saved` holding a path for each of its images.
-
-    Raises:
-        UsageError: a file of that name is there already. Those of records before it stay.
     """
     storage = LocalStorage(folder)
     used: set[str] = set()

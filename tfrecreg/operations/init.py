@@ -49,20 +49,7 @@ class InitResult:
 def init(
     folder: str | os.PathLike[str] = ".", *, with_dvc: bool | None = None, nested: bool = False
 ) -> InitResult:
-    """Make `folder` (and itself, if it is missing) a registry.
-
-    Args:
-        folder: the registry's root.
-        with_dvc: whether to make it a DVC repository if DVC is installed. None: yes for a new
-            registry, no for one that exists without DVC.
-        nested: whether it may be inside another registry.
-
-    Raises:
-        UsageError: it is not a folder, or is inside another registry.
-        StorageError: it cannot be written.
-        MissingExtraError: DVC was asked for, and is not installed.
-        FailureError: DVC refused. The folder is not a registry yet; run `init` again.
-    """
+    """Make `folder` (and itself, if it is missing) a registry."""
     storage = LocalStorage(os.path.expanduser(folder))  # noqa: PTH111 - never raises
     root = Path(storage.root)
     if not nested:

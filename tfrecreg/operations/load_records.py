@@ -31,12 +31,7 @@ DamageSearch: TypeAlias = Callable[[bytes], PayloadFault | None]
 
 
 class SplitRecords:
-    """The records of splits, numbered through all of their shards.
-
-    Args:
-        shards: in their order, each with an entry.
-        name: of the target, for messages.
-    """
+    """The records of splits, numbered through all of their shards."""
 
     def __init__(self, shards: Sequence[Shard], name: str) -> None:
         self._all = [(each, _entry(each)) for each in shards]
@@ -66,12 +61,7 @@ class SplitRecords:
         return [os.fsencode(f"{each.storage.root}/{each.path}") for each, _ in self._shards]
 
     def expect_whole(self) -> None:
-        """Refuse shards that cannot be opened or do not have their size. Reads none of them.
-
-        Raises:
-            UsageError: shards are missing.
-            RefusedError: shards differ in size from the manifest.
-        """
+        """Refuse shards that cannot be opened or do not have their size. Reads none of them."""
         in_store = not all(each.storage.is_local for each, _ in self._all)
         sizes = asked(_size, [each for each, _ in self._all], in_store=in_store)
         found = [(entry, size) for (_, entry), size in zip(self._all, sizes, strict=True)]
@@ -123,12 +113,7 @@ class SplitRecords:
         return self._fault_text(entry, f"should have {entry.records} records, it has more")
 
     def why_lost(self, numbers: Iterable[int], look: DamageSearch) -> str:
-        """Why records are missing, in one sentence about the first faulty one.
-
-        Args:
-            numbers: of the records, at least one.
-            look: finds the fault of a payload.
-        """
+        """Why records are missing, in one sentence about the first faulty one."""
         by_shard: dict[int, set[int]] = {}
         for number in numbers:
             _, _, record = self._place(number)
@@ -168,11 +153,7 @@ class SplitRecords:
         return ""
 
     def find_key(self, number: int) -> str:
-        """The key of a record.
-
-        Raises:
-            ManifestError, StorageError: the index of its shard is damaged, or cannot be read.
-        """
+        """The key of a record."""
         shard, entry, record = self._place(number)
         index = self._indexes.get(number - record)
         if index is None:

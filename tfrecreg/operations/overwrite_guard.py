@@ -10,11 +10,7 @@ from tfrecreg.registry.registry import Dataset
 
 
 def expect_no_foreign_files(dataset: Dataset) -> None:
-    """Refuse to replace a folder of files that are not a build.
-
-    Raises:
-        UsageError: `data/<name>` holds something, and no manifest.
-    """
+    """Refuse to replace a folder of files that are not a build."""
     folder, storage = layout.build_folder(dataset.name), dataset.registry.storage
     entry = storage.stat(folder)
     if entry is None or dataset.is_built():
@@ -28,14 +24,7 @@ def expect_no_foreign_files(dataset: Dataset) -> None:
 
 
 def expect_no_loss(dataset: Dataset, before: Manifest | None, content: str) -> None:
-    """Refuse to replace an adopted build that cannot be rebuilt.
-
-    Args:
-        content: digest of the replacement.
-
-    Raises:
-        UsageError: it holds other records, and no release has them.
-    """
+    """Refuse to replace an adopted build that cannot be rebuilt."""
     if before is None or not is_adopted(before) or before.content == content:
         return
     name = dataset.name

@@ -32,15 +32,6 @@ def expect_policy(
 ) -> None:
     """Refuse a policy that is silently not applied, and a waiver that covers nearly everything, or
     for longer than `policy.max_waiver_days`.
-
-    Args:
-        names: of datasets that are about to be made, and of gates that were asked for by name.
-        today: the date that the days are counted from; None for the current one, in UTC.
-
-    Raises:
-        ConfigError: a gate for a dataset that the registry does not know, a severity or a waiver
-            for a code that no validator has, a waiver for all codes of several families, or one
-            that lasts too long.
     """
     config = registry.config
     _expect_datasets(registry, {_DEFAULT, *filter(None, names)})

@@ -89,15 +89,7 @@ def release(
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> ReleaseResult:
-    """Freeze the build of a dataset under a number.
-
-    Raises:
-        UsageError: no such build, a bad number, or raw data that changed since the build.
-        ConflictError: the number exists with other content.
-        RefusedError: the gate fails, the number understates the change (REG001), or a release
-            above it was made without it (REG005).
-        FailureError: DVC, a plugin or the disk failed.
-    """
+    """Freeze the build of a dataset under a number."""
     with transaction(registry.dataset(request.name), progress) as change:
         expect_policy(registry, request.name)
         resolved = resolve(registry, request.name)
@@ -306,18 +298,7 @@ def choose_number(
     versions: Sequence[Version],
     hint: str = "",
 ) -> Version:
-    """The number that was asked for, or the next one.
-
-    Args:
-        version: the number that was asked for; None to count up from the parent.
-        bump: which part to count up; ``auto`` for the smallest legal one.
-        parent: the release before; None for a first one.
-        hint: how to learn more about a change that is known only in part.
-
-    Raises:
-        RefusedError: it understates the change (REG001), or what changed would be missing
-            from a release above it that has the same MAJOR number (REG005).
-    """
+    """The number that was asked for, or the next one."""
     if parent is None or parent.release is None or change.level == "initial":
         return version or Version(1, 0, 0)
     before = parse_version(parent.release.version)
@@ -372,15 +353,7 @@ def publish(
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> tuple[BuildResult, ReleaseResult]:
-    """Build a dataset and release the result, even if other processes do so at the same time.
-
-    Args:
-        version: its number; None for the smallest legal one.
-
-    Raises:
-        UsageError, ConflictError, RefusedError, FailureError: as `build` and `release` do. The
-            build stays where only the release was refused.
-    """
+    """Build a dataset and release the result, even if other processes do so at the same time."""
     with dataset_lock(
         registry, request.name, partial(progress.note, "waiting for another command")
     ):

@@ -69,12 +69,7 @@ class _Document:
 
 
 def read_report(path: str, target: str) -> Report:
-    """The report about `target` in a file.
-
-    Raises:
-        UsageError: as :func:`parse_report`; or the file cannot be read, or is too large for one.
-        NewerFormatError: a newer tfrecreg wrote it.
-    """
+    """The report about `target` in a file."""
     try:
         with Path(path).open("rb") as file:
             data = file.read(_LARGEST + 1)
@@ -88,15 +83,8 @@ def read_report(path: str, target: str) -> Report:
 
 
 def parse_report(data: bytes, where: str, target: str) -> Report:
-    """What ``check --json`` printed, read again. The texts of measures and waivers are not in it.
-
-    Args:
-        data: the document, of one target or of several.
-        target: the one that is asked for: ``mnist``, ``mnist@1.0.0``.
-
-    Raises:
-        UsageError: it is not a report, not about that target, or contradicts itself.
-        NewerFormatError: a newer tfrecreg wrote it.
+    """What ``check --json`` printed, read again. The texts of measures and waivers are not
+    in it.
     """
     shown = safe(where)
     with refusing(UsageError, f"`{shown}` is not a check report", hint=_HINT):

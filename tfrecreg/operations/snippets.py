@@ -147,17 +147,7 @@ FRAMEWORKS = tuple(_TEMPLATES)
 
 
 def snippet(resolved: Resolved, framework: str, *, registry: str | None = None) -> str:
-    """Python code that uses a version, ready to paste.
-
-    Args:
-        framework: one of :data:`FRAMEWORKS`.
-        registry: path of the registry, for code that runs outside of it.
-
-    Raises:
-        UsageError: there is no such framework, or its code does not fit the version.
-        SchemaError: the schema does not parse.
-        ManifestError: the schema was changed after it was released.
-    """
+    """Python code that uses a version, ready to paste."""
     from jinja2 import Environment, StrictUndefined
 
     if framework not in FRAMEWORKS:
@@ -221,11 +211,7 @@ def _schema(resolved: Resolved) -> Schema | None:
 def _supervised(
     resolved: Resolved, schema: Schema | None
 ) -> tuple[str, str, int, tuple[int, int, int]]:
-    """The features with image and class, the number of classes and the shape of an image.
-
-    Raises:
-        UsageError: the version does not have both, each once in every example.
-    """
+    """The features with image and class, the number of classes and the shape of an image."""
     labels = resolved.manifest.labels
     if schema is None:
         raise _not_for(resolved, "Keras", "its records are not Examples")

@@ -51,13 +51,6 @@ class SplitTarget(NamedTuple):
     def is_raw(self, schema: str | os.PathLike[str] | None = None) -> bool:
         """Whether its records can only be read as payloads: they are certainly not Examples, and
         not SequenceExamples that a schema describes.
-
-        Args:
-            schema: path of a schema that replaces its own.
-
-        Raises:
-            UsageError, NotHereError, ManifestError, SchemaError: as :meth:`find_schema` and
-                parsing.
         """
         kind = adopted_kind(self.manifest)
         if kind is not PayloadKind.SEQUENCE_EXAMPLE:
@@ -86,19 +79,6 @@ class SplitTarget(NamedTuple):
 
         The condition is about the whole target: its subqueries see all splits, as those of a
         question do.
-
-        Args:
-            ranges: of numbers through all of `shards`, with a step of 1.
-            counts: of the records of each of `shards`.
-            where: the condition, in SQL.
-            engine: where a catalog is made that is not kept; None for this process.
-            progress: updated meanwhile; True for a bar in a notebook or a terminal.
-
-        Raises:
-            UsageError: it is not one condition, or refers to what there is not.
-            RefusedError: a record is damaged, or a shard has more records than `counts` says.
-            MissingExtraError: the extra `query` is not installed.
-            FailureError: a shard cannot be read.
         """
         target = self._whole()
         shown = shown_progress(progress)
@@ -122,16 +102,7 @@ class SplitTarget(NamedTuple):
     def values(
         self, counts: Sequence[int], progress: Progress | bool, expression: str
     ) -> npt.NDArray[np.float64]:
-        """The value of an SQL expression for each record of `shards`; NaN where it is NULL.
-
-        Args:
-            counts: of the records of each of `shards`.
-            progress: as of :meth:`records_where`.
-            expression: over the whole target, as a condition is.
-
-        Raises:
-            UsageError, RefusedError, MissingExtraError, FailureError: as :meth:`records_where`.
-        """
+        """The value of an SQL expression for each record of `shards`; NaN where it is NULL."""
         target = self._whole()
         weights = weights_of_records(target, expression, progress=shown_progress(progress))
         found = dict(zip(map(self._place, target.shards), weights, strict=True))
@@ -162,16 +133,7 @@ class SplitTarget(NamedTuple):
         return shard.storage.root if self.files else "", shard.path
 
     def find_schema(self, path: str | os.PathLike[str] | None) -> tuple[str, str] | None:
-        """The text of its schema with its path for messages; None without a schema.
-
-        Args:
-            path: of a schema that replaces its own; None for that.
-
-        Raises:
-            UsageError: `path` cannot be read.
-            NotHereError: the working schema of a build is missing.
-            ManifestError: it is not the schema that the manifest names.
-        """
+        """The text of its schema with its path for messages; None without a schema."""
         if path is not None:
             return read_schema_file(os.fspath(path)), os.fspath(path)
         if self.origin is None:
@@ -191,17 +153,7 @@ def without_keys(name: str) -> UsageError:
 
 
 def splits_of(found: Built, split: str | None, caller: str) -> SplitTarget:
-    """The shards of a build or a release.
-
-    Args:
-        found: the build or release.
-        split: the expression; None if there is only one split.
-        caller: the function that the user called, for hints.
-
-    Raises:
-        UsageError: there is no such split, or shards are missing.
-        RefusedError: a shard does not have the size that the manifest says.
-    """
+    """The shards of a build or a release."""
     manifest, storage, name = found.manifest, found.storage(), found.name
     words, splits = chosen_splits(name, [each.name for each in manifest.splits], split, caller)
     shards: list[Shard] = []
@@ -231,16 +183,8 @@ def _shards(manifest: Manifest, storage: Readable, split: str) -> list[Shard]:
 
 
 def expect_listed(target: Target, splits: Sequence[str], *, whole: bool) -> None:
-    """Refuse files of a build that differ from its manifest in name or size, without reading them.
-
-    Args:
-        target: the files that were named.
-        splits: those that are read.
-        whole: whether a folder or a glob found the files, so that none may be missing.
-
-    Raises:
-        UsageError: shards are missing.
-        RefusedError: a shard differs in size from the manifest, or the manifest does not list it.
+    """Refuse files of a build that differ from its manifest in name or size, without
+    reading them.
     """
     if target.manifest is None or target.storage is None:
         return
@@ -277,17 +221,7 @@ def of_target(target: Target, found: SplitTarget) -> SplitTarget:
 def chosen_splits(
     name: str, splits: Sequence[str], words: str | None, caller: str
 ) -> tuple[str, list[str]]:
-    """The expression, and the splits that it names.
-
-    Args:
-        name: of the target, for messages.
-        splits: those that exist.
-        words: the expression; None if there is only one split.
-        caller: the function that the user called, for hints.
-
-    Raises:
-        UsageError: it does not parse, names another split, or is needed and missing.
-    """
+    """The expression, and the splits that it names."""
     if words is None:
         if len(splits) != 1:
             raise UsageError(

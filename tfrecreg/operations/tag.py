@@ -53,14 +53,6 @@ def tag(registry: Registry, request: TagRequest, *, progress: Progress = SILENT)
     """Tag a release.
 
     Doing it again does nothing more.
-
-    Raises:
-        UsageError: no such release, a stage without a name, a registry outside git, a commit that
-            does not hold the release and the pointer to its bytes.
-        ConflictError: the tag is there already, at another commit.
-        ManifestError: a manifest or a list of yanks is damaged.
-        MissingExtraError: DVC is not installed, whose files are to be read.
-        FailureError: git refused.
     """
     if request.stage is not None:
         gto.check_stage(request.stage)
@@ -70,17 +62,7 @@ def tag(registry: Registry, request: TagRequest, *, progress: Progress = SILENT)
 
 
 def released(registry: Registry, reference: str, what: str) -> Release:
-    """The release to tag or yank.
-
-    Args:
-        registry: of the release.
-        reference: as the user named it.
-        what: the participle for the message: tagged.
-
-    Raises:
-        UsageError: there is no such release, or it is a build.
-        ManifestError: its manifest is damaged.
-    """
+    """The release to tag or yank."""
     found = resolve(registry, reference)
     if isinstance(found, Release):
         return found
@@ -169,16 +151,7 @@ def push_commands(tags: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def commit_of(release: Release, revision: str | None) -> str:
-    """The commit to tag.
-
-    Args:
-        revision: the commit that the user names; None for the first one that holds all of it.
-
-    Raises:
-        UsageError: the one that was named does not hold what it should, or none does.
-        MissingExtraError: DVC is not installed, whose files are to be read.
-        FailureError: git refused.
-    """
+    """The commit to tag."""
     root = release.registry.storage.root
     frozen = release.manifest.release
     pointer, *_ = tracker().pointers(layout.build_folder(release.dataset.name))

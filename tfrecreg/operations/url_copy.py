@@ -21,18 +21,7 @@ from tfrecreg.storage.local import LocalStorage, user_cache
 def local_copy(
     name: str, manifest: Manifest, remote: Readable, shards: Sequence[ShardEntry]
 ) -> LocalStorage:
-    """A local copy of a build's shards behind a URL, with their indexes and the schema.
-
-    Args:
-        name: of the build, for messages.
-        manifest: of the build.
-        remote: the folder of the build.
-        shards: those that are wanted.
-
-    Raises:
-        UsageError: this user has no folder for caches.
-        RefusedError: a file differs from the manifest.
-    """
+    """A local copy of a build's shards behind a URL, with their indexes and the schema."""
     cache = user_cache()
     if cache is None:
         raise UsageError(

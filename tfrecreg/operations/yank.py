@@ -31,17 +31,6 @@ def yank(
     """Mark a release as wrong, with a reason.
 
     Doing it again for the same reason does nothing more.
-
-    Args:
-        registry: of the release.
-        reference: of the release.
-        reason: shown wherever the release is named.
-        progress: receives a note while it waits.
-
-    Raises:
-        UsageError: there is no such release, or no reason.
-        ManifestError: a manifest or a list of yanks is damaged.
-        FailureError: git refused.
     """
     release = released(registry, reference, "yanked")
     reason = reason.strip()

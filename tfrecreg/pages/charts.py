@@ -28,13 +28,7 @@ def charts_of(
     splits: Mapping[str, Survey],
     history: Sequence[LogEntry],
 ) -> Iterator[Bars | Scatter]:
-    """The charts that say most about a target: classes, sizes of images, growth over releases.
-
-    Args:
-        labels: names of classes by feature.
-        splits: surveys by split, in the order in which they are shown.
-        history: releases of the dataset, the newest first.
-    """
+    """The charts that say most about a target: classes, sizes of images, growth over releases."""
     yield from class_charts(splits, labels)
     yield from _sizes(splits)
     yield from _growth(manifest, history)

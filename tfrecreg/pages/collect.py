@@ -71,15 +71,7 @@ class _Surveyed:
 
 
 class Surveys:
-    """What is seen of the records of targets while they are checked, for a page about them.
-
-    Args:
-        statistics: whether to show a table of statistics.
-        where: a condition in SQL: only of the records for which it holds, which are read before the
-            check.
-        engine: where to read these.
-        progress: updated meanwhile.
-    """
+    """What is seen of the records of targets while they are checked, for a page about them."""
 
     def __init__(
         self,
@@ -117,16 +109,7 @@ class Surveys:
         engine: Engine | None = None,
         progress: Progress = SILENT,
     ) -> Page:
-        """The content of the page.
-
-        Args:
-            reports: of the check. What was not seen in it is shown without records.
-            registry: where `against` is looked up.
-            against: a version, whose difference from the only target is shown.
-            budget: size of the page in bytes.
-            engine: where to read for the difference.
-            progress: updated while the difference is read.
-        """
+        """The content of the page."""
         notice = _no_images(list(self._surveyed.values()))
         spent = Budget(max(budget - _HTML * len(reports), 0))
         pages = []

@@ -38,13 +38,6 @@ def difference_of(
     """Compare two versions, and read some of the records that differ.
 
     Records are read where the bytes of their side are on this machine.
-
-    Args:
-        before: the first side.
-        surveyed: survey of `after` by split; None to make it.
-
-    Raises:
-        ManifestError: a manifest or an index is not the one that was released.
     """
     engine = engine or LocalEngine(1)
     result = diff(before, after, engine=engine, progress=progress)

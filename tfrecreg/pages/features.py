@@ -61,11 +61,7 @@ class PageFeature:
 
 
 def page_features(stats: Stats, most: int) -> tuple[tuple[PageFeature, ...], int]:
-    """The features of all splits by name, and how many more there are.
-
-    Args:
-        most: features, at most.
-    """
+    """The features of all splits by name, and how many more there are."""
     splits = sorted(stats.splits, key=lambda each: in_reading_order(each.statistics.split))
     records = sum(split.statistics.examples for split in splits)
     found: dict[str, list[tuple[SplitStats, FeatureSummary]]] = {}

@@ -69,27 +69,6 @@ def report(
 
     The page is one HTML file without any request to a network. Making it reads the records once,
     as a check does.
-
-    Args:
-        targets: as for :func:`tfrecreg.check`: references, builds, releases, paths, globs or
-            folders; empty for every dataset of the registry.
-        output: the file to write, which is replaced; None to write none.
-        registry: an open registry or a path in one; None for that of the current folder.
-        options: of the check.
-        against: a version: the page also shows the difference from it. Only for a single build or
-            release.
-        where: a condition in SQL: images, charts and statistics of only the records for which it
-            holds. Not with `against`.
-        statistics: whether to show statistics, with TFDV's anomalies if it is installed.
-            It takes the extra `tfdv`.
-        budget: size of the page in bytes, at least 500,000. Images, and then records, that do not
-            fit are left out, and the page says how many.
-        engine: where to read; None for this process.
-        progress: updated during the work.
-
-    Raises:
-        UsageError: as :func:`tfrecreg.check`; a budget that is too small; `output` cannot be
-            written.
     """
     if budget < _SMALLEST:
         raise UsageError(
@@ -133,15 +112,7 @@ def diff_page(
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> tuple[str, DiffResult]:
-    """A page of the difference of two versions, as HTML, and the difference itself.
-
-    Args:
-        before: a reference, a build or a release, or the path or URL of a folder with one.
-        after: the same of the second side.
-
-    Raises:
-        UsageError: there is no such build or release.
-    """
+    """A page of the difference of two versions, as HTML, and the difference itself."""
     first, second = (find_side(each, registry) for each in (before, after))
     found = difference_of(first, second, Budget(BUDGET), progress, engine=engine)
     return render_difference(found), found.result

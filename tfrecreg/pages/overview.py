@@ -27,14 +27,7 @@ def figures_of(
     history: Sequence[LogEntry],
     kinds: Mapping[str, str],
 ) -> tuple[Figure, ...]:
-    """The most important numbers of a target.
-
-    Args:
-        labels: names of classes by feature.
-        splits: surveys by split.
-        history: releases of the dataset, the newest first.
-        kinds: of its features, by name.
-    """
+    """The most important numbers of a target."""
     return tuple(islice(_figures(report, labels, splits, history, kinds), _FIGURES))
 
 

@@ -68,11 +68,7 @@ class SiteEntry:
 
 
 def render_page(page: Page, links: Mapping[str, str] | None = None) -> str:
-    """The page as HTML. The same content gives the same bytes.
-
-    Args:
-        links: the page of each release by version, in a site; None for a page of its own.
-    """
+    """The page as HTML. The same content gives the same bytes."""
     return _render("page.html.j2", page=page, links=defaultdict(str, links or {}))
 
 
@@ -159,12 +155,7 @@ def _data_uri(image: PageImage) -> str:
 
 
 def _in_order(splits: Iterable[Any], name: str) -> list[Any]:
-    """Things of splits in the order of reading.
-
-    Args:
-        name: the attribute or number that has the name of the split: ``name``, ``statistics.split``
-            or ``0``.
-    """
+    """Things of splits in the order of reading."""
     get = itemgetter(int(name)) if name.isdigit() else attrgetter(name)
     return sorted(splits, key=lambda each: in_reading_order(get(each)))
 

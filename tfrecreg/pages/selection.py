@@ -30,12 +30,7 @@ class PageSelection:
     progress: Progress
 
     def survey(self) -> SurveyValidator:
-        """The survey of these records.
-
-        Raises:
-            UsageError, RefusedError, MissingExtraError, FailureError: as
-                :func:`tfrecreg.builtin.query.where.choosing_records`.
-        """
+        """The survey of these records."""
         made, engine = SurveyValidator(), self.engine or LocalEngine(1)
         with chosen_records(
             self.target, self.where, engine=engine, progress=self.progress
@@ -58,12 +53,7 @@ class PageSelection:
         return made
 
     def result(self) -> Stats:
-        """The statistics of these records.
-
-        Raises:
-            UsageError: there are no Examples.
-            RefusedError: a feature has values of two types.
-        """
+        """The statistics of these records."""
         return stats_of(self.target, where=self.where, engine=self.engine, progress=self.progress)
 
     def note(self, surveyed: SurveyValidator) -> str:

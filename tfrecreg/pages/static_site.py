@@ -53,17 +53,6 @@ def site(
 
     Every build and release whose bytes are on this machine is checked. The pages of others show
     their manifests and say how to fetch them.
-
-    Args:
-        folder: does not exist, or is empty. It appears when all pages are there.
-        registry: an open registry or a path in one; None for that of the current folder.
-        budget: size of each page in bytes.
-        engine: where to read; None for this process.
-        progress: updated during the work.
-
-    Raises:
-        UsageError: the folder is not free.
-        FailureError: a worker died.
     """
     opened = open_registry(registry)
     path = free_folder(folder, opened, "a site")

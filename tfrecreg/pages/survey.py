@@ -167,13 +167,7 @@ def _keep(kept: list[Pick], picks: Iterable[Pick], most: int) -> None:
 
 
 class SurveyVisitor(Visitor):
-    """Surveys the records of one shard.
-
-    Args:
-        images: features that hold images, as the schema names them.
-        labels: features of class numbers.
-        decoders: for the sizes of images.
-    """
+    """Surveys the records of one shard."""
 
     def __init__(
         self, images: tuple[str, ...], labels: tuple[str, ...], decoders: Decoders, shard: Shard

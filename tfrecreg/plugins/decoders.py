@@ -46,15 +46,6 @@ class Decoders:
 
     Bundled decoders are asked first. Of several others that read a value, the first by name is
     taken. Picklable, and usable by several threads.
-
-    Args:
-        off: plugins that a registry switches off, as :meth:`Plugins.without` takes them.
-        pixels: height, width and channels of features that hold pixels, as a schema declares them:
-            no plugin is asked about these.
-
-    Raises:
-        PluginError, MissingExtraError: by methods, where a decoder of another distribution cannot
-            be loaded, or failed.
     """
 
     def __init__(
@@ -69,11 +60,7 @@ class Decoders:
         return Decoders, (self._off, {name: each.size for name, each in self.pixels.items()})
 
     def array(self, feature: str, data: bytes, fit: Resizing | None = None) -> npt.NDArray[Any]:
-        """A value, decoded; with `fit` an image in the size that this says.
-
-        Raises:
-            ValueError: it does not decode; the text is the reason, escaped.
-        """
+        """A value, decoded; with `fit` an image in the size that this says."""
 
         def decoded(by: FeatureDecoder) -> npt.NDArray[Any]:
             return by.array(data) if fit is None else by.resized(data, fit)
@@ -113,11 +100,7 @@ class Decoders:
         return [f"{each.qualified} {each.version}" for each in found if not each.plugin_id.is_ours]
 
     def expect(self) -> None:
-        """Refuse to go on where nothing can be decoded.
-
-        Raises:
-            MissingExtraError: Pillow is not installed, nor is a decoder of another distribution.
-        """
+        """Refuse to go on where nothing can be decoded."""
         try:
             expect_pillow()
         except MissingExtraError:
@@ -146,12 +129,7 @@ class Decoders:
 
 
 def decoders_of(home: Storage | None, pixels: Mapping[str, DeclaredPixels] = _NONE) -> Decoders:
-    """The decoders that the registry of a target does not switch off.
-
-    Args:
-        home: storage of the registry; None for a target outside of any.
-        pixels: as for :class:`Decoders`.
-    """
+    """The decoders that the registry of a target does not switch off."""
     if home is None:
         return Decoders(pixels=pixels)
     from tfrecreg.registry.registry import Registry  # a worker needs none
@@ -215,10 +193,6 @@ class GuardedDecoder(FeatureDecoder):
 
     Its methods raise a :class:`ValueError` with one line, or a :class:`PluginError` that names the
     distribution.
-
-    Args:
-        kind: its class.
-        plugin_id: its plugin.
     """
 
     def __init__(self, kind: type[FeatureDecoder], plugin_id: PluginId) -> None:

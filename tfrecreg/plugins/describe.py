@@ -28,14 +28,7 @@ class OptionInfo:
 
 
 def describe_options(kind: type[Any], *, text: bool = True) -> list[OptionInfo]:
-    """The options that a dataclass holds, in the order of its fields.
-
-    Args:
-        text: whether its values may be text, as those of ``--option``.
-
-    Raises:
-        NameError: the type of a field cannot be found.
-    """
+    """The options that a dataclass holds, in the order of its fields."""
     hints = get_type_hints(kind, include_extras=True)
     docs = _docs(kind)
     found = []

@@ -77,12 +77,7 @@ class BrokenPlugin:
 
 
 def discover(path: Sequence[str] | None = None) -> Iterator[Announced[Any] | BrokenPlugin]:
-    """Load all plugins.
-
-    Args:
-        path: folders to search for distributions, instead of the bundled plugins and
-            :data:`sys.path`.
-    """
+    """Load all plugins."""
     found: list[tuple[PluginId, EntryPoint] | BrokenPlugin] = []
     if path is None:
         declared = [EntryPoint(module, module) for module in BUNDLED]
@@ -118,12 +113,7 @@ def reason(error: BaseException) -> str:
 
 
 def records_of(plugin: object, *, ours: bool = False) -> Iterator[PluginRecord[Any]]:
-    """The records that the hooks of a module yield.
-
-    Raises:
-        Broken: they are not what the hooks are for.
-        Exception: any exception of a hook.
-    """
+    """The records that the hooks of a module yield."""
     import pluggy
 
     from tfrecreg.plugins import specs
@@ -166,14 +156,7 @@ def _checked(
 
 
 def checked_record(record: PluginRecord[Any], *, any_name: bool = False) -> PluginRecord[Any]:
-    """A record that fits the rules for records.
-
-    Args:
-        any_name: whether it may have the name of a class.
-
-    Raises:
-        Broken: it does not.
-    """
+    """A record that fits the rules for records."""
     _check(record, ours=False, any_name=any_name)
     return record
 

@@ -55,12 +55,7 @@ def named_engine(
     options: Mapping[str, object],
     plugins_here: Callable[[], Plugins] | None = None,
 ) -> Engine:
-    """As :func:`open_engine`.
-
-    Args:
-        plugins_here: gives the plugins to choose from; by default all of this process. Not called
-            for an engine that needs none.
-    """
+    """As :func:`open_engine`."""
     if name != _LOCAL:
         return _of_plugin(name, jobs, options, plugins_here)
     if options:

@@ -73,14 +73,7 @@ class Disabled:
 
 
 class Plugins:
-    """All plugins, without loading their classes. Lists are in order of name.
-
-    Args:
-        announced: records of all kinds, in any order.
-        broken: the broken entry points.
-        disabled: those that are switched off.
-        home: folder of the registry whose local plugins can be found; empty for none.
-    """
+    """All plugins, without loading their classes. Lists are in order of name."""
 
     def __init__(
         self,
@@ -96,12 +89,7 @@ class Plugins:
 
     @classmethod
     def search(cls, path: Sequence[str] | None = None) -> Plugins:
-        """Find and import the plugins. See :func:`plugins` for those of this process.
-
-        Args:
-            path: folders to look for distributions in, instead of the bundled plugins and
-                :data:`sys.path`.
-        """
+        """Find and import the plugins. See :func:`plugins` for those of this process."""
         found = list(discover(path))
         return cls(
             (one for one in found if isinstance(one, Announced)),
@@ -109,16 +97,7 @@ class Plugins:
         )
 
     def without(self, names: Iterable[str], by: str) -> Plugins:
-        """These plugins, but for some that are switched off.
-
-        Args:
-            names: names of plugins of any kind, ``mnist`` or ``distribution:mnist``; a name that
-                no plugin has is ignored.
-            by: what switches them off, for messages.
-
-        Raises:
-            UsageError: every build has to pass one of them, or it is a command of the package.
-        """
+        """These plugins, but for some that are switched off."""
         names = tuple(names)
         off = [each for each in self._announced if any(has_name(each, name) for name in names)]
         for each in off:
@@ -180,11 +159,7 @@ class Plugins:
         return [clash for kind in PLUGIN_KINDS for clash in _clashes(kind, self.every(kind))]
 
     def every(self, kind: type[R]) -> list[Announced[R]]:
-        """All plugins of a kind, including those that clash, in order of name and distribution.
-
-        Args:
-            kind: the class of their records.
-        """
+        """All plugins of a kind, including those that clash, in order of name and distribution."""
         return [each for each in self._announced if isinstance(each.record, kind)]
 
     def names(self, kind: type[PluginRecord[Any]]) -> list[str]:
@@ -200,11 +175,7 @@ class Plugins:
         return dict(sorted(found.items()))
 
     def find(self, kind: type[R], name: str) -> Announced[R]:
-        """The plugin of that kind and name, ``mnist`` or ``distribution:mnist``.
-
-        Raises:
-            PluginError: no plugin has that name, or more than one.
-        """
+        """The plugin of that kind and name, ``mnist`` or ``distribution:mnist``."""
         if is_local(name):
             return self._local(kind, name)
         announced = self.every(kind)
@@ -223,13 +194,7 @@ class Plugins:
         return found[0]
 
     def load(self, kind: type[PluginRecord[T]], name: str) -> T:
-        """The class or command of the plugin of that kind and name.
-
-        Raises:
-            PluginError: there is no such plugin, importing it failed, or worker processes cannot
-                use the class. The message has distribution and version.
-            MissingExtraError: it needs an extra that is not installed.
-        """
+        """The class or command of the plugin of that kind and name."""
         found = self.find(kind, name)
         loaded: T = _loaded(found)
         if kind.has_options:
@@ -245,18 +210,8 @@ class Plugins:
         hint: str = "",
         also: Iterable[str] = (),
     ) -> tuple[Any, dict[str, str]]:
-        """The options of the plugin of that kind and name: an object of its `Options`, and as text.
-
-        Args:
-            kind: the class of its record.
-            name: as for :meth:`find`.
-            given: text, or values of Python.
-            hint: of errors without a better one; by default how to list the options.
-            also: names of other options, which errors offer, too.
-
-        Raises:
-            UsageError: an option is unknown, or a value is invalid.
-            PluginError: as :meth:`load`, or its `Options` failed.
+        """The options of the plugin of that kind and name: an object of its `Options`, and as
+        text.
         """
         plugin_id = self.find(kind, name).plugin_id
         loaded = self.load(kind, name)
@@ -274,9 +229,6 @@ class Plugins:
         """The options of the source of that name, with those that all sources have.
 
         The text has the latter only where they are given.
-
-        Raises:
-            UsageError, PluginError: as :meth:`options`.
         """
         from tfrecreg.sources.deal import DealOptions, SourceOptions, shared_options
 
@@ -293,14 +245,7 @@ class Plugins:
         return SourceOptions(options, deal), text
 
     def open_source(self, name: str, raw: Readable, options: SourceOptions) -> GuardedSource:
-        """The source of that name, opened on raw data; all calls to it are guarded.
-
-        Args:
-            options: of :meth:`source_options`.
-
-        Raises:
-            PluginError: as :meth:`load`, or it cannot be opened.
-        """
+        """The source of that name, opened on raw data; all calls to it are guarded."""
         from tfrecreg.sources.guarded import GuardedSource  # with NumPy, which listings do not need
 
         found = self.find(SourceRecord, name)
@@ -309,11 +254,7 @@ class Plugins:
         return GuardedSource.open(kind, found.plugin_id, raw, options, codes)
 
     def named(self, name: str) -> list[Announced[Any]]:
-        """The plugins of that name, ``mnist`` or ``distribution:mnist``, in order of kind.
-
-        Raises:
-            UnknownPluginError: no plugin has that name.
-        """
+        """The plugins of that name, ``mnist`` or ``distribution:mnist``, in order of kind."""
         known = [each for kind in PLUGIN_KINDS for each in self.every(kind)]
         found = [each for each in known if has_name(each, name)]
         if not found:
@@ -322,12 +263,7 @@ class Plugins:
         return found
 
     def describe(self, announced: Announced[Any]) -> list[OptionInfo]:
-        """The options of a plugin; empty if it declares none.
-
-        Raises:
-            PluginError: it cannot be loaded, or its `Options` failed.
-            MissingExtraError: it needs an extra that is not installed.
-        """
+        """The options of a plugin; empty if it declares none."""
         from tfrecreg.plugins.describe import describe_options  # no other command needs it
         from tfrecreg.sources.deal import DealOptions, shared_options
 
@@ -383,11 +319,7 @@ class Plugins:
 
 @cache
 def plugins() -> Plugins:
-    """The plugins of this process, searched on the first call.
-
-    Raises:
-        UsageError: `TFRECREG_DISABLE` names one that cannot be switched off.
-    """
+    """The plugins of this process, searched on the first call."""
     names = [name.strip() for name in os.environ.get(DISABLE, "").split(",") if name.strip()]
     return Plugins.search().without(names, f"`{DISABLE}`")
 
@@ -395,14 +327,6 @@ def plugins() -> Plugins:
 def plugins_of(config: Config, *, untrusted: bool = False) -> Plugins:
     """The plugins of a registry: those of this process and its local ones, but for those that it
     switches off.
-
-    Args:
-        untrusted: whether local plugins that are not trusted are listed as broken, rather than
-            refused.
-
-    Raises:
-        UsageError: it names one that cannot be switched off, or a local one that is not there or
-            not trusted.
     """
     off = config.plugins.disable
     found = plugins().of_registry(config, untrusted=untrusted) if config.home else plugins()
@@ -416,14 +340,7 @@ def plugins_but(off: Sequence[str]) -> Plugins:
 
 
 def plugins_with(name: str, home: Storage | None) -> Plugins:
-    """The plugins among which `name` is found: with those of a registry if it is a local one.
-
-    Args:
-        home: storage of the registry; None for none.
-
-    Raises:
-        UsageError: as :func:`plugins_of`.
-    """
+    """The plugins among which `name` is found: with those of a registry if it is a local one."""
     if home is None or not is_local(name):
         return plugins()
     from tfrecreg.registry.registry import Registry  # few sources are local

@@ -16,11 +16,7 @@ from tfrecreg.text import safe
 
 
 def build_hint(place: str, known: Plugins) -> str:
-    """The command that builds from raw data; empty if no source recognizes them.
-
-    Args:
-        place: a folder or a file, at most two levels away from the folder that a source reads.
-    """
+    """The command that builds from raw data; empty if no source recognizes them."""
     # A name says more than a wildcard: images are in the folders of many sources.
     found = [
         (sum(map(glob.count, "*[")), each.name, folder)

@@ -20,11 +20,7 @@ _DIGESTED = 2
 
 
 def batch_digests(batch: RecordBatch) -> bytes:
-    """The record digests of a batch whose payloads are in memory, 16 bytes each.
-
-    Raises:
-        UsageError, FailureError: as :func:`tfrecreg.records.scanner.scanner`.
-    """
+    """The record digests of a batch whose payloads are in memory, 16 bytes each."""
     found: bytes | None = batch.shared.get(batch_digests)
     if found is None:
         found = batch.shared[batch_digests] = _digests(batch)

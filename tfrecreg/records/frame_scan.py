@@ -101,12 +101,7 @@ class FrameScanner(Protocol):
     """Walks through one stream, block by block. Threads must not share one."""
 
     def __call__(self, memory: bytes, base: int) -> FrameScan:
-        """Scan the records in `memory`, which starts with one; check both their checksums.
-
-        Args:
-            memory: a block of the stream.
-            base: the byte of the stream where it starts.
-        """
+        """Scan the records in `memory`, which starts with one; check both their checksums."""
 
 
 class PythonFrameScanner:
@@ -248,18 +243,7 @@ class Finder(Protocol):
     """Offset of that record's payload."""
 
     def feed(self, block: bytes, base: int, *, last: bool) -> bool:
-        """Look through the next block.
-
-        Args:
-            block: bytes of the stream. Each block starts :data:`KEPT_BYTES` before the end of the
-                previous one; the first starts where the search starts.
-            base: the byte of the stream where it starts.
-            last: whether the stream ends with it, undamaged.
-
-        Returns:
-            whether the gap test passed, at `found`. Then the same block may be fed again, and the
-            search continues after that offset.
-        """
+        """Look through the next block."""
 
     def first(self) -> tuple[int, int] | None:
         """Start and end of the first sound record so far. A record around it may still be found."""
@@ -272,15 +256,7 @@ class Finder(Protocol):
 
 
 class PythonFinder:
-    """The finder that is always available.
-
-    Args:
-        at: byte of the stream where a damaged record or the search starts.
-        before: records that start at or after this byte of the stream are ignored.
-        stop: records that end after this byte of the stream are ignored.
-        gap: whether to test for the end of the damaged record.
-        first: whether a sound record may start at `at` itself.
-    """
+    """The finder that is always available."""
 
     def __init__(self, at: int, *, before: int, stop: int, gap: bool, first: bool = False) -> None:
         self.found = self.payload = -1

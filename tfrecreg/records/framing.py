@@ -60,11 +60,7 @@ def frame_header(length: int) -> bytes:
 
 
 def frame(payload: bytes) -> tuple[bytes, bytes]:
-    """The bytes before and after `payload` in the stream: 12 and 4.
-
-    Raises:
-        ValueError: the payload is longer than :data:`MAX_LENGTH`.
-    """
+    """The bytes before and after `payload` in the stream: 12 and 4."""
     if len(payload) > MAX_LENGTH:
         raise ValueError(f"a payload of {len(payload)} bytes is longer than {MAX_LENGTH}")
     return frame_header(len(payload)), _CRC.pack(masked_crc(payload))

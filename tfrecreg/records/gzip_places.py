@@ -34,11 +34,7 @@ _KRAFT = 128
 
 
 def member_places(file: HashedFile, at: int) -> Iterator[int]:
-    """Offsets from byte `at` of the file on where a member may begin, in order.
-
-    Raises:
-        UsageError, FailureError: as :func:`tfrecreg.records.scanner.scanner`.
-    """
+    """Offsets from byte `at` of the file on where a member may begin, in order."""
     find = load_scanner().members if scanner_kind() == "native" else python_members
     data, whole = b"", False
     while data or not whole:
@@ -55,12 +51,7 @@ def member_places(file: HashedFile, at: int) -> Iterator[int]:
 
 
 def python_members(memory: bytes, stop: int) -> list[int]:
-    """Offsets in the first `stop` bytes of `memory` where a member may begin.
-
-    Args:
-        memory: :data:`HEADER_LIMIT` bytes more than `stop`, or all up to the end of the file.
-        stop: at most its size.
-    """
+    """Offsets in the first `stop` bytes of `memory` where a member may begin."""
     found = []
     zero = -1  # the first zero behind the last fixed header that a name follows
     at = memory.find(MAGIC, 0, stop + len(MAGIC) - 1)

@@ -30,12 +30,7 @@ class DamagedGzipError(Exception):
 
 
 class Inflater:
-    """The stream from the beginning of one member on: forward only, member after member.
-
-    Args:
-        file: byte of the file where the member begins.
-        stream: byte of the stream where it begins.
-    """
+    """The stream from the beginning of one member on: forward only, member after member."""
 
     def __init__(self, reader: Reader, file: int, stream: int) -> None:
         self.position = stream
@@ -52,11 +47,7 @@ class Inflater:
         self._inflater: zlib._Decompress | None = None
 
     def read(self, length: int) -> bytes:
-        """The next bytes of the stream, `length` at most; none only at its end.
-
-        Raises:
-            DamagedGzipError: they cannot be had.
-        """
+        """The next bytes of the stream, `length` at most; none only at its end."""
         while True:
             if self._inflater is None and not self._open():
                 return b""
@@ -82,11 +73,7 @@ class Inflater:
                 return piece
 
     def exactly(self, length: int) -> bytes:
-        """The next `length` bytes; fewer only where the stream ends.
-
-        Raises:
-            DamagedGzipError: they cannot be had.
-        """
+        """The next `length` bytes; fewer only where the stream ends."""
         parts: list[bytes] = []
         while length and (piece := self.read(min(length, _SKIP_BYTES))):
             parts.append(piece)
@@ -94,11 +81,7 @@ class Inflater:
         return b"".join(parts)
 
     def go(self, position: int) -> None:
-        """Pass over the stream up to `position`, or to its end.
-
-        Raises:
-            DamagedGzipError: it cannot be passed.
-        """
+        """Pass over the stream up to `position`, or to its end."""
         while self.position < position and self.read(min(_SKIP_BYTES, position - self.position)):
             pass
 
@@ -129,10 +112,6 @@ class MemberReader:
     """Any bytes of the stream. Safe to be used by several threads and after a fork.
 
     Memory: one small member, or what is asked for.
-
-    Args:
-        end: bytes of the stream.
-        proven: whether every member was verified already.
     """
 
     def __init__(self, reader: Reader, members: Members, end: int, *, proven: bool) -> None:
@@ -146,11 +125,7 @@ class MemberReader:
         self._open: list[Inflater] = []
 
     def read(self, start: int, length: int) -> bytes:
-        """`length` bytes from byte `start` of the stream; fewer only where it ends.
-
-        Raises:
-            DamagedGzipError: a member that they come from is damaged.
-        """
+        """`length` bytes from byte `start` of the stream; fewer only where it ends."""
         parts: list[bytes] = []
         stop = min(start + length, self._end)
         while start < stop:
@@ -222,11 +197,7 @@ def decoded_size(storage: Readable, path: str) -> int | None:
 
 
 def inflated(storage: Storage, path: str) -> Iterator[bytes]:
-    """The decompressed content of a gzip file that this package wrote, in pieces.
-
-    Raises:
-        StorageError: the file cannot be read, or is damaged.
-    """
+    """The decompressed content of a gzip file that this package wrote, in pieces."""
     with storage.open(path) as reader:
         inflater = Inflater(reader, 0, 0)
         try:

@@ -50,15 +50,7 @@ _PENDING = 1 << 17
 
 
 class GzipStream:
-    """The decompressed stream of a gzip file, read forward through a window.
-
-    Args:
-        digest: whether to hash the stream.
-        members: where members begin (byte of the file, byte of the stream), from an index if there
-            is one.
-        misread: whether to stop where TensorFlow loses sound records, as if there were damage.
-        list_members: whether to list where members begin.
-    """
+    """The decompressed stream of a gzip file, read forward through a window."""
 
     compression: Compression = "gzip"
 
@@ -132,11 +124,8 @@ class GzipStream:
         return not self.window(at, 1) and self._finished and self.position == at
 
     def window(self, start: int, length: int) -> bytes:
-        """The stream from `start` on: `length` bytes, fewer only where it ends or is interrupted.
-
-        Args:
-            start: not before the greatest `start` of a call that had to decode more.
-            length: the most bytes to allocate.
+        """The stream from `start` on: `length` bytes, fewer only where it ends or is
+        interrupted.
         """
         place = start - self._base
         if place < 0:
@@ -176,10 +165,6 @@ class GzipStream:
         """The damage of the first unsound member that reaches into these bytes of the stream.
 
         Reads each such member to its end, where its checksum is; this view does not move.
-
-        Args:
-            start: the first byte; not before the last window's start.
-            stop: one after the last byte.
         """
         if stop <= self._sound_to:
             return None
@@ -199,11 +184,7 @@ class GzipStream:
         return None
 
     def resume(self, least: int = 0) -> bool:
-        """Continue after the damage; False if no bytes are left. `position` may jump.
-
-        Args:
-            least: byte of the stream up to which its records were sound, damage or not.
-        """
+        """Continue after the damage; False if no bytes are left. `position` may jump."""
         damage = self.interruption
         self.interruption = None
         if damage is None or damage.lossless:
@@ -565,13 +546,7 @@ def decoded_before(inflater: zlib._Decompress, data: bytes, limit: int) -> bytes
 
 
 def trailer_problems(trailer: bytes, crc: int, length: int) -> list[str]:
-    """The differences between the trailer of a member and the decoded data: at most two.
-
-    Args:
-        trailer: its eight bytes.
-        crc: the CRC-32 of the decoded data.
-        length: their number of bytes.
-    """
+    """The differences between the trailer of a member and the decoded data: at most two."""
     stored_crc, stored_length = TRAILER.unpack(trailer)
     problems = []
     if stored_crc != crc:

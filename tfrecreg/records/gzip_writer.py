@@ -56,12 +56,7 @@ FHCRC, FEXTRA, FNAME, FCOMMENT, RESERVED = 2, 4, 8, 16, 0xE0
 
 
 class GzipEncoder:
-    """Compresses a stream of records; its results, in order, are the content of the file.
-
-    Args:
-        member_bytes: a member ends after the record with which it reaches this size.
-        apart: the result is for a still unknown offset of a file, where members may end badly.
-    """
+    """Compresses a stream of records; its results, in order, are the content of the file."""
 
     def __init__(self, member_bytes: int = MEMBER_BYTES, *, apart: bool = False) -> None:
         self._member_bytes = member_bytes
@@ -98,23 +93,12 @@ class GzipEncoder:
         return self.end_member() if self._size >= self._member_bytes else b""
 
     def fits(self, members: Iterable[tuple[int, int]], size: int) -> bool:
-        """Whether none of these members, compressed elsewhere, ends badly if they come next.
-
-        Args:
-            members: where each begins in their own file and stream.
-            size: bytes of that file.
-        """
+        """Whether none of these members, compressed elsewhere, ends badly if they come next."""
         ends = [*(file for file, _ in members), size] if size else []
         return not any(ends_badly(self._written + end) for end in ends[1:])
 
     def skip(self, size: int, taken: int, members: Iterable[tuple[int, int]]) -> None:
-        """Count whole members, compressed elsewhere, that come next in the file.
-
-        Args:
-            size: bytes of the file that they take.
-            taken: bytes of the stream that they hold.
-            members: where each begins, relative to the first.
-        """
+        """Count whole members, compressed elsewhere, that come next in the file."""
         self.members += [(self._written + file, self._taken + at) for file, at in members]
         self._written += size
         self._taken += taken
@@ -185,11 +169,7 @@ class MemberHeader:
 
 
 def parse_member_header(data: bytes) -> MemberHeader:
-    """Read a member's header: the ten fixed bytes, FEXTRA, FNAME, FCOMMENT and FHCRC.
-
-    Args:
-        data: the file from the header's first byte on, as far as it exists or matters.
-    """
+    """Read a member's header: the ten fixed bytes, FEXTRA, FNAME, FCOMMENT and FHCRC."""
     if data[:3] != MAGIC[: len(data[:3])]:
         return MemberHeader(0, False, f"it begins with 0x{data[:3].hex()}, not 0x{MAGIC.hex()}")
     if len(data) < len(MEMBER_HEADER):

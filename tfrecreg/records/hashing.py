@@ -45,16 +45,7 @@ class FileDigest(NamedTuple):
 def hash_file(
     storage: Readable, path: str, *, expected: str = "", copy: Writer | None = None
 ) -> tuple[int, str]:
-    """Read a file and return its bytes and its blake3 as hex, in bounded memory.
-
-    Args:
-        expected: the digest that it should have: another one of a file in a store is returned only
-            if a second read gave the same bytes.
-        copy: a file that gets the bytes, too.
-
-    Raises:
-        TransferError: the store gave other bytes on a second read.
-    """
+    """Read a file and return its bytes and its blake3 as hex, in bounded memory."""
     hasher = blake3()
     position = 0
     with storage.open(path) as reader:
@@ -74,11 +65,6 @@ class HashThread:
 
     The thread ends with :meth:`close`, or when this object is garbage collected, so no cleanup is
     needed after an error.
-
-    Args:
-        hashers: functions that take each piece: the `update` methods of hashes.
-        ahead: number of pieces that may wait. Few stay in the processor's caches; with many,
-            neither side waits for the other.
     """
 
     def __init__(self, *hashers: Callable[[_Piece], object], ahead: int = 2) -> None:
@@ -142,9 +128,6 @@ class FileHasher:
 
     The first piece is hashed in place, because most small files have only one; the second piece
     starts the thread.
-
-    Args:
-        sha256: False leaves it out: it takes more than three times as long as blake3.
     """
 
     def __init__(self, *, sha256: bool = True) -> None:
@@ -182,11 +165,7 @@ class FileHasher:
 
 
 def hash_both(storage: Readable, path: str, copy: Writer | None = None) -> FileDigest:
-    """Bytes, blake3 and sha256 of a file, in bounded memory.
-
-    Args:
-        copy: a file that gets the bytes, too.
-    """
+    """Bytes, blake3 and sha256 of a file, in bounded memory."""
     hasher = FileHasher()
     position = 0
     try:

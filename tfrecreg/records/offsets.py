@@ -85,21 +85,7 @@ def find_offsets(
     stream_blake3: str = "",
     index_blake3: str = "",
 ) -> RecordOffsets:
-    """Find the offsets of a shard's records.
-
-    Args:
-        sidecar: an index to use, ours or another tool's; None for the build's own beside the shard
-            if it fits, else for reading the shard itself.
-        shown: name of the shard in messages, escaped.
-        stream_blake3: digest of the decompressed stream by the manifest. Without an index the whole
-            shard is read, and compared with it.
-        index_blake3: digest of the build's own index by the manifest; another one is not used.
-
-    Raises:
-        UsageError: the shard is not a TFRecord, or `sidecar` is not its index.
-        ManifestError: `sidecar` is an index of ours, and damaged; or the shard has no damage, and
-            is not the one that the manifest names.
-    """
+    """Find the offsets of a shard's records."""
     with storage.open(path) as reader:
         entry = storage.stat(path)
         stamp = reader.size, entry.mtime_ns if entry is not None else 0
@@ -254,12 +240,7 @@ def _inflated(reader: Reader, stamp: tuple[int, int]) -> RecordOffsets | None:
 def _scanned(
     storage: Readable, path: str, stamp: tuple[int, int], gzip: bool, shown: str, expected: int
 ) -> RecordOffsets:
-    """Offsets from the scanner, which reads past damage and numbers records as `check` does.
-
-    Args:
-        stamp: size and time of the file.
-        expected: records by an index; 0 without one.
-    """
+    """Offsets from the scanner, which reads past damage and numbers records as `check` does."""
     offsets, lengths = array("q"), array("q")
     faults: dict[int, Fault] = {}
     behind: list[Fault] = []
@@ -314,16 +295,7 @@ _SIDECAR_HINT = "create it again with `tfrecord2idx`, or omit it to read the sha
 
 
 def parse_sidecar(data: bytes, where: str) -> npt.NDArray[np.int64]:
-    """The payload lengths that a sidecar states.
-
-    Returns:
-        Shape (records,): bytes of each payload. Records follow each other without a gap, so their
-        offsets are the sums of these and of the 16 bytes of every frame.
-
-    Raises:
-        UsageError: it is not a sidecar, or a line states a record that does not begin where the
-            one before it ends, or is shorter than a frame.
-    """
+    """The payload lengths that a sidecar states."""
     words = data.split()
     lines = sum(1 for line in data.splitlines() if line.strip())
     if len(words) != 2 * lines or not all(map(bytes.isdigit, words)):

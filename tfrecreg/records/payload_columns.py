@@ -23,11 +23,7 @@ _Ints = npt.NDArray[np.int64]
 def layout_columns(
     layout: Layout, memory: bytes, starts: Sequence[int] | _Ints, lengths: Sequence[int] | _Ints
 ) -> tuple[_Ints, list[Column]]:
-    """As :func:`tfrecreg.example.columns.read_columns`.
-
-    Raises:
-        UsageError, FailureError: as :func:`tfrecreg.records.scanner.scanner`.
-    """
+    """As :func:`tfrecreg.example.columns.read_columns`."""
     if scanner_kind() == "python":
         return with_numpy.read_columns(layout, memory, starts, lengths)
     places, sizes = (np.ascontiguousarray(each, np.int64) for each in (starts, lengths))

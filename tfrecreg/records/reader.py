@@ -86,26 +86,7 @@ def scan(
     batch_bytes: int = BATCH_BYTES,
     hold_limit: int = HOLD_LIMIT,
 ) -> Generator[Event, None, None]:
-    """Read one shard from its first byte to its last.
-
-    Args:
-        declared: the compression that a manifest declares; None to accept any.
-        digest: whether to hash the file and the decompressed stream in the same reading.
-        sha256: whether to hash the file with SHA-256, too; needs `digest`.
-        known_offsets: from an index: where each record starts in the decompressed stream,
-            ascending. A hint, used after damage only, and only as far as it fits the bytes.
-        members: from an index: where gzip members begin (byte of the file, byte of the stream).
-            A hint, as above.
-        list_members: whether the end tells where they begin.
-        batch_bytes: about how much of the stream a batch holds.
-        hold_limit: records above this many bytes come without their payload.
-
-    Yields:
-        batches and faults in stream order, and one :class:`StreamEnd` at the very end.
-
-    Raises:
-        StorageError: the file cannot be opened or read. Damaged bytes never raise an error.
-    """
+    """Read one shard from its first byte to its last."""
     with storage.open(path) as reader:
         stream, file = open_stream(
             reader,
@@ -335,12 +316,7 @@ class _Scanner:
         return stream.position
 
     def _interrupted(self, damage: Damage, *, lost: bool = False) -> Outcome:
-        """Handle a stream that stops because a gzip member is damaged.
-
-        Args:
-            damage: why it stops.
-            lost: whether the record here is lost; if False, the damage decides.
-        """
+        """Handle a stream that stops because a gzip member is damaged."""
         at = self._at
         left = None if lost or damage.tail is None else damage.stream - at + damage.tail
         outcome = TensorflowOutcome.STOPS if left is None else of_rest(left)
@@ -417,15 +393,8 @@ def open_stream(
     members: Sequence[tuple[int, int]] = (),
     list_members: bool = False,
 ) -> tuple[ByteStream, HashedFile]:
-    """The stream of an open file, and the file, which has its own digest after all of it was read.
-
-    Args:
-        reader: the file; the caller closes it.
-        digest: whether to hash the file and its decompressed stream, with blake3, as it is read.
-        sha256: whether to hash the file with SHA-256, too; needs `digest`.
-        declared: the compression that a manifest declares; used only if the bytes do not decide.
-        members: where gzip members begin (byte of the file, byte of the stream), from an index.
-        list_members: whether the stream lists where they begin.
+    """The stream of an open file, and the file, which has its own digest after all of it
+    was read.
     """
     file = HashedFile(reader, digest=digest, sha256=sha256)
     head = file.read(0, SNIFF_BYTES)

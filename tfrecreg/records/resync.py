@@ -77,11 +77,7 @@ class Resolution:
 
 
 class Resync:
-    """Finds the next sound record, for one scan of one shard.
-
-    Args:
-        known: from an index: where each record starts, ascending.
-    """
+    """Finds the next sound record, for one scan of one shard."""
 
     def __init__(self, known: Offsets) -> None:
         self._known = known
@@ -254,11 +250,6 @@ class Resync:
 def sound_records(ahead: ByteStream, at: int, stop: int) -> list[tuple[int, int]]:
     """The sound records from `at` on that end no later than `stop`: start and end of each, in
     order.
-
-    Args:
-        ahead: a stream, or a fork of it, which is read up to where it is interrupted.
-        at: byte of the stream.
-        stop: records that end after this byte of the stream are ignored.
     """
     finder = make_finder(at, before=stop, stop=min(stop, ahead.bound()), gap=False, first=True)
     for block, base, last in _blocks(ahead, at):
@@ -379,15 +370,7 @@ def huge_detail(length: int, found: Resolution) -> str:
 
 
 def gzip_rest(at: int, behind: int, *, lost: bool, going: bool, known: bool) -> str:
-    """The end of the text of CRC007, after the damage itself: the loss of records.
-
-    Args:
-        at: byte of the stream where the first damaged record starts.
-        behind: byte of the stream where reading continues.
-        lost: whether any record is lost.
-        going: whether anything follows.
-        known: whether `behind` is certain.
-    """
+    """The end of the text of CRC007, after the damage itself: the loss of records."""
     if not lost:
         return "; no record is lost"
     if not going:

@@ -105,12 +105,7 @@ class Native(NamedTuple):
 
 @lru_cache(maxsize=1)
 def load_scanner() -> Native:
-    """Load the library; once in a process.
-
-    Raises:
-        FailureError: it was not compiled, cannot be loaded, or was compiled from another
-            ``walk.c``.
-    """
+    """Load the library; once in a process."""
     try:
         library = ctypes.CDLL(str(LIBRARY))
         walk, prepare, source, headers, members, canonical, digests, columns, record, *finders = (
@@ -168,15 +163,7 @@ def _missing(why: str) -> FailureError:
 
 
 class NativeFrameScanner:
-    """The scanner that calls the library.
-
-    Args:
-        engine: a position in :data:`ENGINES`, for comparisons; -1, or one that the processor lacks,
-            selects the best that it has.
-
-    Raises:
-        FailureError: the library is missing or does not fit.
-    """
+    """The scanner that calls the library."""
 
     def __init__(self, engine: int = _BEST) -> None:
         self._walk = load_scanner().walk
@@ -210,15 +197,7 @@ class NativeFrameScanner:
 
 
 class NativeFinder:
-    """The compiled :class:`tfrecreg.records.frame_scan.Finder`.
-
-    Args:
-        at, before, stop, gap, first: as of :class:`tfrecreg.records.frame_scan.PythonFinder`.
-        engine: as of :class:`NativeFrameScanner`.
-
-    Raises:
-        FailureError: the library is missing or does not fit.
-    """
+    """The compiled :class:`tfrecreg.records.frame_scan.Finder`."""
 
     def __init__(
         self,
@@ -283,12 +262,7 @@ class Scanner(NamedTuple):
 
 
 def scanner() -> Scanner:
-    """Which scanner reads shards in this process, and why.
-
-    Raises:
-        UsageError: `TFRECREG_SCANNER` is not ``auto``, ``native`` or ``python``.
-        FailureError: it is ``native``, and the compiled scanner is missing.
-    """
+    """Which scanner reads shards in this process, and why."""
     wanted = os.environ.get(VARIABLE) or "auto"
     if wanted not in ("auto", "native", "python"):
         raise UsageError(
@@ -306,20 +280,12 @@ def scanner() -> Scanner:
 
 
 def scanner_kind() -> _Kind:
-    """Which scanner reads shards in this process: ``native`` is the compiled one.
-
-    Raises:
-        UsageError, FailureError: as :func:`scanner`.
-    """
+    """Which scanner reads shards in this process: ``native`` is the compiled one."""
     return scanner().kind
 
 
 def make_frame_scanner() -> FrameScanner:
-    """The scanner for one stream.
-
-    Raises:
-        UsageError, FailureError: as :func:`scanner`.
-    """
+    """The scanner for one stream."""
     return NativeFrameScanner() if scanner_kind() == "native" else PythonFrameScanner()
 
 
@@ -329,9 +295,6 @@ def record_reader() -> Callable[[int, int, int], bytes | None] | None:
     It takes the descriptor of a file, the byte where the record begins, and the length of its
     payload. It returns the payload; None if it is not there, or not sound. Other threads run
     meanwhile.
-
-    Raises:
-        UsageError, FailureError: as :func:`scanner`.
     """
     if scanner_kind() != "native":
         return None
@@ -348,21 +311,13 @@ def record_reader() -> Callable[[int, int, int], bytes | None] | None:
 
 
 def count_headers(memory: bytes) -> int:
-    """Number of offsets in `memory` where 12 bytes are a header whose checksum holds.
-
-    Raises:
-        UsageError, FailureError: as :func:`scanner`.
-    """
+    """Number of offsets in `memory` where 12 bytes are a header whose checksum holds."""
     if scanner_kind() == "native":
         return load_scanner().headers(memory, len(memory))
     return len(header_candidates(memory))
 
 
 def make_finder(at: int, *, before: int, stop: int, gap: bool, first: bool = False) -> Finder:
-    """The finder for one search; see :class:`tfrecreg.records.frame_scan.PythonFinder`.
-
-    Raises:
-        UsageError, FailureError: as :func:`scanner`.
-    """
+    """The finder for one search; see :class:`tfrecreg.records.frame_scan.PythonFinder`."""
     kind = NativeFinder if scanner_kind() == "native" else PythonFinder
     return kind(at, before=before, stop=stop, gap=gap, first=first)

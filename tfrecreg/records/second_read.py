@@ -23,15 +23,7 @@ T = TypeVar("T")
 
 
 def confirmed(events: Iterator[T], reader: Reader, compression: Compression) -> Iterator[T]:
-    """The events of a scan; each fault was compared with a second read, if the reader has one.
-
-    Args:
-        events: batches, faults and the end.
-
-    Raises:
-        TransferError: the second read gave other bytes.
-        StorageError: the file was changed meanwhile, or cannot be read.
-    """
+    """The events of a scan; each fault was compared with a second read, if the reader has one."""
     # `isinstance` of a protocol takes a third as long as the scan of a small file.
     confirm: Callable[[int, int], bool] | None = getattr(reader, "confirm", None)
     if confirm is None:

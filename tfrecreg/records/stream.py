@@ -101,11 +101,7 @@ class ByteStream(Protocol):
         """
 
     def resume(self, least: int = 0) -> bool:
-        """Continue after an interruption; False if no bytes are left. `position` may jump.
-
-        Args:
-            least: byte of the stream up to which its records were sound, damage or not.
-        """
+        """Continue after an interruption; False if no bytes are left. `position` may jump."""
 
     def hexdigest(self) -> str | None:
         """blake3 of the whole stream; None if not requested, or if part of it is missing."""
@@ -166,10 +162,6 @@ def sniff_compression(head: bytes, declared: Compression | None = None) -> Compr
     gzip, even if the gzip header is damaged, and so is gzip of an empty stream; gzip's magic is
     gzip, unless plain was declared. :func:`tfrecreg.records.reader.open_stream` looks further where
     that header may have been written over another file.
-
-    Args:
-        head: the first 64 KiB, or the whole file if it is smaller.
-        declared: decides if the bytes do not.
     """
     if header_length(head) is not None:
         return "none"
@@ -187,11 +179,7 @@ def sniff_compression(head: bytes, declared: Compression | None = None) -> Compr
 
 
 def begins_with_record(head: bytes) -> bool:
-    """Whether a file begins with a record's header, plain or in gzip.
-
-    Args:
-        head: the first :data:`SNIFF_BYTES`, or the whole file if it is smaller.
-    """
+    """Whether a file begins with a record's header, plain or in gzip."""
     if head[:3] == MAGIC:
         try:
             head = zlib.decompressobj(GZIP_BITS).decompress(head, HEADER_BYTES)
@@ -205,10 +193,6 @@ class HashedFile:
 
     Reads come mostly in order. A read that continues the hashed part is hashed immediately, or in a
     thread for a large file; skipped parts are read at the end.
-
-    Args:
-        digest: whether to hash it with blake3.
-        sha256: whether to hash it with SHA-256, too.
     """
 
     def __init__(self, reader: Reader, *, digest: bool, sha256: bool = False) -> None:

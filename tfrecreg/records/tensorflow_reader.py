@@ -39,13 +39,7 @@ def of_rest(left: int) -> TensorflowOutcome:
 
 
 def of_length(length: int, left: int) -> TensorflowOutcome:
-    """The outcome for a sound header in a plain file that ends inside the record.
-
-    Args:
-        length: the length in the header.
-        left: bytes of the file after the header: without any, TensorFlow does not touch the
-            allocation.
-    """
+    """The outcome for a sound header in a plain file that ends inside the record."""
     if CRASH_LENGTH <= length < _NEGATIVE and left > 0:
         return TensorflowOutcome.CRASHES
     return TensorflowOutcome.STOPS
@@ -54,13 +48,7 @@ def of_length(length: int, left: int) -> TensorflowOutcome:
 def of_misread(
     declared: Compression, read: Callable[[int, int], bytes], size: int
 ) -> TensorflowOutcome:
-    """The outcome for a file whose compression is not the one passed to TensorFlow.
-
-    Args:
-        declared: the compression passed to TensorFlow.
-        read: returns bytes of the file, given an offset and the most bytes to return.
-        size: bytes of the file.
-    """
+    """The outcome for a file whose compression is not the one passed to TensorFlow."""
     if declared == "none":
         return of_rest(size)
     made = zlib_makes(read, 0, size)
@@ -70,14 +58,6 @@ def of_misread(
 def zlib_makes(read: Callable[[int, int], bytes], at: int, limit: int) -> int | None:
     """Number of bytes that zlib decompresses from a gzip file from `at` on; None if it reports an
     error.
-
-    Args:
-        read: returns bytes of the file, given an offset and the most bytes to return.
-        at: where a member begins, or should.
-        limit: number of bytes of the file to read; after that, an error is assumed.
-
-    Returns:
-        At most 12, the size of a header: with that many, TensorFlow does not see an end.
     """
     inflater = zlib.decompressobj(GZIP_BITS)
     made = 0
@@ -117,12 +97,7 @@ class InputBuffer:
         self._made = 0
 
     def reach(self, at: int, size: int) -> None:
-        """Note that bytes of the file up to `at` are used, which may require reading more.
-
-        Args:
-            at: a byte of the file; not beyond `size`.
-            size: bytes of the file.
-        """
+        """Note that bytes of the file up to `at` are used, which may require reading more."""
         while self.end < at:
             self.end = min(self.end + INPUT_BUFFER, size)
             self._made = 0

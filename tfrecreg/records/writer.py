@@ -47,12 +47,7 @@ class Segment:
 
 
 class RecordEncoder:
-    """Encodes records one after the other, and counts them. Does not write or hash.
-
-    Args:
-        compression: ``none`` or ``gzip``.
-        apart: whether the records are for a :class:`Segment`.
-    """
+    """Encodes records one after the other, and counts them. Does not write or hash."""
 
     def __init__(self, compression: Compression, *, apart: bool = False) -> None:
         self.index = IndexBuilder()
@@ -73,19 +68,7 @@ class RecordEncoder:
     def add(
         self, payload: bytes, digest: bytes | None, key: str
     ) -> tuple[tuple[bytes, ...], bytes]:
-        """Encode the next record.
-
-        Args:
-            digest: its record digest, see :func:`tfrecreg.digests.record_digest`; None to leave
-                it out of the index.
-
-        Returns:
-            The bytes for the file, and the bytes of the decompressed stream: empty without
-            compression, where both are the same.
-
-        Raises:
-            UsageError: the payload is larger than a record may be, or the key is not valid text.
-        """
+        """Encode the next record."""
         if len(payload) > MAX_LENGTH:
             raise UsageError(
                 f"the record of `{safe(key)}` has {len(payload)} bytes, at most {MAX_LENGTH} fit",
@@ -116,11 +99,8 @@ class RecordEncoder:
             self._gzip.skip(segment.bytes, segment.stream_bytes, segment.members)
 
     def encode(self, segment: Segment, stream: Iterable[bytes]) -> Iterator[bytes]:
-        """Compress the records of a segment again, as the next ones; yield the bytes for the file.
-
-        Args:
-            segment: in gzip.
-            stream: of the segment, decompressed, in pieces.
+        """Compress the records of a segment again, as the next ones; yield the bytes for the
+        file.
         """
         if self._gzip is None:
             raise ValueError("the encoder does not compress")
@@ -189,11 +169,6 @@ class ShardWriter(Unfinished):
     """Writes one shard, and its index. The files appear when the ``with`` block ends without an
     error.
 
-    Args:
-        compression: ``none`` or ``gzip``.
-        index_path: of its index; None to write none.
-        sha256: whether to hash the shard with SHA-256, too.
-
     Attributes:
         written: sizes and digests of the shard; available after the writer is closed.
     """
@@ -220,25 +195,13 @@ class ShardWriter(Unfinished):
 
     @property
     def written(self) -> WrittenShard:
-        """Sizes and digests of the written shard.
-
-        Raises:
-            RuntimeError: the writer is not closed yet.
-        """
+        """Sizes and digests of the written shard."""
         if self._written is None:
             raise RuntimeError(f"the shard `{self._path}` is not closed yet")
         return self._written
 
     def write(self, payload: bytes, *, digest: bytes | None, key: str) -> None:
-        """Append one record.
-
-        Args:
-            digest: its record digest, see :func:`tfrecreg.digests.record_digest`; None if no index
-                is written.
-
-        Raises:
-            UsageError: the payload is larger than a record may be, or the key is not valid text.
-        """
+        """Append one record."""
         pieces, record = self._encoder.add(payload, digest, key)
         if self._stream is not None:
             self._stream.update(record)
@@ -248,14 +211,7 @@ class ShardWriter(Unfinished):
             self._flush()
 
     def append(self, storage: Storage, segment: Segment) -> None:
-        """Append the records of a segment.
-
-        Args:
-            segment: made with the compression of this shard.
-
-        Raises:
-            StorageError: the file system refused, or the segment's file was changed.
-        """
+        """Append the records of a segment."""
         self._put(self._encoder.end_member())
         if not self._encoder.fits(segment):
             for piece in self._encoder.encode(segment, self._inflated(storage, segment)):
@@ -282,11 +238,7 @@ class ShardWriter(Unfinished):
         self._put(self._encoder.end_member())
 
     def close(self) -> WrittenShard:
-        """Finish the shard and its index; both are durable when this returns.
-
-        Raises:
-            ValueError: an index is written, and a record has no digest.
-        """
+        """Finish the shard and its index; both are durable when this returns."""
         if self._written is not None:
             return self._written
         if self._index_path is not None and len(self._encoder.index) != len(self._encoder.lengths):

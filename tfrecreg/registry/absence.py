@@ -39,9 +39,6 @@ from tfrecreg.tracking.pointers import named_hash
 def absent_build(dataset: Dataset) -> NotHereError:
     """Error for a dataset without a build on this machine, with the command that fetches or makes
     one.
-
-    Raises:
-        UsageError: there is no such dataset.
     """
     name, folder = dataset.name, layout.build_folder(dataset.name)
     shards = has_shards(dataset)
@@ -85,11 +82,7 @@ def fetch_command(dataset: Dataset, manifest: Manifest) -> str:
 
 
 def expect_dataset(dataset: Dataset) -> None:
-    """Refuse a dataset that is not in the registry, with a suggestion.
-
-    Raises:
-        NoSuchNameError: it is neither configured nor built nor released.
-    """
+    """Refuse a dataset that is not in the registry, with a suggestion."""
     name, known = dataset.name, dataset.registry.dataset_names()
     if name in known:
         return
@@ -106,15 +99,7 @@ def absent_version(
     versions: Sequence[Version],
     yanks: Mapping[Version, Sequence[Yank]],
 ) -> NoSuchNameError:
-    """Error for a reference that no release of its dataset matches, or only yanked ones.
-
-    Args:
-        versions: of every release, oldest first.
-        yanks: of those that were yanked; empty for a reference with a full version.
-
-    Raises:
-        UsageError: there is no such dataset.
-    """
+    """Error for a reference that no release of its dataset matches, or only yanked ones."""
     name = dataset.name
     expect_dataset(dataset)
     matching = [each for each in versions if reference.matches(each)]
@@ -233,17 +218,7 @@ def expects_schema(dataset: Dataset) -> bool:
 
 
 def expect_same_schema(dataset: Dataset, default: str, *, drafted: bool = False) -> None:
-    """Refuse to put the source's schema where a dataset had another one, or names a file.
-
-    Args:
-        dataset: one whose working schema is missing.
-        default: the text of its schema by default.
-        drafted: whether it was drafted from the data of a program.
-
-    Raises:
-        UsageError: its build or its newest release has another schema, or its configuration
-            names the file that is missing.
-    """
+    """Refuse to put the source's schema where a dataset had another one, or names a file."""
     name, path = dataset.name, dataset.schema_path
     own = "the draft from the data" if drafted else "the source's own schema"
     digest = blake3(default.encode("utf-8")).hexdigest()

@@ -44,13 +44,6 @@ def forks(links: Mapping[Version, Link], *, across: bool = False) -> Iterator[tu
     """Releases whose parent is not the release before them by number.
 
     A release between the two that has the content of the parent and added no names does not count.
-
-    Args:
-        across: whether the releases in between have another MAJOR number, which promises nothing,
-            or the same one.
-
-    Yields:
-        the release, and the last one before it that it should have been made after.
     """
     ordered = sorted(links)
     for position, version in enumerate(ordered):
@@ -83,11 +76,7 @@ def _touched(registry: Registry, folder: str) -> dict[str, list[FileChange]]:
 
 
 def ever_released(registry: Registry) -> set[str]:
-    """The datasets with a release in git's history, existing or not; none outside git.
-
-    Raises:
-        FailureError: git refused, or is not there.
-    """
+    """The datasets with a release in git's history, existing or not; none outside git."""
     return {path.split("/")[1] for path in _touched(registry, layout.RELEASES)}
 
 
@@ -126,11 +115,7 @@ class Audit:
 
 
 def audit(dataset: Dataset) -> Audit:
-    """Look at all releases of a dataset.
-
-    Raises:
-        NewerFormatError: a newer tfrecreg wrote one of them.
-    """
+    """Look at all releases of a dataset."""
     found = Audit()
     name, versions = dataset.name, dataset.versions
     for version in versions:
@@ -229,12 +214,7 @@ def _alone(dataset: Dataset, version: Version, links: dict[Version, Link]) -> It
 def parent_issues(
     registry: Registry, manifest: Manifest, folder: str, *versions: Version
 ) -> Iterator[Issue]:
-    """The parents of a derived dataset that are yanked, missing, or others than they were.
-
-    Args:
-        folder: that of the manifest.
-        versions: the release that it is of.
-    """
+    """The parents of a derived dataset that are yanked, missing, or others than they were."""
     path = f"{folder}/{MANIFEST_NAME}"
     for parent in manifest.parents:
         reference = parse_reference(parent.reference)
@@ -298,12 +278,7 @@ def _parents(
 
 
 def fork_issue(dataset: str, link: Link, other: Link, where: str = "") -> Issue:
-    """A release whose parent is not the release before it.
-
-    Args:
-        other: the one before it.
-        where: which branch has which of them, for the message.
-    """
+    """A release whose parent is not the release before it."""
     return _issue(
         REG005,
         _manifest_path(dataset, link.version),
@@ -314,13 +289,7 @@ def fork_issue(dataset: str, link: Link, other: Link, where: str = "") -> Issue:
 
 
 def left_out_issue(dataset: str, link: Link, other: Link, there: Version, where: str) -> Issue:
-    """A release of another MAJOR number that was made without the one before it.
-
-    Args:
-        other: the one before it.
-        there: which of the two the other branch has.
-        where: the name of that branch.
-    """
+    """A release of another MAJOR number that was made without the one before it."""
     has = f", which {where} has"
     of_link, of_other = (has + ",", "") if there == link.version else ("", has)
     return _issue(

@@ -37,14 +37,7 @@ def published_with(
     files: Mapping[str, bytes],
     tried: Callable[..., Any],
 ) -> Iterator[None]:
-    """Put files that are missing, and remove them again unless the block publishes the build.
-
-    Args:
-        dataset: the dataset, whose lock is held.
-        stage: the folder in the registry in which it is staged.
-        files: content by path in the registry.
-        tried: calls a function, and reports a StorageError of it instead of raising.
-    """
+    """Put files that are missing, and remove them again unless the block publishes the build."""
     storage = dataset.registry.storage
     missing = {path: data for path, data in files.items() if storage.stat(path) is None}
     if not missing:
@@ -62,12 +55,7 @@ def published_with(
 
 
 def settle_beside(dataset: Dataset, stage: str) -> None:
-    """Remove files that were put for a build that was not published.
-
-    Args:
-        dataset: the dataset, whose lock is held.
-        stage: as for :func:`published_with`.
-    """
+    """Remove files that were put for a build that was not published."""
     storage, place = dataset.registry.storage, f"{stage}/{_NOTE}"
     if storage.stat(place) is None:
         return

@@ -36,11 +36,7 @@ def part_path(digest: str) -> str:
 
 
 def put_note(place: Storage, path: str, value: object) -> None:
-    """Write a note or an entry.
-
-    Raises:
-        StorageError: it cannot be written.
-    """
+    """Write a note or an entry."""
     text = msgspec.json.encode(value)
     with place.create(path, durable=False) as writer:
         writer.write(blake3(text).hexdigest().encode("ascii") + b"\n" + text)
@@ -69,12 +65,7 @@ class _Kept(msgspec.Struct):
 
 
 def unreferenced(place: Readable, shards: Collection[str]) -> Iterator[Entry]:
-    """The files of catalogs of other shards than these, and damaged ones.
-
-    Args:
-        place: the folder of catalogs.
-        shards: hex digests of shards that have a use.
-    """
+    """The files of catalogs of other shards than these, and damaged ones."""
     needed: set[str] = set()
     for folder in ("places", "shards"):
         for entry in _files(place, folder):

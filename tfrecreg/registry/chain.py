@@ -37,12 +37,7 @@ class Link:
 
 
 def link_of(manifest: Manifest) -> Link:
-    """The link that a release's manifest is.
-
-    Raises:
-        UsageError: a version in it is invalid.
-        ValueError: it is not a release.
-    """
+    """The link that a release's manifest is."""
     release = manifest.release
     if release is None:
         raise ValueError("the manifest of a build is not a link")
@@ -67,11 +62,7 @@ def step(before: Version, after: Version) -> Literal["patch", "minor", "major"]:
 
 
 def links_of(dataset: Dataset) -> dict[Version, Link]:
-    """The releases whose manifests hold.
-
-    Raises:
-        NewerFormatError: a newer tfrecreg wrote one of them.
-    """
+    """The releases whose manifests hold."""
     found = {}
     for version in dataset.versions:
         with suppress(UsageError, MissingFileError):

@@ -19,26 +19,13 @@ IndexPlace: TypeAlias = tuple[Readable, str]
 
 
 def index_places(registry: Registry, folder: str | None, entry: FileEntry) -> list[IndexPlace]:
-    """Possible places of the index in the registry, the most reliable first.
-
-    Args:
-        folder: of the bytes that it belongs to; None where they are not on this machine.
-        entry: the index as the manifest lists it.
-    """
+    """Possible places of the index in the registry, the most reliable first."""
     kept = (registry.storage, layout.cached_index(entry.blake3))
     return [kept] if folder is None else [kept, (registry.storage, f"{folder}/{entry.path}")]
 
 
 def find_index(places: Iterable[IndexPlace], entry: FileEntry) -> tuple[str, bytes] | None:
-    """An index: its path in its storage and its bytes. None where no file has its digest.
-
-    Args:
-        places: are asked one after the other.
-        entry: the index as the manifest lists it.
-
-    Raises:
-        StorageError: a file that is there cannot be read, and no other is the index.
-    """
+    """An index: its path in its storage and its bytes. None where no file has its digest."""
     refused: StorageError | None = None
     for storage, place in places:
         try:

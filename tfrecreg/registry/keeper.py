@@ -55,45 +55,23 @@ class Tracker(Protocol):
     """What :meth:`begin` makes for git."""
 
     def keep(self, change: ReleaseChange, build: Manifest) -> str | None:
-        """Keep the bytes of the build in DVC's cache, and verify them there.
-
-        Returns:
-            DVC's hash of the folder; None outside of a DVC repository.
-
-        Raises:
-            UsageError: DVC's metadata disagree with the folder.
-            RefusedError: the bytes that are kept are not those of the manifest.
-            FailureError: DVC or the file system refused.
-        """
+        """Keep the bytes of the build in DVC's cache, and verify them there."""
 
     def begin(
         self, root: str, *, wanted: bool, required: bool
     ) -> Literal["made", "there", "absent"]:
-        """Track a registry if that is wanted and DVC is installed.
-
-        Raises:
-            MissingExtraError: it is required, and DVC is not installed.
-            FailureError: DVC refused.
-        """
+        """Track a registry if that is wanted and DVC is installed."""
 
     def locked(
         self, root: str, waiting: Callable[[], None] | None = None
     ) -> AbstractContextManager[None]:
-        """Hold DVC's lock; `waiting` is called once if another command has it. It is reentrant.
-
-        Raises:
-            FailureError: DVC refused.
-        """
+        """Hold DVC's lock; `waiting` is called once if another command has it. It is reentrant."""
 
     def pointers(self, folder: str) -> tuple[str, ...]:
         """The files in git that may name the bytes of a folder, its own pointer first."""
 
     def named(self, data: bytes, where: str, folder: str) -> str | None:
-        """DVC's hash of a folder in the content `data` of the pointer `where`.
-
-        Raises:
-            MissingExtraError: DVC is not installed.
-        """
+        """DVC's hash of a folder in the content `data` of the pointer `where`."""
 
     def pointer_issue(self, dataset: Dataset, links: Mapping[Version, Link]) -> Issue | None:
         """What is wrong with the pointer to the build, if that is one of these releases."""
@@ -117,22 +95,10 @@ class Tracker(Protocol):
         stage: Storage,
         progress: Progress,
     ) -> list[str]:
-        """Copy files of a build or release, as far as it has them, and hash them.
-
-        Args:
-            paths: of the files, without the manifest.
-            progress: receives a note where DVC cannot help.
-
-        Returns:
-            the files that are there now.
-        """
+        """Copy files of a build or release, as far as it has them, and hash them."""
 
     def expect_current(self, registry: Registry, name: str) -> None:
-        """Refuse a pipeline whose stages of a dataset do not name all settings they depend on.
-
-        Raises:
-            UsageError: it names others.
-        """
+        """Refuse a pipeline whose stages of a dataset do not name all settings they depend on."""
 
 
 @cache

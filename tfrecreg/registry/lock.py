@@ -37,9 +37,6 @@ def dataset_lock(
 
     The holder is about to write, so the files for git and DVC to ignore are listed from then on: a
     registry that was cloned comes without `.tfrecreg/` and `versions/`.
-
-    Args:
-        waiting: called once if another process has the lock.
     """
     with (
         _lock(registry, layout.EVERYTHING, waiting, shared=True),
@@ -50,11 +47,7 @@ def dataset_lock(
 
 @contextlib.contextmanager
 def locked_registry(registry: Registry, waiting: Callable[[], None]) -> Iterator[None]:
-    """Hold the lock of all datasets, including future ones.
-
-    Args:
-        waiting: called once if a command is changing any of them.
-    """
+    """Hold the lock of all datasets, including future ones."""
     with _lock(registry, layout.EVERYTHING, waiting):
         yield
 
@@ -107,9 +100,6 @@ def hold_copy(registry: Registry, folder: str) -> None:
     """Keep the copy of a release from being removed for as long as this process lives.
 
     Of a process that goes over many releases, the last 64 are kept so.
-
-    Args:
-        folder: of the copy: ``versions/mnist/1.0.0``.
     """
     path = _copy_lock(registry, folder)
     if path in _copies:
@@ -126,11 +116,7 @@ def hold_copy(registry: Registry, folder: str) -> None:
 
 @contextlib.contextmanager
 def copy_unless_read(registry: Registry, folder: str) -> Iterator[bool]:
-    """Keep other processes from beginning to read the copy of a release, in order to remove it.
-
-    Yields:
-        False where another process reads it. What this process itself holds, it lets go of.
-    """
+    """Keep other processes from beginning to read the copy of a release, in order to remove it."""
     path = _copy_lock(registry, folder)
     handle = _copies.pop(path, None)
     if handle is not None:

@@ -29,12 +29,7 @@ from tfrecreg.storage.interface import Readable
 
 
 def version_in_stage(dataset: Dataset, stage: str) -> Version:
-    """The version of the release that is in a stage.
-
-    Raises:
-        UsageError: the registry is outside git, or no release is in that stage.
-        FailureError: git refused, or is not there.
-    """
+    """The version of the release that is in a stage."""
     from tfrecreg.tracking import git, gto  # few references name a stage
 
     root = dataset.registry.storage.root
@@ -203,12 +198,7 @@ class Release(Resolved):
 
 
 def expect_schema(resolved: Resolved) -> str:
-    """The text of its schema.
-
-    Raises:
-        NotHereError: it is missing.
-        ManifestError: the manifest of a release was changed.
-    """
+    """The text of its schema."""
     text = resolved.schema
     if text is None:
         raise absent_schema(resolved.dataset)
@@ -216,15 +206,7 @@ def expect_schema(resolved: Resolved) -> str:
 
 
 def resolve(registry: Registry, text: str) -> Build | Release:
-    """Find what the reference `text` names.
-
-    Raises:
-        UsageError: it is not a reference, or there is no such dataset, release or stage.
-        NotHereError: there is no build of that dataset on this machine.
-        FailureError: it names a stage, and git refused or is not there.
-        ManifestError: its manifest does not parse, breaks its digest, or is another's.
-        NewerFormatError: a newer tfrecreg wrote its manifest.
-    """
+    """Find what the reference `text` names."""
     reference = parse_reference(text)
     dataset = registry.dataset(reference.name)
     if reference.selector is None:
@@ -236,22 +218,7 @@ def resolve(registry: Registry, text: str) -> Build | Release:
 
 
 def resolve_folder(folder: str, registry: Registry | None = None) -> Build | Release | None:
-    """The build or release that a folder is in its registry.
-
-    Args:
-        folder: an existing one: ``data/mnist``, ``versions/mnist/1.0.0`` or
-            ``registry/mnist/1.0.0`` of any registry, by any path.
-        registry: an open registry, which is returned if it is the one.
-
-    Returns:
-        what `mnist` or `mnist@1.0.0` names there. A release is that of this folder, even if its
-        bytes are also elsewhere. None for any other folder.
-
-    Raises:
-        NotHereError: a known dataset has no manifest in that folder, or the bytes of a release are
-            not on this machine.
-        ManifestError, NewerFormatError: as :func:`resolve`.
-    """
+    """The build or release that a folder is in its registry."""
     # The path as it is written comes first: `data/mnist` may be a link to another disk.
     for path in dict.fromkeys((os.path.abspath(folder), os.path.realpath(folder))):  # noqa: PTH100
         *above, first, second, third = ("", "", "", *Path(path).parts)
@@ -314,25 +281,14 @@ def _resolve_release(dataset: Dataset, reference: Reference) -> Release:
 
 
 def open_release(dataset: Dataset, version: Version) -> Release:
-    """The release under a version that the dataset has.
-
-    Raises:
-        ManifestError: its manifest does not parse, breaks its digest, or is another's.
-        MissingFileError: it has no manifest.
-        NewerFormatError: a newer tfrecreg wrote its manifest.
-    """
+    """The release under a version that the dataset has."""
     manifest = dataset.release_manifest(version)
     folder, proven = _bytes_of(dataset, version, manifest)
     return Release(dataset, manifest, folder, version, proven)
 
 
 def _bytes_of(dataset: Dataset, version: Version, manifest: Manifest) -> tuple[str | None, bool]:
-    """The build while it still is the release, else the restored copy.
-
-    Returns:
-        the folder, and whether its own manifest proves it. What proves nothing comes last: a
-        folder whose manifest is damaged may still be this release, and looking will tell.
-    """
+    """The build while it still is the release, else the restored copy."""
     build, copy = _folders(dataset, version)
     registry = dataset.registry
     found = {folder: _manifest_in(registry, folder) for folder in (build, copy)}

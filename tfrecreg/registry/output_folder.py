@@ -32,17 +32,7 @@ _HINT = "name a folder that does not exist yet, or an empty one: {} never overwr
 def free_folder(
     folder: str | os.PathLike[str], registry: Registry | None, what: str = "an export"
 ) -> Path:
-    """The absolute path of `folder`, which is empty or does not exist.
-
-    Args:
-        folder: as the user named it.
-        registry: the current registry, whose own folders are excluded; None outside of one.
-        what: the contents, for messages.
-
-    Raises:
-        UsageError: it is anything else, cannot be put in place by a rename, or is where only
-            the registry's own files belong.
-    """
+    """The absolute path of `folder`, which is empty or does not exist."""
     text = os.fsdecode(folder)
     shown = safe(text, limit=1000)
     expect_no_url(text, "a folder")
@@ -76,13 +66,6 @@ def new_folder(path: Path, what: str = "export") -> Iterator[LocalStorage]:
     Left by an exception, it is removed without a trace, with the folders above it that were made
     for it. After a kill it stays, hidden and with a name that ends in ``.tmp``, until the next
     folder is made beside it: it is locked as long as somebody fills it.
-
-    Args:
-        path: from :func:`free_folder`.
-        what: part of the hidden name: ``.tfrecreg-export.….tmp``.
-
-    Raises:
-        UsageError: the name was taken meanwhile.
     """
     missing = [each for each in path.parents if not each.exists()]
     name = f"{_PREFIX}{what}.{secrets.token_hex(8)}{_SUFFIX}"

@@ -35,9 +35,6 @@ def find_registry(start: str | os.PathLike[str] = ".") -> Path | None:
     """The nearest folder from `start` upwards that holds a `tfrecreg.toml`, as git looks for it.
 
     Folders that may not be looked into hold none.
-
-    Raises:
-        StorageError: there is no current folder to start from.
     """
     here = _resolved(start)
     # os.path says False where pathlib would raise: a folder above may be closed to us.
@@ -48,14 +45,7 @@ def find_registry(start: str | os.PathLike[str] = ".") -> Path | None:
 
 
 def open_registry(folder: RegistryLike | None = None) -> Registry:
-    """Open the registry that `folder` is or contains; without one, that of the current folder.
-
-    Args:
-        folder: a path, which may begin with ``~``; an open registry is returned unchanged.
-
-    Raises:
-        UsageError: there is no registry.
-    """
+    """Open the registry that `folder` is or contains; without one, that of the current folder."""
     if isinstance(folder, Registry):
         return folder
     if folder is not None and not os.path.isdir(os.path.expanduser(folder)):  # noqa: PTH111, PTH112

@@ -34,11 +34,6 @@ def built_schema(resolved: Resolved) -> str:
     """The text of the schema that a build was made with.
 
     The working schema may differ from it in comments, layout and anything else without meaning.
-
-    Raises:
-        UsageError: the working schema is missing or means something else, or the text of then
-            is not on this machine to compare.
-        SchemaError: the working schema does not parse.
     """
     digest = resolved.manifest.schema.blake3
     text, path = expect_schema(resolved), resolved.schema_path

@@ -44,14 +44,7 @@ _PLAN = "plan-"
 
 @contextlib.contextmanager
 def transaction(dataset: Dataset, progress: Progress = SILENT) -> Iterator[Transaction]:
-    """Hold the lock of a dataset, and remove the leftovers of a killed command.
-
-    Args:
-        progress: updated during the work, with notes about waiting and about leftovers.
-
-    Raises:
-        UsageError: it is not a dataset name.
-    """
+    """Hold the lock of a dataset, and remove the leftovers of a killed command."""
     check_dataset_name(dataset.name)
     registry = dataset.registry
     with dataset_lock(registry, dataset.name, lambda: progress.note(_WAITING)):
@@ -74,11 +67,7 @@ class Transaction:
 
     @contextlib.contextmanager
     def stage(self, purpose: str) -> Iterator[Storage]:
-        """An empty folder, which is removed at the end of the block.
-
-        Args:
-            purpose: its name: ``"adopt"``.
-        """
+        """An empty folder, which is removed at the end of the block."""
         try:
             yield self._storage.below(f"{self._stage}/{purpose}")
         finally:
@@ -87,9 +76,6 @@ class Transaction:
     def plan_stage(self, plan: str) -> Storage:
         """The folder of an unfinished build. It stays until a build of the dataset is published,
         so that the same plan can be resumed.
-
-        Args:
-            plan: digest of the plan.
         """
         return self._storage.below(f"{self._stage}/{_PLAN}{plan[:16]}")
 
@@ -109,20 +95,7 @@ class Transaction:
         verified: bool = False,
         beside: Mapping[str, bytes] | None = None,
     ) -> None:
-        """Put a staged folder in the place of a published one.
-
-        Args:
-            folder: in the registry: ``data/mnist`` or ``versions/mnist/1.0.0``.
-            staged: rooted at a folder below :meth:`stage` or :meth:`plan_stage`.
-            manifest: of the build that it is.
-            verified: every byte was read back from where it is staged, and is the manifest's.
-            beside: with a build, other files by their path in the registry. Those that are missing
-                come with it, or not at all.
-
-        Raises:
-            StorageError: a staged file does not match the manifest, or the file system refused;
-                nothing was changed.
-        """
+        """Put a staged folder in the place of a published one."""
         if not verified:
             expect_intact(
                 manifest,
@@ -159,13 +132,6 @@ class Transaction:
 
         If killed midway, there is either no build, or the old one with some new files, which
         `check` reports. Repeating the call completes it.
-
-        Args:
-            staged: rooted at a folder below :meth:`stage`, which holds all but the manifest.
-            manifest: of the build to publish.
-            indexes: name of the folder in `staged` that holds the indexes.
-            files: names of the single files in `staged`.
-            beside: as for :meth:`replace`.
         """
         folder, source = layout.build_folder(self.dataset.name), self._registry_path(staged)
         for entry in list(self._storage.list(folder, recursive=False)):
@@ -189,19 +155,6 @@ class Transaction:
     ) -> Manifest | None:
         """Store the bytes of the build, verify the stored bytes, and commit the release by one
         rename.
-
-        Args:
-            schema: text of the schema that is frozen with it.
-            sealed: makes the release's manifest of DVC's hash of the folder; None without DVC.
-
-        Returns:
-            the manifest of the release; None where the number was taken meanwhile.
-
-        Raises:
-            UsageError: a stage of a pipeline makes the build, and `dvc.lock` says otherwise.
-            RefusedError: the bytes that are kept are not the manifest's.
-            ConflictError: `versions/` has the bytes of another release of that number.
-            FailureError: DVC or the file system refused.
         """
         # DVC's lock is held until the release names DVC's objects, so that `dvc gc` keeps them.
         with self._tracked(), contextlib.ExitStack() as self._undo:
@@ -233,11 +186,7 @@ class Transaction:
             writer.write(data)
 
     def yank(self, version: Version, yank: Yank) -> None:
-        """Append a yank to a release.
-
-        Raises:
-            ManifestError: the existing file cannot be read; nothing is added.
-        """
+        """Append a yank to a release."""
         data = append_yank(self.dataset, version, yank)
         self._keep_attributes()
         self.write(layout.yanks_path(self.dataset.name, version), data)
@@ -338,9 +287,6 @@ def _clear(storage: Storage, dataset: str) -> None:
 def removal(registry: Registry, progress: Progress = SILENT) -> Iterator[Removal]:
     """Hold the locks of all datasets and that of DVC, and complete what a killed command left
     halfway. While they are held, no running command can start to use an unreferenced file.
-
-    Args:
-        progress: receives notes about waiting and about copies kept because they are in use.
     """
 
     def waiting() -> None:

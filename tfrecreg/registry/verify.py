@@ -44,25 +44,12 @@ class Altered:
 
 
 def below(storage: Readable) -> Place:
-    """The folder of the files, if they are in one.
-
-    Args:
-        storage: rooted at that folder.
-    """
+    """The folder of the files, if they are in one."""
     return lambda path: (storage, path)
 
 
 def altered(manifest: Manifest, place: Place, progress: Progress = SILENT) -> Iterator[Altered]:
-    """The files that differ from a manifest. Every byte is hashed.
-
-    Args:
-        manifest: of a build, or of a release: then the files are those of its build.
-        place: where each file is.
-        progress: updated for every shard; the caller calls its `start` and `stop`.
-
-    Yields:
-        the faulty files, in the order of the manifest; its own file comes last.
-    """
+    """The files that differ from a manifest. Every byte is hashed."""
     entries = manifest.entries.values()
     with (
         ThreadPoolExecutor(_THREADS) as pool,
@@ -82,18 +69,7 @@ def altered(manifest: Manifest, place: Place, progress: Progress = SILENT) -> It
 def copy_verified(
     source: Readable, target: Storage, entry: ShardEntry | FileEntry, *, hint: str = ""
 ) -> None:
-    """Copy a file of a build, unless one of its size is there.
-
-    Args:
-        source: where from.
-        target: where to.
-        entry: the file.
-        hint: for files that differ; empty to check the folder.
-
-    Raises:
-        RefusedError: it is not the file that the manifest names; it does not appear.
-        StorageError: it cannot be read or written, or was altered on its way.
-    """
+    """Copy a file of a build, unless one of its size is there."""
     path = entry.path
     found = target.stat(path)
     if found is not None and found.size == entry.bytes:
@@ -117,18 +93,7 @@ def expect_intact(
     error: type[TfrecregError] = RefusedError,
     progress: Progress = SILENT,
 ) -> None:
-    """Refuse files that differ from a manifest.
-
-    Args:
-        manifest: as for :func:`altered`.
-        place: where each file is.
-        what: the files, as the subject of the error: ``"the bytes that DVC keeps of `mnist`"``.
-        hint: what to do about it.
-        error: raised for files with other bytes.
-
-    Raises:
-        TfrecregError: of the kind `error`: at least one of them is missing or has other bytes.
-    """
+    """Refuse files that differ from a manifest."""
     records = sum(entry.records for entry in manifest.shards)
     with working(progress, f"verifying {manifest.dataset}", records):
         first = next(altered(manifest, place, progress), None)
@@ -141,11 +106,7 @@ def expect_intact(
 
 
 def repair_hint(reference: str) -> str:
-    """The hint for files that differ from the manifest.
-
-    Args:
-        reference: of the build or release: ``mnist`` or ``mnist@1.0.0``.
-    """
+    """The hint for files that differ from the manifest."""
     return f"tfrecreg repair {reference}"
 
 

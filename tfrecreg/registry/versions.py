@@ -14,12 +14,7 @@ from tfrecreg.tracking import git
 
 
 def keep_in_versions(change: ReleaseChange, build: Manifest, version: Version) -> None:
-    """Keep the bytes of a build, and never those of two releases of one number.
-
-    Raises:
-        RefusedError: the bytes that are kept are not those of the manifest.
-        ConflictError: the number is another release's.
-    """
+    """Keep the bytes of a build, and never those of two releases of one number."""
     dataset = change.dataset
     storage = dataset.registry.storage
     folder = layout.build_folder(dataset.name)

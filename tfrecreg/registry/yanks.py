@@ -28,12 +28,7 @@ class Yank:
 
 
 def read_yanks(dataset: Dataset, version: Version) -> tuple[Yank, ...]:
-    """The yanks of a release, the first one first; empty where it was never yanked.
-
-    Raises:
-        ManifestError: the file says something else.
-        NewerFormatError: a newer tfrecreg wrote it.
-    """
+    """The yanks of a release, the first one first; empty where it was never yanked."""
     path = layout.yanks_path(dataset.name, version)
     try:
         data = dataset.registry.storage.read(path)
@@ -43,12 +38,7 @@ def read_yanks(dataset: Dataset, version: Version) -> tuple[Yank, ...]:
 
 
 def parse_yanks(data: bytes, where: str) -> tuple[Yank, ...]:
-    """Read the lines of such a file.
-
-    Raises:
-        ManifestError: a line is invalid.
-        NewerFormatError: a newer tfrecreg wrote it.
-    """
+    """Read the lines of such a file."""
     found = []
     for number, line in enumerate(data.splitlines(), 1):
         with refusing(
@@ -73,15 +63,7 @@ def _yank(line: bytes, has: str) -> Yank:
 
 
 def yanked(dataset: Dataset, releases: Releases | None = None) -> dict[Version, tuple[Yank, ...]]:
-    """The yanked releases of a dataset, with authors and reasons.
-
-    Args:
-        releases: its releases, where they are known.
-
-    Raises:
-        ManifestError: one of the files says something else.
-        NewerFormatError: a newer tfrecreg wrote one.
-    """
+    """The yanked releases of a dataset, with authors and reasons."""
     found = {}
     versions, noted = releases or dataset.releases()
     for version in versions:
@@ -94,23 +76,14 @@ def yanked(dataset: Dataset, releases: Releases | None = None) -> dict[Version, 
 
 
 def not_yanked(dataset: Dataset) -> list[Version]:
-    """The releases of a dataset that are not yanked, oldest first.
-
-    Raises:
-        ManifestError: a file of yanks cannot be read.
-        NewerFormatError: a newer tfrecreg wrote one.
-    """
+    """The releases of a dataset that are not yanked, oldest first."""
     releases = dataset.releases()
     gone = yanked(dataset, releases)
     return [version for version in releases.versions if version not in gone]
 
 
 def append_yank(dataset: Dataset, version: Version, yank: Yank) -> bytes:
-    """The bytes of the file with one more yank at its end.
-
-    Raises:
-        ManifestError: the file that is there cannot be read.
-    """
+    """The bytes of the file with one more yank at its end."""
     before = b""
     if read_yanks(dataset, version):
         path = layout.yanks_path(dataset.name, version)

@@ -27,11 +27,7 @@ def print_built(
     *,
     parts: object | None = None,
 ) -> None:
-    """Print the new build, and its release if there is one.
-
-    Args:
-        parts: the published parts, for programs.
-    """
+    """Print the new build, and its release if there is one."""
     manifest = result.manifest
     if session.as_json:
         document: dict[str, Any] = {

@@ -24,13 +24,7 @@ _LABELS = 12
 
 
 def feature_sizes(features: Mapping[str, int], around: int = 0, other: int = 0) -> str:
-    """The largest features with their bytes and their share of the record bytes, then the rest.
-
-    Args:
-        features: size of the values in bytes by feature.
-        around: size of names, lengths and framing in bytes.
-        other: size of damaged records and of payloads that are not Examples, in bytes.
-    """
+    """The largest features with their bytes and their share of the record bytes, then the rest."""
     total = sum(features.values()) + around + other
     if not total:
         return "none"
@@ -45,13 +39,7 @@ def feature_sizes(features: Mapping[str, int], around: int = 0, other: int = 0) 
 
 
 def size_against_raw(size: int, stored: int, decoded: int) -> str:
-    """``2.35 × the raw files, 0.55 × the unpacked data``; the latter where any file is packed.
-
-    Args:
-        size: size of the shards in bytes.
-        stored: size of the raw files in bytes, above 0.
-        decoded: the same without the compression of whole files.
-    """
+    """``2.35 × the raw files, 0.55 × the unpacked data``; the latter where any file is packed."""
     unpacked = f", {size / decoded:.2f} × the unpacked data" if decoded != stored else ""
     return f"{size / stored:.2f} × the raw files{unpacked}"
 
@@ -124,13 +112,7 @@ def print_manifest(
     brief: bool = False,
     yanks: Sequence[Yank] = (),
 ) -> None:
-    """A build or release: its contents, origin and size.
-
-    Args:
-        folder: the folder with the bytes; None if they are not on this machine.
-        brief: leave out the details that `show` prints.
-        yanks: the yanks of the release.
-    """
+    """A build or release: its contents, origin and size."""
     console.print(line((title, "bold")))
     facts = [("yanked", _yank_line(yank)) for yank in yanks]
     facts += _brief(manifest) if brief else _all(manifest, folder)

@@ -17,11 +17,7 @@ _STYLES = {"place": "bold", "other": "yellow", "row": "cyan"}
 
 
 def print_records(console: Console, records: Iterable[ShownRecord]) -> None:
-    """Each record with its location and one line per feature.
-
-    Args:
-        records: the records, read one by one.
-    """
+    """Each record with its location and one line per feature."""
     for each in records:
         for kind, label, rest in each.lines():
             hang = len(label) + 2 if kind == "row" else None

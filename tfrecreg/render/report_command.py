@@ -96,11 +96,7 @@ class _Requested:
         )
 
     def begin(self) -> None:
-        """Write a placeholder report that says that the run did not finish.
-
-        Raises:
-            UsageError: the file cannot be written.
-        """
+        """Write a placeholder report that says that the run did not finish."""
         unfinished = UsageError("the run did not finish", hint="run it again")
         for form, path in ((self.form, self.output), ("json", self.saved)):
             # A pipe or a terminal would show it beside the report.

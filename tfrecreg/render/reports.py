@@ -71,11 +71,7 @@ def exit_code(reports: Sequence[Report]) -> int:
 
 
 def choose_format(session: Session, form: str | None) -> str:
-    """The format that `--json` and `--format` select together.
-
-    Raises:
-        UsageError: two different things.
-    """
+    """The format that `--json` and `--format` select together."""
     if session.as_json and form not in (None, "json"):
         raise UsageError(
             f"`--json` and `--format {form}` exclude each other", hint="leave out `--json`"
@@ -93,20 +89,7 @@ def show(
     finished: bool = True,
     saved: str | None = None,
 ) -> None:
-    """Print the reports, or write them to a file.
-
-    Args:
-        session: of this call.
-        form: of :func:`tfrecreg.commands.report_format.open_format`.
-        output: the file; None for stdout.
-        more: fields of the JSON document beside those of the reports.
-        finished: whether this is the report of a finished run, or the one of before it.
-        saved: another file, which gets the JSON in any case; None for none.
-
-    Raises:
-        UsageError: a file that cannot be written.
-        PluginError: the format failed.
-    """
+    """Print the reports, or write them to a file."""
     if saved is not None:
         write_json(_document(reports, more), saved)
     if isinstance(form, PluginFormat):

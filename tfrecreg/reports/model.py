@@ -304,13 +304,7 @@ def severities_of(findings: Iterable[Finding]) -> dict[str, int]:
 
 
 def error_report(target: str, error: str, *, findings: tuple[Finding, ...] = ()) -> Report:
-    """The report about a target that could not be judged.
-
-    Args:
-        target: as the user named it.
-        error: why, in one line.
-        findings: findings from before the error.
-    """
+    """The report about a target that could not be judged."""
     return Report(
         target=target,
         status="error",

@@ -71,13 +71,7 @@ class _Entry(msgspec.Struct, frozen=True):
 
 
 class ScanCache:
-    """The cache entries on this machine.
-
-    Args:
-        reuse: whether parts may be read from entries, and entries be created. If False, existing
-            entries of shards that are read are only updated, so that they never contradict the last
-            scan.
-    """
+    """The cache entries on this machine."""
 
     def __init__(self, storage: Storage, folder: str, *, reuse: bool) -> None:
         self.reuse = reuse
@@ -95,13 +89,7 @@ class ScanCache:
     def recall(
         self, shard: Shard, stamp: Stamp, keys: Mapping[str, str], *, digest: bool
     ) -> _EarlierScan | None:
-        """The entry of an earlier scan; None if the shard has to be read.
-
-        Args:
-            stamp: its current state.
-            keys: the validators that need a part, each with its key.
-            digest: whether a validator needs the digests.
-        """
+        """The entry of an earlier scan; None if the shard has to be read."""
         entry = self._read(shard) if self.reuse else None
         if entry is None or entry.stamp != stamp or (digest and entry.end.blake3 is None):
             return None
@@ -120,12 +108,7 @@ class ScanCache:
         end: StreamEnd,
         parts: Mapping[str, tuple[str, bytes]],
     ) -> None:
-        """Store the results of a scan.
-
-        Args:
-            stamp: its state before the scan.
-            parts: by validator, its key and the packed part.
-        """
+        """Store the results of a scan."""
         before = self._read(shard)
         if before is None and not self.reuse:
             return
@@ -242,13 +225,7 @@ def key_of(
 
 
 class Reuse:
-    """The use of a cache by one scan.
-
-    Args:
-        cache: the cache; None to use none.
-        validators: those of the scan, in order: the plugin, the validator, its key.
-        digest: whether a validator needs the digests of shards.
-    """
+    """The use of a cache by one scan."""
 
     def __init__(
         self,
@@ -304,16 +281,7 @@ class Reuse:
     def remember(
         self, number: int, shard: Shard, end: StreamEnd | None, parts: Mapping[PluginId, Part]
     ) -> list[tuple[PluginId, str]]:
-        """Store the results of a shard that was read.
-
-        Args:
-            number: its position in the target.
-            end: the totals of the scan; None if the shard could not be read to its end.
-            parts: of the validators that have one, with their plugins.
-
-        Returns:
-            Validators whose parts cannot be packed, and the reason: bugs in the validators.
-        """
+        """Store the results of a shard that was read."""
         cache = self._cache
         if cache is None:
             return []

@@ -30,11 +30,7 @@ class PassedOver:
 
 
 def passed_over(name: str, damage: Sequence[PassedOver]) -> RefusedError:
-    """The error for a result without the damaged records of a target.
-
-    Args:
-        damage: one or more entries per shard.
-    """
+    """The error for a result without the damaged records of a target."""
     first, total = damage[0], sum(each.count for each in damage)
     where = "" if first.record is None else f"record {first.record} of "
     places = "1 damaged place was" if total == 1 else f"{total} damaged places were"
@@ -55,21 +51,7 @@ def read_whole(
     otherwise: str,
     options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> ScanResult:
-    """Scan all shards of `target`.
-
-    Args:
-        target: the target to read.
-        validators: the validators to run.
-        engine: where to run.
-        progress: updated during the scan.
-        doing: the activity, for the progress: ``"looking at"``.
-        otherwise: why incomplete data are refused, such as
-            ``"a schema from incomplete data would refuse the rest"``.
-        options: of `begin`, by validator name.
-
-    Raises:
-        FailureError: a shard could not be read, or a validator failed.
-    """
+    """Scan all shards of `target`."""
     result = run_scan(
         target,
         validators,

@@ -29,9 +29,6 @@ def keys_of(
     """Keys by shard name and record number, as far as indexes have them.
 
     One index is in memory at a time.
-
-    Args:
-        wanted: numbers of records by shard name.
     """
     keys: dict[tuple[str | None, int | None], str] = {}
     for shard in shards:

@@ -120,11 +120,7 @@ class Baseline:
 
 
 class BaselineError(Exception):
-    """The baseline cannot be read as a validator of ours needs it, which ends the check.
-
-    Args:
-        reason: for the message.
-    """
+    """The baseline cannot be read as a validator of ours needs it, which ends the check."""
 
     def __init__(self, reason: TfrecregError) -> None:
         super().__init__(reason)

@@ -19,11 +19,7 @@ _SNIFF_BYTES = 1 << 16
 
 
 class LargeRecords:
-    """Reads payloads of one shard by their offsets, in ascending order.
-
-    Args:
-        verb: names the operation in messages.
-    """
+    """Reads payloads of one shard by their offsets, in ascending order."""
 
     def __init__(self, shard: Shard, verb: Literal["adopt", "check", "export"] = "adopt") -> None:
         self._shard = shard
@@ -33,16 +29,7 @@ class LargeRecords:
         self._inflater: Inflater | None = None
 
     def payload(self, record: int, offset: int, length: int) -> bytes:
-        """The payload of a record whose checksums were verified before.
-
-        Args:
-            record: its number, for messages.
-            offset: where it starts in the decompressed stream.
-            length: bytes of the payload.
-
-        Raises:
-            UsageError: it is too large, or the file was changed meanwhile.
-        """
+        """The payload of a record whose checksums were verified before."""
         name = safe(self._shard.name, limit=1000)
         if length > LARGE_LIMIT:
             raise UsageError(

@@ -238,21 +238,6 @@ def run_scan(
     """Scan every shard of `target` once, for all `validators`.
 
     A validator that raises has no verdict, and does not affect the other validators.
-
-    Args:
-        announced: the plugin of each validator, and the codes that its findings may have (None for
-            any); empty if all are this project's.
-        options: the options for `begin`, by validator name.
-        label: the activity, for the progress: "checking mnist".
-        seen: called in this process for each of them, with its end if it was read.
-        cache: results of earlier scans; None to read every shard and to store no results.
-
-    Raises:
-        UsageError: a validator cannot begin with these options or this schema, or
-            `TFRECREG_SCANNER` does not name a scanner.
-        TfrecregError: the baseline cannot be read.
-        FailureError: the engine failed (a worker died), or the scanner that `TFRECREG_SCANNER`
-            names is not installed.
     """
     scanner_kind()  # Report a wrong setting here once, not for every shard.
     result = ScanResult()

@@ -60,12 +60,7 @@ class Violations:
     def add(
         self, feature: ExampleFeature | None, problem: Problem, declared: SchemaFeature | None
     ) -> None:
-        """Add one problem of one example.
-
-        Args:
-            feature: the feature of that name in the example, or None.
-            declared: its declaration, or None.
-        """
+        """Add one problem of one example."""
         if feature is None or (declared is None and problem.code is not SCH005):
             return
         code, is_text = problem.code.code, feature.kind is Kind.BYTES
@@ -133,15 +128,7 @@ def edit_schema(
     violations: Violations,
     splits: Iterable[SplitFacts],
 ) -> tuple[str, list[Answer], list[Answer]]:
-    """Change a schema's text so that data which break it pass.
-
-    Args:
-        findings: a code and a feature each, the feature empty if there is none.
-        splits: counts of each split that was checked against the schema.
-
-    Returns:
-        The new text, the changes, and for the findings without a change the reasons.
-    """
+    """Change a schema's text so that data which break it pass."""
     wanted = sorted(set(findings))
     editor = _Editor(schema, frozenset(wanted), violations, tuple(splits))
     edits: list[Answer] = []
@@ -183,11 +170,7 @@ class _Editor:
         self._examples = sum(each.examples for each in splits)
 
     def answer(self, code: str, name: str) -> Iterator[str]:
-        """Answer one finding; yields the changes as phrases.
-
-        Raises:
-            _RefusedError: no schema change resolves it.
-        """
+        """Answer one finding; yields the changes as phrases."""
         if code == "SCH001":
             raise _RefusedError("no schema describes records that are not Examples")
         if code == "SCH009":

@@ -50,11 +50,7 @@ class Problem(NamedTuple):
 
 
 class DistinctValues:
-    """The distinct values of one feature. Picklable and mergeable; its size is bounded.
-
-    Args:
-        bounds: of their number in the schema. Counting stops soon after.
-    """
+    """The distinct values of one feature. Picklable and mergeable; its size is bounded."""
 
     __slots__ = ("_limit", "_values")
 
@@ -87,11 +83,7 @@ class DistinctValues:
 
     @classmethod
     def of_plain(cls, plain: tuple[int, list[int], list[bytes]]) -> DistinctValues:
-        """Restore from :meth:`plain`.
-
-        Raises:
-            ValueError: :meth:`plain` cannot have returned that.
-        """
+        """Restore from :meth:`plain`."""
         limit, numbers, strings = plain
         made = cls(ValueCount())
         made._limit = limit

@@ -75,11 +75,7 @@ RULES: list[CompatibilityRule] = []
 
 
 def parse_mode(text: str) -> tuple[Mode, bool]:
-    """Parse a mode such as ``full-transitive``: its name, and whether it is transitive.
-
-    Raises:
-        ValueError: there is no such mode.
-    """
+    """Parse a mode such as ``full-transitive``: its name, and whether it is transitive."""
     name = text.removesuffix("-transitive")
     for mode in get_args(Mode):
         if name == mode:
@@ -88,20 +84,7 @@ def parse_mode(text: str) -> tuple[Mode, bool]:
 
 
 def clashes(reader: Schema, records: Schema, environment: str | None = None) -> tuple[Clash, ...]:
-    """The rules that are broken if a reader made from one schema gets records that keep another.
-
-    Args:
-        reader: the schema that the reader was made from.
-        records: the schema that the records keep.
-        environment: environment of both, None for all.
-
-    Returns:
-        In order of the features' names. If a reader fails on a feature, the result lacks how it
-        would misread it.
-
-    Raises:
-        SchemaError: one of the schemas does not name that environment.
-    """
+    """The rules that are broken if a reader made from one schema gets records that keep another."""
     own = compile_schema(reader, environment)
     theirs = compile_schema(records, environment)
     found: list[Clash] = []

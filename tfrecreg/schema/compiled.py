@@ -48,11 +48,7 @@ class CompiledSchema:
 
 
 def compile_schema(schema: Schema, environment: str | None = None) -> CompiledSchema:
-    """Select the declarations of one environment, or of all.
-
-    Raises:
-        SchemaError: the schema does not name that environment.
-    """
+    """Select the declarations of one environment, or of all."""
     if environment is not None and environment not in schema.environments():
         known = schema.environments()
         raise SchemaError(
@@ -112,15 +108,7 @@ class SplitSchemas:
 
 
 def compile_split_schemas(schema: Schema, options: Mapping[str, Any]) -> SplitSchemas:
-    """Compile a schema for each environment in the options of the validator `schema`.
-
-    Args:
-        options: `environment`, the name of an environment, and `environments`, names by split.
-
-    Raises:
-        SchemaError: the schema does not name an environment.
-        ConfigError: an option does not exist, or has the wrong type.
-    """
+    """Compile a schema for each environment in the options of the validator `schema`."""
     environment, by_split = environment_options("schema", options)
     return SplitSchemas(
         compile_schema(schema, environment),

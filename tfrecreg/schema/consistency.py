@@ -54,11 +54,7 @@ def stage_of(message: Any) -> str:
 
 
 def check_message(message: Any, fail: Fail) -> None:
-    """Check a whole `Schema` message.
-
-    Args:
-        fail: called for the first contradiction, raises.
-    """
+    """Check a whole `Schema` message."""
     domains = _check_domains(message, fail)
     features = {feature.name: feature for feature in message.feature}
     declared: dict[str, Any] = {}
@@ -174,12 +170,7 @@ def _require_declared(
 
 
 class _FeatureCheck:
-    """The checks of one `Feature` message.
-
-    Args:
-        domains: the list that each schema-level domain is in, by its name.
-        fail: called for the first contradiction, raises.
-    """
+    """The checks of one `Feature` message."""
 
     def __init__(self, message: Any, domains: Mapping[str, str], fail: Fail) -> None:
         self._message = message

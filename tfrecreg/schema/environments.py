@@ -22,10 +22,6 @@ class EnvironmentOptions:
 def environment_options(
     validator: str, options: Mapping[str, Any]
 ) -> tuple[str | None, Mapping[str, str]]:
-    """The validator options `environment`, for most splits, and `environments`, by split.
-
-    Raises:
-        ConfigError: an option does not exist, or has the wrong type.
-    """
+    """The validator options `environment`, for most splits, and `environments`, by split."""
     found = read_limits(EnvironmentOptions, options, validator)
     return found.environment, found.environments

@@ -235,13 +235,7 @@ class SchemaSketch:
         declared: Mapping[str, DeclaredFeature] | None = None,
         more: Sequence[str] = (),
     ) -> str:
-        """The draft, as text that :func:`tfrecreg.schema.proto.parse_schema` takes.
-
-        Args:
-            dataset: name of the data in the first comment.
-            declared: what somebody else says of features; it counts where the values agree.
-            more: lines after the features.
-        """
+        """The draft, as text that :func:`tfrecreg.schema.proto.parse_schema` takes."""
         lines = list(self._head(dataset))
         for name in sorted(self._features):
             seen, said = self._features[name], (declared or {}).get(name)
@@ -306,12 +300,7 @@ def difference(declared: DeclaredFeature, summary: SeenFeature) -> str:
 def draft_feature(
     name: str, summary: SeenFeature, examples: int, declared: DeclaredFeature | None = None
 ) -> Iterator[str]:
-    """The lines that declare a feature, comments first.
-
-    Args:
-        examples: number of examples, with it or without.
-        declared: what somebody else says of it; left out where the values contradict it.
-    """
+    """The lines that declare a feature, comments first."""
     try:
         shown = quoted(name)
     except UnicodeEncodeError:

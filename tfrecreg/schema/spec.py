@@ -63,11 +63,7 @@ class TensorSpec:
 
 
 def tensor_specs(schema: Schema, environment: str | None = None) -> tuple[TensorSpec, ...]:
-    """The specifications of a schema's features, in order of their names.
-
-    Raises:
-        SchemaError: the schema does not name that environment.
-    """
+    """The specifications of a schema's features, in order of their names."""
     specs: list[TensorSpec] = []
     for feature in compile_schema(schema, environment).features:
         dtype = _DTYPES.get(feature.kind or "")

@@ -52,11 +52,7 @@ class _Plan(NamedTuple):
 
 
 class VectorizedCheck:
-    """Finds the records of known layouts that conform.
-
-    Args:
-        checker: keeps the counts of all records.
-    """
+    """Finds the records of known layouts that conform."""
 
     def __init__(self, schema: CompiledSchema, checker: Checker) -> None:
         self._schema = schema
@@ -75,11 +71,6 @@ class VectorizedCheck:
         """Positions of the records that must be checked one by one.
 
         The others conform, and are added to the counts of the checker.
-
-        Args:
-            starts: offset of each in `memory`.
-            lengths: size of each in bytes.
-            decode: returns the example at a position, to learn its layout from.
         """
         positions: Sequence[int] = range(len(starts))
         if not self._usable or len(positions) < _MIN_RECORDS:

@@ -97,12 +97,7 @@ class SequenceRules:
 
 
 def compile_sequences(schema: Schema, environment: str | None = None) -> SequenceRules:
-    """The rules of a schema that describes SequenceExamples.
-
-    Raises:
-        SchemaError: the schema does not name that environment, or says of a list what no list can
-            be.
-    """
+    """The rules of a schema that describes SequenceExamples."""
     (struct,) = (each for each in schema.features if each.name == SEQUENCE)
     others = tuple(each for each in schema.features if each is not struct)
     context = compile_schema(replace(schema, features=others), environment)

@@ -74,13 +74,7 @@ class PayloadSketch:
         return bool(self.examples.names or self._contexts.names or self._lists)
 
     def add(self, payload: bytes, kind: PayloadKind, example: Example | None) -> None:
-        """Add one more record.
-
-        Args:
-            payload: its bytes.
-            kind: their kind.
-            example: the same decoded as an Example, where its kind is that.
-        """
+        """Add one more record."""
         self.examples.add(example if kind is PayloadKind.EXAMPLE else None)
         if kind is PayloadKind.SEQUENCE_EXAMPLE:
             sequence = decode_sequence(payload)
@@ -103,14 +97,7 @@ class PayloadSketch:
         kind: PayloadKind,
         declared: Mapping[str, DeclaredFeature] | None = None,
     ) -> str:
-        """The draft, as text that :func:`tfrecreg.schema.proto.parse_schema` takes.
-
-        Args:
-            dataset: name of the data in the first comment.
-            kind: what most records are, Examples or SequenceExamples. Where they are
-                SequenceExamples, an Example is one without lists.
-            declared: what somebody else says of features of Examples.
-        """
+        """The draft, as text that :func:`tfrecreg.schema.proto.parse_schema` takes."""
         if kind is PayloadKind.EXAMPLE:
             return self.examples.render(dataset, declared)
         contexts = SchemaSketch()
@@ -186,11 +173,7 @@ def _draft_list(name: str, seen: SeenList, records: int, *, is_common: bool) -> 
 
 
 def _bounds(fewest: int, most: int, may_fix: bool) -> list[str]:
-    """The lines of one level.
-
-    Args:
-        may_fix: whether a number that was always the same may be the rule.
-    """
+    """The lines of one level."""
     if fewest == most and most and may_fix:
         return block("value_count", f"min: {most}", f"max: {most}")
     return block("value_count", f"min: {min(fewest, 1)}")

@@ -61,12 +61,6 @@ def find_files(word: str, left_out: list[str]) -> list[BareFile]:
 
     What a folder or a glob finds and cannot be read (a FIFO, a link that leads nowhere) is among
     them: the check then says that it was not read.
-
-    Args:
-        word: a path or a URL from :func:`tfrecreg.storage.urls.named_url`: a file, a glob, a folder
-            (every shard below it) or a set, ``train@10``.
-        left_out: receives the paths of other files below a folder, but for those that a check reads
-            as descriptions.
     """
     place = _place(word)
     if place.is_folder():
@@ -84,11 +78,7 @@ def find_files(word: str, left_out: list[str]) -> list[BareFile]:
 
 @looks_remembered()
 def find_all(words: Iterable[str], left_out: list[str]) -> list[BareFile]:
-    """The files that words name, each once. All URLs are asked about at the same time.
-
-    Args:
-        left_out: as for :func:`find_files`.
-    """
+    """The files that words name, each once. All URLs are asked about at the same time."""
     look_at(words)
     files: dict[str, BareFile] = {}
     for word in words:
@@ -130,9 +120,6 @@ def look_ahead(files: Iterable[tuple[str, str]]) -> None:
     :func:`~tfrecreg.storage.looks.looks_remembered`.
 
     Only about those that are named as shards: of other names, any number may begin as theirs do.
-
-    Args:
-        files: of each, the root of its store and its path there.
     """
     sets: dict[tuple[str, str], list[str]] = {}
     for root, path in files:

@@ -26,12 +26,7 @@ Built: TypeAlias = Resolved | FolderBuild
 
 
 def named_targets(targets: TargetsLike, *, once: bool = True) -> list[str | Resolved]:
-    """The targets, paths as text and URLs without queries.
-
-    Args:
-        targets: one or several.
-        once: whether one that is named twice comes once.
-    """
+    """The targets, paths as text and URLs without queries."""
     several = [targets] if isinstance(targets, str | os.PathLike | Resolved) else targets
     named = (each if isinstance(each, Resolved) else _text_of(each) for each in several)
     return list(dict.fromkeys(named) if once else named)

@@ -62,13 +62,7 @@ class FolderBuild:
 
 
 def folder_build(name: str, storage: Readable, notes: list[str]) -> FolderBuild | None:
-    """The build in a folder; None without a manifest.
-
-    Args:
-        name: of the build: the folder.
-        notes: receives a line if a file that only looks like a manifest, or like the rest of a
-            build, is there.
-    """
+    """The build in a folder; None without a manifest."""
     where = f"{storage.root}/{MANIFEST_NAME}"
     shown = safe(where, limit=1000)
     try:

@@ -73,14 +73,7 @@ def target_of(
     named: Collection[str] | None = None,
     progress: Progress = SILENT,
 ) -> Target:
-    """A build or a release.
-
-    Args:
-        schema: path of a schema to check against instead of its own.
-        raw: folder of raw data to measure instead of taking the manifest's word.
-        name: of the target, escaped; None for its own.
-        named: the shards that were named; None for all.
-    """
+    """A build or a release."""
     text, path = (
         (read_schema_file(schema), schema)
         if schema is not None
@@ -179,11 +172,7 @@ def build_target(
 
 
 def _numbered(files: Collection[BareFile], numbers: dict[str, int]) -> list[Shard]:
-    """Shards without a manifest, in order of split and place.
-
-    Args:
-        numbers: the last number of each split that is taken.
-    """
+    """Shards without a manifest, in order of split and place."""
     shards: list[Shard] = []
     splits = zip(_splits_of([each.place for each in files]), files, strict=True)
     for split, file in sorted(splits, key=lambda each: (each[0], os.fsencode(each[1].place))):
@@ -288,11 +277,6 @@ def files_targets(
 ) -> list[Target]:
     """Files, each judged by the manifest in its folder: a target for each build that has some of
     them, and one for all others.
-
-    Args:
-        words: as for :func:`files_target`.
-        schema: path of a schema to check against instead of those of the builds.
-        raw: folder of raw data to measure.
     """
     bare = files_target(words, schema=schema, raw=raw, progress=progress)
     told: list[str] = []

@@ -70,11 +70,7 @@ DEAL_OPTIONS = frozenset(each.name for each in fields(DealOptions))
 
 
 def shared_options(own: type[Any]) -> frozenset[str]:
-    """The names of :class:`DealOptions`; empty if a source has one of them among its own.
-
-    Args:
-        own: its `Options`.
-    """
+    """The names of :class:`DealOptions`; empty if a source has one of them among its own."""
     taken = not DEAL_OPTIONS.isdisjoint(each.name for each in fields(own))
     return frozenset() if taken else DEAL_OPTIONS
 
@@ -89,11 +85,7 @@ class SourceOptions:
 
 
 class Deal:
-    """Deals the items of one split to several, by `splitter` if there is one. Picklable.
-
-    Args:
-        options: with shares.
-    """
+    """Deals the items of one split to several, by `splitter` if there is one. Picklable."""
 
     def __init__(self, options: DealOptions, splitter: Splitter | None = None) -> None:
         self.options = options
@@ -102,13 +94,7 @@ class Deal:
         self._names = frozenset(self._splitter.names)
 
     def listed(self, entries: Iterable[_Entry]) -> Iterator[_Entry]:
-        """What a source lists, with the splits that it is dealt to.
-
-        Raises:
-            RawDataError: the source has no such split, an item has no group, or a split gets no
-                item.
-            UsageError: a new split has the name of another split of the source.
-        """
+        """What a source lists, with the splits that it is dealt to."""
         others: set[str] = set()
         filled: set[str] = set()
         for entry in entries:

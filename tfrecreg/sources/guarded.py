@@ -53,10 +53,6 @@ class GuardedSource:
 
     Each method raises what the source may raise (:class:`~tfrecreg.api.RawDataError` and the like),
     and a :class:`PluginError` that names the distribution for everything else.
-
-    Args:
-        codes: names of its own finding codes.
-        deal: deals its items to other splits; None for those of the source.
     """
 
     def __init__(
@@ -82,12 +78,7 @@ class GuardedSource:
         options: SourceOptions,
         codes: frozenset[str] = _NONE,
     ) -> GuardedSource:
-        """Make a source of that class.
-
-        Raises:
-            UsageError: it needs local files, and the raw data are behind a URL.
-            PluginError: it fails.
-        """
+        """Make a source of that class."""
         if getattr(kind, "needs_local", False) is True and not raw.is_local:
             raise UsageError(
                 f"{plugin_id} reads local files only, and the raw data are "
@@ -202,11 +193,7 @@ class GuardedSource:
         return self._call("raw_path", _checked_path, split, key)
 
     def record(self, item: Item, sizes: dict[str, int]) -> Skipped | Record:
-        """The item's record, or the reason for its absence.
-
-        Args:
-            sizes: feature name to bytes of its values; those of the example are added.
-        """
+        """The item's record, or the reason for its absence."""
         if self._deal is not None:
             here, item = item.split, item._replace(split=self._deal.source_split(item.split))
             return _in_split(here, self._made(item, sizes))

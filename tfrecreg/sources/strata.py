@@ -50,12 +50,6 @@ def deal_strata(options: DealOptions, listing: ClassListing) -> Iterator[ListedE
     """Deal the items of one split to several, class by class.
 
     They are listed twice: first for their classes and ranks, of which 22 bytes are kept an item.
-
-    Args:
-        options: with shares, and without a group.
-
-    Raises:
-        RawDataError, UsageError: as :meth:`tfrecreg.sources.deal.Deal.listed`.
     """
     names = list(parse_shares(options.split))
     splits = (names[place] for place in _places(options, listing()).tolist())

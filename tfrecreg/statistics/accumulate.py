@@ -50,11 +50,7 @@ class ExampleColumns(NamedTuple):
 
 
 class Accumulator:
-    """Accumulates statistics.
-
-    Args:
-        max_value_bytes: see :data:`tfrecreg.statistics.frequent.MAX_BYTES`.
-    """
+    """Accumulates statistics."""
 
     def __init__(self, options: StatisticsOptions, max_value_bytes: int = MAX_BYTES) -> None:
         self._options = options
@@ -319,11 +315,7 @@ class _Parts:
 def _fill_equal_weight(
     histogram: Any, quantiles: Quantiles, total: int, buckets: int, ends: tuple[float, float]
 ) -> None:
-    """Fill in a histogram whose buckets hold as many of the `total` numbers each.
-
-    Args:
-        ends: the least and the greatest of them.
-    """
+    """Fill in a histogram whose buckets hold as many of the `total` numbers each."""
     histogram.type = messages().Histogram.QUANTILES
     bounds = ranked(*quantiles.counts(), buckets)
     bounds[0], bounds[-1] = ends
@@ -347,14 +339,7 @@ def _categories(numbers: NDArray[Any]) -> tuple[dict[CountedValue, int], int]:
 def _equal_width(
     values: NDArray[np.float64], counts: _Ints, buckets: int, ends: tuple[float, float]
 ) -> Iterator[tuple[float, float, float]]:
-    """Bounds and counts of buckets of equal width; infinite values have buckets of their own.
-
-    Args:
-        values: ascending; where they are a selection, it may lack the least and the greatest.
-        counts: of each.
-        buckets: how many.
-        ends: the least and the greatest of all.
-    """
+    """Bounds and counts of buckets of equal width; infinite values have buckets of their own."""
     finite = np.isfinite(values)
     below, above = (int(counts[values == bound].sum()) for bound in (-math.inf, math.inf))
     values, counts = values[finite], counts[finite]

@@ -25,11 +25,7 @@ _FORMAT = 4
 
 
 class StatisticsCache:
-    """The cache of a registry.
-
-    Args:
-        storage: rooted at the registry.
-    """
+    """The cache of a registry."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
@@ -37,11 +33,7 @@ class StatisticsCache:
     def recall(
         self, split: str, content: str, options: StatisticsOptions
     ) -> SplitStatistics | None:
-        """The statistics of a split; None where they are not known.
-
-        Args:
-            content: its content digest.
-        """
+        """The statistics of a split; None where they are not known."""
         path = _path(content, options)
         if self._storage.stat(path) is None:
             return None
@@ -68,11 +60,7 @@ class StatisticsCache:
     def remember(
         self, statistics: SplitStatistics, content: str, options: StatisticsOptions
     ) -> None:
-        """Keep the statistics of a split, unless damage left some of it out.
-
-        Args:
-            content: the content digest of the very bytes that they were made of.
-        """
+        """Keep the statistics of a split, unless damage left some of it out."""
         left_out = statistics.left_out
         if left_out.damaged:
             return

@@ -72,9 +72,6 @@ class StatisticsCollector(Validator):
     """Looks at every record the way validators do, and sums up instead of judging.
 
     Hand it to :func:`tfrecreg.scan.run.run_scan`, then ask for :meth:`statistics`.
-
-    Args:
-        options: which statistics. Their schema is used, not the target's.
     """
 
     name = "statistics"
@@ -86,11 +83,7 @@ class StatisticsCollector(Validator):
         """Parts by split, once the scan is over."""
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Visitor]:
-        """A maker of visitors.
-
-        Raises:
-            SchemaError: the schema does not parse, or contradicts itself.
-        """
+        """A maker of visitors."""
         del target, options
         self.options.schema_proto()  # report errors here once, and not for every shard
         return partial(make_visitor, self.options)
@@ -113,11 +106,7 @@ class StatisticsCollector(Validator):
         yield Measure("statistics.examples", examples, count(examples, "example"))
 
     def statistics(self) -> list[SplitStatistics]:
-        """The statistics of every split that was scanned, in order of their names.
-
-        Raises:
-            RefusedError: a feature has values of two types.
-        """
+        """The statistics of every split that was scanned, in order of their names."""
         return [
             SplitStatistics(split, part.examples, part.left_out, part.sketched, part.proto())
             for split, part in sorted(self.parts.items())

@@ -65,10 +65,6 @@ def comparators(
     Where the schema has a comparator of this kind for any feature, its own count and no others.
     Else labels and sizes are compared: values that are counted (categories, strings) by L-infinity,
     numbers by the Jensen-Shannon divergence.
-
-    Args:
-        schema: protobuf's message, or None.
-        threshold: of those that the schema does not have; None to leave them out.
     """
     known = {feature.name: feature for feature in schema.feature} if schema is not None else {}
     declared = [each for each in known.values() if each.HasField(f"{kind}_comparator")]

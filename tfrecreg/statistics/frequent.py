@@ -48,12 +48,7 @@ class Frequent(NamedTuple):
 
 
 class ValueCounts:
-    """How often each value of each feature occurs. Picklable, mergeable.
-
-    Args:
-        options: how many values to name in the end.
-        max_bytes: see :data:`MAX_BYTES`.
-    """
+    """How often each value of each feature occurs. Picklable, mergeable."""
 
     def __init__(self, options: StatisticsOptions, max_bytes: int = MAX_BYTES) -> None:
         self._most = max(options.num_top_values, options.num_rank_histogram_buckets)
@@ -115,11 +110,7 @@ class ValueCounts:
 
 
 class _Sketch:
-    """Counters of Misra and Gries, and the smallest hashes of all values.
-
-    Args:
-        counters: how many are kept.
-    """
+    """Counters of Misra and Gries, and the smallest hashes of all values."""
 
     def __init__(self, counters: int) -> None:
         self._counters = counters

@@ -28,16 +28,7 @@ class Anomaly:
 def judge_statistics(
     statistics: Any, schema: Any, *, environment: str | None = None
 ) -> list[Anomaly]:
-    """Validate the statistics of a split, as `tfdv.validate_statistics` does.
-
-    Args:
-        statistics: TFDV's `DatasetFeatureStatisticsList`, with one dataset.
-        schema: protobuf's message of a schema.
-        environment: one of the schema's environments; None for the default.
-
-    Raises:
-        MissingExtraError: TFDV is not installed.
-    """
+    """Validate the statistics of a split, as `tfdv.validate_statistics` does."""
     found = load_tfdv().validation.validate_statistics_internal(
         statistics, schema, environment=environment
     )

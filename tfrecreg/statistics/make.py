@@ -113,19 +113,7 @@ def stats_of(
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> Stats:
-    """Make the statistics of a target, or recall those that its registry remembers.
-
-    Args:
-        split: the only one to read; None for all.
-        features: globs of the features to summarize; empty for all. The protos have all of them.
-        where: a condition in SQL: of only the records for which it holds, which are not cached.
-        options: which statistics; None for those of :func:`options_of`.
-
-    Raises:
-        UsageError: no such split or feature, no Examples, or a schema that does not parse.
-        RefusedError: a feature has values of two types.
-        FailureError: a shard could not be read.
-    """
+    """Make the statistics of a target, or recall those that its registry remembers."""
     options = options or options_of(target)
     if where is not None:
         part = _only(target, split)
@@ -162,12 +150,7 @@ class StatsOfCheck:
                 self.validators.append(self._sound)
 
     def result(self) -> Stats:
-        """The statistics, after a check that read all records.
-
-        Raises:
-            UsageError: there are no Examples.
-            RefusedError: a feature has values of two types.
-        """
+        """The statistics, after a check that read all records."""
         made = _collected(self._collector, self._sound)
         known = {name: each for name, each in self._known.items() if name not in made}
         return _summed_up(self._target, self._options, known, made)

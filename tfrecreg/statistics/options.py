@@ -43,9 +43,6 @@ class StatisticsOptions:
     """Options of statistics: those of TFDV's options that are of use for a single pass.
 
     Weights, slices, samples, semantic domains and features of choice are not among them.
-
-    Raises:
-        UsageError: a count below 1.
     """
 
     schema: str | None = None
@@ -82,21 +79,13 @@ class StatisticsOptions:
         return blake3(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
     def schema_proto(self) -> Any:
-        """The schema as protobuf's message, or None.
-
-        Raises:
-            SchemaError: it does not parse, or contradicts itself.
-        """
+        """The schema as protobuf's message, or None."""
         if self.schema is None:
             return None
         return schema_message(parse_schema(self.schema, self.schema_path))
 
     def images(self) -> tuple[str, ...]:
-        """The features with an image domain, for which TFDV needs only sizes.
-
-        Raises:
-            SchemaError: the schema does not parse, or contradicts itself.
-        """
+        """The features with an image domain, for which TFDV needs only sizes."""
         return tuple(
             feature.name
             for feature in self._features()
@@ -104,11 +93,7 @@ class StatisticsOptions:
         )
 
     def categories(self) -> dict[str, Kind]:
-        """The features of numbers whose values are counted, and the kind of these numbers.
-
-        Raises:
-            SchemaError: the schema does not parse, or contradicts itself.
-        """
+        """The features of numbers whose values are counted, and the kind of these numbers."""
         found: dict[str, Kind] = {}
         for feature in self._features():
             domain = feature.WhichOneof("domain_info")
@@ -122,11 +107,7 @@ class StatisticsOptions:
         return found
 
     def derived(self) -> tuple[DerivedFeature, ...]:
-        """The sparse and weighted features.
-
-        Raises:
-            SchemaError: the schema does not parse, or contradicts itself.
-        """
+        """The sparse and weighted features."""
         message = self.schema_proto()
         if message is None:
             return ()

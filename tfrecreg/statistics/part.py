@@ -99,11 +99,7 @@ class TooManyFeatures:
 
 
 class StatisticsPart:
-    """Statistics of some records, to be merged with others of the same split. Picklable.
-
-    Args:
-        max_value_bytes: see :data:`tfrecreg.statistics.frequent.MAX_BYTES`.
-    """
+    """Statistics of some records, to be merged with others of the same split. Picklable."""
 
     def __init__(self, options: StatisticsOptions, max_value_bytes: int = MAX_BYTES) -> None:
         self.options = options
@@ -147,11 +143,7 @@ class StatisticsPart:
                 self._own()
 
     def proto(self) -> Any:
-        """The `DatasetFeatureStatisticsList` of TFDV, with one dataset.
-
-        Raises:
-            RefusedError: a feature has values of two types, or there are too many features.
-        """
+        """The `DatasetFeatureStatisticsList` of TFDV, with one dataset."""
         if self.conflict is not None:
             raise self.conflict.error()
         return self._own().extract()

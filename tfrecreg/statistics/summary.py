@@ -13,11 +13,7 @@ DatasetFeatureStatisticsList = Any
 
 
 def parse_proto(data: bytes) -> DatasetFeatureStatisticsList:
-    """The message that `data` serializes.
-
-    Raises:
-        ValueError: they serialize none.
-    """
+    """The message that `data` serializes."""
     message_error = importlib.import_module("google.protobuf.message").DecodeError
     try:
         return messages().DatasetFeatureStatisticsList.FromString(data)

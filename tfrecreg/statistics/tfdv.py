@@ -73,12 +73,7 @@ def _release_for(python: tuple[int, ...], system: str, machine: str) -> bool:
 
 @cache
 def load_tfdv() -> Tfdv:
-    """Import TFDV.
-
-    Raises:
-        MissingExtraError: it is not installed.
-        FailureError: it does not exist for this Python or this platform, or cannot be imported.
-    """
+    """Import TFDV."""
     missing = missing_tfdv()
     if missing is not None:
         raise missing

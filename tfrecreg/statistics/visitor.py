@@ -108,11 +108,7 @@ def _lengths(example: Example) -> dict[str, int]:
 
 
 def _columns(examples: Sequence[Example], images: frozenset[str]) -> ExampleColumns | Conflict:
-    """Decoded examples as columns, or the first feature that has values of two types.
-
-    Args:
-        images: features of which only sizes are needed.
-    """
+    """Decoded examples as columns, or the first feature that has values of two types."""
     features: defaultdict[str, list[Feature]] = defaultdict(list)
     for example in examples:
         for name, feature in example.items():

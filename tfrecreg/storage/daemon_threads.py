@@ -28,9 +28,6 @@ class DaemonThreads(Generic[T]):
 
     Not threads of an executor: the end of the process would wait for their requests. They end with
     this object, when they have made the calls that were given.
-
-    Args:
-        name: of each, for debuggers.
     """
 
     def __init__(self, count: int, name: str) -> None:
@@ -77,12 +74,6 @@ def at_once(function: Callable[[S], T], tasks: Iterable[S]) -> Generator[T, None
     Each call sees the context variables of its caller. At most twice as many tasks are taken before
     their results are. After an error no further call begins, and it is raised when those that run
     have ended. An interrupt does not wait for them.
-
-    Args:
-        function: makes requests to a store, and does not use this function.
-
-    Raises:
-        BaseException: of `function`, for the first task that failed.
     """
     waiting: deque[Future[T]] = deque()
     try:

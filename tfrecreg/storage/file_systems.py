@@ -49,12 +49,7 @@ ErrorKind = Literal["missing", "forbidden", "credentials", "final", "passing"]
 
 
 def connect(root: str) -> tuple[Any, str]:
-    """The file system of a URL, and its own path. Options are fsspec's.
-
-    Raises:
-        UsageError: no file system has this protocol.
-        FailureError: fsspec or the library of the protocol is not installed.
-    """
+    """The file system of a URL, and its own path. Options are fsspec's."""
     # File systems of fsspec do not survive a fork.
     key = (os.getpid(), root)
     found = _connected.get(key)
@@ -103,30 +98,14 @@ def _connect(root: str) -> tuple[Any, str]:
 def request(
     action: str, shown: str, system: Any, method: str, *arguments: Any, **options: Any
 ) -> Any:
-    """Call a method of a file system; again after an error that may pass.
-
-    Args:
-        action: a verb for the message: ``"read"``.
-        shown: the URL in messages, without secrets and not escaped.
-
-    Raises:
-        StorageError, UsageError: as :func:`patiently`.
-    """
+    """Call a method of a file system; again after an error that may pass."""
     return patiently(
         action, shown, lambda timeout: invoke(timeout, system, method, *arguments, **options)
     )
 
 
 def patiently(action: str, shown: str, function: Callable[[float], T]) -> T:
-    """The result of a function; it is called again after an error that may pass.
-
-    Args:
-        function: takes the number of seconds that it may take.
-
-    Raises:
-        StorageError: it failed, for as often or for as long as the limits allow.
-        UsageError: an environment variable with a limit has no number.
-    """
+    """The result of a function; it is called again after an error that may pass."""
     attempts, seconds = _limit(_ATTEMPTS, 6), _limit(_SECONDS, 240)
     end = time.monotonic() + seconds
     wait = _FIRST_WAIT
@@ -146,11 +125,7 @@ def patiently(action: str, shown: str, function: Callable[[float], T]) -> T:
 
 
 def invoke(timeout: float, system: Any, method: str, *arguments: Any, **options: Any) -> Any:
-    """Call a method of a file system once. Raises any exception.
-
-    Args:
-        timeout: in seconds, for file systems that can be interrupted.
-    """
+    """Call a method of a file system once. Raises any exception."""
     if not getattr(system, "async_impl", False):
         return getattr(system, method)(*arguments, **options)
     from fsspec.asyn import sync

@@ -16,14 +16,6 @@ def exclusive(
     ends.
 
     On a file system without locks this does not wait, so correctness must not depend on it.
-
-    Args:
-        path: the file, which is created if it is missing; its folder exists.
-        waiting: called once if another process has the lock.
-        shared: others may hold it at the same time if they also share it.
-
-    Raises:
-        OSError: the file cannot be opened.
     """
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
@@ -42,12 +34,7 @@ def exclusive(
 
 
 def held_shared(path: str) -> int | None:
-    """Share the lock on a file while the returned descriptor is open.
-
-    Returns:
-        the descriptor; None if the file cannot be opened or locked, for instance on a read-only
-        file system, where no process can remove files either.
-    """
+    """Share the lock on a file while the returned descriptor is open."""
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     except OSError:
@@ -62,14 +49,7 @@ def held_shared(path: str) -> int | None:
 
 @contextlib.contextmanager
 def exclusive_if_free(path: str) -> Iterator[bool]:
-    """Hold the lock on a file if no other process holds or shares it.
-
-    Yields:
-        whether it is held; also True on a file system without locks.
-
-    Raises:
-        OSError: the file cannot be opened.
-    """
+    """Hold the lock on a file if no other process holds or shares it."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         try:

@@ -79,19 +79,7 @@ class RereadableReader(Reader, Protocol):
     """A file in a store, which may deliver other bytes when it is read again."""
 
     def confirm(self, start: int, stop: int) -> bool:
-        """Read bytes again, past all buffers, and compare them with those that were delivered.
-
-        Args:
-            start: first byte of the file.
-            stop: byte behind the last one.
-
-        Returns:
-            True: they are the same. False if none of them were delivered yet.
-
-        Raises:
-            TransferError: they are not the same.
-            StorageError: the file was changed meanwhile, or cannot be read.
-        """
+        """Read bytes again, past all buffers, and compare them with those that were delivered."""
 
 
 class Unfinished(Protocol):
@@ -218,9 +206,6 @@ class Store(Appendable, Protocol):
     def look_ahead(self, start: str) -> bool:
         """Ask about all files whose paths begin so, by one listing, inside of
         :func:`tfrecreg.storage.looks.looks_remembered`.
-
-        Returns:
-            False: the store cannot do that, or does not allow it.
         """
 
 

@@ -12,9 +12,6 @@ def list_through_links(storage: Readable) -> Iterator[Entry]:
 
     Each folder is listed once, even if many links lead to it, so circular links are harmless. A
     link whose target is missing keeps the kind ``link``.
-
-    Raises:
-        StorageError: a folder cannot be listed.
     """
     top = storage.stat("", follow="all")
     known = {(top.device, top.inode)} if top is not None else set()

@@ -41,11 +41,7 @@ _NO_SIZE = -1
 
 
 def listed_storage(url: str, progress: Progress = SILENT) -> RawStorage:
-    """The storage of raw data behind a URL, as a user wrote it.
-
-    Raises:
-        UsageError: it holds a password or a query, or it cannot be read.
-    """
+    """The storage of raw data behind a URL, as a user wrote it."""
     shown = without_secrets(url)
     if shown != url:
         raise UsageError(
@@ -77,11 +73,7 @@ class _Folder(NamedTuple):
 
 
 class ListedStorage(RemoteStorage):
-    """Raw data below one URL. See :class:`tfrecreg.storage.raw.RawStorage` for the methods.
-
-    Args:
-        root: the URL of a folder, from :func:`tfrecreg.storage.urls.named_url`.
-    """
+    """Raw data below one URL. See :class:`tfrecreg.storage.raw.RawStorage` for the methods."""
 
     __slots__ = ("_folders", "_listed", "_threads", "_ticker")
 
@@ -266,12 +258,7 @@ class ListedStorage(RemoteStorage):
 def _names(
     infos: Iterable[Mapping[str, Any]], full: str, shown: str
 ) -> dict[str, Mapping[str, Any] | None]:
-    """Names in a folder, with size and stamp of each file; None for a folder.
-
-    Args:
-        infos: as the file system lists them.
-        full: the folder's name there.
-    """
+    """Names in a folder, with size and stamp of each file; None for a folder."""
     start = f"{full}/"
     found: dict[str, Mapping[str, Any] | None] = {}
     for info in infos:

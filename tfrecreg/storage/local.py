@@ -34,14 +34,6 @@ _LINKLESS = LINKLESS | {errno.EXDEV}
 class LocalStorage:
     """Files below one local folder. See :class:`tfrecreg.storage.interface.Storage` for the
     methods.
-
-    Args:
-        root: the folder, which need not exist yet. A relative one is resolved against the current
-            folder; a symbolic link is not resolved, so its target may change.
-
-    Raises:
-        UsageError: `root` holds a NUL or is empty.
-        StorageError: `root` is relative and the current folder no longer exists.
     """
 
     root: str

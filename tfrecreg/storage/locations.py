@@ -38,16 +38,7 @@ def asked(function: Callable[[Any], T], tasks: Iterable[Any], *, in_store: bool)
 
 
 def raw_storage(place: str, progress: Progress = SILENT, *, start: str = "") -> RawStorage:
-    """The storage of raw data, as a user names them: a folder, or the URL of one.
-
-    Args:
-        place: it need not exist. A path may begin with ``~``.
-        progress: updated for listed objects, and for files read.
-        start: where a relative path starts; empty for the current folder.
-
-    Raises:
-        UsageError: a URL with a password or a query, or a path with a NUL.
-    """
+    """The storage of raw data, as a user names them: a folder, or the URL of one."""
     if not is_url(place):
         return RawFolder(os.path.join(start, os.path.expanduser(place)), progress)
     listed: RawStorage = import_module(_LISTED).listed_storage(place, progress)
@@ -55,11 +46,7 @@ def raw_storage(place: str, progress: Progress = SILENT, *, start: str = "") -> 
 
 
 def storage_of(path: str) -> tuple[Readable, str]:
-    """The storage of one file, and its name there.
-
-    Raises:
-        UsageError: it is a URL with a password.
-    """
+    """The storage of one file, and its name there."""
     if not is_url(path):
         folder, name = os.path.split(path)
         return LocalStorage(folder or os.curdir), name
@@ -68,12 +55,7 @@ def storage_of(path: str) -> tuple[Readable, str]:
 
 
 def absolute_place(place: str, folder: str = os.curdir) -> str:
-    """A path or a URL as it is the same everywhere, without a slash at its end. Links stay.
-
-    Args:
-        place: as it was written.
-        folder: base of relative paths.
-    """
+    """A path or a URL as it is the same everywhere, without a slash at its end. Links stay."""
     if is_url(place):
         return place.rstrip("/")
     return os.path.abspath(os.path.join(folder, place))

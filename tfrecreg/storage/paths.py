@@ -33,12 +33,7 @@ def path_text(path: str) -> str:
 
 
 def locate(root: str, path: str) -> str:
-    """The absolute path of `path` below `root`. The empty path is the root itself.
-
-    Raises:
-        UsageError: `path` is absolute, has an empty part, `.` or `..`, holds a NUL, or cannot be
-            encoded as a file name.
-    """
+    """The absolute path of `path` below `root`. The empty path is the root itself."""
     if not path:
         return root
     if fault := _fault(path):
@@ -103,12 +98,7 @@ def no_folder(path: str) -> NotADirectoryError:
 
 
 def refusal(action: str, path: str, error: OSError, rest: str = "") -> StorageError:
-    """The error for a failed `action` on the absolute `path`.
-
-    Args:
-        action: a verb: ``"read"``.
-        rest: the words of the action after the path: ``" to `target`"``.
-    """
+    """The error for a failed `action` on the absolute `path`."""
     if isinstance(error, FileNotFoundError):
         return MissingFileError(
             f"`{path_text(path)}` does not exist", hint="it was removed, or the path is wrong"

@@ -26,10 +26,6 @@ class ReadAhead:
 
     Those above :data:`~tfrecreg.storage.remote_reader.BLOCK_BYTES` are left out: they are read in
     blocks.
-
-    Args:
-        fetch: reads a whole object.
-        sized: paths to read, with sizes in bytes.
     """
 
     def __init__(
@@ -50,11 +46,7 @@ class ReadAhead:
         """Size of the objects in `_requested`."""
 
     def take(self, path: str) -> bytes | None:
-        """The bytes of an object, once; None if it is not among the objects to read.
-
-        Raises:
-            StorageError: it cannot be read.
-        """
+        """The bytes of an object, once; None if it is not among the objects to read."""
         number = self._numbers.get(path, -1)
         if number < self._first:
             return None
@@ -106,11 +98,7 @@ def active(ahead: ReadAhead) -> Iterator[None]:
 
 
 def taken(root: str, path: str) -> bytes | None:
-    """The bytes of an object that was fetched ahead; None if it was not.
-
-    Raises:
-        StorageError: it cannot be read.
-    """
+    """The bytes of an object that was fetched ahead; None if it was not."""
     for ahead in _active.get():
         data = ahead.take(path) if ahead.root == root else None
         if data is not None:
@@ -119,13 +107,7 @@ def taken(root: str, path: str) -> bytes | None:
 
 
 class HeldReader(RereadableReader):
-    """A file in memory. See :class:`tfrecreg.storage.interface.RereadableReader`.
-
-    Args:
-        shown: its URL without secrets, for messages.
-        data: its bytes, as the store delivered them.
-        opened: opens it in the store.
-    """
+    """A file in memory. See :class:`tfrecreg.storage.interface.RereadableReader`."""
 
     def __init__(self, shown: str, data: bytes, opened: Callable[[], Reader]) -> None:
         self._shown, self._data, self._opened = shown, data, opened

@@ -39,10 +39,6 @@ class RemoteStorage:
     Connections are made when they are needed, and options come from the environment and the
     configuration of fsspec. Its pickle holds neither: it is the URL, and the query of a presigned
     one, which a worker process needs.
-
-    Args:
-        root: the URL of a folder, a bucket or a host, from
-            :func:`tfrecreg.storage.urls.named_url`.
     """
 
     root: str
@@ -122,11 +118,7 @@ class RemoteStorage:
             return reader.read_at(0, reader.size)
 
     def read_object(self, path: str, size: int) -> bytes:
-        """A whole file by one request: its size is known from a listing.
-
-        Raises:
-            StorageError: it has another size, or cannot be read.
-        """
+        """A whole file by one request: its size is known from a listing."""
         _, full, shown = self._place(path)
 
         def look() -> tuple[int, str] | None:
@@ -270,11 +262,7 @@ def _time(info: Mapping[str, Any]) -> int:
 
 
 def size_of(info: Mapping[str, Any], shown: str) -> int:
-    """The size of a file in bytes.
-
-    Raises:
-        StorageError: the store does not have it.
-    """
+    """The size of a file in bytes."""
     size = info.get("size")
     if not isinstance(size, int):
         raise StorageError(

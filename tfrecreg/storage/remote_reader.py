@@ -88,12 +88,6 @@ def _shared() -> _Blocks:
 class RemoteReader(RereadableReader):
     """A file of a store. See :class:`tfrecreg.storage.interface.Reader`. Safe for threads and after
     a fork.
-
-    Args:
-        shown: its URL without secrets, for messages.
-        size: in bytes.
-        version: a value that differs between two states of the file.
-        look: size and version of the file now; None if it is gone.
     """
 
     def __init__(
@@ -156,19 +150,7 @@ class RemoteReader(RereadableReader):
         return self._range(start, length)
 
     def confirm(self, start: int, stop: int) -> bool:
-        """Read from the store again what it delivered of these bytes.
-
-        Args:
-            start: first byte of the file.
-            stop: byte behind the last one.
-
-        Returns:
-            True: it gave the same bytes. False if it has not delivered any of them.
-
-        Raises:
-            TransferError: it gave other bytes than before.
-            StorageError: the file was changed meanwhile, or cannot be read.
-        """
+        """Read from the store again what it delivered of these bytes."""
         self.expect_unchanged()
         is_known = False
         for block in range(start // BLOCK_BYTES, -(-min(stop, self.size) // BLOCK_BYTES)):
@@ -186,11 +168,7 @@ class RemoteReader(RereadableReader):
         return is_known
 
     def expect_unchanged(self) -> None:
-        """Compare the file with its state when it was opened.
-
-        Raises:
-            StorageError: it was changed.
-        """
+        """Compare the file with its state when it was opened."""
         if self._look() != (self.size, self._version):
             raise StorageError(
                 f"`{path_text(self._shown)}` was changed while it was read",
@@ -198,11 +176,7 @@ class RemoteReader(RereadableReader):
             )
 
     def expect_ranges(self) -> None:
-        """Refuse a web server that sends whole files when a range is asked for.
-
-        Raises:
-            StorageError: it is such a server.
-        """
+        """Refuse a web server that sends whole files when a range is asked for."""
         if self.size <= BLOCK_BYTES or not self._shown.startswith(("http:", "https:")):
             return
 
@@ -284,11 +258,7 @@ class RemoteReader(RereadableReader):
 
 
 def transfer_error(shown: str) -> TransferError:
-    """The error for a file that had other bytes on a second read.
-
-    Args:
-        shown: its URL without secrets, not escaped.
-    """
+    """The error for a file that had other bytes on a second read."""
     return TransferError(
         f"`{path_text(shown)}` had other bytes on a second read",
         hint="the store or the network alters bytes; run the command again",

@@ -32,14 +32,7 @@ _TAKEN = frozenset({errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR})
 
 
 def move_to_free_name(source: str, target: str, top: str) -> bool:
-    """Rename the folder `source`; return False without moving it if `target` is taken.
-
-    Args:
-        top: a folder above `target`; all folders between them are made durable.
-
-    Raises:
-        OSError: `source` is not a folder, or the system refused.
-    """
+    """Rename the folder `source`; return False without moving it if `target` is taken."""
     _require_folder(source)
     make_way(os.path.dirname(target), top)
     try:
@@ -73,15 +66,6 @@ def replace(source: str, target: str, top: str) -> None:
     the new one at `target`, the old one at ``<source>.old`` and no `source`. In both cases the same
     call again completes the work. After an error, unlike after a kill, the renames are undone at
     once.
-
-    Args:
-        source: the new folder.
-        target: the place of the old one.
-        top: as for :func:`move_to_free_name`.
-
-    Raises:
-        OSError: `source` is not a folder, or the system refused.
-        StorageError: ``<source>.old`` exists, and so do both other folders.
     """
     aside = source + ASIDE
     if os.path.lexists(aside):

@@ -18,15 +18,7 @@ _CREATE = "create"
 
 
 def put_bytes(system: Any, full: str, shown: str, data: bytes) -> bool:
-    """Create a small file unless its name is taken; False if it is.
-
-    Args:
-        full: its path of the file.
-        shown: the URL in messages, without secrets and not escaped.
-
-    Raises:
-        StorageError: the store refused, or does not support the condition.
-    """
+    """Create a small file unless its name is taken; False if it is."""
 
     def attempt(timeout: float) -> bool:
         try:

@@ -36,14 +36,7 @@ def is_url(text: str) -> bool:
 
 
 def expect_no_url(text: str, what: str) -> None:
-    """Refuse a URL where only a path is written to: it would be a folder called ``s3:``.
-
-    Args:
-        what: is written, for the hint: ``a folder``.
-
-    Raises:
-        UsageError: it is one.
-    """
+    """Refuse a URL where only a path is written to: it would be a folder called ``s3:``."""
     if is_url(text):
         raise UsageError(
             f"`{safe(without_secrets(text), limit=1000)}` is a URL, and only files of this machine "
@@ -71,12 +64,7 @@ def without_secrets(url: str) -> str:
 
 
 def named_url(url: str) -> str:
-    """A URL without its query, which is kept for :func:`query_of`.
-
-    Raises:
-        UsageError: it holds a password, or a query where the store has none, or it cannot be
-            read.
-    """
+    """A URL without its query, which is kept for :func:`query_of`."""
     found = _URL.match(url)
     assert found is not None
     shown = without_secrets(url)

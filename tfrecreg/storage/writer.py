@@ -36,12 +36,7 @@ def is_temporary(path: str) -> bool:
 
 
 def remove_abandoned(path: str) -> bool:
-    """Remove the temporary file of a writer that was killed. Raises OSError.
-
-    Returns:
-        False, without removing it, if its writer is alive, or if the file system has no locks to
-        detect that.
-    """
+    """Remove the temporary file of a writer that was killed. Raises OSError."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -175,12 +170,7 @@ def _temporary_name(name: str) -> str:
 
 
 def _create_locked(path: str) -> tuple[int, int]:
-    """Create a file and lock it. Raises OSError.
-
-    Returns:
-        a descriptor to write to, and another one of the same open file: the lock holds until both
-        are closed.
-    """
+    """Create a file and lock it. Raises OSError."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     while True:
         handle = os.open(path, flags, 0o666)

@@ -51,21 +51,8 @@ def stale(
     """Unreferenced objects of the cache that belong to our folders. A caller that removes them
     holds DVC's lock from before this call until then.
 
-    Args:
-        kept: hashes of referenced folders, besides those in all pointers and pipelines in `refs`
-            and the workspace.
-        linked: absolute paths of objects that are kept because links lead to them.
-        refs: commits to search; empty outside git.
-        mark: the file that identifies a folder as ours: other folders are ignored.
-        sizes: in bytes, of the files of the folders in `kept`. Where the list of one of them is
-            missing or damaged, objects of these sizes may be its files, and are left alone.
-
     A list of any other referenced folder is read from the default remote. If it is not there
     either, all objects are left alone.
-
-    Returns:
-        the objects, each list of a folder after the files that it lists: if removal in this order
-        is killed, the next call finds the rest by the list.
     """
     with opened(root, "dvc gc") as repo:
         cache = repo.cache.local
@@ -106,9 +93,6 @@ def stale(
 def abandoned(root: str) -> list[UnusedFile]:
     """Files that a killed command was writing into the cache. A caller that removes them holds
     DVC's lock from before this call until then, so that no command of this repository writes them.
-
-    Raises:
-        FailureError: the cache cannot be listed.
     """
     with opened(root, "dvc gc") as repo:
         folder = Path(repo.cache.local.path)
@@ -135,18 +119,7 @@ def remove_objects(objects: Iterable[UnusedFile]) -> None:
 
 
 def remove_corrupt(objects: Mapping[str, str]) -> int:
-    """Remove objects of the cache whose bytes do not match their names.
-
-    Args:
-        objects: path of the object in the cache, by path of a file in the workspace. An object that
-            the file is a symbolic link to is kept: it is the only copy of the bytes.
-
-    Returns:
-        the number of removed objects.
-
-    Raises:
-        FailureError: one of them cannot be read or removed.
-    """
+    """Remove objects of the cache whose bytes do not match their names."""
     removed = 0
     for file, cached in objects.items():
         path = Path(cached)

@@ -119,15 +119,6 @@ def send(
     """Send the objects of folders that a remote lacks. It is listed before and afterwards.
 
     A folder's list is sent when the remote has all of its files: DVC takes it for them.
-
-    Args:
-        remote: name of the remote; None for the default one.
-        verify: also compare the bytes of objects that are there, not only their sizes.
-        repair: as `verify`, and replace damaged objects.
-
-    Raises:
-        UsageError: the remote does not exist.
-        FailureError: DVC or the remote refused, or lost sent objects.
     """
     with locked(root), opened(root, "dvc push") as repo:
         there, name = remote_objects(repo, remote, "push")
@@ -213,16 +204,6 @@ def fetch(
 
     Those that are not come from its copies on this machine or from the remote. A caller holds DVC's
     lock until it has used them.
-
-    Args:
-        remote: name of the remote; None for the default one.
-        paths: the files, by path in the folder.
-        distrusted: those whose objects in the cache have other bytes than they should.
-        required: False to go on without a remote.
-
-    Raises:
-        UsageError: an object is not on this machine, and the remote does not exist.
-        FailureError: DVC or the remote refused.
     """
     with opened(root, "dvc fetch") as repo:
         objects = _Objects(repo, None)
@@ -260,16 +241,7 @@ def look_for(
     content: bool,
     progress: Progress = SILENT,
 ) -> RemoteLookup:
-    """Look for folders in a remote, object by object. Nothing is changed.
-
-    Args:
-        remote: name of the remote; None for the default one.
-        content: whether the bytes are verified, not only the sizes.
-
-    Raises:
-        UsageError: the remote does not exist.
-        FailureError: DVC or the remote refused.
-    """
+    """Look for folders in a remote, object by object. Nothing is changed."""
     with opened(root, "dvc status --cloud") as repo:
         there, _ = remote_objects(repo, remote, "status")
         objects = _Objects(repo, there)
@@ -287,11 +259,7 @@ def look_for(
 
 
 class _Objects:
-    """The objects of folders: which files they are, and where this machine has their bytes.
-
-    Args:
-        there: the remote; None to do without it.
-    """
+    """The objects of folders: which files they are, and where this machine has their bytes."""
 
     def __init__(self, repo: Any, there: RemoteObjects | None) -> None:
         self._cache = repo.cache.local
@@ -303,11 +271,7 @@ class _Objects:
         self._uses: dict[str, list[tuple[Folder, str]]] = defaultdict(list)
 
     def add(self, folder: Folder, *, heal: bool) -> bool:
-        """Find the list of a folder; False if it is nowhere.
-
-        Args:
-            heal: whether a list that the cache lacks is put there.
-        """
+        """Find the list of a folder; False if it is nowhere."""
         value = folder.value
         data = self._list(folder, heal=heal)
         if data is None:
@@ -385,11 +349,7 @@ class _Objects:
         return found
 
     def _keep(self, oid: str, fill: Callable[[str], bool]) -> bool:
-        """Put an object into the cache, in the place of a damaged one.
-
-        Args:
-            fill: writes its bytes to a path; whether they are those of the object.
-        """
+        """Put an object into the cache, in the place of a damaged one."""
         target = Path(self._cache.oid_to_path(oid))
         self._cache.makedirs(str(target.parent))
         # Named as DVC names its own.

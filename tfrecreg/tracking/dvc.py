@@ -88,12 +88,6 @@ def locked(root: str, waiting: Callable[[], None] | None = None) -> Iterator[Non
     Does not import DVC: the lock is that of zc.lockfile, flock(2) on ``.dvc/tmp/lock``. If DVC is
     configured to lock by hard links (``core.hardlink_lock``), its own code takes the lock, and
     gives up after three seconds. The lock is reentrant. Outside a DVC repository there is none.
-
-    Args:
-        waiting: called once if another command has the lock.
-
-    Raises:
-        FailureError: DVC refused.
     """
     folder = _repository(root)
     if folder is None or folder in _locked.get():
@@ -148,10 +142,6 @@ def pointer(folder: str) -> str:
 def initialise(root: str) -> None:
     """Create a DVC repository in `root`: `dvc init`, with `--subdir` below a git work tree's root
     and with `--no-scm` outside git.
-
-    Raises:
-        FailureError: DVC refused.
-        MissingExtraError: DVC is not installed.
     """
     tree = work_tree(root)
     where = Path(root).resolve()
@@ -168,17 +158,6 @@ def keep(root: str, folder: str, adding: Callable[[], None] | None = None) -> Ke
 
     DVC does not verify the bytes of objects that are already in its cache: a caller that needs this
     hashes them, and holds DVC's lock (:func:`locked`) from before this call until then.
-
-    Args:
-        root: the registry's root, in a DVC repository.
-        folder: relative to `root`.
-        adding: called before the folder is added, which may take a long time.
-
-    Raises:
-        UsageError: it is the output of a stage, and does not match `dvc.lock`, or is not in DVC's
-            cache.
-        FailureError: DVC refused.
-        MissingExtraError: DVC is not installed.
     """
     with locked(root), opened(root, f"dvc add {folder}") as repo:
         # DVC treats a path through a symbolic link as one outside its repository.
@@ -223,19 +202,7 @@ def _made_by_stage(repo: Any, where: Path, folder: str) -> str | None:
 
 
 def cached_files(root: str, value: str) -> dict[str, str]:
-    """The files of a folder in DVC's cache on this machine. Only reads.
-
-    Args:
-        value: DVC's hash of the folder (``….dir``).
-
-    Returns:
-        Absolute path in the cache by path in the folder; empty if the cache does not have the
-        folder.
-
-    Raises:
-        FailureError: DVC refused, or the cached object is not a list of files.
-        MissingExtraError: DVC is not installed.
-    """
+    """The files of a folder in DVC's cache on this machine. Only reads."""
     with opened(root, "dvc status") as repo:
         return _listed(repo, value)
 
@@ -251,19 +218,7 @@ def _listed(repo: Any, value: str) -> dict[str, str]:
 
 
 def tracked_hash(data: bytes, where: str, folder: str) -> str | None:
-    """DVC's hash of a folder, from one of its own files.
-
-    Args:
-        data: the bytes of ``data/mnist.dvc``, or of ``dvc.lock``.
-        where: path of the file, relative to the registry's root.
-        folder: relative to the registry's root.
-
-    Returns:
-        the hash; None if the file lacks the folder, or is not one of DVC's files.
-
-    Raises:
-        MissingExtraError: DVC is not installed, which provides the YAML parser.
-    """
+    """DVC's hash of a folder, from one of its own files."""
     if not available():
         raise MissingExtraError("reading DVC's files", "dvc")
     from ruamel.yaml import YAML
@@ -290,15 +245,7 @@ def tracked_hash(data: bytes, where: str, folder: str) -> str | None:
 
 @contextlib.contextmanager
 def opened(root: str, command: str) -> Iterator[Any]:
-    """The DVC repository that contains `root`, as `dvc.repo.Repo`.
-
-    Args:
-        command: the equivalent command for a user, which shows all messages of DVC.
-
-    Raises:
-        FailureError: DVC refused.
-        MissingExtraError: DVC is not installed.
-    """
+    """The DVC repository that contains `root`, as `dvc.repo.Repo`."""
     with _quiet(root, command):
         from dvc.lock import LockNoop
         from dvc.repo import Repo
@@ -311,11 +258,7 @@ def opened(root: str, command: str) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def _quiet(root: str, command: str) -> Iterator[None]:
-    """DVC without its messages, its telemetry, and its world-writable folder of pickles.
-
-    Args:
-        command: the equivalent command for a user, which shows all messages of DVC.
-    """
+    """DVC without its messages, its telemetry, and its world-writable folder of pickles."""
     if not available():
         raise MissingExtraError("tracking with DVC", "dvc")
     settings = {"DVC_NO_ANALYTICS": "1", "DVC_SITE_CACHE_DIR": str(_private_folder(root))}

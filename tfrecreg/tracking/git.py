@@ -36,12 +36,7 @@ def head_commit(folder: str) -> str:
 
 
 def find_commit(folder: str, revision: str) -> str:
-    """The commit that a revision names, as hex.
-
-    Raises:
-        UsageError: it does not name a commit.
-        FailureError: git refused, or is not there.
-    """
+    """The commit that a revision names, as hex."""
     # A revision that begins with a dash would be an option.
     if revision and not revision.startswith("-"):
         arguments = (
@@ -63,29 +58,17 @@ def find_commit(folder: str, revision: str) -> str:
 
 
 def folder_in_tree(folder: str) -> str:
-    """Path of `folder` in its work tree, POSIX, such as ``some/registry``; empty for the root.
-
-    Raises:
-        FailureError: git refused, or is not there.
-    """
+    """Path of `folder` in its work tree, POSIX, such as ``some/registry``; empty for the root."""
     return _text(folder, "rev-parse", "--show-prefix").strip("\n").rstrip("/")
 
 
 def is_shallow(folder: str) -> bool:
-    """Whether the history ends before its first commit, as in a clone of a certain depth.
-
-    Raises:
-        FailureError: git refused, or is not there.
-    """
+    """Whether the history ends before its first commit, as in a clone of a certain depth."""
     return _text(folder, "rev-parse", "--is-shallow-repository").strip() == "true"
 
 
 def merge_base(folder: str, one: str, other: str) -> str:
-    """The last common ancestor of two commits, as hex; empty without one.
-
-    Raises:
-        FailureError: git refused, or is not there.
-    """
+    """The last common ancestor of two commits, as hex; empty without one."""
     done = _call(folder, "merge-base", "--end-of-options", one, other)
     if done.returncode not in (0, 1):
         raise _refused(("merge-base",), done.stderr)
@@ -107,18 +90,7 @@ class FileChange:
 
 
 def touches(folder: str, *paths: str) -> list[FileChange]:
-    """Changes of some files in the history of the checked-out commit.
-
-    Args:
-        paths: the files, or folders that they are below; relative to `folder`.
-
-    Returns:
-        the changes, newest first; empty before a first commit. Those of a merge are the files
-        that differ from all its parents: it made them itself.
-
-    Raises:
-        FailureError: git refused, or is not there.
-    """
+    """Changes of some files in the history of the checked-out commit."""
     if not head_commit(folder):
         return []
     where = f"{folder_in_tree(folder)}/".lstrip("/")
@@ -151,11 +123,7 @@ def _parsed(data: bytes, where: str) -> Iterator[FileChange]:
 
 
 def list_blobs(folder: str, commit: str, path: str) -> dict[str, str]:
-    """The objects, as hex, of the files below `path` in a commit, by path relative to `folder`.
-
-    Raises:
-        FailureError: git refused, or is not there.
-    """
+    """The objects, as hex, of the files below `path` in a commit, by path relative to `folder`."""
     data = _run(folder, "ls-tree", "-r", "-z", commit, "--", path)
     found = {}
     for line in filter(None, data.split(b"\0")):
@@ -165,34 +133,18 @@ def list_blobs(folder: str, commit: str, path: str) -> dict[str, str]:
 
 
 def read_blob(folder: str, commit: str, path: str) -> bytes | None:
-    """The content of a file in a commit; None if the commit does not have the file.
-
-    Args:
-        commit: hex.
-        path: relative to `folder`.
-
-    Raises:
-        FailureError: git refused, or is not there.
-    """
+    """The content of a file in a commit; None if the commit does not have the file."""
     blob = list_blobs(folder, commit, path).get(path)
     return None if blob is None else read_object(folder, blob)
 
 
 def read_object(folder: str, blob: str) -> bytes:
-    """The content of a file's object, which is given as hex.
-
-    Raises:
-        FailureError: git refused, or is not there; in a partial clone it may lack the object.
-    """
+    """The content of a file's object, which is given as hex."""
     return _run(folder, "cat-file", "blob", blob)
 
 
 def restore_command(folder: str, path: str) -> str:
-    """The command that restores a missing file; empty if git lacks it.
-
-    Args:
-        path: relative to `folder`.
-    """
+    """The command that restores a missing file; empty if git lacks it."""
     if not head_commit(folder):
         return ""
     shown = shlex.quote(path)
@@ -229,11 +181,7 @@ class GitTag:
 
 
 def list_tags(folder: str, start: str) -> list[GitTag]:
-    """The tags whose names begin with `start`, by name.
-
-    Raises:
-        FailureError: git refused, or is not there.
-    """
+    """The tags whose names begin with `start`, by name."""
     form = "%(refname:strip=2)%00%(objectname)%00%(*objectname)%00%(taggerdate:unix)"
     found = []
     for line in _run(folder, "for-each-ref", f"--format={form}", "refs/tags").splitlines():
@@ -244,11 +192,7 @@ def list_tags(folder: str, start: str) -> list[GitTag]:
 
 
 def create_tag(folder: str, name: str, commit: str, message: str) -> None:
-    """Create an annotated tag.
-
-    Raises:
-        FailureError: git refused: a tag of that name exists, or git does not know the user's name.
-    """
+    """Create an annotated tag."""
     _run(folder, "tag", "--annotate", "--message", message, "--end-of-options", name, commit)
 
 
@@ -256,9 +200,6 @@ def commits_of_refs(folder: str) -> list[str]:
     """The commits of all refs: branches, tags, stashes, and remote-tracking branches.
 
     Empty outside git and before a first commit.
-
-    Raises:
-        FailureError: git refused, so the references are unknown.
     """
     if work_tree(folder) is None:
         return []
@@ -275,14 +216,6 @@ def commits_of_refs(folder: str) -> list[str]:
 def blobs_of_refs(folder: str, below: str, name: str) -> Iterator[bytes]:
     """Every version of the files named `name` below a path, in every ref: branches, tags, stashes
     and remote-tracking branches. Each content once; none outside git.
-
-    Args:
-        folder: in the work tree.
-        below: a folder, relative to `folder`.
-        name: of the files, the last part of their path.
-
-    Raises:
-        FailureError: git refused, so the references are unknown.
     """
     seen: set[str] = set()
     for commit in commits_of_refs(folder):

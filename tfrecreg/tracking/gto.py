@@ -26,14 +26,7 @@ def is_name(dataset: str) -> bool:
 
 
 def artifact(dataset: str, folder: str) -> str:
-    """The name of a dataset in GTO's tags.
-
-    Args:
-        folder: of the registry in its work tree, POSIX; empty for the root.
-
-    Raises:
-        UsageError: GTO does not accept the name or the folder.
-    """
+    """The name of a dataset in GTO's tags."""
     if not is_name(dataset):
         raise UsageError(
             f"GTO has no tags for the name `{safe(dataset)}`: it has to end with a letter or digit",
@@ -49,11 +42,7 @@ def artifact(dataset: str, folder: str) -> str:
 
 
 def check_stage(stage: str) -> None:
-    """Refuse an invalid stage name.
-
-    Raises:
-        UsageError: it is invalid.
-    """
+    """Refuse an invalid stage name."""
     if not _NAME.fullmatch(stage):
         raise UsageError(
             f"`{safe(stage)}` is not a stage name: expected letters, digits, `-`, `_` and `/`, "
@@ -78,11 +67,7 @@ def withdrawal_tag(name: str, version: str) -> str:
 
 
 def stage_tag(name: str, stage: str, tags: Iterable[GitTag]) -> str:
-    """The tag of the next assignment to a stage.
-
-    Args:
-        tags: all tags of the repository.
-    """
+    """The tag of the next assignment to a stage."""
     counters = [0, *(each.counter for each in _events(name, tags))]
     return f"{name}#{stage}#{max(counters) + 1}"
 

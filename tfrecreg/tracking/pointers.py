@@ -17,15 +17,7 @@ _OUT = re.compile(r"\s*- (?:path: )?([^\s:]+?)/?:?\s*")
 
 
 def bring_command(root: str, folder: str) -> str:
-    """The command that fetches a folder from DVC; empty if DVC's files do not name it.
-
-    Args:
-        folder: relative to `root`.
-
-    Returns:
-        `dvc pull` with the pointer of the folder or, for the out of a stage that ran, its path;
-        `dvc repro` with the stage that would make it if that has not run yet.
-    """
+    """The command that fetches a folder from DVC; empty if DVC's files do not name it."""
     if Path(root, f"{folder}.dvc").is_file():
         return f"dvc pull {folder}.dvc"
     if folder in dict(_outs(Path(root, "dvc.lock"))):
@@ -55,11 +47,7 @@ def named_hash(root: str, folder: str) -> str | None:
 
 
 def _outs(path: Path, wanted: re.Pattern[str] | None = None) -> Iterator[tuple[str, str]]:
-    """The outs of the stages in `dvc.yaml` or `dvc.lock`, each with the name of its stage.
-
-    Args:
-        wanted: a pattern of one of its lines, whose group is given in place of that name.
-    """
+    """The outs of the stages in `dvc.yaml` or `dvc.lock`, each with the name of its stage."""
     try:
         lines = path.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError):

@@ -114,16 +114,7 @@ class RemoteObjects:
     def faults(
         self, sizes: Mapping[str, int | None], *, content: bool, progress: Progress = SILENT
     ) -> dict[str, str]:
-        """The objects that are missing or damaged.
-
-        Args:
-            sizes: size in bytes by object; None if it is not known, so that the object is read.
-            content: whether the bytes of all objects are verified: by the checksum that the store
-                states, or by reading them.
-
-        Returns:
-            the fault by object, without the subject; empty text for a missing object.
-        """
+        """The objects that are missing or damaged."""
         found = self.listed(sizes)
         faults = dict.fromkeys(sizes.keys() - found.keys(), "")
         doubtful = []
@@ -160,11 +151,7 @@ class RemoteObjects:
             return None
 
     def get(self, oid: str, path: str) -> bool:
-        """Copy an object to a local file; False if it is not there, or damaged.
-
-        Args:
-            path: of the file, which may be left with other bytes.
-        """
+        """Copy an object to a local file; False if it is not there, or damaged."""
         try:
             self._fs.get_file(self._odb.oid_to_path(oid), path)
         except FileNotFoundError:
@@ -183,11 +170,7 @@ class RemoteObjects:
         return data if is_object(data, oid) else None
 
     def put(self, oid: str, path: str) -> None:
-        """Send an object, in the place of one that is there.
-
-        Args:
-            path: of a local file with its bytes.
-        """
+        """Send an object, in the place of one that is there."""
         target = self._odb.oid_to_path(oid)
         self._fs.makedirs(self._fs.parent(target))
         self._fs.put_file(path, target)
@@ -253,15 +236,7 @@ def remote_names(repo: Any) -> list[str]:
 
 
 def remote_objects(repo: Any, remote: str | None, command: str) -> tuple[RemoteObjects, str]:
-    """The objects of a remote, and its name.
-
-    Args:
-        remote: name of the remote; None for the default one.
-        command: of DVC, for its messages: ``"push"``.
-
-    Raises:
-        UsageError: the remote does not exist, or none is configured.
-    """
+    """The objects of a remote, and its name."""
     known = remote_names(repo)
     if remote is not None and remote not in known:
         raise UsageError(

@@ -71,22 +71,13 @@ def _column(spec: TensorSpec, shape: tuple[int | None, ...] | None) -> ArrayColu
 
 
 class ExampleReader:
-    """Makes elements of payloads. Picklable.
-
-    Args:
-        columns: of the schema; None without one.
-    """
+    """Makes elements of payloads. Picklable."""
 
     def __init__(self, columns: Sequence[ArrayColumn] | None) -> None:
         self._columns = columns
 
     def __call__(self, payload: bytes) -> dict[str, Any]:
-        """The element of a payload.
-
-        Raises:
-            RefusedError: it is not a `tf.train.Example`, or not one that fits the schema. The
-                message is the end of a sentence whose subject is the record.
-        """
+        """The element of a payload."""
         example = decode_or_none(payload)
         # Many other messages parse as an Example, and would come without their fields.
         kind = kind_of(payload, 0, len(payload), example)
@@ -105,12 +96,7 @@ class ExampleReader:
 
 
 def shaped(column: ArrayColumn, example: Mapping[str, Feature]) -> Any:
-    """The value of a feature of an example.
-
-    Raises:
-        RefusedError: it does not fit the column. The message is the end of a sentence whose subject
-            is the record.
-    """
+    """The value of a feature of an example."""
     feature = example.get(column.name)
     if feature is None or feature.kind is Kind.UNSET:
         if column.is_fixed:

@@ -35,18 +35,7 @@ def numbers_of_batches(
     drop_remainder: bool,
     global_batch: int | None = None,
 ) -> Iterator[list[SupportsIndex]]:
-    """The numbers of an order, so many at a time.
-
-    Args:
-        size: of a batch; None with `global_batch`.
-        order: numbers; with `global_batch` an :class:`Order`.
-        drop_remainder: whether to leave out a last batch for which fewer numbers are left.
-        global_batch: size of the batch that all hosts of the order have together.
-
-    Raises:
-        UsageError: a size is less than 1, or both or none are given; or the hosts do not divide
-            the global batch, or its rest is too small for them.
-    """
+    """The numbers of an order, so many at a time."""
     if (size is None) == (global_batch is None):
         raise UsageError(
             "batches need a size: that of this host, or `global_batch`, that of all hosts",
@@ -100,16 +89,7 @@ def _shares(
 def read_batches(
     source: ReadsMany, elements: Elements, numbers: Iterable[Sequence[SupportsIndex]]
 ) -> Iterator[dict[str, Any]]:
-    """Batches of arrays, one for each list of numbers of which an element is left.
-
-    Args:
-        source: whose elements.
-        elements: their form.
-        numbers: of the elements of each batch.
-
-    Raises:
-        UsageError: there is no schema, or elements are payloads.
-    """
+    """Batches of arrays, one for each list of numbers of which an element is left."""
     if elements.raw or elements.columns is None:
         raise UsageError(
             f"no schema says which features of `{source.name}` can be stacked",
@@ -121,14 +101,7 @@ def read_batches(
 
 
 def expect_free_names(elements: Elements, more: Collection[str] = ()) -> None:
-    """Refuse features whose names batches give to something else.
-
-    Args:
-        more: names besides those of keys and digests.
-
-    Raises:
-        UsageError: there is one.
-    """
+    """Refuse features whose names batches give to something else."""
     taken = [*more]
     if elements.with_key:
         taken.append(KEY_FEATURE)
@@ -160,16 +133,7 @@ def _stacked(
 def stack(
     elements: Sequence[Mapping[str, Any]], fixed: Collection[str], images: Collection[str]
 ) -> dict[str, Any]:
-    """Join elements of one form.
-
-    Args:
-        elements: at least one.
-        fixed: features whose shape the schema fixes: their values become one array.
-        images: features that were decoded: an array, if all images of the batch have one shape.
-
-    Returns:
-        Each feature with an array, whose first side is the batch; or with a list of the values.
-    """
+    """Join elements of one form."""
     return {
         name: _stack([element[name] for element in elements])
         if name in fixed and (name not in images or _have_one_shape(elements, name))

@@ -37,11 +37,7 @@ BlockSize = int | str
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """How an order cuts records into blocks. States hold it.
-
-    Raises:
-        UsageError: a number is less than 1, or too large.
-    """
+    """How an order cuts records into blocks. States hold it."""
 
     records: int
     """Records of a block; the last one may have fewer."""
@@ -74,16 +70,7 @@ class Blocks:
     def of_size(
         cls, block: BlockSize | None, window: int, lanes: int, mean_bytes: float, name: str
     ) -> Blocks | None:
-        """Blocks by a number of records, or by about so many bytes.
-
-        Args:
-            block: records, or a size such as ``"16MiB"``; None for none.
-            mean_bytes: of a record.
-            name: of the records, for messages, escaped.
-
-        Raises:
-            UsageError: it is not a size, or there is none, and something of it.
-        """
+        """Blocks by a number of records, or by about so many bytes."""
         if block is None:
             if (window, lanes) != (DEFAULT_WINDOW, DEFAULT_LANES):
                 raise UsageError(
@@ -105,11 +92,7 @@ class Blocks:
 
     @classmethod
     def of_states(cls, states: Sequence[Any]) -> Blocks | None:
-        """Those of the first state; None if it has none, or is not a state.
-
-        Raises:
-            UsageError: its block is not one.
-        """
+        """Those of the first state; None if it has none, or is not a state."""
         first = states[0] if states else None
         said = first.get("block") if isinstance(first, Mapping) else None
         if said is None:
@@ -125,11 +108,7 @@ class Blocks:
 
 
 def expect_same_blocks(found: object, blocks: Blocks | None) -> None:
-    """Refuse a state with other blocks than those of the first one.
-
-    Raises:
-        UsageError: it has other ones.
-    """
+    """Refuse a state with other blocks than those of the first one."""
     said = None if blocks is None else blocks.said()
     if found != said:
         raise UsageError(
@@ -140,14 +119,7 @@ def expect_same_blocks(found: object, blocks: Blocks | None) -> None:
 
 
 class BlockShuffle:
-    """The records of an epoch by their places. Picklable.
-
-    Args:
-        records: how many there are.
-        blocks: that they are cut into.
-        seed: any integer.
-        epoch: any integer.
-    """
+    """The records of an epoch by their places. Picklable."""
 
     def __init__(self, records: int, blocks: Blocks, seed: int, epoch: int) -> None:
         self._records, self._blocks = records, blocks
@@ -173,14 +145,7 @@ class BlockShuffle:
         raise AssertionError
 
     def __call__(self, places: RecordNumbers) -> RecordNumbers:
-        """The records at these places.
-
-        Args:
-            places: shape (m,).
-
-        Returns:
-            Shape (m,). Memory is proportional to m.
-        """
+        """The records at these places."""
         if not len(places):
             return places
         size = self._blocks.records

@@ -21,11 +21,7 @@ from tfrecreg.text import safe
 
 
 class Stage:
-    """The rest of a sequence that `hosts` hosts have not consumed, numbered from 0 in its order.
-
-    Args:
-        counts: how many places of its share each host has consumed.
-    """
+    """The rest of a sequence that `hosts` hosts have not consumed, numbered from 0 in its order."""
 
     def __init__(self, counts: Sequence[int]) -> None:
         self.counts = tuple(counts)
@@ -51,14 +47,7 @@ class Stage:
         return all(count == share(total, host, hosts) for host, count in enumerate(self.counts))
 
     def places(self, left: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The places in the sequence of numbers of the rest.
-
-        Args:
-            left: numbers of the rest, of shape (m,).
-
-        Returns:
-            Shape (m,).
-        """
+        """The places in the sequence of numbers of the rest."""
         hosts = len(self.counts)
         parts = np.searchsorted(self._starts, left, side="right") - 1
         found = np.empty_like(left)
@@ -79,14 +68,7 @@ def share(places: int, host: int, hosts: int) -> int:
 
 
 def integer_of(name: str, value: Any) -> int:
-    """An integer of Python or NumPy, as Python's: states are JSON, and 1.0 makes other orders.
-
-    Args:
-        name: of the argument, for the message.
-
-    Raises:
-        UsageError: it is a bool, a float or anything else.
-    """
+    """An integer of Python or NumPy, as Python's: states are JSON, and 1.0 makes other orders."""
     try:
         if not isinstance(value, bool):
             return operator.index(value)
@@ -99,11 +81,7 @@ def integer_of(name: str, value: Any) -> int:
 
 
 def expect_host(host: int, hosts: int) -> None:
-    """Refuse a host that is not one of `hosts`.
-
-    Raises:
-        UsageError: it is not.
-    """
+    """Refuse a host that is not one of `hosts`."""
     if hosts < 1 or not 0 <= host < hosts:
         raise UsageError(
             f"`host` should be one of `hosts`, from 0 on; found host {host} of {hosts}",
@@ -112,11 +90,7 @@ def expect_host(host: int, hosts: int) -> None:
 
 
 def expect_enough(records: int, hosts: int, name: str) -> None:
-    """Refuse more hosts than there are records.
-
-    Raises:
-        UsageError: there are more.
-    """
+    """Refuse more hosts than there are records."""
     if integer_of("hosts", hosts) > max(1, records):
         raise UsageError(
             f"{hosts} hosts cannot share {records} records of `{name}`",

@@ -29,11 +29,7 @@ _LARGEST = 1 << 13
 
 
 class BlockReader:
-    """Makes elements of payloads.
-
-    Args:
-        columns: of the schema; None without one.
-    """
+    """Makes elements of payloads."""
 
     def __init__(self, columns: Sequence[ArrayColumn] | None) -> None:
         self._columns = columns

@@ -19,14 +19,7 @@ PART = 64
 
 
 def cache_of(place: Sequence[str | int] | None) -> FarFiles | None:
-    """The cache of a source from another process; None without one.
-
-    Args:
-        place: its folder and its limit.
-
-    Raises:
-        StorageError: the folder cannot be written.
-    """
+    """The cache of a source from another process; None without one."""
     if place is None:
         return None
     from tfrecreg.storage.far.far_files import far_files
@@ -41,12 +34,7 @@ def read_ahead(
     order: Order,
     numbers: Iterator[list[SupportsIndex]],
 ) -> Iterator[list[SupportsIndex]]:
-    """The same lists of numbers; where there is a cache, those that follow are fetched into it.
-
-    Args:
-        selection: of the records of a source, whose numbers these are.
-        order: that the numbers are of.
-    """
+    """The same lists of numbers; where there is a cache, those that follow are fetched into it."""
     far = shards.far
     if far is None:
         return numbers

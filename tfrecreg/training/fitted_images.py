@@ -15,12 +15,7 @@ from tfrecreg.training.image_sizes import ImageSize
 
 
 def fitting(decode: Decode | None, form: Elements) -> DecodeAsIs | None:
-    """What decodes images, and brings them to their size and channels.
-
-    Args:
-        decode: decodes a value of a feature, in a size; None where nothing is decoded.
-        form: of the elements.
-    """
+    """What decodes images, and brings them to their size and channels."""
     if decode is None or (form.size.size is None and not form.channels):
         return decode
     sized = decode if form.size.size is None else partial(_fitted, decode, form.size)
@@ -34,11 +29,6 @@ def _in_channels(pixels: npt.NDArray[Any], channels: int) -> npt.NDArray[Any]:
 
     Opacity is left out, as `tf.io.decode_image` does it; gray is 299 / 1000 red, 587 / 1000 green
     and 114 / 1000 blue, as Pillow has it (ITU-R BT.601, rounded).
-
-    Args:
-        pixels: shape (height, width, n), where n is 1 to 4, and an even n counts opacity. The
-            decoder of a plugin may make values that are no images: they stay as they are.
-        channels: 1, 3 or 4.
     """
     if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[-1] > 4:
         return pixels

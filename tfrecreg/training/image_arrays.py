@@ -25,17 +25,7 @@ class Decode(Protocol):
 
 
 def image_array(feature: str, value: Any, decode: DecodeAsIs, *, single: bool) -> Any:
-    """What a feature has in an element where its values are decoded.
-
-    Args:
-        value: `bytes`, an array of them, or a list of such arrays, one for each step.
-        decode: decodes one.
-        single: whether an array with one value becomes one image; else it stays an array, and has
-            an image for each value.
-
-    Raises:
-        RefusedError: an image does not decode. The message is the end of a sentence.
-    """
+    """What a feature has in an element where its values are decoded."""
     if isinstance(value, bytes):
         return _decoded(feature, value, decode)
     if isinstance(value, list):

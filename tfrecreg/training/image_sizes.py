@@ -18,11 +18,7 @@ _CHANNELS = (0, 1, 3, 4)
 
 
 def expect_channels(channels: int) -> None:
-    """Refuse a number of channels that images cannot be brought to.
-
-    Raises:
-        UsageError: it is none of 0 (as it is), 1 (gray), 3 (colors) and 4 (with opacity).
-    """
+    """Refuse a number of channels that images cannot be brought to."""
     if channels not in _CHANNELS:
         raise UsageError(
             f"`channels` should be one of {listed(map(str, _CHANNELS))}, "
@@ -54,11 +50,7 @@ class ImageSize:
         return self.size if isinstance(self.size, tuple) else (None, None)
 
     def expect_sense(self) -> None:
-        """Refuse values that are none, or that do not go together.
-
-        Raises:
-            UsageError: they do not.
-        """
+        """Refuse values that are none, or that do not go together."""
         self._expect_one_of("fit", get_args(Fit))
         if self.size is None:
             if self != type(self)():

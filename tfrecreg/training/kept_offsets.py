@@ -44,15 +44,7 @@ _FOLDER = "tfrecreg/offsets"
 def kept_offsets(
     storage: Readable, path: str, shown: str, stream_blake3: str = ""
 ) -> RecordOffsets:
-    """The offsets of a shard's records: from its own index, an entry, or by reading the shard.
-
-    Args:
-        stream_blake3: as for :func:`find_offsets`.
-
-    Raises:
-        UsageError: it is not a TFRecord.
-        ManifestError: it is not the shard with the digest `stream_blake3`.
-    """
+    """The offsets of a shard's records: from its own index, an entry, or by reading the shard."""
     cache = user_cache()
     entry = storage.stat(path)
     # A web server may send neither time nor ETag: then a change would not show.

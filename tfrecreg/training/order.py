@@ -348,11 +348,7 @@ def _checked(state: Any, records: int, source: str, where: str | None) -> Mappin
 
 
 def weights_of_states(states: Sequence[Any]) -> str | None:
-    """The expression of the weights of the first state; None if it has none, or is not a state.
-
-    Raises:
-        UsageError: its weights were given as numbers, which a state does not hold.
-    """
+    """The expression of the weights of the first state; None if it has none, or is not a state."""
     first = states[0] if states else None
     said = first.get("weights") if isinstance(first, Mapping) else None
     by = said.get("by") if isinstance(said, Mapping) else None

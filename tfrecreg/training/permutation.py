@@ -36,16 +36,7 @@ _TO_62_BITS = np.uint64(2)
 
 
 class Permutation:
-    """The permutation of the numbers from 0 to `size` - 1 for a seed and an epoch.
-
-    Args:
-        size: how many numbers.
-        seed: any integer.
-        epoch: any integer.
-
-    Raises:
-        ValueError: `size` is negative, or 2^62 or more.
-    """
+    """The permutation of the numbers from 0 to `size` - 1 for a seed and an epoch."""
 
     def __init__(self, size: int, seed: int, epoch: int) -> None:
         if not 0 <= size < _MAX:
@@ -61,14 +52,7 @@ class Permutation:
         self._plain_keys: list[int] = self._keys.tolist()
 
     def __call__(self, places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The numbers at these places.
-
-        Args:
-            places: shape (m,), each from 0 to `size` - 1.
-
-        Returns:
-            Shape (m,). Memory is proportional to m.
-        """
+        """The numbers at these places."""
         found = self._once(places.astype(np.uint64))
         outside = np.flatnonzero(found >= self._size)
         while len(outside):

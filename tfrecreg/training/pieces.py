@@ -25,12 +25,7 @@ class RecordRun(NamedTuple):
 
 
 def find_pieces(numbers: Iterable[range], starts: Sequence[int]) -> list[RecordRun]:
-    """Cut ranges of numbers at the borders of shards.
-
-    Args:
-        numbers: of records, through all shards, with a step of 1.
-        starts: the number of the first record of each shard, and the total.
-    """
+    """Cut ranges of numbers at the borders of shards."""
     found: list[RecordRun] = []
     for wanted in numbers:
         for shard, low in enumerate(starts[:-1]):
@@ -46,15 +41,6 @@ def host_numbers(
     """The share of one host: whole shards if the hosts divide their number, else records.
 
     The shares of all hosts have no record in common, and together they have all.
-
-    Args:
-        numbers: of records, through all shards, with a step of 1.
-        starts: the number of the first record of each shard, and the total.
-        host: number of this host, from 0.
-        hosts: number of hosts that share the records.
-
-    Raises:
-        UsageError: there are more hosts than records, or `host` is not one of `hosts`.
     """
     expect_host(host, hosts)
     total = sum(map(len, numbers))
@@ -70,11 +56,7 @@ def host_numbers(
 def host_part(
     numbers: npt.NDArray[np.int64], host: int, hosts: int, name: str
 ) -> npt.NDArray[np.int64]:
-    """The share of one host of a list of records, as :func:`host_numbers` gives those of ranges.
-
-    Raises:
-        UsageError: there are more hosts than records, or `host` is not one of `hosts`.
-    """
+    """The share of one host of a list of records, as :func:`host_numbers` gives those of ranges."""
     expect_host(host, hosts)
     expect_enough(len(numbers), hosts, name)
     part = even_parts(range(len(numbers)), hosts, drop_remainder=False)[host]

@@ -25,12 +25,7 @@ class ChosenNumbers(NamedTuple):
 
 
 class Selection:
-    """A sequence of numbers that consists of ranges.
-
-    Args:
-        ranges: one after the other; empty ones are left out.
-        chosen: a list of numbers whose places the ranges are; None if they are numbers.
-    """
+    """A sequence of numbers that consists of ranges."""
 
     def __init__(self, ranges: Sequence[range], chosen: ChosenNumbers | None = None) -> None:
         self.ranges = tuple(each for each in ranges if len(each))

@@ -36,11 +36,7 @@ _DTYPES: dict[Kind, Any] = {Kind.BYTES: object, Kind.INT64: np.int64}
 
 
 def columns_of_sequences(schema: Schema) -> tuple[ArrayColumn, ...]:
-    """The columns of the context and of the lists, in order of their names.
-
-    Raises:
-        SchemaError: the schema says of a list what no list can be.
-    """
+    """The columns of the context and of the lists, in order of their names."""
     lists = [_column(each, each.kind) for each in compile_sequences(schema).lists if each.kind]
     context = [each for each in columns_of(schema) if each.name != SEQUENCE]
     return tuple(sorted([*context, *lists], key=lambda column: column.name))
@@ -80,22 +76,13 @@ def _none(payloads: Sequence[bytes]) -> list[dict[str, Any] | None]:
 
 
 class EitherReader:
-    """Makes elements of Examples and of SequenceExamples, without a schema. Picklable.
-
-    Args:
-        example: reads Examples.
-    """
+    """Makes elements of Examples and of SequenceExamples, without a schema. Picklable."""
 
     def __init__(self, example: ExampleReader) -> None:
         self._example = example
 
     def __call__(self, payload: bytes) -> dict[str, Any]:
-        """The element of a payload.
-
-        Raises:
-            RefusedError: as :class:`ExampleReader`, for what is neither; or a name is in the
-                context and among the lists.
-        """
+        """The element of a payload."""
         try:
             example = self._example(payload)
         except RefusedError:
@@ -121,22 +108,13 @@ class EitherReader:
 
 
 class SequenceReader:
-    """Makes elements of SequenceExamples by a schema. Picklable.
-
-    Args:
-        columns: of the schema.
-    """
+    """Makes elements of SequenceExamples by a schema. Picklable."""
 
     def __init__(self, columns: Sequence[ArrayColumn]) -> None:
         self._columns = columns
 
     def __call__(self, payload: bytes) -> dict[str, Any]:
-        """The element of a payload.
-
-        Raises:
-            RefusedError: it is not a `tf.train.SequenceExample`, or not one that fits the schema.
-                The message is the end of a sentence whose subject is the record.
-        """
+        """The element of a payload."""
         sequence = read_sequence(payload)
         if sequence is None:
             raise RefusedError(

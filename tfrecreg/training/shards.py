@@ -57,21 +57,12 @@ class ShardPlace(NamedTuple):
     """Digest of its index by the manifest."""
 
     def load_index(self) -> Index:
-        """Its own index.
-
-        Raises:
-            ManifestError: it is damaged, or not the one that the manifest names.
-        """
+        """Its own index."""
         return load_index(storage_at(self.root), self.index_path, blake3_hex=self.index_blake3)
 
 
 class ShardRecords:
-    """The payloads of shards, numbered through all of them. Safe for threads and after a fork.
-
-    Args:
-        places: of the shards.
-        far: reads those behind URLs through a cache; None to read them as they are.
-    """
+    """The payloads of shards, numbered through all of them. Safe for threads and after a fork."""
 
     def __init__(self, places: Sequence[ShardPlace], far: FarFiles | None = None) -> None:
         self.places = tuple(places)
@@ -102,12 +93,7 @@ class ShardRecords:
         return blake3(self.located(shard).lengths.astype("<i8").tobytes()).hexdigest(16)
 
     def digests(self, shard: int) -> npt.NDArray[np.uint8]:
-        """Record digests of a shard, shape (records, 16): by its index, else by reading it.
-
-        Raises:
-            DamagedRecordError: it has to be read, and a record is damaged.
-            ManifestError: its index is damaged.
-        """
+        """Record digests of a shard, shape (records, 16): by its index, else by reading it."""
         place, lengths = self.places[shard], self.located(shard).lengths
         if place.index_path:
             index = place.load_index()
@@ -132,11 +118,7 @@ class ShardRecords:
         return shard, number - self._starts[shard]
 
     def key(self, number: int) -> str | None:
-        """The key of a record; None without an index that has it.
-
-        Raises:
-            ManifestError: the index of its shard is damaged.
-        """
+        """The key of a record; None without an index that has it."""
         shard, record = self.locate(number)
         place = self.places[shard]
         if not place.index_path:
@@ -150,12 +132,7 @@ class ShardRecords:
         return index.key(record) if fits else None
 
     def payload(self, number: int) -> bytes:
-        """The payload of one record.
-
-        Raises:
-            DamagedRecordError: its checksums do not hold.
-            StorageError: its shard cannot be read, or was changed.
-        """
+        """The payload of one record."""
         shard, record = self.locate(number)
         try:
             return self._records(shard)[record]
@@ -168,11 +145,7 @@ class ShardRecords:
     def payloads(
         self, numbers: Sequence[int] | npt.NDArray[np.int64]
     ) -> list[bytes | DamagedRecordError]:
-        """The payloads of records, in the order asked for, or the error of one that is damaged.
-
-        Raises:
-            StorageError: a shard cannot be read, or was changed.
-        """
+        """The payloads of records, in the order asked for, or the error of one that is damaged."""
         wanted = np.asarray(numbers, np.int64)
         shards = np.searchsorted(self._ends, wanted, side="right")
         found: list[bytes | DamagedRecordError] = [b""] * len(wanted)
@@ -191,17 +164,7 @@ class ShardRecords:
         return found
 
     def request(self, numbers: Sequence[int], *, soon: bool = False) -> int:
-        """Begin to fetch records that a cache has not.
-
-        Args:
-            soon: whether those beside them are wanted soon, too.
-
-        Returns:
-            How many requests that takes.
-
-        Raises:
-            StorageError: the index of a shard cannot be read.
-        """
+        """Begin to fetch records that a cache has not."""
         return len(self._requests(np.asarray(numbers, np.int64), soon=soon))
 
     def _requests(
@@ -239,14 +202,7 @@ class ShardRecords:
     def _past_cache(
         self, shard: int, record: int, error: DamagedRecordError
     ) -> bytes | DamagedRecordError:
-        """A record that is damaged in the cache, from its store; its blocks are forgotten.
-
-        Returns:
-            Its payload; or the error, where the store has the damage too.
-
-        Raises:
-            StorageError: the store cannot be read, or gives other bytes on a second read.
-        """
+        """A record that is damaged in the cache, from its store; its blocks are forgotten."""
         file = self._far_file(shard)
         if self.far is None or file is None:
             return error
@@ -306,12 +262,7 @@ class ShardRecords:
         return records
 
     def located(self, shard: int) -> RecordOffsets:
-        """Where the records of a shard are.
-
-        Raises:
-            StorageError: it was changed, or cannot be read.
-            ManifestError: it has another number of records than its manifest says.
-        """
+        """Where the records of a shard are."""
         place = self.places[shard]
         offsets = self._offsets.get(shard)
         if offsets is None:
@@ -343,15 +294,7 @@ class ShardRecords:
 
 
 def look_up(place: ShardPlace, far: FarFiles | None = None) -> RecordOffsets:
-    """Where the records of a shard are.
-
-    Args:
-        far: reads a shard behind a URL through a cache; None to read it as it is.
-
-    Raises:
-        UsageError: it is not a TFRecord.
-        ManifestError: it has no index, and is not the shard that the manifest names.
-    """
+    """Where the records of a shard are."""
     if far is None or not is_url(place.root):
         return _look_up(place, storage_at(place.root))
     try:

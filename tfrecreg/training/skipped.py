@@ -36,11 +36,7 @@ class SkippedRecord(NamedTuple):
 
 
 class SkippedRecords:
-    """The records that all processes have left out so far.
-
-    Args:
-        place: path and token of an existing list, from :attr:`place`; None for a new one.
-    """
+    """The records that all processes have left out so far."""
 
     def __init__(self, place: tuple[str, str] | None = None) -> None:
         self._known: dict[int, SkippedRecord] = {}
@@ -57,12 +53,7 @@ class SkippedRecords:
         weakref.finalize(self, os.close, found)
 
     def add(self, number: int, record: SkippedRecord) -> int:
-        """Add a record, and return how many records the list has.
-
-        Args:
-            number: of the record, in all shards of the source.
-            record: for people.
-        """
+        """Add a record, and return how many records the list has."""
         if number not in self._known:
             line = (json.dumps([number, *record]) + "\n").encode("ascii")
             try:

@@ -28,28 +28,13 @@ _FORMS = "`train`, `train[:80%]`, `train[1000:2000]`, `train[:2shard]`, `train+t
 
 
 def named_splits(words: str, splits: Sequence[str], name: str) -> list[str]:
-    """The splits that an expression names, each once.
-
-    Raises:
-        UsageError: it does not parse, or names another split.
-    """
+    """The splits that an expression names, each once."""
     found = [each for part, _ in _parts(words) for each in _splits(part, splits, name)]
     return list(dict.fromkeys(found))
 
 
 def find_ranges(words: str, shards: Mapping[str, Sequence[int]]) -> list[tuple[str, range]]:
-    """The records that an expression names, in its order.
-
-    Args:
-        words: the expression. :func:`named_splits` accepted it.
-        shards: by split, the number of records of each of its shards.
-
-    Returns:
-        Split and numbers in that split, from 0.
-
-    Raises:
-        UsageError: a part reaches beyond its split, or ends before it begins.
-    """
+    """The records that an expression names, in its order."""
     found: list[tuple[str, range]] = []
     for part, bounds in _parts(words):
         for split in _splits(part, list(shards), ""):
@@ -58,15 +43,7 @@ def find_ranges(words: str, shards: Mapping[str, Sequence[int]]) -> list[tuple[s
 
 
 def find_numbers(words: str, shards: Mapping[str, Sequence[int]]) -> list[range]:
-    """The records that an expression names, numbered through all of `shards`.
-
-    Args:
-        words: the expression. :func:`named_splits` accepted it.
-        shards: by split, the number of records of each of its shards.
-
-    Raises:
-        UsageError: a part reaches beyond its split, or ends before it begins.
-    """
+    """The records that an expression names, numbered through all of `shards`."""
     counts = [sum(each) for each in shards.values()]
     starts = dict(zip(shards, accumulate(counts, initial=0), strict=False))
     return [
@@ -76,11 +53,7 @@ def find_numbers(words: str, shards: Mapping[str, Sequence[int]]) -> list[range]
 
 
 def even_parts(numbers: range, count: int, *, drop_remainder: bool) -> list[range]:
-    """Divide a range as `tfds.even_splits` does: contiguous parts, larger ones first.
-
-    Args:
-        drop_remainder: whether all parts are equally long; the remainder is in none.
-    """
+    """Divide a range as `tfds.even_splits` does: contiguous parts, larger ones first."""
     each, rest = divmod(len(numbers), count)
     if drop_remainder:
         rest = 0

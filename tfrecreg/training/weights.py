@@ -40,16 +40,7 @@ _MOST_BITS = 32
 
 
 class Weights:
-    """How often each record is drawn, in relation to the others. Picklable.
-
-    Args:
-        values: finite and not negative, shape (n,); not all of them zero.
-        by: what they are by: an expression, or :data:`GIVEN`.
-        name: of the records, for messages, escaped.
-
-    Raises:
-        UsageError: they are not such numbers.
-    """
+    """How often each record is drawn, in relation to the others. Picklable."""
 
     def __init__(self, values: npt.ArrayLike, by: str, name: str) -> None:
         self.by = by
@@ -97,16 +88,7 @@ class Weights:
 def weights_of(
     weights: str | npt.ArrayLike, name: str, selection: Selection, ask: ValuesOf | None
 ) -> Weights:
-    """The weights of the records of a source: by an expression, by class, or as they are given.
-
-    Args:
-        name: of the source, escaped.
-        selection: its records.
-        ask: None in a copy of the source, which has no registry.
-
-    Raises:
-        UsageError, RefusedError, MissingExtraError: as `DataSource.order`.
-    """
+    """The weights of the records of a source: by an expression, by class, or as they are given."""
     if not isinstance(weights, str):
         return Weights(weights, GIVEN, name)
     if ask is None:
@@ -129,13 +111,7 @@ def weights_of(
 
 
 class Draws:
-    """The records that are drawn in an epoch, by the number of the draw.
-
-    Args:
-        weights: of the records.
-        seed: any integer.
-        epoch: any integer.
-    """
+    """The records that are drawn in an epoch, by the number of the draw."""
 
     def __init__(self, weights: Weights, seed: int, epoch: int) -> None:
         self._ends = weights.ends
@@ -143,14 +119,7 @@ class Draws:
         self._key = np.frombuffer(blake3(text.encode("ascii")).digest(8), "<u8")[0]
 
     def __call__(self, places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The records of these draws.
-
-        Args:
-            places: numbers of draws, shape (m,).
-
-        Returns:
-            Shape (m,).
-        """
+        """The records of these draws."""
         total = self._ends[-1] if len(self._ends) else np.int64(0)
         bits = mix(places.astype(np.uint64) * _GOLDEN, self._key) >> _TO_53_BITS
         points = np.floor(bits * 2.0**-_BITS * float(total)).astype(np.int64)

@@ -62,11 +62,6 @@ class DriftValidator(Validator):
         """Read the schema, if there is one, and the baseline.
 
         The target's schema determines the categories on both sides.
-
-        Raises:
-            SchemaError: it does not parse, or contradicts itself.
-            ConfigError: an option is unknown or has another type.
-            BaselineError: statistics of the baseline failed: see :func:`stats_of`.
         """
         self._options = read_limits(DriftOptions, options, self.name)
         path = target.schema_path or "schema"
@@ -123,11 +118,7 @@ class DriftValidator(Validator):
         kind: Literal["drift", "skew"],
         name: str,
     ) -> Iterator[Finding | Measure]:
-        """Compare one split with another.
-
-        Args:
-            kind: which comparators of the schema apply.
-        """
+        """Compare one split with another."""
         options = self._options
         fewest = min(proto.datasets[0].num_examples, other.datasets[0].num_examples)
         threshold = options.threshold if fewest >= options.min_examples else None

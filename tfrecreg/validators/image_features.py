@@ -25,11 +25,7 @@ _TRIES = 16
 
 
 def schema_images(target: Target) -> tuple[str, ...]:
-    """The features that hold images, by the target's schema; empty without one.
-
-    Raises:
-        SchemaError: the schema does not parse.
-    """
+    """The features that hold images, by the target's schema; empty without one."""
     if target.schema is None:
         return ()
     from tfrecreg.schema.proto import parse_schema  # a check without a schema does not need it
@@ -42,9 +38,6 @@ class ImageFeatures:
 
     These are the features that the schema names; else :data:`ENCODED`, if it exists; else the
     features whose values begin like images in the first records.
-
-    Args:
-        named: features that the schema or the user names.
     """
 
     def __init__(self, named: tuple[str, ...] = ()) -> None:
@@ -146,11 +139,7 @@ def neighbours(image: str, what: str) -> tuple[str, ...]:
 def differences(
     example: Example, image: str, data: bytes, header: ImageHeader
 ) -> Iterator[Difference]:
-    """Compare the declarations of a record with the header of its image.
-
-    Args:
-        image: the feature that holds the image.
-    """
+    """Compare the declarations of a record with the header of its image."""
     name, declared = _declared(example, image, "format", Kind.BYTES)
     if declared is not None:
         text = declared[:64].decode("utf-8", "surrogateescape").lower().removeprefix("image/")

@@ -84,12 +84,7 @@ class ImagesPart:
 
 
 class ImagesVisitor(Visitor):
-    """Checks the images of one shard.
-
-    Args:
-        images: features that hold images, as the schema or the user names them.
-        decoders: for values that are not images of a known format.
-    """
+    """Checks the images of one shard."""
 
     def __init__(
         self, options: ImagesOptions, images: Sequence[str], decoders: Decoders, shard: Shard
@@ -261,13 +256,7 @@ class ImagesValidator(Validator):
         return f"there is no feature of images: `{ENCODED}`, or one with an `image_domain`"
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], ImagesVisitor]:
-        """Read the options.
-
-        Raises:
-            ConfigError: an option is unknown or has another type.
-            SchemaError: the schema does not parse.
-            MissingExtraError: `decode` without Pillow.
-        """
+        """Read the options."""
         found = read_limits(ImagesOptions, options, self.name)
         if found.decode:
             require_pillow("`decode` of the validator `images`")

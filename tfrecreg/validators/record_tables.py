@@ -39,11 +39,7 @@ class Table(NamedTuple):
 
 
 class Tables:
-    """The records of a batch: tables, and the rest, which is decoded record by record.
-
-    Args:
-        batch: a batch with its records in memory.
-    """
+    """The records of a batch: tables, and the rest, which is decoded record by record."""
 
     def __init__(self, batch: RecordBatch) -> None:
         # The batch holds its tables. A cycle would keep its memory until the next collection.
@@ -83,11 +79,6 @@ def value_digest(batch: RecordBatch, position: int, name: str, feature: Feature)
     """16 bytes of blake3 of the values of a feature of bytes, computed once per batch.
 
     The digest of a single value covers its bytes alone.
-
-    Args:
-        batch: keeps the digest for other validators.
-        position: of the record in the batch.
-        feature: the feature, of bytes.
     """
     known: dict[int, bytes] = batch.shared.setdefault((value_digest, name), {})
     digest = known.get(position)

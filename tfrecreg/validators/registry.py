@@ -56,11 +56,7 @@ class RegistryValidator(Validator):
         return f"{what} not belong to a registry"
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Ignoring]:
-        """A factory of visitors that ignore their shards.
-
-        Raises:
-            ConfigError: an option is given; the validator has none.
-        """
+        """A factory of visitors that ignore their shards."""
         del target
         read_limits(_NoOptions, options, self.name)
         return Ignoring

@@ -41,22 +41,13 @@ class StatisticsValidator(Validator):
         self._schema: Any = None
 
     def applies(self, target: Target) -> str | None:
-        """None if the target has a schema of Examples and TFDV is installed.
-
-        Raises:
-            MissingExtraError: TFDV is not installed.
-        """
+        """None if the target has a schema of Examples and TFDV is installed."""
         if target.schema is None:
             return no_schema_fits(target) or "no schema: name one with --schema"
         return no_schema_fits(target) or expect_tfdv()
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Visitor]:
-        """Read the schema.
-
-        Raises:
-            SchemaError: it does not parse, or contradicts itself.
-            ConfigError: an option is unknown or has another type.
-        """
+        """Read the schema."""
         self._environment, self._environments = environment_options(self.name, options)
         path = target.schema_path or "schema"
         self._schema = schema_message(parse_schema(target.schema or "", path))
@@ -91,11 +82,7 @@ class StatisticsValidator(Validator):
 
 
 def expect_tfdv() -> str | None:
-    """None if TFDV is installed, else why it is not available for this Python.
-
-    Raises:
-        MissingExtraError: TFDV is available for this Python, but not installed.
-    """
+    """None if TFDV is installed, else why it is not available for this Python."""
     missing = missing_tfdv()
     if isinstance(missing, MissingExtraError):
         raise missing

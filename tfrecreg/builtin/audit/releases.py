@@ -68,20 +68,7 @@ def audit_releases(
     fail_on: FailOn | str | None = None,
     today: datetime.date | None = None,
 ) -> Report:
-    """Check manifests, schemas, numbers and history of releases, and today's schemas.
-
-    Args:
-        names: of the datasets; empty for all.
-        base: a git revision whose releases are checked as if they were here, too: the branch to
-            merge into.
-        fail_on: from which severity on the report fails; None for what each dataset's gate says.
-        today: the date for judging waivers; None for the current one, in UTC.
-
-    Raises:
-        UsageError: there is no such dataset or revision, or the registry is outside git.
-        NewerFormatError: a newer tfrecreg wrote a release.
-        FailureError: git refused, or is not there.
-    """
+    """Check manifests, schemas, numbers and history of releases, and today's schemas."""
     for name in names:
         expect_dataset(registry.dataset(name))
     expect_policy(registry, *names, today=today)
@@ -206,12 +193,7 @@ class _Base:
 
     @classmethod
     def of(cls, registry: Registry, revision: str) -> _Base:
-        """Find it.
-
-        Raises:
-            UsageError: there is no such revision, or no git.
-            FailureError: git refused; or a shallow clone lacks the revision.
-        """
+        """Find it."""
         root = registry.storage.root
         if git.work_tree(root) is None:
             raise UsageError(

@@ -19,12 +19,7 @@ _OF_CLASS = "class/label"
 
 
 class UnfitRecord(Exception):
-    """A record whose classes cannot be changed.
-
-    Args:
-        code: of the finding.
-        detail: what is wrong.
-    """
+    """A record whose classes cannot be changed."""
 
     def __init__(self, code: str, detail: str) -> None:
         super().__init__(detail)
@@ -49,11 +44,7 @@ class ClassChange:
     """Whether all numbers stay."""
 
     def mapped(self, feature: Feature) -> list[int | None]:
-        """The new number of each value. Negative numbers, which no name is for, stay.
-
-        Raises:
-            UnfitRecord: a number has no name, and could get that of another class.
-        """
+        """The new number of each value. Negative numbers, which no name is for, stay."""
         found: list[int | None] = []
         for number in feature.values:
             if number >= 0 and number not in self.numbers:
@@ -85,12 +76,6 @@ def merge_classes(parents: Sequence[Ancestor], asked: tuple[str, ...]) -> Classe
 
     The numbers of the first parent stay, and further names follow. If a class is renamed or left
     out, the remaining ones are numbered anew in this order, from where the first parent begins.
-
-    Args:
-        asked: the option `classes`.
-
-    Raises:
-        UsageError: a class is unknown, or parents disagree on what a feature is.
     """
     changed = {old: new or "" for old, new in renames("classes", asked, alone=False).items()}
     features = {name: None for each in parents for name in each.labels if name in each.features}
@@ -215,11 +200,7 @@ def classes_in(example: Example, changes: Sequence[ClassChange]) -> set[tuple[st
 
 
 def change_classes(example: Example, changes: Sequence[ClassChange]) -> tuple[Example, int]:
-    """A record with its new numbers and names, and how many classes and objects were left out.
-
-    Raises:
-        UnfitRecord: a number has no name, or lists of objects have other lengths.
-    """
+    """A record with its new numbers and names, and how many classes and objects were left out."""
     made, left_out = dict(example), 0
     for change in changes:
         feature = made.get(change.feature)

@@ -69,11 +69,7 @@ class DerivedOptions:
 
 
 def share_of(sample: str) -> Fraction:
-    """The share that the option `sample` says.
-
-    Raises:
-        UsageError: it is not above 0 and at most 1.
-    """
+    """The share that the option `sample` says."""
     number = sample.strip()
     try:
         share = Fraction(number.removesuffix("%").strip()) if len(number) <= 40 else Fraction(0)
@@ -91,17 +87,7 @@ def share_of(sample: str) -> Fraction:
 
 
 def renames(option: str, entries: tuple[str, ...], *, alone: bool) -> dict[str, str | None]:
-    """The entries of `classes` or `features`, by the old name.
-
-    Args:
-        alone: whether an entry may be a name alone.
-
-    Returns:
-        the new name, empty for what is left out, None for a name alone.
-
-    Raises:
-        UsageError: an entry has no old name, or its name occurs twice.
-    """
+    """The entries of `classes` or `features`, by the old name."""
     found: dict[str, str | None] = {}
     for entry in entries:
         old, equals, new = entry.partition("=")

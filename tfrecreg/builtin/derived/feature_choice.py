@@ -15,15 +15,7 @@ T = TypeVar("T")
 
 
 def choose_features(entries: tuple[str, ...], known: Iterable[str]) -> dict[str, str]:
-    """The new name of each feature that is kept, by its name in the parents.
-
-    Args:
-        entries: the option `features`.
-        known: all features of the parents.
-
-    Raises:
-        UsageError: an entry names no feature, or two features would have one name.
-    """
+    """The new name of each feature that is kept, by its name in the parents."""
     names = sorted(set(known))
     asked = renames("features", entries, alone=True)
     chosen = dict.fromkeys(names, "") if None in asked.values() else {each: each for each in names}

@@ -58,13 +58,7 @@ class Ancestor:
 
 
 def find_parents(raw: Readable, inputs: Sequence[str]) -> tuple[Ancestor, ...]:
-    """The versions that these references name now.
-
-    Raises:
-        RawDataError: the raw folder is not a registry, or a shard is missing or damaged.
-        UsageError: a reference names nothing, or two name versions of one dataset.
-        NotHereError: the bytes of a version are not on this machine.
-    """
+    """The versions that these references name now."""
     registry = _registry(raw)
     found: dict[str, Ancestor] = {}
     for text in inputs:
@@ -84,11 +78,7 @@ def ancestor_target(raw: Readable, parent: Ancestor) -> Target:
 
 
 def expect_shards_here(raw: Readable, parent: Ancestor) -> None:
-    """Refuse a parent with a missing shard or one of another size.
-
-    Raises:
-        RawDataError: there is one.
-    """
+    """Refuse a parent with a missing shard or one of another size."""
     for shard in parent.shards:
         entry = raw.stat(shard.path, follow="all")
         if entry is None or entry.kind != "file":

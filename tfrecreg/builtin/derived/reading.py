@@ -53,11 +53,7 @@ class RecordPlace(NamedTuple):
 
 
 class ParentReader:
-    """Reads records, and holds some files open.
-
-    Args:
-        raw: the registry.
-    """
+    """Reads records, and holds some files open."""
 
     def __init__(self, raw: Readable) -> None:
         self._raw = raw
@@ -73,9 +69,6 @@ class ParentReader:
     def read(self, parent: Ancestor, place: RecordPlace) -> tuple[Example, str]:
         """A record, verified by its checksums and by the digest in the index, and what is strange
         about it.
-
-        Raises:
-            RawDataError: it is damaged, or another one.
         """
         shard = parent.shards[place.shard]
         try:

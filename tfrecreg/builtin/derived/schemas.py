@@ -19,13 +19,6 @@ _WIDENED = ("presence", "int_domain", "float_domain", "string_domain", "value_co
 def merge_schemas(parents: Sequence[Ancestor], classes: Classes, chosen: Mapping[str, str]) -> str:
     """The text of the schema; that of the parents, word for word, if they have one and nothing is
     changed.
-
-    Args:
-        chosen: the new name of each feature that is kept.
-
-    Raises:
-        UsageError: two parents declare a feature in ways that exclude each other.
-        SchemaError: the schema of a parent does not parse.
     """
     texts = {each.schema for each in parents}
     changed = any(not each.same for changes in classes.by_parent for each in changes)

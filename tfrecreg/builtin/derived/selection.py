@@ -49,14 +49,7 @@ class Taken:
 
 
 class RecordSelection:
-    """Finds the records, and counts those of classes that are left out.
-
-    Args:
-        raw: the registry.
-        parents: the versions.
-        classes: their merged label maps.
-        options: of the source.
-    """
+    """Finds the records, and counts those of classes that are left out."""
 
     def __init__(
         self, raw: Readable, parents: Sequence[Ancestor], classes: Classes, options: DerivedOptions
@@ -77,13 +70,7 @@ class RecordSelection:
         """Records whose classes are all left out, by split."""
 
     def taken(self) -> Iterator[Taken]:
-        """The records, shard by shard.
-
-        Raises:
-            RawDataError: a parent is damaged.
-            UsageError: the condition is not one, or refers to columns that a parent lacks.
-            MissingExtraError: there is a condition, and the extra `query` is not installed.
-        """
+        """The records, shard by shard."""
         found = self._sampled()
         if self._options.limit is None:
             yield from (

@@ -84,11 +84,6 @@ class BeamEngine(RemoteEngine[int]):
     """Runs tasks by pipelines of a Beam runner.
 
     Closing waits for tasks that run in this process: a pipeline cannot end them.
-
-    Args:
-        request: its options are those of :class:`BeamOptions`, and any of Beam's pipeline options
-            by name. With the runner of this machine, several `jobs` are processes; by default all
-            work is done in this one. For another runner, they are the workers to keep busy.
     """
 
     Options = BeamOptions
@@ -237,11 +232,7 @@ class _Pipeline:
             self._error = error
 
     def has_ended(self, number: int) -> bool:
-        """Whether it is done, so that the next may start.
-
-        Raises:
-            FailureError: it failed, lost a worker, or ended without that outcome.
-        """
+        """Whether it is done, so that the next may start."""
         if self._thread.is_alive():
             self._expect_workers()
             return False

@@ -48,10 +48,6 @@ class DaskEngine(RemoteEngine[Any]):
 
     Dask repeats the tasks of a worker that dies on the others, up to its setting
     `distributed.scheduler.allowed-failures` per task.
-
-    Args:
-        request: its `jobs` are the workers of a cluster on this machine, by default one for each
-            processor; with an address, the workers to keep busy, by default those connected.
     """
 
     Options = DaskOptions

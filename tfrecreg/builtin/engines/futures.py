@@ -30,15 +30,6 @@ class FuturesEngine(RemoteEngine["Future[bytes]"]):
     """Runs tasks on the executor that a function returns.
 
     Closing waits for tasks that run: an executor cannot end them.
-
-    Args:
-        request: its argument is ``module:callable``; the module is also searched in the current
-            folder. Its options are keyword arguments of the callable: texts that are whole numbers,
-            `true`, `false` or `none` are passed as such. Its `jobs` are passed as `max_workers` if
-            the callable takes that and the options do not set it.
-
-    Raises:
-        UsageError: the argument has another form.
     """
 
     takes_any_option = True

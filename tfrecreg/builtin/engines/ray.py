@@ -42,10 +42,6 @@ class RayEngine(RemoteEngine[Any]):
     """Runs tasks on the workers of Ray.
 
     A Ray that the program has already started is used and left running.
-
-    Args:
-        request: its `jobs` are the workers of a cluster on this machine, by default one for each
-            processor; with an address, the workers to keep busy, by default the cluster's CPUs.
     """
 
     Options = RayOptions

@@ -39,11 +39,7 @@ class FeatureColumn:
         return not self.is_text or is_text(feature)
 
     def arrow_type(self, pa: Any) -> Any:
-        """The column's type.
-
-        Args:
-            pa: the module pyarrow, here and below.
-        """
+        """The column's type."""
         value = self._value_type(pa)
         return value if self.is_scalar else pa.list_(value)
 
@@ -123,13 +119,7 @@ def schema_columns(
     with_images: bool = False,
     texts: frozenset[str] = frozenset(),
 ) -> tuple[FeatureColumn, ...]:
-    """The columns for the features that a schema declares with a type, in order of their names.
-
-    Args:
-        reserved: names of other columns, which a feature does not get.
-        with_images: whether images are structs, as Hugging Face has them.
-        texts: features of bytes that are texts although the schema does not say so.
-    """
+    """The columns for the features that a schema declares with a type, in order of their names."""
     rules = {each.name: each for each in schema.features}
     return tuple(
         FeatureColumn(

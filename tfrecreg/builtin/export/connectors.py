@@ -44,12 +44,7 @@ class Connectors:
     """Notes for the user, one line each."""
 
     def join_boxes(self, prefixes: Sequence[str], sides: Sequence[str]) -> None:
-        """Put one `BBoxFeature` in the place of the four sides of boxes.
-
-        Args:
-            prefixes: what the names of the sides begin with.
-            sides: the ends of these names.
-        """
+        """Put one `BBoxFeature` in the place of the four sides of boxes."""
         content = {"shape": _shape((4,)), "dtype": "float32", "bboxFormat": "REL_YXYX"}
         for prefix in prefixes:
             for side in sides:
@@ -64,11 +59,7 @@ class Connectors:
 
 
 def require_expressible(schema: Schema) -> None:
-    """Make sure that TFDS can read examples of this schema.
-
-    Raises:
-        SchemaError: a feature has no type, or one that no example can hold.
-    """
+    """Make sure that TFDS can read examples of this schema."""
     where = safe(schema.where)
     if schema.describes_sequences():
         raise SchemaError(
@@ -99,12 +90,7 @@ def relied_on(schema: Schema) -> list[SchemaFeature]:
 def make_connectors(
     schema: Schema, labels: Mapping[str, Sequence[str]], images: Mapping[str, ImagesSeen]
 ) -> Connectors:
-    """The connectors of every feature that the schema relies on.
-
-    Args:
-        schema: one that :func:`require_expressible` passes.
-        labels: feature to class names in order of their numbers.
-    """
+    """The connectors of every feature that the schema relies on."""
     made = Connectors()
     for rule in relied_on(schema):
         leaf = _leaf(rule, labels, images, made.notes)
@@ -241,12 +227,7 @@ def _add_labels(made: Connectors, labels: Mapping[str, Sequence[str]]) -> None:
 
 
 def usable_names(names: Sequence[str]) -> tuple[tuple[str, ...], int]:
-    """Class names as TFDS can read them back: one a line, stripped, not empty, all different.
-
-    Returns:
-        The names, and how many of them had to be replaced. Where TFDS finds names that it does not
-        accept it silently drops all of them.
-    """
+    """Class names as TFDS can read them back: one a line, stripped, not empty, all different."""
     taken: set[str] = set()
     kept: list[bool] = []
     for name in names:

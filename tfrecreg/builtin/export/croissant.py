@@ -92,11 +92,7 @@ class CroissantExporter(Exporter):
 
 
 def croissant(dataset: ExportedDataset, shards: Sequence[ExportedShard]) -> _Json:
-    """The description, as JSON-LD.
-
-    Args:
-        shards: the shards in the folder, with the bytes of the manifest.
-    """
+    """The description, as JSON-LD."""
     manifest, config = dataset.manifest, dataset.config
     document: _Json = {
         "@context": _CONTEXT,

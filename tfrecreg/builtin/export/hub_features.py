@@ -32,13 +32,7 @@ def hub_metadata(
     texts: Sequence[str],
     rest: str,
 ) -> tuple[str, list[str]]:
-    """The JSON of the metadata, and the features with class names that had to be replaced.
-
-    Args:
-        labels: class names by feature.
-        texts: the columns of texts before those of the features.
-        rest: the column of bytes behind them.
-    """
+    """The JSON of the metadata, and the features with class names that had to be replaced."""
     replaced = []
     features: dict[str, Any] = {name: _value("string") for name in texts}
     for column in columns:

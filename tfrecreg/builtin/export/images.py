@@ -17,11 +17,7 @@ _BMP_DEPTH = 24
 
 
 def look_at_image(data: bytes) -> ImageHeader | None:
-    """The header of an image, with the channels that `tf.io.decode_image` chooses.
-
-    Returns:
-        None where TensorFlow does not decode the image.
-    """
+    """The header of an image, with the channels that `tf.io.decode_image` chooses."""
     try:
         header = read_header(data)
     except ImageError:
@@ -58,11 +54,7 @@ class ImagesSeen:
     """The first of these."""
 
     def add(self, data: bytes, where: str) -> None:
-        """See one more value.
-
-        Args:
-            data: the encoded header.
-        """
+        """See one more value."""
         header = look_at_image(data)
         if header is None:
             self.add_strange(where)

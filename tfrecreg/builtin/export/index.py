@@ -86,11 +86,7 @@ class IndexedShards:
     suffix: str
 
     def __call__(self, task: ShardToExport) -> ExportedShard:
-        """Copy or link the shard, verify it, then write its record offsets.
-
-        Raises:
-            RefusedError: the shard is missing, damaged or another one.
-        """
+        """Copy or link the shard, verify it, then write its record offsets."""
         lengths = array("q")
 
         def see(batch: RecordBatch) -> None:
@@ -104,11 +100,7 @@ class IndexedShards:
 
 
 def render_sidecar(lengths: Iterable[int]) -> Iterator[bytes]:
-    """The lines of an index, in pieces.
-
-    Args:
-        lengths: bytes of each payload, in the order of the records.
-    """
+    """The lines of an index, in pieces."""
     at = 0
     lines: list[str] = []
     for length in lengths:

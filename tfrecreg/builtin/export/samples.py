@@ -46,11 +46,7 @@ class SampleLayout:
     """The feature of the label."""
 
     def members(self, key: str | None, features: Example) -> Iterator[Member]:
-        """The files of a record; the JSON comes last.
-
-        Args:
-            key: of the record, kept in the JSON.
-        """
+        """The files of a record; the JSON comes last."""
         files: dict[str, str] = {}
         for name, prefix in self.images:
             feature = features.get(name)
@@ -78,12 +74,7 @@ class SampleLayout:
 
 
 def sample_features(members: Mapping[str, bytes]) -> Example:
-    """The features of the sample with these files, by suffix.
-
-    Raises:
-        ValueError: its JSON is not from :meth:`SampleLayout.members`.
-        KeyError: a file is missing.
-    """
+    """The features of the sample with these files, by suffix."""
     document = json.loads(members[_JSON_SUFFIX])
     features = {name: feature_from_json(value) for name, value in document["features"].items()}
     for suffix, name in document["files"].items():

@@ -155,11 +155,7 @@ class PlainShards:
 
 
 def require_split_names(manifest: Manifest) -> None:
-    """Make sure that TFDS can read every split by its name.
-
-    Raises:
-        UsageError: it cannot.
-    """
+    """Make sure that TFDS can read every split by its name."""
     if any(split.name == "all" for split in manifest.splits):
         raise UsageError(
             "TFDS cannot read a split named `all`: that is its name for all splits together",
@@ -168,11 +164,8 @@ def require_split_names(manifest: Manifest) -> None:
 
 
 def require_shards_of_splits(manifest: Manifest, name: str) -> None:
-    """Make sure that splits and shards name each other, as in every manifest that tfrecreg writes.
-
-    Raises:
-        ManifestError: a shard is of a split that the manifest does not list, or a split with
-            records has no shard.
+    """Make sure that splits and shards name each other, as in every manifest that tfrecreg
+    writes.
     """
     listed = {split.name for split in manifest.splits}
     used = {shard.split for shard in manifest.shards}
@@ -196,12 +189,7 @@ def dataset_info(
     shards: Sequence[ExportedShard],
     file_format: FileFormat = "tfrecord",
 ) -> Json:
-    """What `dataset_info.json` holds.
-
-    Args:
-        supervised: the features that `as_supervised` gives.
-        shards: all, those of each split in the order of their numbers.
-    """
+    """What `dataset_info.json` holds."""
     manifest, config, version = dataset.manifest, dataset.config, dataset.version
     lengths: dict[str, list[str]] = {split.name: [] for split in manifest.splits}
     for each in shards:

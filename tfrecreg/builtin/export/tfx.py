@@ -34,12 +34,7 @@ class TfxExporter(Exporter):
         return export_gzip
 
     def finish(self, folder: Folder, shards: Sequence[ExportedShard]) -> Iterator[str]:
-        """Write statistics and schema beside the examples.
-
-        Raises:
-            UsageError: there are no records.
-            RefusedError: a feature has values of two types.
-        """
+        """Write statistics and schema beside the examples."""
         dataset = self.dataset
         found = stats(
             dataset.resolved,
@@ -68,10 +63,6 @@ class TfxExporter(Exporter):
 def tfx_path(name: str, split: str) -> str:
     """Path of a shard as ExampleGen writes it: ``data_tfrecord-00000-of-00010.gz`` in a folder for
     each split.
-
-    Args:
-        name: of the shard.
-        split: name of the split.
     """
     tail = name.rpartition(".tfrecord-")[2]
     return f"{_split_folder(_EXAMPLES, split)}/data_tfrecord-{tail}.gz"

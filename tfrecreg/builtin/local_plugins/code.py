@@ -44,11 +44,7 @@ class LocalCode:
 
 @cache
 def read_code(folder: str) -> LocalCode:
-    """The code in a folder, read once in a process.
-
-    Raises:
-        UsageError: it cannot be read.
-    """
+    """The code in a folder, read once in a process."""
     root = os.path.realpath(folder)
     hasher = blake3(b"tfrecreg local code v1\n")
     try:

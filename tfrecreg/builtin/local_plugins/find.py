@@ -41,16 +41,7 @@ _KINDS = (SourceRecord, ValidatorRecord, ExporterRecord)
 def local_plugins(
     home: str, patterns: Sequence[str], *, untrusted: bool
 ) -> list[Announced[Any] | BrokenPlugin]:
-    """What the files of ``[plugins] local`` announce.
-
-    Args:
-        home: the registry's folder.
-        patterns: globs from there.
-        untrusted: whether files that are not trusted are listed as broken, rather than refused.
-
-    Raises:
-        UsageError: a pattern matches no file, a file is outside of the registry, or not trusted.
-    """
+    """What the files of ``[plugins] local`` announce."""
     found: list[Announced[Any] | BrokenPlugin] = []
     for path in local_files(home, patterns):
         try:
@@ -66,13 +57,7 @@ def local_plugins(
 
 
 def local_plugin(home: str, kind: type[PluginRecord[Any]], word: str) -> Announced[Any]:
-    """The plugin that a word names: ``./sources/yolo.py:Yolo``.
-
-    Raises:
-        UsageError: there is no such file in the registry, or it is not trusted.
-        UnknownPluginError: it has no plugin of that name.
-        PluginError: the file is broken.
-    """
+    """The plugin that a word names: ``./sources/yolo.py:Yolo``."""
     name = word.rpartition(":")[2] if ":" in word else ""
     path = local_path(home, word)
     found = _announced(_trusted(home, path), path)
@@ -98,11 +83,7 @@ def local_plugin(home: str, kind: type[PluginRecord[Any]], word: str) -> Announc
 
 
 def local_files(home: str, patterns: Sequence[str]) -> list[str]:
-    """The files that globs name, relative to the registry, in order.
-
-    Raises:
-        UsageError: a pattern matches no file, or a file is outside of the registry.
-    """
+    """The files that globs name, relative to the registry, in order."""
     found: dict[str, None] = {}
     for pattern in patterns:
         names = sorted(glob.glob(pattern, root_dir=home, recursive=False))
@@ -117,11 +98,7 @@ def local_files(home: str, patterns: Sequence[str]) -> list[str]:
 
 
 def local_path(home: str, path: str) -> str:
-    """The path of the file that a word or a path names, relative to the registry, without links.
-
-    Raises:
-        UsageError: there is no such file in the registry.
-    """
+    """The path of the file that a word or a path names, relative to the registry, without links."""
     path = (path.rpartition(":")[0] or path).removeprefix("./")
     root = os.path.realpath(home)
     full = os.path.realpath(os.path.join(root, path))  # noqa: PTH118 - a text

@@ -18,24 +18,12 @@ _FORMAT = 2
 
 
 def is_trusted(folder: str) -> bool:
-    """Whether a folder is in a registry whose plugins may run.
-
-    Args:
-        folder: absolute, without links.
-
-    Raises:
-        UsageError: the list is damaged.
-    """
+    """Whether a folder is in a registry whose plugins may run."""
     return any(Path(folder).is_relative_to(each) for each in _trusted())
 
 
 def change(registry: str, *, trusted: bool) -> None:
-    """Trust the plugins in a registry, or stop trusting them.
-
-    Raises:
-        UsageError: the list is damaged.
-        StorageError: it cannot be written.
-    """
+    """Trust the plugins in a registry, or stop trusting them."""
     found = {*_trusted()} - {os.path.realpath(registry)}
     if trusted:
         found.add(os.path.realpath(registry))

@@ -42,16 +42,7 @@ class NewPackage:
 
 
 def write_package(name: str, kind: NewKind, folder: str | None) -> NewPackage:
-    """Write the package of a plugin into a new folder.
-
-    Args:
-        folder: where to; None for ``tfrecreg-NAME`` in the current folder.
-
-    Raises:
-        UsageError: the name is not one of a plugin, or is taken; or the folder exists and is not
-            empty.
-        StorageError: a file cannot be written.
-    """
+    """Write the package of a plugin into a new folder."""
     _expect_name(name, kind)
     words = _words(name, kind)
     root = Path(folder or words["distribution"])

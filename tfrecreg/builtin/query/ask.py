@@ -93,11 +93,7 @@ class Questions:
         return (*self.notes, *(why for name, why in self.absent if name in asked))
 
     def answer(self, sql: str) -> QueryAnswer:
-        """The whole answer to a question, in memory.
-
-        Raises:
-            UsageError: it is not one SELECT, or refers to something that does not exist.
-        """
+        """The whole answer to a question, in memory."""
         schema, batches = self.connection.batches(sql)
         return QueryAnswer(
             arrow_module().Table.from_batches(list(batches), schema), self.notes_on(sql)
@@ -165,19 +161,6 @@ def ask(
     the records of the first are the table `a`, those of the second `b`, and so on; their other
     tables are `a_objects` and so on. The five tables then have the rows of all targets, and a first
     column `target`.
-
-    Args:
-        targets: references, builds, releases, paths, URLs, globs or folders.
-        registry: an open registry or a path in one; None for that of the current folder.
-        report: the report of a check, as JSON, for the table `findings`; None for the one that a
-            pipeline keeps.
-        engine: where catalogs are made; None for this process.
-        progress: updated meanwhile; receives no notes.
-
-    Raises:
-        UsageError: a target does not exist, or has no shards.
-        MissingExtraError: the extra `query` is not installed.
-        FailureError: a shard cannot be read.
     """
     named = named_targets(targets, once=False)  # each has tables of its own
     if not named or len(named) > len(_LETTERS):
@@ -256,12 +239,7 @@ def _opened(
 
 
 class _Tables:
-    """The SQL of all tables, in the order in which they are made.
-
-    Args:
-        folder: for those that are written now.
-        without: tables to leave out.
-    """
+    """The SQL of all tables, in the order in which they are made."""
 
     def __init__(self, folder: str, without: frozenset[str]) -> None:
         self._folder = folder
@@ -275,11 +253,7 @@ class _Tables:
     def add(
         self, target: Target, catalogs: Sequence[ShardCatalog], prefix: str, report: str | None
     ) -> None:
-        """The tables of one target.
-
-        Args:
-            prefix: the name of its records; empty for ``records``.
-        """
+        """The tables of one target."""
         made = TargetTables(catalogs, target.labels)
         files = {
             name: f"{self._folder}/{prefix}-{name}.parquet"
@@ -350,14 +324,7 @@ class _Tables:
 
 
 def expect_sound(questions: Questions, *, listed: bool = False) -> None:
-    """Refuse targets with damage, which a condition cannot see.
-
-    Args:
-        listed: whether shards that are not those of the manifest are refused, too.
-
-    Raises:
-        RefusedError: a record is damaged, or a shard is another one.
-    """
+    """Refuse targets with damage, which a condition cannot see."""
     for target, catalogs in zip(questions.targets, questions.catalogs, strict=True):
         for each in catalogs:
             if each.kept.entry.faults:

@@ -58,11 +58,6 @@ def catalogs_of(
 
     A catalog is used for a file whose state a note knows, or whose digest is computed now. All
     others are made.
-
-    Raises:
-        MissingExtraError: pyarrow or DuckDB is not installed.
-        NoShardsError: a file is not a TFRecord.
-        FailureError: a shard cannot be read, or a worker died.
     """
     expect_packages()
     indexes = _index_digests(target)

@@ -50,12 +50,7 @@ class CellColumns(msgspec.Struct, frozen=True):
 
 
 class FeatureCells:
-    """Collects the values of one feature of one kind.
-
-    Args:
-        name: of the feature.
-        kind: BYTES, FLOAT or INT64.
-    """
+    """Collects the values of one feature of one kind."""
 
     def __init__(self, name: str, kind: Kind) -> None:
         self.kind = kind
@@ -69,13 +64,7 @@ class FeatureCells:
         self._loose: list[tuple[int, int, int, Sequence[Any] | None]] = []
 
     def add_column(self, rows: _Ints, slot: Slot, column: Column, memory: bytes) -> int:
-        """Add the values of records of one layout; returns the bytes that they take.
-
-        Args:
-            rows: of the chunk.
-            slot: the feature.
-            column: where the values are in `memory`.
-        """
+        """Add the values of records of one layout; returns the bytes that they take."""
         count = len(rows)
         kept = np.full(count, slot.values <= SHORT_VALUES)
         held = 0
@@ -114,12 +103,7 @@ class FeatureCells:
         return CELL_BYTES * (1 + len(values or ())) + (size if values is not None else 0)
 
     def to_arrow(self, pa: Any, rows: int) -> tuple[CellColumns, dict[str, Any]]:
-        """The columns, by ``v`` for values, ``n`` for their number and ``s`` for their bytes.
-
-        Args:
-            pa: the module pyarrow.
-            rows: of the chunk.
-        """
+        """The columns, by ``v`` for values, ``n`` for their number and ``s`` for their bytes."""
         self._gather()
         at, counts = np.concatenate(self._rows), np.concatenate(self._counts)
         kept = np.concatenate(self._kept)

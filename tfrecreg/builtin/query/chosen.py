@@ -47,21 +47,6 @@ def visit_chosen(
 
     The records of a batch need not follow each other: for the visitor they are numbered from 0 in
     their order, and the shard has no others.
-
-    Args:
-        where: the condition, in SQL.
-        maker: of a visitor for a shard; picklable.
-        engine: where to read.
-        progress: updated meanwhile.
-        doing: the activity, for the progress: ``"digesting"``.
-        splits: only the shards of these; None for all. The condition is about all.
-
-    Raises:
-        UsageError: `where` is not a condition.
-        RefusedError: a record is damaged.
-        MissingExtraError: the extra `query` is not installed.
-        FailureError: a shard cannot be read.
-        StorageError: a shard changed since the condition was evaluated.
     """
     with choosing_records(target, where, engine=engine, progress=progress) as found:
         pickled = pickle.dumps(maker)

@@ -87,14 +87,7 @@ class Chunk:
         keys: Sequence[str | None],
         kinds: npt.NDArray[np.object_],
     ) -> int:
-        """Add consecutive records; returns the row of the first.
-
-        Args:
-            first: its number in the shard.
-            digests: 16 bytes each; None for a record that is too large.
-            kinds: values of :class:`tfrecreg.example.kinds.PayloadKind`; None for a payload that
-                was not held in memory.
-        """
+        """Add consecutive records; returns the row of the first."""
         row, count = self.rows, len(lengths)
         self._numbers.append(np.arange(first, first + count))
         self._offsets.append(np.array(offsets, np.int64))

@@ -84,12 +84,7 @@ class CatalogColumn(NamedTuple):
 
 
 class RecordColumns:
-    """The columns of `records`, after the fixed ones.
-
-    Args:
-        parts: all files with records of the target, in the order of its shards.
-        labels: class names by feature.
-    """
+    """The columns of `records`, after the fixed ones."""
 
     def __init__(self, parts: Sequence[PartFile], labels: Mapping[str, Sequence[str]]) -> None:
         forms = _forms(parts)

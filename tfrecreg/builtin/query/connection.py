@@ -59,9 +59,6 @@ class Connection:
 
     It is opened by another thread, because that takes longer than to find the catalogs of a few
     shards.
-
-    Args:
-        threads: of DuckDB.
     """
 
     def __init__(self, *, threads: int) -> None:
@@ -94,11 +91,7 @@ class Connection:
         return self._opened.result()
 
     def cursor(self, expect_wanted: Callable[[], None]) -> Connection:
-        """Another connection to the same tables, for a question beside others. Close it.
-
-        Args:
-            expect_wanted: called while an answer is computed; what it raises ends the question.
-        """
+        """Another connection to the same tables, for a question beside others. Close it."""
         made = copy(self)
         made._connection = self._connection.cursor()
         made._worker = ThreadPoolExecutor(1)
@@ -107,12 +100,7 @@ class Connection:
         return made
 
     def lock(self, tables: Iterable[tuple[str, str]], paths: Iterable[str]) -> None:
-        """Name the tables, and lock the connection. A table is made when a question names it.
-
-        Args:
-            tables: name and SQL of each; the SQL may name other tables.
-            paths: the files that they are in.
-        """
+        """Name the tables, and lock the connection. A table is made when a question names it."""
         self._waiting = dict(tables)
         self._views = [*self._waiting]
         self._connection.execute(
@@ -126,9 +114,6 @@ class Connection:
     def make_tables(self, sql: str = "") -> bool:
         """Make the tables that a question may name; all of them if it names none, or asks which
         there are.
-
-        Returns:
-            whether any was made.
         """
         asked = sql.lower()
         named = [name for name in self._views if name in asked]
@@ -160,11 +145,7 @@ class Connection:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def relation(self, sql: str) -> Any:
-        """The answer to a question as a ``duckdb.DuckDBPyRelation``, computed when it is read.
-
-        Raises:
-            UsageError: it is not one SELECT, or refers to what there is not.
-        """
+        """The answer to a question as a ``duckdb.DuckDBPyRelation``, computed when it is read."""
         try:
             self.expect_select(sql)
             self.make_tables(sql)
@@ -178,12 +159,7 @@ class Connection:
         return found
 
     def batches(self, sql: str) -> tuple[Any, Iterator[Any]]:
-        """The schema and the record batches of an answer, as Arrow.
-
-        Raises:
-            UsageError: as :meth:`relation`, or a value cannot be computed.
-            FailureError: there is no room for what it takes.
-        """
+        """The schema and the record batches of an answer, as Arrow."""
         relation = self.relation(sql)
         # DuckDB renamed it.
         to_reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
@@ -254,11 +230,7 @@ class Connection:
         return [(name, kind) for name, kind, *_ in rows]
 
     def expect_select(self, sql: str) -> None:
-        """Refuse what is not one SELECT. Whether its tables and columns exist shows later.
-
-        Raises:
-            UsageError: it is something else, or does not parse.
-        """
+        """Refuse what is not one SELECT. Whether its tables and columns exist shows later."""
         try:
             statements: Sequence[Any] = self._connection.extract_statements(sql)
         except self._duckdb.Error as error:
@@ -348,13 +320,7 @@ def _no_select() -> UsageError:
 
 
 def sql_error(error: Exception, sql: str, hint: str = "") -> UsageError | FailureError:
-    """DuckDB's error about a question, in one line, with the place in it.
-
-    Args:
-        error: of DuckDB, or of Arrow that reads from it.
-        sql: the question.
-        hint: a better one than DuckDB's; empty for that.
-    """
+    """DuckDB's error about a question, in one line, with the place in it."""
     said = str(error)
     if "Out of Memory" in said:
         return FailureError(

@@ -152,13 +152,7 @@ class CatalogCache:
     def recall_each(
         self, named: Sequence[tuple[str, str]], threads: int
     ) -> list[KeptCatalog | None]:
-        """The catalogs of the bytes with these digests; None if one is missing or damaged.
-
-        Args:
-            named: hex blake3 of the bytes, empty where it is not known, and of the index that has
-                the keys, empty without one.
-            threads: that verify them, by reading all of their bytes.
-        """
+        """The catalogs of the bytes with these digests; None if one is missing or damaged."""
         known = [list(self._entries(*each)) for each in named]
         size = sum(part.bytes for each in known for kept in each for part in kept.entry.parts)
         if threads < 2 or size < _WORTH_THREADS:
@@ -174,11 +168,7 @@ class CatalogCache:
                 yield KeptCatalog(entry, place)
 
     def keep(self, part: CatalogPart) -> KeptCatalog:
-        """Keep the catalog of a shard.
-
-        Raises:
-            StorageError: not even the temporary folder can be written.
-        """
+        """Keep the catalog of a shard."""
         entry = catalog_entry(part)
         for place in self._writable():
             try:

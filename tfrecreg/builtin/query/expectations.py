@@ -95,11 +95,7 @@ def where_expected(name: str) -> KeyPath:
 
 
 def read_expectations(tables: Mapping[str, Any]) -> dict[str, Expectation]:
-    """The expectations of a gate by name, in the order of their names.
-
-    Raises:
-        ConfigError: a name is no bare key, a key is unknown, or a value does not fit.
-    """
+    """The expectations of a gate by name, in the order of their names."""
     found: dict[str, Expectation] = {}
     for name in sorted(tables):
         path = where_expected(name)
@@ -110,11 +106,7 @@ def read_expectations(tables: Mapping[str, Any]) -> dict[str, Expectation]:
 
 
 def value_words(value: object, *, exact: bool = False) -> str:
-    """A value of an answer, short and escaped.
-
-    Args:
-        exact: whether a number has all its digits, so that it can be told from a limit.
-    """
+    """A value of an answer, short and escaped."""
     if value is None:
         return "null"
     if isinstance(value, bool):

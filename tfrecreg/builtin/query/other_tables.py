@@ -52,19 +52,7 @@ LEDGER_COLUMNS = {
 def write_findings(
     target: Target, catalogs: Sequence[ShardCatalog], report: str | None, path: str
 ) -> str:
-    """Write the findings of the last check of these very bytes: a row for each location.
-
-    Args:
-        catalogs: of the shards of `target`: they know the digests of the bytes.
-        report: path of the report of a check; None for the one that a pipeline keeps.
-        path: of the Parquet file, which is written if there are rows.
-
-    Returns:
-        the reason why there are none; empty if a report was read.
-
-    Raises:
-        UsageError: `report` is not the report of a check of these bytes.
-    """
+    """Write the findings of the last check of these very bytes: a row for each location."""
     try:
         found = _report(target, report)
         why = "there is no report of a check" if found is None else ""
@@ -122,14 +110,7 @@ def _rows_of(finding: Finding) -> Iterator[dict[str, Any]]:
 
 
 def write_ledger(target: Target, path: str) -> str:
-    """Write the ledger of a build: a row for each item that was skipped and each remark.
-
-    Args:
-        path: of the Parquet file, which is written if there are rows.
-
-    Returns:
-        why there are none; empty if a ledger was read.
-    """
+    """Write the ledger of a build: a row for each item that was skipped and each remark."""
     why = "it has none"
     lines: Iterable[bytes] = ()
     entry = next(

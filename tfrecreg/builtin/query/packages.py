@@ -29,11 +29,7 @@ def duckdb_module() -> Any:
 
 
 def expect_packages() -> None:
-    """Refuse to go on without them.
-
-    Raises:
-        MissingExtraError: one of them is not installed.
-    """
+    """Refuse to go on without them."""
     try:
         parquet()
         duckdb_module()

@@ -118,11 +118,7 @@ def _print_notes(session: Session, notes: Iterable[str]) -> None:
 
 
 def _write(pieces: Iterable[bytes], output: str | None) -> None:
-    """Write bytes to stdout, or to a file that appears when all are in it.
-
-    Raises:
-        UsageError: the file cannot be written.
-    """
+    """Write bytes to stdout, or to a file that appears when all are in it."""
     if output is None:
         out = sys.stdout.buffer if hasattr(sys.stdout, "buffer") else None
         sys.stdout.flush()

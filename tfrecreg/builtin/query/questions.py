@@ -52,11 +52,7 @@ class QuestionsValidator(Validator):
     def begin(
         self, target: Target, options: Mapping[str, Any]
     ) -> Callable[[Shard], CatalogVisitor]:
-        """Read the expectations, before any record is.
-
-        Raises:
-            ConfigError: one does not parse, or is not one SELECT.
-        """
+        """Read the expectations, before any record is."""
         del target
         self._expected = read_expectations(options)
         if not self._expected:
@@ -77,13 +73,7 @@ class QuestionsValidator(Validator):
     def finish(
         self, target: Target, parts: Iterable[tuple[Shard, CatalogPart]]
     ) -> Iterator[Finding | Measure]:
-        """A finding for each question whose answer is not as expected.
-
-        Raises:
-            ConfigError: a question refers to something that does not exist, or its answer has no
-                value to compare.
-            FailureError: a file is not a TFRecord, or an answer takes too much memory.
-        """
+        """A finding for each question whose answer is not as expected."""
         with tempfile.TemporaryDirectory(prefix="tfrecreg-expect-") as folder:
             catalogs = [_written(folder, shard, part) for shard, part in parts]
             with ask_catalogs(target, catalogs) as questions:

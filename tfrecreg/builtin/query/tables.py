@@ -26,12 +26,7 @@ class _Arm:
 
 
 class TargetTables:
-    """The SQL of `records` and `objects` of one target.
-
-    Args:
-        catalogs: of its shards.
-        labels: class names by feature.
-    """
+    """The SQL of `records` and `objects` of one target."""
 
     def __init__(
         self, catalogs: Sequence[ShardCatalog], labels: Mapping[str, Sequence[str]]

@@ -42,23 +42,6 @@ def choosing_records(
 
     A condition that is NULL for a record does not hold. 8 bytes of memory a selected record. The
     records are read in the block: when it ends, their shards have to be as the condition saw them.
-
-    Args:
-        target: its shards are asked, and no others.
-        where: an expression over the columns of the table `records`. Subqueries may use all tables
-            of the target.
-        engine: where catalogs are made that are not kept; None for this process.
-        progress: updated meanwhile.
-        listed: whether the numbers are of records by their indexes, so that the shards have to be
-            those of the manifest.
-
-    Raises:
-        UsageError: it is not one condition, or refers to something that does not exist; or the
-            target has no shards.
-        RefusedError: a record is damaged, or a shard is not that of the manifest.
-        MissingExtraError: the extra `query` is not installed.
-        FailureError: a shard cannot be read, or there is no room for what it takes.
-        StorageError: a shard changed.
     """
     expect_packages()
     expect_expression(where)
@@ -100,21 +83,7 @@ def _expect_unchanged(catalogs: Iterable[ShardCatalog]) -> None:
 def record_values(
     target: Target, expression: str, *, engine: Engine | None = None, progress: Progress = SILENT
 ) -> list[NDArray[np.float64]]:
-    """Of each shard of the target, in its order: the value of an SQL expression for each record.
-
-    Args:
-        target: its shards are asked, and no others.
-        expression: over the columns of the table `records`; it may have window functions and
-            subqueries.
-        engine: where catalogs are made that are not kept; None for this process.
-        progress: updated meanwhile.
-
-    Returns:
-        Arrays of shape (records,); NaN where the expression is NULL.
-
-    Raises:
-        UsageError, RefusedError, MissingExtraError, FailureError: as :func:`choosing_records`.
-    """
+    """Of each shard of the target, in its order: the value of an SQL expression for each record."""
     expect_packages()
     expect_expression(expression, "weight", _WEIGHT)
     found = _values(target, expression, "weight", "DOUBLE", engine, progress)
@@ -217,9 +186,6 @@ def expect_expression(where: str, noun: str = "condition", example: str = _EXAMP
     """Refuse texts that are not one expression.
 
     An expression whose parentheses match stays whole within another pair: no clause follows it.
-
-    Raises:
-        UsageError: it is such a text.
     """
     tokens = list(_tokens(where))
     if not tokens:
@@ -242,11 +208,7 @@ def expect_expression(where: str, noun: str = "condition", example: str = _EXAMP
 
 
 def expect_lasting(connection: Connection, expression: str, noun: str = "condition") -> None:
-    """Refuse expressions that select other records each time.
-
-    Raises:
-        UsageError: it is one.
-    """
+    """Refuse expressions that select other records each time."""
     changing = connection.changing(expression)
     if changing:
         raise UsageError(

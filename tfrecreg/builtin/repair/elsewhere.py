@@ -16,16 +16,7 @@ from tfrecreg.storage.interface import Readable, Storage
 def take(
     resolved: Resolved, here: Readable, paths: Collection[str], stage: Storage, progress: Progress
 ) -> list[str]:
-    """Copy files from other copies on this machine, and DVC. Each is hashed.
-
-    Args:
-        here: the place that lacks the files.
-        paths: of the files, without the manifest.
-        progress: receives notes about places that cannot be read.
-
-    Returns:
-        the files that were found, in order.
-    """
+    """Copy files from other copies on this machine, and DVC. Each is hashed."""
     taken = []
     for path in sorted(paths):
         for place in _places(resolved, here):

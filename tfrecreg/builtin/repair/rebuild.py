@@ -51,14 +51,7 @@ from tfrecreg.text import safe
 def rebuild_refusal(
     name: str, manifest: Manifest, wrong: Sequence[RemadeShard], raw: RawData
 ) -> RefusedError:
-    """The error for shards that were rebuilt with other bytes.
-
-    Args:
-        name: the reference to repair.
-        manifest: of the original shards.
-        wrong: the shards in question, at least one.
-        raw: the raw data.
-    """
+    """The error for shards that were rebuilt with other bytes."""
     first = wrong[0]
     others = len(wrong) - 1
     more = f", and so {'does' if others == 1 else 'do'} {others} more" if others else ""
@@ -120,12 +113,7 @@ class RawData:
     def items(
         self, wanted: Mapping[str, Collection[str]], whole: Collection[str]
     ) -> dict[str, dict[str, Item]]:
-        """Items by split and key.
-
-        Args:
-            wanted: split to the keys that are wanted of it.
-            whole: splits whose shards are all present.
-        """
+        """Items by split and key."""
         found: dict[str, dict[str, Item]] = defaultdict(dict)
         if self.prepared is not None:
             for item in self.prepared.source.items():
@@ -140,11 +128,6 @@ def open_raw(
     registry: Registry, manifest: Manifest, raw: str | None, name: str, backup: str
 ) -> RawData:
     """The raw data of a build.
-
-    Args:
-        raw: folder of the raw data, where they are not where the configuration says.
-        name: the reference to repair.
-        backup: where else its files may be, for hints.
 
     Missing raw data are reported in the result, as they may not be needed.
     """
@@ -232,10 +215,6 @@ def remake(task: RemakeTask | BuildTask) -> RemadeShard:
     """Make the shard again: record by record, or by the plan of its build where its index is lost.
 
     Whether it is the one that it was is for the caller to see.
-
-    Raises:
-        RawDataError: the source cannot read its raw data.
-        PluginError: the source failed.
     """
     if isinstance(task, BuildTask):
         planned = make_shard(task)
@@ -340,18 +319,7 @@ def make_again(
     engine: Engine,
     progress: Progress,
 ) -> list[RemadeShard]:
-    """Make shards, and their indexes, in the stage.
-
-    Args:
-        folder: rooted at the folder that the damaged shards lie in.
-        stage: rooted at the unfinished folder.
-
-    Raises:
-        UsageError: the raw data are needed, and are not available.
-        RefusedError: an index is lost, so the content of the shard is unknown.
-        RawDataError: the raw data cannot be read any more.
-        PluginError: the source failed.
-    """
+    """Make shards, and their indexes, in the stage."""
     if raw.problem is not None and any(each.index is None for each in lost):
         raise raw.problem
     known = [(each.entry, each.index) for each in lost if each.index is not None]

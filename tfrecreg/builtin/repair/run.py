@@ -74,12 +74,7 @@ class State:
 
 
 def look_over(storage: Readable, manifest: Manifest, progress: Progress) -> State:
-    """Hash every file that the manifest lists.
-
-    Args:
-        storage: rooted at the folder.
-        manifest: the one that belongs there, see :func:`build_manifest`.
-    """
+    """Hash every file that the manifest lists."""
     with working(
         progress, f"hashing {manifest.dataset}", sum(each.records for each in manifest.shards)
     ):
@@ -102,10 +97,6 @@ def _index_of(
 ) -> Index | None:
     """The index of a shard, as the manifest names it: beside it, or as it was kept when the build
     was released. None where it is lost.
-
-    Args:
-        folder: of the build or the release's bytes, in it; None without one.
-        places: further folders that may have it.
     """
     entry = next((each for each in manifest.files if each.path == shard.index), None)
     if entry is None:
@@ -170,21 +161,6 @@ def repair(
     made beside the old one, of links to the files that are sound and of the new ones; when every
     byte of it was read back and agrees with the manifest, the folders are exchanged. Before that
     nothing is changed.
-
-    Args:
-        registry: the registry.
-        reference: ``mnist`` or ``mnist@1.0.0``: the bytes of a release are repaired where they
-            are: in the build's folder or in `versions/`. Those that DVC keeps, and that are not on
-            this machine, are put into `versions/`.
-        raw: folder of the raw data, where they are not where the configuration says.
-        engine: where to make shards.
-        progress: updated during the work.
-
-    Raises:
-        UsageError: no such build or release, or the raw data are needed and are not available.
-        RefusedError: the rebuilt bytes differ from the original; nothing was changed.
-        ManifestError: the manifest itself is damaged.
-        FailureError: a plugin, a worker or the disk failed.
     """
     dataset = registry.dataset(parse_reference(reference).name)
     with transaction(dataset, progress) as change:
@@ -214,11 +190,7 @@ def _folder_of(resolved: Resolved) -> str:
 
 
 class _Repair:
-    """The state of a repair.
-
-    Args:
-        raw: folder of the raw data; None for the configured one.
-    """
+    """The state of a repair."""
 
     def __init__(
         self,

@@ -76,11 +76,7 @@ def workflow_commands(reports: Sequence[Report], context: ReportContext) -> str:
 
 
 def write_summary(reports: Sequence[Report], environment: Mapping[str, str]) -> None:
-    """Append the Markdown of the reports to the summary of the step, if there is one.
-
-    Raises:
-        UsageError: the file that the variable names cannot be written.
-    """
+    """Append the Markdown of the reports to the summary of the step, if there is one."""
     path = environment.get(SUMMARY)
     if not path:
         return

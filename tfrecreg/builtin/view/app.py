@@ -68,11 +68,7 @@ class Reply:
 
 
 class Asked:
-    """The parameters of a request, converted.
-
-    Raises:
-        UsageError: by methods: one is missing, or not of its kind.
-    """
+    """The parameters of a request, converted."""
 
     def __init__(self, request: Request) -> None:
         self._path = request.path_params
@@ -110,11 +106,7 @@ Handler = Callable[[Asked], Reply | dict[str, Any]]
 
 
 class Viewer:
-    """The handlers of all addresses.
-
-    Args:
-        opened: the targets.
-    """
+    """The handlers of all addresses."""
 
     def __init__(self, opened: Opened) -> None:
         self._opened = opened
@@ -305,11 +297,7 @@ class Viewer:
 
 
 def _less(choice: ViewChoice, own: Iterable[str]) -> Iterator[tuple[str, ViewChoice]]:
-    """By column of a facet: a choice without what the facet chooses.
-
-    Args:
-        own: ``column~condition``, as addresses have it: the condition of a facet.
-    """
+    """By column of a facet: a choice without what the facet chooses."""
     if choice.splits:
         yield "split", replace(choice, splits=())
     for each in own:
@@ -326,11 +314,7 @@ def _attachment(name: str) -> dict[str, str]:
 
 
 def static(path: str) -> Reply:
-    """A file of the browser's side.
-
-    Raises:
-        NoSuchNameError: there is none of that name.
-    """
+    """A file of the browser's side."""
     parts = path.split("/")
     place = files("tfrecreg.builtin.view") / "static"
     for part in parts:

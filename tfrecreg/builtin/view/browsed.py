@@ -45,14 +45,7 @@ _TARGETS = 32
 
 
 class Browsed:
-    """A target that is open.
-
-    Args:
-        number: in addresses.
-        target: what it is.
-        engine: where its catalog is made.
-        registry: of references; None for none.
-    """
+    """A target that is open."""
 
     def __init__(
         self, number: int, target: Target, engine: Engine, registry: Registry | None = None
@@ -159,11 +152,7 @@ class Browsed:
         return [each for each in map(example_of, payloads) if each is not None]
 
     def records(self, selection: str, start: int, count: int) -> dict[str, Any]:
-        """A part of a selection.
-
-        Raises:
-            UsageError: the numbers are none, or there is no such selection.
-        """
+        """A part of a selection."""
         if start < 0 or not 0 <= count <= PAGE:
             raise UsageError(
                 f"expected from 0 on and at most {PAGE} records, found {count} from {start}",
@@ -200,25 +189,14 @@ class Browsed:
         }
 
     def example(self, number: int) -> Example:
-        """A record, decoded.
-
-        Raises:
-            UsageError: it is not an Example.
-        """
+        """A record, decoded."""
         found = example_of(self.shards.payload(number))
         if found is None:
             raise UsageError("the record is not a tf.train.Example", hint="it has no features")
         return found
 
     def image(self, number: int, feature: str | None = None) -> ShownImage:
-        """An image of a record.
-
-        Args:
-            feature: its feature, as it is or escaped; None for the one that the grid shows.
-
-        Raises:
-            NoSuchNameError: there is none.
-        """
+        """An image of a record."""
         example = self.example(number)
         if feature is None:
             found = first_image(example, self.decoders)
@@ -234,14 +212,7 @@ class Browsed:
 
 
 class Opened:
-    """All targets that are open. Safe for threads.
-
-    Args:
-        targets: those that the user named.
-        registry: of the datasets that can be opened; None for none.
-        engine: where catalogs are made.
-        check: whether targets are checked.
-    """
+    """All targets that are open. Safe for threads."""
 
     def __init__(
         self, targets: Sequence[Target], registry: Registry | None, engine: Engine, *, check: bool
@@ -307,11 +278,7 @@ class Opened:
         }
 
     def open(self, name: str) -> Browsed:
-        """Open a build or a release of the registry.
-
-        Raises:
-            UsageError: it is not a reference to one, or its bytes are not here.
-        """
+        """Open a build or a release of the registry."""
         if self._registry is None:
             raise UsageError("there is no registry here", hint="tfrecreg -C REGISTRY view")
         parse_reference(name)

@@ -130,11 +130,7 @@ class Catalog:
         return self._progress.stopping.is_set()
 
     def to_json(self, records: int) -> dict[str, Any]:
-        """How far it is.
-
-        Args:
-            records: of the target.
-        """
+        """How far it is."""
         done = records if self.state == "ready" else min(self._progress.done, records)
         return {"state": self.state, "done": done, "of": records, "why": self.why}
 
@@ -186,11 +182,7 @@ class Catalog:
 
     @contextmanager
     def asking(self) -> Iterator[Connection]:
-        """A connection to the tables, for the questions of one request.
-
-        Raises:
-            UsageError: they are not there within two seconds, or will not be.
-        """
+        """A connection to the tables, for the questions of one request."""
         if not self._ended.wait(PATIENCE):
             done = f"{self._progress.done:,} of {self._progress.of:,} records"
             raise UsageError(
@@ -221,11 +213,7 @@ class Catalog:
             raise Stopped("the viewer ends")
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        """The whole answer to a small question.
-
-        Raises:
-            UsageError: as :meth:`asking`, or it is not one SELECT of what there is.
-        """
+        """The whole answer to a small question."""
         with self.asking() as connection:
             _, batches = connection.batches(sql)
             return [row for batch in batches for row in _rows(batch)]

@@ -29,16 +29,7 @@ class Child:
         self._closed = False
 
     def call(self, function: Callable[..., Any], *given: Any, report: Told | None = None) -> Any:
-        """The result of ``function(report, *given)`` in the process.
-
-        Args:
-            function: of a module, with a first argument that tells how many records are done.
-            given: picklable.
-            report: called in this process with these numbers.
-
-        Raises:
-            FailureError: the process ended before it was done, or was closed.
-        """
+        """The result of ``function(report, *given)`` in the process."""
         with self._lock:
             try:
                 connection = self._connection or self._start()

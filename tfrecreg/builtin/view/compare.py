@@ -28,11 +28,7 @@ _Places = npt.NDArray[np.uint64]
 
 
 class Comparisons:
-    """The comparisons that were made last. Safe for threads; one is made at a time.
-
-    Args:
-        registry: of references; None for none.
-    """
+    """The comparisons that were made last. Safe for threads; one is made at a time."""
 
     def __init__(self, registry: Registry | None) -> None:
         self._registry = registry
@@ -40,11 +36,7 @@ class Comparisons:
         self._lock = threading.Lock()
 
     def summary(self, a: Browsed, b: Browsed) -> dict[str, Any]:
-        """What differs, in numbers.
-
-        Raises:
-            UsageError: one of the two is no build or release.
-        """
+        """What differs, in numbers."""
         found = self._result(a, b)
         change = found.change
         matched = _matched(found)
@@ -76,11 +68,7 @@ class Comparisons:
         }
 
     def records(self, a: Browsed, b: Browsed, kind: str, start: int, count: int) -> dict[str, Any]:
-        """Records of one kind, with their states on both sides.
-
-        Raises:
-            UsageError: as :meth:`summary`; or there is no such kind.
-        """
+        """Records of one kind, with their states on both sides."""
         if kind not in CHANGES:
             raise UsageError(
                 f"there is no kind `{safe(kind)}`", hint=f"one of {', '.join(CHANGES)}"

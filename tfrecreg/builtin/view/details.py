@@ -30,11 +30,7 @@ _UNITS = {"context": "value", "list": "step"}
 
 
 def whole_record(browsed: Browsed, number: int) -> dict[str, Any]:
-    """A record with its place, its features and its findings.
-
-    Raises:
-        ChangedShardError: its shard changed or vanished.
-    """
+    """A record with its place, its features and its findings."""
     seen, record = browsed.shards.place(number)
     browsed.shards.expect_same(seen)
     (payload,) = browsed.shards.payloads([number])
@@ -119,17 +115,7 @@ def _value(value: bytes | float | int) -> Any:
 def tensors(
     report: Callable[[int], None], payload: bytes, schema: str | None, path: str
 ) -> dict[str, Any]:
-    """The tensors that TensorFlow parses of a record, in a child.
-
-    Args:
-        report: is not called.
-        payload: of the record.
-        schema: text of the schema; None for the features as they are.
-        path: of the schema, for messages.
-
-    Raises:
-        UsageError: TensorFlow is not installed, or parses no Example of it.
-    """
+    """The tensors that TensorFlow parses of a record, in a child."""
     del report
     example = example_of(payload)
     if example is None:

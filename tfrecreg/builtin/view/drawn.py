@@ -45,14 +45,7 @@ def drawn(
     decoders: Decoders,
     key: str | None,
 ) -> dict[str, Any]:
-    """What is shown of a record in the grid.
-
-    Args:
-        payload: or why it cannot be read.
-        labels: class names by feature.
-        decoders: of the target.
-        key: of its item.
-    """
+    """What is shown of a record in the grid."""
     shown: dict[str, Any] = {
         "key": safe(key) if key is not None else None,
         "label": None,

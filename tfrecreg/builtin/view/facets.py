@@ -38,14 +38,7 @@ _NUMBERS = ("BIGINT", "DOUBLE", "FLOAT")
 
 
 class Facets:
-    """The facets of one target. Those of all records are computed once.
-
-    Args:
-        target: what it is.
-        shards: of the target.
-        catalog: of the target.
-        selections: of the target.
-    """
+    """The facets of one target. Those of all records are computed once."""
 
     def __init__(
         self, target: Target, shards: ViewedShards, catalog: Catalog, selections: Selections
@@ -66,19 +59,7 @@ class Facets:
         column: str = "",
         find: str = "",
     ) -> list[dict[str, Any]]:
-        """The facets of a selection, the most useful first.
-
-        Args:
-            selection: whose records are counted.
-            findings: number of places of findings by code.
-            without: by column of a facet that chooses: the selection without its own choice, so
-                that another value has the number that would be added.
-            column: the only facet that is wanted; empty for all.
-            find: what its values contain.
-
-        Raises:
-            UsageError: there is no catalog.
-        """
+        """The facets of a selection, the most useful first."""
         all_of_it = self._selections.sql(selection) or "true"
         conditions = {name: self._selections.sql(each) or "true" for name, each in without.items()}
         known = list(self._columns())
@@ -153,12 +134,7 @@ class Facets:
     def _values(
         self, name: str, kind: str, title: str, condition: str, find: str = "", among: str = "true"
     ) -> dict[str, Any]:
-        """The most frequent values of a column.
-
-        Args:
-            find: what values contain.
-            among: a condition for the values.
-        """
+        """The most frequent values of a column."""
         column = sql_name(name)
         rows = self._catalog.rows(
             f"SELECT {column} AS value, count(*) FILTER (WHERE {condition}) AS inside, "

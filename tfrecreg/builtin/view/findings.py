@@ -40,13 +40,7 @@ _FAMILY_OF_BYTES = "CRC"
 
 
 class Findings:
-    """The report of a target, made in the background. Safe for threads.
-
-    Args:
-        target: what is checked.
-        shards: of the target.
-        jobs: processes that check it.
-    """
+    """The report of a target, made in the background. Safe for threads."""
 
     def __init__(self, target: Target, shards: ViewedShards, jobs: int) -> None:
         self._target = target

@@ -43,14 +43,7 @@ _FRAMES = 100
 
 
 class Guard:
-    """Refuses requests that are not from the browser of this user.
-
-    Args:
-        app: answers all others.
-        token: that every request needs.
-        port: of this server.
-        origins: of the pages that may have the viewer in a frame.
-    """
+    """Refuses requests that are not from the browser of this user."""
 
     def __init__(self, app: App, token: str, port: int, origins: Sequence[str] = ()) -> None:
         self._app = app

@@ -46,11 +46,7 @@ class Picture(NamedTuple):
 
 
 class KeptPictures:
-    """The pictures that were made last, by their names, up to some bytes. Safe for threads.
-
-    Args:
-        most: bytes.
-    """
+    """The pictures that were made last, by their names, up to some bytes. Safe for threads."""
 
     def __init__(self, most: int = PICTURE_BYTES) -> None:
         self._most = most
@@ -96,12 +92,7 @@ class Thumbnails:
             each.close()
 
     def thumbnail(self, image: ShownImage, size: int) -> Picture:
-        """A picture of at most `size` pixels on each side; a small image as it is.
-
-        Raises:
-            ValueError: it does not decode.
-            MissingExtraError: Pillow is not installed, and the image is large.
-        """
+        """A picture of at most `size` pixels on each side; a small image as it is."""
         header = image.header
         if header is None:
             raise ValueError("its header cannot be read")
@@ -144,11 +135,7 @@ class Thumbnails:
 
 
 def whole(image: ShownImage) -> Picture:
-    """An image in its own bytes if a browser shows its format; else as a PNG.
-
-    Raises:
-        UsageError: it cannot be shown.
-    """
+    """An image in its own bytes if a browser shows its format; else as a PNG."""
     known = sniff(image.data)
     if known is not None and image.format == known:  # not pixels that begin like a PNG
         return Picture(image.data, SHOWN[known])

@@ -16,11 +16,7 @@ _LEDGER_BYTES = 64 << 20
 
 
 class LedgerRows:
-    """The remarks on items that are in the ledger of a build. Read when they are asked for.
-
-    Args:
-        target: which may have one.
-    """
+    """The remarks on items that are in the ledger of a build. Read when they are asked for."""
 
     def __init__(self, target: Target) -> None:
         self._target = target

@@ -24,14 +24,7 @@ class MediaPart(NamedTuple):
 
 
 def medium(example: Example, feature: str | None) -> tuple[bytes, str]:
-    """A sound or a video of a record, and its media type.
-
-    Args:
-        feature: its feature, as it is or escaped; None for the first.
-
-    Raises:
-        NoSuchNameError: there is none.
-    """
+    """A sound or a video of a record, and its media type."""
     for name, found in sorted(example.items()):
         if found.kind is not Kind.BYTES or feature not in (None, name, safe(name)):
             continue
@@ -46,11 +39,7 @@ def medium(example: Example, feature: str | None) -> tuple[bytes, str]:
 
 
 def part_of(data: bytes, media_type: str, asked: str) -> MediaPart:
-    """All of the bytes, or the range that is asked for.
-
-    Args:
-        asked: the header `Range`; empty for all.
-    """
+    """All of the bytes, or the range that is asked for."""
     size = len(data)
     headers = {"accept-ranges": "bytes"}
     match = _RANGE.fullmatch(asked.strip())

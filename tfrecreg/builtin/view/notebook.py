@@ -27,12 +27,7 @@ _FAREWELL = 15.0
 
 
 class View:
-    """A viewer that runs beside the program. A notebook shows it in a frame.
-
-    Args:
-        server: which is not running yet.
-        title: names of the targets.
-    """
+    """A viewer that runs beside the program. A notebook shows it in a frame."""
 
     def __init__(self, server: ViewServer, title: str) -> None:
         self._server = server
@@ -81,21 +76,7 @@ def view(
     origin: str | None = None,
     engine: Engine | None = None,
 ) -> View:
-    """View targets in a notebook. The same call again ends the viewer of the one before.
-
-    Args:
-        targets: references, builds, releases, paths, URLs, globs or folders; none for the datasets
-            of the registry.
-        registry: an open registry or a path in one; None for that of the current folder.
-        where: a condition in SQL that the first view has.
-        port: of the viewer; 0 for a free one.
-        origin: of the notebook's page, as ``https://hub.example.org``; None for one on this
-            machine.
-        engine: where catalogs are made; None for this process.
-
-    Raises:
-        UsageError: `origin` is none, or as :func:`~tfrecreg.builtin.view.run.open_server`.
-    """
+    """View targets in a notebook. The same call again ends the viewer of the one before."""
     if origin is not None and _ORIGIN.fullmatch(origin) is None:
         raise UsageError(
             f"`origin` should be the scheme and the host of a page, found `{safe(origin)}`",

@@ -17,11 +17,7 @@ from tfrecreg.text import safe
 
 
 class RawFiles:
-    """The raw files of a target's records. The source is opened when one is asked for.
-
-    Args:
-        target: a build or a release, whose dataset is configured with raw data; else none is known.
-    """
+    """The raw files of a target's records. The source is opened when one is asked for."""
 
     def __init__(self, target: Target) -> None:
         self._target = target

@@ -27,23 +27,7 @@ def open_server(
     check: bool = True,
     origins: Sequence[str] = (),
 ) -> ViewServer:
-    """A viewer of targets, which listens and is not running yet.
-
-    Args:
-        targets: references, builds, releases, paths, URLs, globs or folders; none for the datasets
-            of the registry.
-        registry: an open registry or a path in one; None for that of the current folder.
-        port: 0 for a free one.
-        where: a condition in SQL that the first view has.
-        engine: where catalogs are made; None for this process.
-        check: whether targets are checked in the background, for their findings.
-        origins: of the pages that may have the viewer in a frame.
-
-    Raises:
-        UsageError: a target does not exist, or there is neither a target nor a registry.
-        MissingExtraError: the extra `view` is not installed.
-        FailureError: the port is taken.
-    """
+    """A viewer of targets, which listens and is not running yet."""
     try:
         server = import_module("tfrecreg.builtin.view.server")
     except ImportError as error:

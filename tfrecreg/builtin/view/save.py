@@ -36,11 +36,7 @@ def keys(browsed: Browsed, selection: ChosenRecords) -> Iterator[bytes]:
 
 
 def waiver(findings: Sequence[Finding], today: datetime.date) -> str:
-    """Waivers of findings for `tfrecreg.toml`, without owner and reason.
-
-    Raises:
-        UsageError: there is no finding to accept.
-    """
+    """Waivers of findings for `tfrecreg.toml`, without owner and reason."""
     if not findings:
         raise UsageError(
             "no finding is about these records", hint="select records by a code of a finding"
@@ -74,11 +70,7 @@ def derives(browsed: Browsed, choice: ViewChoice) -> bool:
 
 
 def derived(browsed: Browsed, choice: ViewChoice) -> str:
-    """The file `datasets/NAME.toml` of a dataset with the records of a selection.
-
-    Raises:
-        UsageError: no condition names them, or the target is not of a registry.
-    """
+    """The file `datasets/NAME.toml` of a dataset with the records of a selection."""
     if not derives(browsed, choice):
         raise UsageError(
             "no dataset can be derived from this selection",

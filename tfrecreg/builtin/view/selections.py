@@ -81,12 +81,7 @@ class ChosenRecords:
 
 
 class Selections:
-    """The selections of a target. Safe for threads.
-
-    Args:
-        shards: of the target.
-        catalog: of the target.
-    """
+    """The selections of a target. Safe for threads."""
 
     def __init__(self, shards: ViewedShards, catalog: Catalog) -> None:
         self._shards = shards
@@ -99,11 +94,7 @@ class Selections:
         }
 
     def get(self, name: str) -> ChosenRecords:
-        """The selection of that name; made again where it was dropped.
-
-        Raises:
-            UsageError: no choice has that name.
-        """
+        """The selection of that name; made again where it was dropped."""
         if not name:
             return ChosenRecords(ViewChoice(), range(len(self._shards)))
         with self._lock:
@@ -118,15 +109,7 @@ class Selections:
         return self.select(choice)
 
     def select(self, choice: ViewChoice, among: Sequence[NumberArray] = ()) -> ChosenRecords:
-        """The records of a choice.
-
-        Args:
-            among: numbers of records; only those that are in all of these arrays are chosen. They
-                are what `findings` and `changed_since` of the choice mean.
-
-        Raises:
-            UsageError: a split, a column or a condition is wrong, or the catalog is not there.
-        """
+        """The records of a choice."""
         name = choice.name
         with self._lock:
             found = self._kept.get(name)
@@ -148,11 +131,7 @@ class Selections:
         return made
 
     def sql(self, selection: ChosenRecords) -> str:
-        """The condition for exactly these records; empty for all.
-
-        Raises:
-            UsageError: they have to be named one by one, and are too many.
-        """
+        """The condition for exactly these records; empty for all."""
         choice = selection.choice
         parts = [f"(\n{each}\n)" for each in choice.where]
         if choice.splits:

@@ -30,17 +30,7 @@ _IDLE_SECONDS = 30
 
 
 class ViewServer:
-    """A viewer that is served. It listens from the beginning, and answers in :meth:`run`.
-
-    Args:
-        viewer: answers.
-        port: 0 for a free one.
-        where: a condition that the first view has; empty for none.
-        origins: of the pages that may have the viewer in a frame.
-
-    Raises:
-        FailureError: the port is taken.
-    """
+    """A viewer that is served. It listens from the beginning, and answers in :meth:`run`."""
 
     def __init__(
         self, viewer: Viewer, port: int = 0, where: str = "", *, origins: Sequence[str] = ()
@@ -91,11 +81,7 @@ class ViewServer:
         self._server.should_exit = True
 
     def run(self, ready: Callable[[], None] = lambda: None) -> None:
-        """Answer until :meth:`stop`; in the main thread also until a signal ends it.
-
-        Args:
-            ready: is called before the first answer.
-        """
+        """Answer until :meth:`stop`; in the main thread also until a signal ends it."""
         try:
             with _signals(self.stop):
                 ready()

@@ -109,11 +109,7 @@ class ViewedShards:
         return int(offsets.offsets[record]), length if length >= 0 else None
 
     def number(self, shard: int, record: int) -> int:
-        """The number of a record in the target.
-
-        Raises:
-            NoSuchRecordError: there is no such shard, or no such record in it.
-        """
+        """The number of a record in the target."""
         if not 0 <= shard < len(self.shards):
             raise NoSuchRecordError(
                 f"there is no shard {shard}", hint=f"there are {len(self.shards)}, from 0"
@@ -133,11 +129,7 @@ class ViewedShards:
         return self.shards[shard], record
 
     def expect_same(self, seen: ViewedShard) -> None:
-        """Refuse a shard that changed or vanished since it was opened.
-
-        Raises:
-            ChangedShardError: it did.
-        """
+        """Refuse a shard that changed or vanished since it was opened."""
         name = safe(seen.name, limit=1000)
         stamp = _stamp(seen.shard) if seen.shard is not None else None
         if stamp is None:
@@ -164,12 +156,7 @@ class ViewedShards:
         return found
 
     def payload(self, number: int) -> bytes:
-        """The payload of one record.
-
-        Raises:
-            DamagedRecordError: its checksums do not hold.
-            ChangedShardError: its shard changed or vanished.
-        """
+        """The payload of one record."""
         (found,) = self.payloads([number])
         if isinstance(found, bytes):
             return found

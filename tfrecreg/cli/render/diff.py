@@ -33,11 +33,7 @@ _STYLES: dict[ChangeKind, str] = {
 def print_diff(
     console: Console, diff: DiffResult, *, records: bool = False, engine: Engine | None = None
 ) -> None:
-    """The sizes, the splits in numbers, the first examples of each kind, and the verdict.
-
-    Args:
-        records: whether every example is shown.
-    """
+    """The sizes, the splits in numbers, the first examples of each kind, and the verdict."""
     before, after = diff.before, diff.after
     console.print(line((f"{safe(before.name)} → {safe(after.name)}", "bold")))
     if diff.where is not None:

@@ -14,11 +14,7 @@ if TYPE_CHECKING:
 
 
 def print_pipeline(console: Console, result: PipelineResult, *, look: bool) -> None:
-    """The changes of `dvc.yaml`.
-
-    Args:
-        look: whether the changes were only determined, not written.
-    """
+    """The changes of `dvc.yaml`."""
     datasets = count(len(result.datasets), "dataset")
     if result.current:
         console.print(line(("dvc.yaml", "bold"), f" is up to date, with {datasets}"))

@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 
 
 def print_push(console: Console, result: PushResult, *, verified: bool = False) -> None:
-    """The releases that the remote has now.
-
-    Args:
-        verified: whether the bytes in the remote were compared, not only their sizes.
-    """
+    """The releases that the remote has now."""
     sent = count(result.objects, "object") if result.objects else "nothing new"
     parts = [f"{sent} sent"]
     if result.replaced:

@@ -122,11 +122,7 @@ def _parts_of_sets(shards: Sequence[Shard], notes: list[str]) -> Iterator[Shard]
 def look_beside(
     shards: Sequence[Shard], pixels: Iterable[tuple[str, tuple[int, int, int]]]
 ) -> FilesBeside:
-    """Read the descriptions in the folders of the shards.
-
-    Args:
-        pixels: features that hold the pixels of an image, by the request, and its size.
-    """
+    """Read the descriptions in the folders of the shards."""
     found = descriptions(shards)
     beside = FilesBeside(infos=found.infos, notes=found.notes)
     for info, members in found.infos:
@@ -161,13 +157,7 @@ def schema_beside(shards: Sequence[Shard]) -> str | None:
 
 
 def terms_lines(terms: Mapping[str, str], config: DatasetConfig, path: str) -> Iterator[str]:
-    """What the description says about the dataset, and the lines of TOML that keep it.
-
-    Args:
-        terms: of :meth:`FilesBeside.terms`.
-        config: the dataset's configuration.
-        path: of the dataset's file, for messages.
-    """
+    """What the description says about the dataset, and the lines of TOML that keep it."""
     missing = {
         key: text for key, text in terms.items() if key in _OF_CONFIG and not getattr(config, key)
     }

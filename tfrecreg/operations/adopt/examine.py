@@ -267,12 +267,7 @@ def file_key(file: str, record: int) -> str:
 
 
 def expect_unique(storage: Storage, indexes: Iterable[tuple[str, str]], feature: str) -> None:
-    """Refuse keys that two records of a split have. Holds the keys of one split at a time.
-
-    Args:
-        indexes: split and path of each, the splits one after the other.
-        feature: the origin of the keys.
-    """
+    """Refuse keys that two records of a split have. Holds the keys of one split at a time."""
     current: str | None = None
     seen: set[str] = set()
     for split, path in indexes:

@@ -90,13 +90,7 @@ def keep_indexes(
     seen: Sequence[tuple[Shard, Examined]],
     scratch: Storage,
 ) -> None:
-    """Keep the indexes of unchanged shards: their keys are the origins of the records.
-
-    Args:
-        before: the manifest of the build as it was adopted before.
-        seen: the result for each file, in their order.
-        scratch: where their new indexes are.
-    """
+    """Keep the indexes of unchanged shards: their keys are the origins of the records."""
     folder = registry.storage.below(layout.build_folder(plan.dataset))
     shards = {entry.path: entry for entry in before.shards}
     files = {entry.path: entry for entry in before.files}
@@ -165,12 +159,7 @@ def examine(
     engine: Engine,
     progress: Progress,
 ) -> tuple[list[tuple[Shard, Examined]], dict[str, list[str]], tuple[Finding, ...]]:
-    """Read every file once, and refuse files that fail the checks.
-
-    Returns:
-        The result for each file, in their order; the class names that the records give; and the
-        findings that the gate accepts.
-    """
+    """Read every file once, and refuse files that fail the checks."""
     judged = known is not None and known.judges
     target = Target(
         name=plan.dataset,

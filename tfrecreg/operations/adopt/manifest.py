@@ -53,11 +53,7 @@ def index_entry(file: PlannedFile) -> str:
 
 
 def split_entries(plan: AdoptPlan, scratch: Storage) -> tuple[list[SplitEntry], str]:
-    """Each split's entry, and the content digest over all of them.
-
-    Args:
-        scratch: holds the indexes as they were written when the files were examined.
-    """
+    """Each split's entry, and the content digest over all of them."""
     everything = ContentHasher()
     entries = []
     for split, files in plan.splits().items():
@@ -79,12 +75,7 @@ def split_entries(plan: AdoptPlan, scratch: Storage) -> tuple[list[SplitEntry], 
 def own_files(
     folder: Storage, labels: Mapping[str, list[str]], schema: str | None
 ) -> list[FileEntry]:
-    """Write the labels, the ledger, which is empty, and the schema.
-
-    Args:
-        schema: text of the schema; None for shards that stay in a folder of another tool, where a
-            file of that name may be its own.
-    """
+    """Write the labels, the ledger, which is empty, and the schema."""
     own = {LABELS_NAME: canonical_json(dict(labels)) + b"\n", LEDGER_NAME: b""}
     if schema is not None:
         own[SCHEMA_NAME] = schema.encode("utf-8")
@@ -126,15 +117,7 @@ def make_manifest(
     raw: RawTotals,
     labels: dict[str, list[str]],
 ) -> Manifest:
-    """The sealed manifest of the build.
-
-    Args:
-        seen: the result for each, in their order.
-        placed: sizes and digests of each, in their order.
-        others: the build's files beside shards and indexes.
-        key: the feature that names records, if one does.
-        raw: size of the raw data that they were made from; zeros if unknown.
-    """
+    """The sealed manifest of the build."""
     shards: list[ShardEntry] = []
     files = list(others)
     features: Counter[str] = Counter()
@@ -187,12 +170,7 @@ def adopted_labels(
     before: Mapping[str, list[str]],
     features: Collection[str],
 ) -> dict[str, list[str]]:
-    """Names of classes by feature, in order of their numbers.
-
-    Args:
-        said: feature and file of its class names, from the request.
-        before: the build's own names if the shards stay in place.
-    """
+    """Names of classes by feature, in order of their numbers."""
     found = {name: names for name, names in before.items() if name in features}
     beside = names_beside(
         [(file.shard.storage, file.shard.path.rpartition("/")[0]) for file in plan.files],

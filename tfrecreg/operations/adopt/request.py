@@ -130,14 +130,7 @@ def deal(
     rules: Sequence[tuple[str, str]],
     listed: Mapping[str, str] | None = None,
 ) -> dict[str, list[Shard]]:
-    """The files by split, in order of the split's name; in a split by set and number.
-
-    Args:
-        shards: of bare files.
-        rules: split and glob. A glob without a slash matches the file's name, one with
-            slashes against the end of its path.
-        listed: splits by path, as a description beside the files has them; rules override them.
-    """
+    """The files by split, in order of the split's name; in a split by set and number."""
     for split, _ in rules:
         if not _NAME.fullmatch(split):
             raise UsageError(

@@ -44,11 +44,7 @@ _HALVES = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 
 
 def ledgers(plan: Plan, made: Sequence[MadeShard]) -> dict[str, Ledger]:
-    """What became of every item, split by split.
-
-    Raises:
-        FailureError: items are unaccounted for, which is a bug.
-    """
+    """What became of every item, split by split."""
     written: Counter[str] = Counter()
     skipped: dict[str, Counter[str]] = defaultdict(Counter)
     remarks: dict[str, Counter[str]] = defaultdict(Counter)
@@ -145,16 +141,7 @@ def _expect_features(prepared: Prepared, labels: Iterable[str], known: Collectio
 def assemble(
     outlined: Manifest, plan: Plan, made: Sequence[MadeShard], *, build: Storage, schema: str
 ) -> Manifest:
-    """Write labels, ledger and schema into the build and return the sealed manifest.
-
-    Args:
-        outlined: as :func:`outline` returned it.
-        made: its shards, whose indexes are in the build.
-        build: rooted at the folder of the build.
-
-    Raises:
-        ManifestError: an index is damaged.
-    """
+    """Write labels, ledger and schema into the build and return the sealed manifest."""
     files = [shard.index for shard in made if shard.index is not None]
     own = (
         (LABELS_NAME, canonical_json(outlined.labels) + b"\n"),

@@ -65,11 +65,7 @@ class BaseShard:
     """Path of the shard, relative to the registry; None if it is not on this machine."""
 
     def read_index(self) -> Index:
-        """Its index, as it was released.
-
-        Raises:
-            UsageError: it is damaged.
-        """
+        """Its index, as it was released."""
         found = find_index([(self.storage, self.index_path)], self.index)
         if found is None:
             raise UsageError(
@@ -107,14 +103,7 @@ class ShardItems:
 
 
 def find_base(registry: Registry, dataset: str, wanted: str | None) -> Base | None:
-    """The base that was asked for, or the latest release.
-
-    Args:
-        wanted: ``none``, a version, or a reference to a release; None for the latest, if any.
-
-    Raises:
-        UsageError: there is no such release, or its indexes are not on this machine.
-    """
+    """The base that was asked for, or the latest release."""
     if wanted == "none" or (wanted is None and not not_yanked(registry.dataset(dataset))):
         return None
     named = wanted is not None and ("@" in wanted or "#" in wanted)
@@ -172,13 +161,6 @@ def deal_from(base: Base, store: ItemStore) -> tuple[list[ShardItems], npt.NDArr
 
     What had no record in the base goes with the last of its shards: without items, that shard stays
     unchanged, and no empty shard is made.
-
-    Args:
-        store: the split's items, sorted.
-
-    Returns:
-        the shards that stay, whole or without removed items; and the positions of the items for
-        new shards, ascending: those that the base has not, and those of small shards at its end.
     """
     import numpy as np
 
@@ -253,13 +235,7 @@ def made_of_python_data(registry: Registry, name: str) -> bool:
 
 
 def announced_source(registry: Registry, name: str, source: str) -> Announced[SourceRecord]:
-    """The source of that name, to make the dataset `name` with.
-
-    Raises:
-        UnknownPluginError: it is not installed; the message names its distribution when the
-            dataset was made before.
-        PluginError: there is more than one.
-    """
+    """The source of that name, to make the dataset `name` with."""
     try:
         return plugins_of(registry.config).find(SourceRecord, source)
     except UnknownPluginError as error:

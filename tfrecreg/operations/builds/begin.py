@@ -52,16 +52,7 @@ def begin(
     engine: Engine,
     progress: Progress,
 ) -> BuildStart:
-    """Plan the build, and refuse now what would be refused at its end.
-
-    Args:
-        prepared: the same with everything decided.
-        engine: its workers are started when the listing shows that they are needed.
-
-    Raises:
-        UsageError: a bad base, schema or raw data, or a build that must not be replaced.
-        PluginError: the source failed.
-    """
+    """Plan the build, and refuse now what would be refused at its end."""
     settings = compare_settings(registry, prepared)
     for note in settings.notes():
         progress.note(note)

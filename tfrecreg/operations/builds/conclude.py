@@ -63,21 +63,7 @@ def conclude(
     raw_compared: bool = False,
     proof: ReadBackProof | None = None,
 ) -> BuildResult:
-    """Complete the folder of a build, read it back, and put it in the place of the old one.
-
-    Args:
-        made: every shard of the plan, in its order; without an index if there is a `proof`.
-        resumed: number of shards that an earlier run had finished.
-        sink: has all shards and, without a `proof`, their indexes.
-        raw_compared: whether the raw data were compared since the last shard was made.
-        proof: checks the shards while they are read back, and indexes them.
-
-    Raises:
-        RefusedError: too many items were skipped or objects dropped, the check has findings, or the
-            proof failed.
-        RawDataError: a raw file changed during the build.
-        FailureError: the build cannot be read back, or the disk failed.
-    """
+    """Complete the folder of a build, read it back, and put it in the place of the old one."""
     name = start.prepared.name
     found = ledgers(start.plan, made)
     _accept_skipped(start, made, found)

@@ -52,11 +52,7 @@ def program_data(
     key: str | Callable[[Any], object] | None,
     labels: Mapping[str, Sequence[str]] | None,
 ) -> ProgramData | None:
-    """The data of the program; None where a source reads raw data.
-
-    Raises:
-        UsageError: a key or class names without data.
-    """
+    """The data of the program; None where a source reads raw data."""
     if splits is not None:
         return ProgramData(splits=splits, key=key, labels=labels)
     for name, value in (("key", key), ("labels", labels)):
@@ -83,27 +79,6 @@ def build(
 
     The old build stays whole until the new one was read back and passed; then the folders are
     exchanged. A killed run is resumed.
-
-    Args:
-        registry: an open registry.
-        request: settings of the build.
-        data: the elements of each split: a sequence of dictionaries from feature name to value, a
-            dictionary of columns of equal length, or an iterable of dictionaries. A sequence is
-            read twice and has to give the same elements; an iterable is read once, to disk. None
-            where the request names a source.
-        key: of an element of `data`: the name of a feature, or a function of the element. By
-            default the key is the number of the element in its split.
-        labels: class names in order of their numbers, by feature of `data`.
-        jobs: number of worker processes. With more than one, a script keeps its code under
-            ``if __name__ == "__main__":``.
-        engine: runs the work in place of an own engine with `jobs` processes.
-        progress: updated during the work.
-
-    Raises:
-        UsageError: bad names, options, configuration, raw data or schema, or an element that
-            cannot be stored in an example without loss.
-        RefusedError: too many items were skipped, or the check of the new build has findings.
-        FailureError: a plugin, a worker or the disk failed.
     """
     given = program_data(data, key=key, labels=labels)
     if given is None:
@@ -132,15 +107,7 @@ def prepare_data(
     engine: Engine,
     progress: Progress,
 ) -> Iterator[Prepared]:
-    """Decide everything that the request leaves open, and open the data as a source.
-
-    Args:
-        scratch: an empty folder that lasts as long as the block.
-
-    Raises:
-        UsageError: a bad name, or settings that are about raw files.
-        RawDataError: a split is given as something that holds no elements.
-    """
+    """Decide everything that the request leaves open, and open the data as a source."""
     check_dataset_name(request.name)
     dataset = registry.dataset(request.name)
     saved = BuildSettings.saved(dataset.config)

@@ -98,15 +98,7 @@ class Detection:
 
 
 def detect_source(raw: RawStorage, place: str, known: Plugins, dataset: str) -> Detection:
-    """The source that fits raw data best.
-
-    Args:
-        place: the raw data as the user named them.
-        dataset: the name of the dataset, for hints.
-
-    Raises:
-        UsageError: no source fits, or two fit equally.
-    """
+    """The source that fits raw data best."""
     shown = safe(place, limit=1000)
     candidates, failed = candidates_for(raw, known)
     is_refused = bool(candidates) and candidates[0].found.strength == "refused"
@@ -143,9 +135,6 @@ def detect_source(raw: RawStorage, place: str, known: Plugins, dataset: str) -> 
 def other_source_hint(raw: RawStorage, used: str, known: Plugins) -> str:
     """A hint where raw data were refused by a source and another one recognizes them exactly, or by
     their layout; empty otherwise.
-
-    Args:
-        used: the name of the source that refused them.
     """
     candidates, _ = candidates_for(raw, known)
     strong = [each for each in candidates if each.found.strength in ("exact", "layout")]
@@ -156,11 +145,7 @@ def other_source_hint(raw: RawStorage, used: str, known: Plugins) -> str:
 
 
 def stronger_sources(raw: RawStorage, used: str, known: Plugins) -> Iterator[str]:
-    """A note where another source than the one that the user named recognizes raw data exactly.
-
-    Args:
-        used: the name of the source that reads them.
-    """
+    """A note where another source than the one that the user named recognizes raw data exactly."""
     with suppress(TfrecregError):  # of a folder that cannot be listed: the build says so
         candidates, _ = candidates_for(raw, known, enough=used)
         exact = [each for each in candidates if each.found.strength == "exact"]
@@ -172,13 +157,8 @@ def stronger_sources(raw: RawStorage, used: str, known: Plugins) -> Iterator[str
 def candidates_for(
     raw: RawStorage, known: Plugins, *, enough: str = ""
 ) -> tuple[list[Candidate], list[str]]:
-    """The sources that can read raw data, the strongest first, and why others could not be asked.
-
-    Args:
-        enough: the name of a source that is asked first, and alone if it recognizes them exactly.
-
-    Raises:
-        StorageError: the folder cannot be listed.
+    """The sources that can read raw data, the strongest first, and why others could not be
+    asked.
     """
     raw = cast("RawStorage", _ListedOnce(raw))
     RawPreview(raw).entries()  # so that what fails for every source is said once

@@ -43,9 +43,6 @@ def sizes_of(plan: Plan, kept: set[str]) -> dict[str, int]:
     """Size in bytes by shard path; estimated for shards that do not exist yet.
 
     Estimates of the source are scaled by the ratio of real to estimated size in the base.
-
-    Args:
-        kept: paths of the shards that do not change.
     """
     estimates = {shard.path: sum(item.size for item in shard.items) for shard in plan.shards}
     of_base = {shard.path: shard.base.entry.bytes for shard in plan.shards if shard.base}
@@ -58,12 +55,7 @@ def sizes_of(plan: Plan, kept: set[str]) -> dict[str, int]:
 
 
 def growth_of(plan: Plan, kept: set[str], sizes: Mapping[str, int]) -> Growth | None:
-    """Count and sum the shards of a plan; None without a base.
-
-    Args:
-        kept: paths of the shards that do not change.
-        sizes: size in bytes by shard path.
-    """
+    """Count and sum the shards of a plan; None without a base."""
     if plan.base is None:
         return None
     counts: Counter[str] = Counter()
@@ -87,11 +79,7 @@ def growth_of(plan: Plan, kept: set[str], sizes: Mapping[str, int]) -> Growth | 
 
 
 def choose_base(registry: Registry, prepared: Prepared) -> Base | None:
-    """The release to grow from; None without one, or if the request has another layout.
-
-    Raises:
-        UsageError: `--base` names a release that does not fit the request.
-    """
+    """The release to grow from; None without one, or if the request has another layout."""
     request = prepared.request
     named = request.base not in (None, "none")
     if named and request.policy is not None:

@@ -66,11 +66,7 @@ class ItemStore:
         return len(self._ends)
 
     def add(self, item: Item) -> None:
-        """Add an item of this split.
-
-        Raises:
-            StorageError: the folder of temporary files has no room.
-        """
+        """Add an item of this split."""
         self._keys += order_key(self.split, item.key)
         name = item.key.encode("utf-8", "surrogateescape")
         self._held += _ENCODER.encode((name, item.size, item.state))
@@ -80,14 +76,7 @@ class ItemStore:
             self._spill()
 
     def sort(self) -> Item | None:
-        """Order the items, after the last one was added.
-
-        Returns:
-            an item with the same key as another, or None.
-
-        Raises:
-            StorageError: as for :meth:`add`.
-        """
+        """Order the items, after the last one was added."""
         if self._file is not None:
             self._spill()
             self._data = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -142,12 +131,7 @@ class ItemStore:
 
 
 class ItemShare(Sequence[Item]):
-    """Items of a store on disk. The pickle has the items themselves.
-
-    Args:
-        read: reads items by row, all at once.
-        rows: shape (items,).
-    """
+    """Items of a store on disk. The pickle has the items themselves."""
 
     def __init__(self, read: Callable[[_Ints], tuple[Item, ...]], rows: _Ints) -> None:
         self._read = read

@@ -94,16 +94,7 @@ def make_all(
     engine: Engine,
     progress: Progress,
 ) -> tuple[list[MadeShard], int]:
-    """Every shard of the plan, in its order, and how many of them were finished already.
-
-    Args:
-        stage: rooted at a folder for segments.
-        segments: name of one in it, for this process; removed at the end.
-
-    Raises:
-        PluginError: the source failed, or cannot travel to another process.
-        RawDataError: the raw data cannot be read any more.
-    """
+    """Every shard of the plan, in its order, and how many of them were finished already."""
     maker, scratch = (
         _maker(sink.folder, prepared, plan, indexed=sink.indexed),
         stage.below(segments),

@@ -99,20 +99,7 @@ def make_plan(
     *,
     source: GuardedSource | None = None,
 ) -> Plan:
-    """Order the items and deal them to shards.
-
-    Args:
-        dataset: its name, which the shards' names begin with.
-        listed: what the source lists, in any order; taken once.
-        salt: the other inputs of the bytes (options, compression, the state of the raw data):
-            part of the plan's digest.
-        base: the release to grow from; None for a fresh shuffle.
-
-    Raises:
-        PluginError: the source lists a key twice, or a split that no file name can hold.
-        UsageError: there are no items, or an index of the base is damaged.
-        StorageError: the folder of temporary files has no room for the items.
-    """
+    """Order the items and deal them to shards."""
     from tfrecreg.operations.builds.item_store import ItemStore  # NumPy, which parts do not need
 
     who = str(source.plugin_id) if source is not None else "the source"
@@ -165,14 +152,7 @@ def _plan_digest(
     shards: Iterable[PlannedShard],
     rest: Iterable[Skipped | Remark],
 ) -> str:
-    """The digest of a plan, as hex.
-
-    Args:
-        salt: the inputs of the bytes besides the items.
-        base: digest of the manifest of the base; None without one.
-        shards: all shards, in order.
-        rest: of the ledger, in order.
-    """
+    """The digest of a plan, as hex."""
     hasher = blake3(b"tfrecreg plan v1\n")
     for name, value in sorted(salt.items()):
         hasher.update(f"{name}={value}\n".encode("utf-8", "surrogateescape"))

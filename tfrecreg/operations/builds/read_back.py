@@ -32,17 +32,8 @@ class ReadBackProof(Validator):
 
     @abstractmethod
     def proven(self, folder: Storage, progress: Progress) -> list[MadeShard]:
-        """The shards with SHA-256 and index. Called after :meth:`finish`, if every shard was read.
-
-        Args:
-            folder: where the indexes go.
-
-        Returns:
-            Every shard, in the order of the plan.
-
-        Raises:
-            RefusedError: a claim does not hold.
-            StorageError: an index cannot be written.
+        """The shards with SHA-256 and index. Called after :meth:`finish`, if every shard was
+        read.
         """
 
 
@@ -77,11 +68,7 @@ class ReadBack:
     def scan(
         self, target: Target, *, only: tuple[str, ...] = (), beside: Sequence[ReadBackProof] = ()
     ) -> Report:
-        """The report of a target.
-
-        Args:
-            only: names of validators; by default those that a build has to pass.
-        """
+        """The report of a target."""
         records = (each.record for each in plugins().every(ValidatorRecord))
         only = only or tuple(each.name for each in records if each.reads_back)
         report = check_target(
@@ -95,11 +82,7 @@ class ReadBack:
         return replace(report, folder=None)  # the unfinished folder is gone afterwards
 
     def expect_read(self, report: Report) -> None:
-        """Raise if the check is incomplete.
-
-        Raises:
-            FailureError: it could not.
-        """
+        """Raise if the check is incomplete."""
         if report.errors:
             raise FailureError(
                 f"the new build could not be read back{self._old_stays}: {report.errors[0]}",
@@ -113,12 +96,7 @@ class ReadBack:
         return ", and the old one stays" if dataset.is_built() else ""
 
     def expect_passed(self, report: Report) -> None:
-        """Raise if the check failed.
-
-        Raises:
-            FailureError: the check is incomplete.
-            RefusedError: there are findings.
-        """
+        """Raise if the check failed."""
         self.expect_read(report)
         if report.status == "pass":
             return

@@ -40,12 +40,7 @@ class GivenData(Protocol):
         """Go over the elements once, before the source lists its items."""
 
     def engine_for(self, small: Engine, large: Engine) -> Engine:
-        """The engine that makes the records.
-
-        Args:
-            small: the choice by the number and size of items.
-            large: the engine of the build.
-        """
+        """The engine that makes the records."""
 
 
 class DetectedSource(Protocol):
@@ -91,11 +86,7 @@ class Prepared:
 def code_of_source(
     distribution: str, source: GuardedSource, said: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """Distribution to the digest of its code, where that can change under the same version.
-
-    Args:
-        said: what this function found elsewhere, to compare it with: it has a digest here, too.
-    """
+    """Distribution to the digest of its code, where that can change under the same version."""
     found = {}
     for name in sorted({distribution, OURS}):
         modules = (source.module,) if name != OURS else ()
@@ -105,12 +96,7 @@ def code_of_source(
 
 
 def prepare(registry: Registry, request: BuildRequest, progress: Progress = SILENT) -> Prepared:
-    """Decide everything that the request leaves open, and load the source.
-
-    Raises:
-        UsageError: a bad name, no source or no single one that fits, no raw data, a bad option.
-        PluginError: the source does not exist or does not load.
-    """
+    """Decide everything that the request leaves open, and load the source."""
     check_dataset_name(request.name)
     saved = BuildSettings.saved(registry.dataset(request.name).config)
     settings = request.over(saved)

@@ -50,12 +50,7 @@ def preview(
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> Preview:
-    """Plan, and write nothing. With a base, its records are made and compared.
-
-    Raises:
-        UsageError: as :func:`build` does before its work starts.
-        FailureError: a plugin or a worker failed.
-    """
+    """Plan, and write nothing. With a base, its records are made and compared."""
     expect_policy(registry, request.name)
     prepared = prepare(registry, request, progress)
     started = begin(registry, prepared, LocalEngine(1), progress)
@@ -107,17 +102,6 @@ def build_prepared(
 
     The old build stays whole until the new one was read back and passed; then the folders are
     exchanged. A killed run is resumed.
-
-    Args:
-        registry: an open registry.
-        request: settings of the build.
-        opened: opens the source, which is used as long as the block lasts.
-        jobs: number of worker processes.
-        engine: runs the work in place of an own engine with `jobs` processes.
-        progress: updated during the work.
-
-    Raises:
-        UsageError, RefusedError, FailureError: as :func:`tfrecreg.operations.builds.data.build`.
     """
     with ExitStack() as entered:
         if engine is None:

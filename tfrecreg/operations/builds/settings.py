@@ -86,11 +86,7 @@ class BuildRequest:
     some."""
 
     def over(self, saved: BuildSettings) -> BuildSettings:
-        """The settings of the build. Options of another source are not taken over.
-
-        Raises:
-            UsageError: `max_skipped` or `max_dropped` is neither a number nor a share.
-        """
+        """The settings of the build. Options of another source are not taken over."""
         same = self.source in (None, saved.source)
         return BuildSettings(
             source=self.source or saved.source,
@@ -124,10 +120,8 @@ class BuildRequest:
 
 
 def to_save(request: BuildRequest, saved: BuildSettings, used: BuildSettings) -> dict[str, Any]:
-    """The settings to save in the dataset's file; empty if the user wrote it, unless asked to save.
-
-    Args:
-        used: the settings of the build, with `raw` as the file should have it.
+    """The settings to save in the dataset's file; empty if the user wrote it, unless asked
+    to save.
     """
     if saved.source is not None and saved.raw is not None and not request.save:
         return {}

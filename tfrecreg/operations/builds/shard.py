@@ -138,12 +138,7 @@ def make_part(task: BuildTask | SegmentTask) -> MadeShard | MadeSegment:
 
 
 def make_shard(task: BuildTask) -> MadeShard:
-    """Make the examples of the shard's items and write them.
-
-    Raises:
-        RawDataError: the source cannot read its raw data any more.
-        PluginError: the source raised something else, or returned an invalid example.
-    """
+    """Make the examples of the shard's items and write them."""
     maker, shard = task.maker, task.shard
     kept = keep_shard(task)
     if kept is not None and _link(maker.folder, shard, indexed=maker.indexed):

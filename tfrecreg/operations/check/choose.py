@@ -55,20 +55,6 @@ def choose(
     What the user names beats what the gate names, and without either all run that apply. Unless the
     user names validators, limits for one that is not installed make the check incomplete. Where two
     plugins announce one name, both run.
-
-    Args:
-        gate: may name validators, and limits for them.
-        only: names of validators; empty for those of the gate.
-        skip: names of validators to leave out.
-        also: names of validators to run in addition.
-        known: the plugins to choose from; by default all of this process.
-
-    Raises:
-        UnknownPluginError: a name that no validator has.
-        ConfigError: the gate has limits that do not fit the validator's options, or names a
-            validator that there is not.
-        PluginError: a name that several validators have.
-        SchemaError: the target's schema does not parse.
     """
     known = known or plugins()
     unknown = _unknown_limits(gate, known)
@@ -190,9 +176,6 @@ def _judge_limits(
 ) -> None:
     """Hold the gate's limits for a validator against the options that it declares. One that runs
     for limits alone reads them itself.
-
-    Raises:
-        ConfigError: they do not fit.
     """
     plugin, options = announced.plugin_id, gate.options_of(announced.name)
     declared = getattr(kind, "Options", None)
@@ -210,9 +193,6 @@ def _judge_limits(
 def _judge_other_limits(known: Plugins, chosen: Container[str], gate: GateConfig) -> None:
     """The same for validators that do not run now: what else is wrong with one of them shows where
     it runs.
-
-    Raises:
-        ConfigError: limits do not fit.
     """
     for announced in known.every(ValidatorRecord):
         if announced.name in gate.limits and announced.qualified not in chosen:

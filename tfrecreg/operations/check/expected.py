@@ -18,16 +18,7 @@ _DIGEST = re.compile("[0-9a-f]{64}")
 def expected_of(
     same_as: str | None, counts: Mapping[str, int], registry: RegistryLike | None
 ) -> Expected:
-    """What the targets of a check should hold.
-
-    Args:
-        same_as: a reference, or a content digest of 64 hex digits.
-        counts: number of records by split.
-
-    Raises:
-        UsageError: there is no such version, or a number is negative.
-        ManifestError: the manifest of the version is damaged.
-    """
+    """What the targets of a check should hold."""
     for split, count in counts.items():
         if count < 0:
             raise UsageError(

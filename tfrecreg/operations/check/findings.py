@@ -42,11 +42,7 @@ _REPAIRABLE = frozenset(
 
 
 def complete_findings(findings: Sequence[Finding], target: Target) -> list[Finding]:
-    """The findings of all validators, with keys and hints.
-
-    Args:
-        findings: as the validators gave them, without repetitions.
-    """
+    """The findings of all validators, with keys and hints."""
     located = with_keys(_with_causes(findings), target.shards)
     return [replace(each, hint=_hint(each, target) or each.hint) for each in located]
 
@@ -54,11 +50,7 @@ def complete_findings(findings: Sequence[Finding], target: Target) -> list[Findi
 def without_repetitions(
     findings: Sequence[Finding], validators: Iterable[tuple[PluginId, Validator]]
 ) -> tuple[list[Finding], list[str]]:
-    """The findings that no validator explains better, and what failed on the way.
-
-    Args:
-        validators: those that ran, with their plugins.
-    """
+    """The findings that no validator explains better, and what failed on the way."""
     kept, problems = list(findings), []
     for plugin_id, validator in validators if len(findings) > 1 else ():
         if not overrides(validator, Validator, "explains"):
@@ -168,14 +160,7 @@ def judge_findings(
     fail_on: FailOn | None = None,
     today: datetime.date | None = None,
 ) -> FindingsJudgement:
-    """Judge findings by a gate and its waivers.
-
-    Args:
-        findings: as :func:`complete_findings` returns them.
-        waivers: of the registry, expired or not.
-        dataset: name of the target's dataset; empty for bare files.
-        today: date that decides which waivers have expired; None for the current date in UTC.
-    """
+    """Judge findings by a gate and its waivers."""
     day = today or datetime.datetime.now(datetime.timezone.utc).date()
     limit = fail_on or gate.fail_on
     found = judge(

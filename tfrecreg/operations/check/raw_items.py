@@ -14,12 +14,7 @@ from tfrecreg.storage.locations import raw_storage
 
 
 def raw_items(options: CheckOptions) -> RawItems:
-    """The items that the options name.
-
-    Raises:
-        UsageError: a source without raw data, or raw data that it cannot read.
-        PluginError: the source fails.
-    """
+    """The items that the options name."""
     if options.source is None:
         raise UsageError("`--option` is for a source", hint="name it: --source coco --raw DIR")
     if options.raw is None:

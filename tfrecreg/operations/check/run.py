@@ -64,30 +64,7 @@ def check(
     progress: Progress = SILENT,
     beside: Beside | None = None,
 ) -> list[Report]:
-    """Check references and files.
-
-    Args:
-        targets: one or more references (``mnist``, ``mnist@1.0.0``), builds, releases, paths, globs
-            or folders; empty for every dataset of the registry.
-        registry: an open registry or a path in one; None for that of the current folder.
-        options: what to check and when to fail.
-        engine: where to scan; None for this process.
-        progress: updated during the work.
-        beside: gives validators for each target that is read: see :func:`check_target`.
-
-    Returns:
-        One report for each reference and for each folder that holds a build, in their order; then
-        one for each build that some of the files belong to, and one for all other files. Without
-        targets, one for each dataset that is configured, built or released: about its build, or
-        its newest release where only that is here. Of several targets, one that is not here or
-        whose manifest or schema is broken has a report that says so, and the others are checked.
-
-    Raises:
-        UsageError: a target that does not exist, an unknown validator, a schema that does not
-            parse, a version in `same_as` that does not exist. All targets are found before the
-            first is read.
-        NotHereError: the only target is not on this machine.
-    """
+    """Check references and files."""
     options = options or CheckOptions()
     engine = engine or LocalEngine(1)
     named = named_targets(targets)
@@ -118,12 +95,7 @@ def check_one(
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> Report:
-    """Check a single target.
-
-    Raises:
-        UsageError: as :func:`check`; or the target names shards of several builds, which have a
-            report each. Nothing is read then.
-    """
+    """Check a single target."""
     todo = _find_all(named_targets(target), registry, options, progress)
     if len(todo) != 1:
         raise UsageError(
@@ -372,13 +344,7 @@ def _local(dataset: Dataset) -> Resolved:
 
 
 def scan_cache(registry: Registry | None, *, reuse: bool) -> ScanCache | None:
-    """The cache of a registry, else of this user; None without a folder for it.
-
-    Args:
-        registry: has them in ``.tfrecreg/cache/checks``. Without one they are in
-            ``tfrecreg/checks`` below `XDG_CACHE_HOME` or ``~/.cache``.
-        reuse: whether to reuse them, and to make new ones; else they are kept up to date only.
-    """
+    """The cache of a registry, else of this user; None without a folder for it."""
     if registry is not None:
         return ScanCache(registry.storage, layout.CHECKS, reuse=reuse)
     storage = user_cache()

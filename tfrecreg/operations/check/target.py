@@ -46,19 +46,7 @@ def check_target(
     cache: ScanCache | None = None,
     beside: Sequence[tuple[PluginId, Validator]] = (),
 ) -> Report:
-    """Check one target under the gate that `options` name.
-
-    Args:
-        config: has the gate and the waivers.
-        options: what to check and when to fail; their `raw` and `schema` went into the target.
-        today: the date for judging waivers; None for the current one, in UTC.
-        beside: validators that look at the records in the same pass, and find nothing, and whose
-            they are. The report does not name them.
-
-    Raises:
-        UsageError: an unknown validator or gate, a schema that does not parse, bad limits.
-        FailureError: a worker died.
-    """
+    """Check one target under the gate that `options` name."""
     gate = _gate(config, options, target)
     choice = choose(
         target, gate, options.only, options.skip, options.also, known=plugins_of(config)

@@ -32,17 +32,7 @@ _SUBDIVISIONS = 3
 
 
 def write_digits(raw: Storage, *, train: int, test: int, seed: int) -> None:
-    """Write the four files that MNIST consists of, under its names, at the root of `raw`.
-
-    Args:
-        raw: where to; files of the same names are replaced.
-        train: images in the split `train`, at least 1.
-        test: images in the split `test`, at least 1.
-        seed: another seed, other images.
-
-    Raises:
-        ValueError: a split without images.
-    """
+    """Write the four files that MNIST consists of, under its names, at the root of `raw`."""
     for name, count, number in (("train", train, 0), ("t10k", test, 1)):
         pixels, labels = draw_digits(count, seed=seed, stream=number)
         _write(raw, f"{name}-images-idx3-ubyte.gz", pixels)
@@ -52,14 +42,7 @@ def write_digits(raw: Storage, *, train: int, test: int, seed: int) -> None:
 def draw_digits(
     count: int, *, seed: int, stream: int = 0
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Draw `count` images.
-
-    Returns:
-        Pixels, u8 of shape (count, 28, 28), 0 where no ink is; labels, u8 of shape (count,).
-
-    Raises:
-        ValueError: `count` is less than 1.
-    """
+    """Draw `count` images."""
     if count < 1:
         raise ValueError(f"a split needs at least 1 image, not {count}")
     dice = _Dice(seed, stream)

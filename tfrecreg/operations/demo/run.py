@@ -39,11 +39,7 @@ class DemoStep:
 
 
 def demo_folder(folder: str | None) -> Path:
-    """The folder to work in: the one that is named, if it is free, or a new temporary one.
-
-    Raises:
-        UsageError: the folder is not empty.
-    """
+    """The folder to work in: the one that is named, if it is free, or a new temporary one."""
     if folder is None:
         return Path(tempfile.mkdtemp(prefix="tfrecreg-demo-"))
     path = Path(folder).absolute()
@@ -56,11 +52,7 @@ def demo_folder(folder: str | None) -> Path:
 
 
 def run_demo(folder: Path, engine: Engine) -> Iterator[DemoStep]:
-    """Draw digits, build, release and check them, then damage a copy of a shard and find it.
-
-    Args:
-        folder: an empty folder, or one that does not exist.
-    """
+    """Draw digits, build, release and check them, then damage a copy of a shard and find it."""
     initialised = init(folder, nested=True)
     raw = LocalStorage(folder / "raw")
     write_digits(raw, train=_TRAIN, test=_TEST, seed=1)

@@ -42,12 +42,6 @@ def classify(parent: Resolved | None, build: Resolved, progress: Progress = SILE
     The records that changed are read where they are few, to name the features, and where they
     decide: if nothing is gone or moved, they may have gained features and lost nothing. The first
     of many that lost something is then enough.
-
-    Args:
-        parent: the release before; None for a first one.
-
-    Raises:
-        ManifestError: a schema or an index is not the one that was released.
     """
     if parent is None:
         return Classified(Change(level="initial", reasons=["the first release"]), "")

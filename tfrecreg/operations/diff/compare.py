@@ -29,11 +29,7 @@ _OPEN = 64
 
 
 class UnreadError(Exception):
-    """A record cannot be had, or is not the one that the index is of.
-
-    Args:
-        missing: whether the bytes are simply not on this machine.
-    """
+    """A record cannot be had, or is not the one that the index is of."""
 
     def __init__(self, reason: str, *, missing: bool = False) -> None:
         self.reason = reason
@@ -60,12 +56,7 @@ class Payloads:
         self._open: list[int] = []
 
     def read(self, place: int) -> Read:
-        """The record at a place.
-
-        Raises:
-            UnreadError: it cannot be had.
-            StorageError: it is there, and the machine refused it.
-        """
+        """The record at a place."""
         shard, number = shard_of(place), record_of(place)
         records, digests = self._shard(shard)
         try:
@@ -221,11 +212,7 @@ def images_of(before: Side, after: Side) -> tuple[str, ...]:
 
 
 def image_digest(read: Read, images: Sequence[str]) -> bytes | None:
-    """16 bytes that name the images of a record; None where it has none.
-
-    Args:
-        images: features that hold encoded images, sorted.
-    """
+    """16 bytes that name the images of a record; None where it has none."""
     if read.example is None:
         return None
     hasher, found = blake3(), False
@@ -353,12 +340,7 @@ def tally(
     *,
     until_loss: bool = False,
 ) -> None:
-    """Count the differences in pairs.
-
-    Args:
-        pairs: of records that are not the same.
-        until_loss: whether to stop where the first pair lost something, or could not be read.
-    """
+    """Count the differences in pairs."""
     for change, size in changes_of(pairs, readers, labels):
         if isinstance(change, UnreadError):
             into.unread += 1

@@ -62,15 +62,7 @@ def record_of(place: int) -> int:
 def collect(
     side: Side, splits: Mapping[str, int], left_out: Collection[int], progress: Progress
 ) -> IndexRows:
-    """The rows of a side, unsorted.
-
-    Args:
-        splits: the splits that are wanted, and their numbers.
-
-    Raises:
-        MissingIndexError: the index of a shard is not on this machine.
-        ManifestError: a file is not an index.
-    """
+    """The rows of a side, unsorted."""
     wanted = [
         (number, entry)
         for number, entry in enumerate(side.manifest.shards)
@@ -166,11 +158,6 @@ def pair(before: IndexRows, after: IndexRows, width: int) -> Paired:
 
     The remaining rows are moved to the front of their array, so that no more memory is
     taken than for the pairs: the arguments are consumed.
-
-    Args:
-        before: sorted rows.
-        after: sorted rows.
-        width: number of bytes to compare.
     """
     pairs: list[tuple[Places, Places]] = []
     kept_before = kept_after = 0
@@ -289,11 +276,6 @@ def match(before: Side, after: Side, progress: Progress = SILENT) -> Matched:
     """Compare the indexes of two sides.
 
     Takes about 42 bytes for each record of a shard that is not the same on both sides.
-
-    Raises:
-        ManifestError: a file is not an index.
-        StorageError: the disk has no room for the rows.
-        UsageError: there are more splits than can be distinguished.
     """
     splits = split_numbers(before, after)
     whole = before.chosen is None  # a condition may name classes: each side has its label map
@@ -319,11 +301,7 @@ def match(before: Side, after: Side, progress: Progress = SILENT) -> Matched:
 
 
 def split_numbers(before: Side, after: Side) -> dict[str, int]:
-    """The splits of both sides, numbered in order of their names.
-
-    Raises:
-        UsageError: there are more than rows have numbers for.
-    """
+    """The splits of both sides, numbered in order of their names."""
     names = {split.name for side in (before, after) for split in side.manifest.splits}
     if len(names) > _MOST_SPLITS:
         raise UsageError(

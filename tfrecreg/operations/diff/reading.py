@@ -67,16 +67,6 @@ class Reading:
         """The results of a pass over groups of records, in order.
 
         All groups are one run of the engine, whose workers start once.
-
-        Args:
-            groups: places on both sides; :func:`alone` for those of one side.
-
-        Yields:
-            Number of the group, the places that a result is about, and the result.
-
-        Raises:
-            StorageError: a record is there, and the machine refused it.
-            FailureError: a worker died.
         """
         bounds = [
             (number, start, end)
@@ -123,11 +113,7 @@ class Reading:
 
 
 def alone(places: Places, *, after: bool) -> Pairs:
-    """Places of one side, which have no partners.
-
-    Args:
-        after: whether they are of the second side.
-    """
+    """Places of one side, which have no partners."""
     return Pairs(_NOWHERE, places) if after else Pairs(places, _NOWHERE)
 
 

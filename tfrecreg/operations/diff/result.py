@@ -222,11 +222,7 @@ class DiffResult:
         return all(split.known for split in self.splits)
 
     def records(self, engine: Engine | None = None) -> Iterator[RecordDiff]:
-        """Every example that is not the same, kind by kind; made while they are taken.
-
-        Args:
-            engine: where to read the records that changed; None for this process.
-        """
+        """Every example that is not the same, kind by kind; made while they are taken."""
         for kind in CHANGE_KINDS:
             yield from self.listing(kind, engine=engine)
 

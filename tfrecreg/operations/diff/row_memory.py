@@ -20,15 +20,6 @@ _BLOCK = bytes(1 << 20)
 def new_rows(count: int, width: int) -> npt.NDArray[np.uint8]:
     """Rows to be filled. Above 128 MiB they are in a file without a name, whose pages the system
     takes out of memory when it needs them. The file ends with the array.
-
-    Args:
-        width: bytes of a row.
-
-    Returns:
-        shape (count, width), C-contiguous; its content is unspecified.
-
-    Raises:
-        StorageError: the folder of temporary files has no room.
     """
     size = count * width
     if size <= _HELD:

@@ -60,23 +60,6 @@ def diff(
     Examples are matched through the indexes, which are small and stay on this machine.
     Differing features are read from the records of changed examples, and only
     where the bytes of both sides are on this machine.
-
-    Args:
-        before: a reference, a build or a release, or the path or URL of a folder with one: the
-            first side.
-        after: the second side.
-        where: a condition in SQL: of each side only the records for which it holds there. Needs the
-            bytes of both. The result has no version number, which would be that of the whole.
-        registry: an open registry or a path in one; None for that of the current folder.
-        engine: where to read records; None for this process.
-        progress: updated during the work.
-
-    Raises:
-        UsageError: there is no such build or release.
-        ManifestError: a manifest, a schema or an index is not the one that was released.
-        FailureError: a worker died.
-        RefusedError: with `where`, a shard is missing, damaged or not that of the manifest.
-        MissingExtraError: `where` without DuckDB.
     """
     found = [find_side(each, registry) for each in (before, after)]
     first, second = map(side_of, found)

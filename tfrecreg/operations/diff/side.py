@@ -67,11 +67,7 @@ class Side:
         )
 
     def index(self, shard: int) -> Index | None:
-        """The index of a shard, None where it is not on this machine.
-
-        Raises:
-            ManifestError: the file with its digest is not an index.
-        """
+        """The index of a shard, None where it is not on this machine."""
         listed = self._listed(shard)
         found = None if listed is None else find_index(self._places(listed), listed)
         return None if found is None or listed is None else read_index(found[1], listed.path)
@@ -107,11 +103,7 @@ class Side:
             yield LocalStorage("/"), self._kept[index.path]
 
     def records(self, shard: int) -> Records | None:
-        """The records of a shard by number, None where its bytes are not on this machine.
-
-        Raises:
-            UsageError: the index beside it is not its index.
-        """
+        """The records of a shard by number, None where its bytes are not on this machine."""
         entry = self.manifest.shards[shard]
         storage = self._storage
         if storage is not None and storage.stat(entry.path) is not None:
@@ -127,11 +119,7 @@ class Side:
         )
 
     def only(self, shards: Sequence[int]) -> Side:
-        """The side with some of its shards, numbered from 0, as a worker reads them.
-
-        Args:
-            shards: their numbers in the manifest.
-        """
+        """The side with some of its shards, numbered from 0, as a worker reads them."""
         entries = [self.manifest.shards[shard] for shard in shards]
         indexes = [self._files[entry.index] for entry in entries if entry.index in self._files]
         kept = self._kept_of(entries)
@@ -197,11 +185,8 @@ class Side:
 
 
 def find_side(argument: TargetLike | FolderBuild, registry: RegistryLike | None) -> Built:
-    """What is compared: a build or a release, by its reference, or by the path or URL of a folder.
-
-    Raises:
-        UsageError: there is no such thing.
-        ManifestError: its manifest is damaged.
+    """What is compared: a build or a release, by its reference, or by the path or URL of a
+    folder.
     """
     if isinstance(argument, FolderBuild):
         return argument
@@ -216,13 +201,7 @@ def find_side(argument: TargetLike | FolderBuild, registry: RegistryLike | None)
 
 
 def side_of(found: Built) -> Side:
-    """A build or a release as a side.
-
-    Raises:
-        ManifestError: the schema of a release, or one in a folder, is not the one that its manifest
-            names.
-        MissingFileError: it is not there.
-    """
+    """A build or a release as a side."""
     is_remote = not isinstance(found, Resolved)
     return Side(
         name=found.name,

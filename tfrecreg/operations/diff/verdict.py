@@ -28,11 +28,7 @@ ShardOrder = Literal["same", "other", "unknown"]
 
 
 def order_of(before: Side, after: Side) -> ShardOrder:
-    """The order of the second side compared with the first, whose examples are the same.
-
-    Raises:
-        ManifestError: a file is not an index.
-    """
+    """The order of the second side compared with the first, whose examples are the same."""
     if _streams(before) == _streams(after):
         return "same"
     sequences = _sequences(before), _sequences(after)
@@ -187,14 +183,7 @@ def judge_change(
     tallied: Tallied,
     relabelled: int = 0,
 ) -> Change:
-    """The smallest legal step from one side to the other, and why.
-
-    Args:
-        order: where the content is the same; else None.
-        matched: the partners of the examples; None for equal content.
-        tallied: differences in `matched.changed`, as far as they were read.
-        relabelled: number of examples with another label, as far as they were read.
-    """
+    """The smallest legal step from one side to the other, and why."""
     old, new = before.manifest, after.manifest
     meaning = compare_meaning(before, after)
     losses, gains = list(meaning.losses), list(meaning.gains)
@@ -220,11 +209,7 @@ def judge_change(
 def missing_hint(
     before: Side, after: Side, order: ShardOrder | None, matched: Matched, tallied: Tallied
 ) -> str:
-    """What to do where bytes or indexes that would tell more are not on this machine.
-
-    Args:
-        order: where the content is the same; else None.
-    """
+    """What to do where bytes or indexes that would tell more are not on this machine."""
     if order == "unknown" or (order is None and matched.unknown):
         return before.bring_hint
     if tallied.missing:

@@ -31,11 +31,7 @@ class _GuardedShard:
 
 
 def exporter_class(kind: type[Any], plugin_id: PluginId) -> type[Exporter]:
-    """The exporter class of a plugin.
-
-    Raises:
-        PluginError: it is not an exporter.
-    """
+    """The exporter class of a plugin."""
     if not issubclass(kind, Exporter):
         message = f"{plugin_id} cannot be used: its class does not inherit from `Exporter`"
         raise PluginError(message, hint=plugin_id.hint)
@@ -43,17 +39,7 @@ def exporter_class(kind: type[Any], plugin_id: PluginId) -> type[Exporter]:
 
 
 class GuardedExporter:
-    """An exporter of a dataset. See :class:`tfrecreg.exporters.interface.Exporter`.
-
-    Args:
-        kind: its class.
-        plugin_id: the plugin.
-        dataset: the build or release to export.
-        options: an object of its `Options`.
-
-    Raises:
-        PluginError: here and from all methods, the plugin failed.
-    """
+    """An exporter of a dataset. See :class:`tfrecreg.exporters.interface.Exporter`."""
 
     def __init__(
         self, kind: type[Exporter], plugin_id: PluginId, dataset: ExportedDataset, options: Any
@@ -62,11 +48,7 @@ class GuardedExporter:
         self._inner = called(self._plugin_id, "__init__", kind, dataset, options)
 
     def expect(self) -> None:
-        """Refuse what the format cannot express.
-
-        Raises:
-            UsageError: it cannot.
-        """
+        """Refuse what the format cannot express."""
         called(self._plugin_id, "expect", self._inner.expect)
 
     def file_names(self, shards: Sequence[tuple[str, int, int]]) -> list[str]:

@@ -86,27 +86,6 @@ def export(
     statistics and schema, as components of TFX write them. ``arrayrecord``, ``parquet`` and
     ``webdataset``: the records in files of these formats. Plugins bring
     others.
-
-    Args:
-        registry: where the dataset is.
-        reference: ``mnist@1.0.0``, ``mnist@latest``, ``mnist`` for the build.
-        folder: does not exist, or is empty. It appears when all is there.
-        to: name of an exporter, as ``tfrecreg plugins list`` shows them.
-        options: of the exporter, as for ``--option`` (``["suffix=.index"]``), or typed
-            (``{"suffix": ".index"}``).
-        where: a condition in SQL: only the records for which it holds.
-        engine: where to work.
-        progress: receives the progress.
-
-    Raises:
-        UsageError: no such dataset, release, exporter or option; the folder is not free; the bytes
-            are not on this machine; the schema or a record holds what the format cannot express;
-            `where` is not a condition, or the format keeps whole shards.
-        RefusedError: the bytes are not those that were registered.
-        MissingExtraError: the format needs a library that is not installed.
-        PluginError: the exporter of another distribution failed.
-        FailureError: records that were written and read again differ.
-        StorageError: the file system refused.
     """
     known = plugins_of(registry.config)
     announced = _announced(known, to)

@@ -39,15 +39,6 @@ def edited(
     """The file's text with entries of a section added, updated and removed.
 
     An existing artifact under one of the names is kept if it has the expected path.
-
-    Args:
-        text: of the file; None if it does not exist.
-        wanted: name to entry, in order.
-        prune: whether entries of ours that are not wanted are removed.
-
-    Raises:
-        UsageError: it is not a `dvc.yaml`, or has a foreign entry under one of the names.
-        MissingExtraError: DVC, which provides what reads and writes YAML, is not installed.
     """
     text = text or ""
     data = _parsed(text)
@@ -68,26 +59,13 @@ def edited(
 
 
 def owners(text: str | None, section: Section) -> set[str]:
-    """The datasets that have entries of ours in a section.
-
-    Raises:
-        UsageError: it is not a `dvc.yaml`.
-        MissingExtraError: DVC, which provides what reads YAML, is not installed.
-    """
+    """The datasets that have entries of ours in a section."""
     entries = _parsed(text or "").get(section) or {}
     return {name for name in map(_owner, entries.values()) if name is not None}
 
 
 def expect_params(text: str, wanted: Mapping[str, StageEntry]) -> None:
-    """Refuse stages of ours that do not name the parameters which they should.
-
-    Args:
-        wanted: stage by name; those that the file does not have are not missed.
-
-    Raises:
-        UsageError: a stage names other parameters: a key was added to the configuration since.
-        MissingExtraError: DVC, which provides what reads YAML, is not installed.
-    """
+    """Refuse stages of ours that do not name the parameters which they should."""
     there = _parsed(text).get("stages") or {}
     for name, entry in wanted.items():
         found: Any = there.get(name)

@@ -81,22 +81,8 @@ def pipeline(
     only_artifacts: bool = False,
     today: datetime.date | None = None,
 ) -> PipelineResult:
-    """Write the stages of datasets into `dvc.yaml` and their artifacts, or see if they are there.
-
-    Args:
-        registry: the registry.
-        names: of the datasets; empty for all that the configuration has, except those that DVC
-            tracks by a file `data/NAME.dvc` and that have no stages. Then the stages of datasets
-            that it no longer has are taken out. Foreign stages are never touched.
-        look: whether to write nothing.
-        only_artifacts: whether to leave the stages as they are.
-        today: the day to find the next expiry of a waiver from; None for the current one, in UTC.
-
-    Raises:
-        UsageError: no such dataset, none at all, one that DVC tracks outside a pipeline, or a
-            `dvc.yaml` that cannot be edited.
-        MissingExtraError: there is a `dvc.yaml`, and nothing that reads YAML.
-        PluginError: the source of a dataset without a schema does not load.
+    """Write the stages of datasets into `dvc.yaml` and their artifacts, or see if they are
+    there.
     """
     chosen = _chosen(registry, names)
     storage = registry.storage
@@ -142,11 +128,7 @@ def pipeline(
 
 
 def expect_pipeline(registry: Registry, name: str) -> None:
-    """Refuse a `dvc.yaml` whose stages of a dataset do not name all settings they depend on.
-
-    Raises:
-        UsageError: it names others.
-    """
+    """Refuse a `dvc.yaml` whose stages of a dataset do not name all settings they depend on."""
     storage = registry.storage
     if name not in registry.config.datasets or storage.stat(PIPELINE_NAME) is None:
         return

@@ -48,10 +48,6 @@ def stages_of(
     """Stage by name, in the order in which they run.
 
     A dataset without a source has no build stage: the files that it was adopted from may be gone.
-
-    Args:
-        name: of a dataset that its configuration has.
-        today: the day to find the next expiry of a waiver from; None for the current one, in UTC.
     """
     until = next_expiry(registry.config.waivers, name, today)
     dataset = registry.dataset(name)
@@ -118,12 +114,7 @@ def _raw_of(config: DatasetConfig) -> list[str]:
 def _params(
     registry: Registry, name: str, keys: Iterable[str], of_gate: Iterable[str] = ()
 ) -> list[StageEntry]:
-    """The parameters of a stage: by file, the keys that are there.
-
-    Args:
-        keys: of the dataset's settings.
-        of_gate: keys of its gate and of the default gate.
-    """
+    """The parameters of a stage: by file, the keys that are there."""
     own = registry.dataset(name).config_file
     settings = read_toml(registry.storage.read(own), own)
     gates = read_toml(registry.storage.read(CONFIG_NAME), CONFIG_NAME).get("gates", {})

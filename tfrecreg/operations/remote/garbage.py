@@ -65,19 +65,6 @@ def gc(
 
     It holds the locks of all datasets and DVC's own from before it looks until it is done, so no
     other command of this registry is in the middle of a change.
-
-    Args:
-        registry: where to look.
-        apply: False only lists.
-        remote: the DVC remote that must have a copy; None for the default one.
-        progress: receives notes about waiting and about copies in use by another process.
-
-    Returns:
-        the removable files; with `apply`, the removed ones.
-
-    Raises:
-        FailureError: git or DVC refused, so references are unknown; nothing was removed.
-        ManifestError: a manifest is damaged, so that its references are unknown.
     """
     with removal(registry, progress) as change:
         manifests = list(_manifests(registry))
@@ -151,12 +138,7 @@ def _size(storage: Readable, path: str) -> int:
 def _versions(
     registry: Registry, remote: str | None, *, content: bool, progress: Progress
 ) -> Iterator[Unneeded]:
-    """Copies of releases, whose bytes are in DVC's remote as well: every object is looked for.
-
-    Args:
-        remote: name of the remote; None for the default one.
-        content: whether the bytes in the remote are verified, not only the sizes.
-    """
+    """Copies of releases, whose bytes are in DVC's remote as well: every object is looked for."""
     root = registry.storage.root
     copies: dict[str, cloud.Folder] = {}
     for entry in registry.storage.list(layout.VERSIONS):

@@ -12,22 +12,14 @@ from tfrecreg.tracking.cloud import Folder
 
 
 def release_of(registry: Registry, reference: str) -> Release:
-    """The release that a reference with a selector names.
-
-    Raises:
-        UsageError: no such release.
-    """
+    """The release that a reference with a selector names."""
     found = resolve(registry, reference)
     assert isinstance(found, Release)  # a reference with a selector names no build
     return found
 
 
 def dvc_folder(dataset: Dataset, manifest: Manifest) -> Folder:
-    """The folder of a release as DVC keeps it.
-
-    Raises:
-        UsageError: DVC does not keep it.
-    """
+    """The folder of a release as DVC keeps it."""
     release = manifest.release
     assert release is not None
     name = f"{dataset}@{release.version}"

@@ -45,22 +45,6 @@ def push(
 
     Each object is looked for in the remote, and its size compared. Missing ones are sent from DVC's
     cache, `data/` or `versions/`, after their bytes were hashed.
-
-    Args:
-        registry: where they are.
-        names: references to releases, or datasets, which stand for all their releases; empty for
-            all there are.
-        remote: DVC's name of it; None for its default one.
-        verify: also compare the bytes of objects in the remote: by the checksums that the store
-            states, and by reading the objects without one.
-        repair: as `verify`, and replace damaged objects.
-        progress: updated during the push.
-
-    Raises:
-        UsageError: no such release, none that DVC keeps, or no such remote.
-        RefusedError: the remote has damaged objects; everything else was sent.
-        FailureError: DVC refused, or an object is missing in the remote and on this machine;
-            everything else was sent.
     """
     found = {each.name: each for each in _releases(registry, names)}
     folders = [dvc_folder(each.dataset, each.manifest) for each in found.values()]

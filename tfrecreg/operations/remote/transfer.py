@@ -57,17 +57,6 @@ def pull(
 
     They are taken from DVC's cache, and fetched into it where they are missing or damaged. DVC does
     not verify its cache; here each file is hashed while it is copied.
-
-    Args:
-        registry: where the release is.
-        reference: of a release; the name of a dataset stands for its latest one.
-        remote: DVC's name of it; None for its default one.
-        progress: updated with the bytes.
-
-    Raises:
-        UsageError: no such release, DVC does not keep it, or no such remote.
-        RefusedError: the bytes in DVC differ from the release. Nothing is put in its place.
-        FailureError: DVC or the disk failed, or neither this machine nor the remote has a file.
     """
     named = parse_reference(reference)
     if named.selector is None:
@@ -87,9 +76,6 @@ def pull_needed(
     newest release of each dataset that is not yanked.
 
     A build is fetched into `data/` if DVC's pointer to it or `dvc.lock` names a release.
-
-    Raises:
-        as :func:`pull`.
     """
     results = []
     for dataset in registry.datasets():
@@ -204,18 +190,6 @@ def obtain(
     They come from DVC's cache, and into it from other copies on this machine and from the remote.
     An object of the cache with other bytes than it should have is fetched again. A caller holds
     DVC's lock.
-
-    Args:
-        dataset: its dataset.
-        manifest: of a release that DVC keeps.
-        paths: of the files; the manifest may be among them.
-        remote: DVC's name of the remote; None for its default one.
-        required: False to go on without a remote.
-
-    Raises:
-        UsageError: DVC does not keep the release; or no such remote.
-        RefusedError: the bytes that DVC keeps are not those that were released.
-        FailureError: DVC or the disk failed.
     """
     root = dataset.registry.storage.root
     folder = dvc_folder(dataset, manifest)

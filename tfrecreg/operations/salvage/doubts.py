@@ -36,11 +36,7 @@ class ShardDamage(NamedTuple):
 
 
 def look(events: Iterable[Event], reader: Reader) -> ShardDamage:
-    """Whether a shard is damaged, and the doubtful stretches of its stream.
-
-    Args:
-        events: of the scan.
-    """
+    """Whether a shard is damaged, and the doubtful stretches of its stream."""
     damaged, refusal = False, ""
     plain, nested = _Doubts(strict=False), _Doubts(strict=True)
     nests, lost = False, -1
@@ -66,11 +62,7 @@ def look(events: Iterable[Event], reader: Reader) -> ShardDamage:
 
 
 class _Doubts:
-    """The doubtful stretches of one scan.
-
-    Args:
-        strict: whether to trust the header of a damaged record less.
-    """
+    """The doubtful stretches of one scan."""
 
     def __init__(self, *, strict: bool) -> None:
         self.found: list[tuple[int, int]] = []

@@ -59,11 +59,7 @@ class HashingFile:
 
 
 class CleanShard:
-    """The clean shard: sound records only, compressed as the original was.
-
-    Args:
-        compression: ``gzip`` in members of our own, each of whole records.
-    """
+    """The clean shard: sound records only, compressed as the original was."""
 
     def __init__(self, file: HashingFile, compression: str) -> None:
         self._file = file
@@ -85,26 +81,13 @@ class CleanShard:
 
 
 class Quarantine:
-    """The bytes that were cut out of a shard, in order.
-
-    Args:
-        file: to write to; created only if something is cut out.
-    """
+    """The bytes that were cut out of a shard, in order."""
 
     def __init__(self, file: HashingFile) -> None:
         self._file = file
 
     def add(self, data: Iterable[bytes], of: Literal["stream", "file"], at: int) -> list[Piece]:
-        """Append consecutive bytes of the original.
-
-        Args:
-            data: the bytes, in pieces.
-            of: whether they are of the decompressed stream or of the file as stored.
-            at: where they are in that.
-
-        Returns:
-            Their new place; empty without any.
-        """
+        """Append consecutive bytes of the original."""
         offset = self._file.bytes
         for piece in data:
             self._file.write(piece)

@@ -42,17 +42,7 @@ class Found:
 def find_shards(
     targets: Sequence[str | Resolved], registry: RegistryLike | None, engine: Engine
 ) -> Found:
-    """The shards that `targets` mean.
-
-    Args:
-        targets: a reference means those of its shards that are not what the manifest names; a
-            path, glob or folder means every shard that it names. A folder also means shards that a
-            manifest in it lists and that do not exist.
-
-    Raises:
-        UsageError: a target does not exist, or two shards have one name.
-        ManifestError: the manifest of a reference is damaged.
-    """
+    """The shards that `targets` mean."""
     found = [find_reference(each, registry) for each in dict.fromkeys(targets)]
     here: list[Shard] = []
     missing: list[Shard] = []
@@ -85,9 +75,6 @@ def find_shards(
 def require_elsewhere(output: Path, found: Found) -> None:
     """Refuse a folder that is the originals' own, is where a manifest vouches for every file, or
     where the next salvage of the same folder would find it.
-
-    Raises:
-        UsageError: it is such a folder.
     """
     shards = (*found.shards, *found.missing)
     theirs = {Path(_place(shard)[0]) for shard in shards if shard.storage.is_local}

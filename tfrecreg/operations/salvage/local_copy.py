@@ -33,9 +33,6 @@ def read_locally(shard: Shard, stage: Storage) -> Iterator[Shard]:
     Each copy is in a folder of its own, because an engine may run a task twice at the same time.
 
     If the copy is damaged, a second read of the store gave the same bytes.
-
-    Raises:
-        UnreadableShardError: the shard cannot be read, or comes with other bytes each time.
     """
     if shard.storage.is_local:
         yield shard

@@ -28,13 +28,7 @@ _PIECE = 1 << 20
 
 
 class Original:
-    """The damaged file.
-
-    Args:
-        reader: of the file; the caller closes it.
-        declared: the compression that a manifest declares, as the scanner got it.
-        members: where gzip members begin, as the scanner got them.
-    """
+    """The damaged file."""
 
     def __init__(
         self, reader: Reader, *, declared: Compression | None, members: Sequence[tuple[int, int]]
@@ -135,9 +129,6 @@ class Original:
     def catch_up(self, start: int) -> Iterator[tuple[int, int]]:
         """Follow the scanner where damaged gzip made more of a member than there was, and it went
         back to where the next one begins.
-
-        Yields:
-            The bytes of the file that are passed over, from where to where.
         """
         stream = self._stream
         while isinstance(stream, GzipStream) and start < stream.base:
@@ -151,12 +142,7 @@ class Original:
                 return
 
     def leave(self, damage: Damage) -> tuple[int, int, int | None]:
-        """Resume after `damage`.
-
-        Returns:
-            The bytes of the file that it spoils, from where to where, and the byte of the stream
-            where it continues; None if it does not.
-        """
+        """Resume after `damage`."""
         stream = self._stream
         self._unsound = None
         while stream.interruption is None and stream.window(stream.position, _PIECE):
@@ -167,11 +153,7 @@ class Original:
 
 
 class IndexMatch:
-    """Compares records with an index. About 10 bytes per record, 24 more after damage.
-
-    Args:
-        index: of the shard, or of another one by mistake.
-    """
+    """Compares records with an index. About 10 bytes per record, 24 more after damage."""
 
     def __init__(self, index: Index) -> None:
         self._index = index
@@ -193,14 +175,7 @@ class IndexMatch:
         return self.known > 0 and (len(self._index) <= 2 * self.known or self.known > self.unknown)
 
     def match(self, first: int, payloads: Iterable[bytes]) -> npt.NDArray[np.bool_]:
-        """Match some records.
-
-        Args:
-            first: number of the first of them, where they are where they belong.
-
-        Returns:
-            Whether each is in the index and did not come before. The caller counts unknown ones.
-        """
+        """Match some records."""
         joined = b"".join(record_digest(canonical(payload)) for payload in payloads)
         digests = np.frombuffer(joined, np.uint8).reshape(-1, DIGEST_BYTES)
         known = np.zeros(len(digests), np.bool_)

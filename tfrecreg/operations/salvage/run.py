@@ -38,26 +38,6 @@ def salvage(
     (``NAME.quarantine``), and for all of them ``salvage.json``, which marks the folder: `check`
     finds SHD009 for each changed shard in it. It appears when all of it is written
     and synced.
-
-    Args:
-        targets: references, builds or releases (their shards that are not what the manifest
-            names), paths, globs or folders (every shard that they name).
-        output: new folder for the salvaged shards.
-        registry: an open registry or a path in one; None for that of the current folder.
-        engine: where to read and write shards; None for this process.
-        progress: updated for each shard.
-
-    Returns:
-        What became of each shard. Where references are named and all their shards are what the
-        manifest names, there is nothing to do, and no folder.
-
-    Raises:
-        UsageError: a target does not exist, two shards have one name, or the folder is not free or
-            is where the originals are.
-        ManifestError: the manifest of a reference is damaged.
-        RefusedError: not one of the shards is a TFRecord.
-        StorageError: nothing could be read, or the folder cannot be written.
-        FailureError: a worker died.
     """
     engine = engine or LocalEngine(1)
     named = named_targets(targets)

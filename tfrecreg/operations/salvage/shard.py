@@ -28,16 +28,7 @@ DOUBTFUL = ".doubtful"
 
 
 def salvage_shard(shard: Shard, name: str, out: Storage) -> ShardResult:
-    """Write the undamaged records of one shard, and the bytes that were cut out, into `out`.
-
-    Args:
-        shard: the original, which is only read.
-        out: the unfinished folder.
-
-    Raises:
-        StorageError: `out` cannot be written. If the original cannot be read, the result says so,
-            and nothing of it is in `out`.
-    """
+    """Write the undamaged records of one shard, and the bytes that were cut out, into `out`."""
     index, reason = _read_index(shard)
     matches = IndexMatch(index) if index is not None else None
     clean, rest = HashingFile(out, name), HashingFile(out, name + QUARANTINE)

@@ -55,17 +55,7 @@ class _Stretch(NamedTuple):
 
 
 class ShardSalvage:
-    """One shard's salvage.
-
-    Args:
-        clean: for sound records; None to count only.
-        quarantine: for all other bytes.
-        doubtful: for records that may not belong to the shard; None to count only.
-        matches: compares records with its index; None without one.
-        trusted: after damage, a record that is not in the index does not belong to the shard.
-        doubts: stretches of the stream, ascending, whose records may be inside the payload of a
-            damaged one.
-    """
+    """One shard's salvage."""
 
     def __init__(
         self,

@@ -104,19 +104,6 @@ def propose(
     """Check a target against its schema, and change the schema's text so that the target passes.
 
     Nothing is written. Comments of features stay.
-
-    Args:
-        target: a dataset (its build), or with a schema named also a release, paths or globs.
-        registry: an open registry or a path in one; None for that of the current folder.
-        options: the features and the schema.
-        engine: where to scan; None for this process.
-        progress: updated during the work.
-
-    Raises:
-        UsageError: there is no such target or schema, it is a release, or a feature that is named
-            has no finding.
-        SchemaError: the schema does not parse.
-        FailureError: a shard could not be read.
     """
     options = options or AcceptOptions()
     found = find(target, registry)
@@ -177,11 +164,7 @@ def propose(
 
 
 def write_proposal(proposal: Proposal) -> None:
-    """Write the changed schema over the one that was read.
-
-    Raises:
-        ConflictError: the schema was changed in the meantime.
-    """
+    """Write the changed schema over the one that was read."""
     if proposal.storage.read(proposal.path) != proposal.before.encode("utf-8"):
         raise ConflictError(
             f"`{safe(proposal.schema)}` was changed while the data were read",

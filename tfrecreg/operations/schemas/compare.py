@@ -35,17 +35,7 @@ class SchemaDiff(ShortRepr):
 
 
 def diff_schemas(expected: str, found: str, *, registry: RegistryLike | None = None) -> SchemaDiff:
-    """Compare two schemas.
-
-    Args:
-        expected: a dataset, a release or a file.
-        found: another one.
-        registry: an open registry or a path in one; None for that of the current folder.
-
-    Raises:
-        UsageError: there is no such schema.
-        SchemaError: one of them does not parse.
-    """
+    """Compare two schemas."""
     first, second = (find_schema(name, registry=registry) for name in (expected, found))
     changes = compare_schemas(parse_schema(*first), parse_schema(*second))
     return SchemaDiff(expected=first[1], found=second[1], changes=changes)
@@ -86,17 +76,7 @@ class CompatibilityReport(ShortRepr):
 def check_compatibility(
     name: str, *, registry: RegistryLike | None = None, options: CompatibilityOptions | None = None
 ) -> CompatibilityReport:
-    """Check whether readers of a schema parse the records of releases, and the other way round.
-
-    Args:
-        name: a dataset, a release or a file: today's schema.
-        registry: an open registry or a path in one; None for that of the current folder.
-        options: the mode, and the schemas to compare with.
-
-    Raises:
-        UsageError: there is no such schema, or nothing to compare a file with.
-        SchemaError: one does not parse, or has no such environment.
-    """
+    """Check whether readers of a schema parse the records of releases, and the other way round."""
     options = options or CompatibilityOptions()
     text, where = find_schema(name, registry=registry)
     today = parse_schema(text, where)

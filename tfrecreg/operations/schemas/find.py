@@ -11,17 +11,7 @@ from tfrecreg.shardset.target import read_schema_file
 
 
 def find_schema(name: str, *, registry: RegistryLike | None = None) -> tuple[str, str]:
-    """The text and the path of a schema.
-
-    Args:
-        name: ``mnist`` (the working schema), ``mnist@1.0.0`` (as it was released), or the path of
-            a file; a file with the name of a dataset is ``./mnist``.
-
-    Raises:
-        UsageError: there is no such dataset, release or file.
-        NotHereError: the dataset has no schema.
-        ManifestError: a release's manifest or schema is not the one that was released.
-    """
+    """The text and the path of a schema."""
     if not looks_like_reference(name):
         expect_no_misspelt_reference(name, registry)
         return read_schema_file(name), name

@@ -26,16 +26,7 @@ def infer_schema(
     *,
     damage: list[PassedOver] | None = None,
 ) -> str:
-    """Draft a schema for people to review, from every undamaged record of a target.
-
-    Args:
-        damage: receives the first damage of each damaged shard.
-
-    Raises:
-        UsageError: there is no record to infer from, or no Example with a feature and no
-            SequenceExample.
-        FailureError: a shard could not be read.
-    """
+    """Draft a schema for people to review, from every undamaged record of a target."""
     sketcher = _Sketcher()
     result = read_whole(
         target,

@@ -17,9 +17,6 @@ def list_clashes(
 ) -> Iterator[Clash]:
     """How a reader of lists fails on records, or misreads them, as `compat.clashes` has it for
     features of the context.
-
-    Raises:
-        SchemaError: a schema says of a list what no list can be, or does not name the environment.
     """
     ours, theirs = reader.describes_sequences(), records.describes_sequences()
     if not (ours and theirs):

@@ -24,17 +24,7 @@ WhyLost = Callable[[list[int], bool], str]
 def checked_map(
     tensorflow: Any, groups: tf.data.Dataset, function: Callable[..., Any], why: WhyLost
 ) -> tf.data.Dataset:
-    """Apply a function to batches of numbers and payloads, up to the first mark of damage.
-
-    Args:
-        groups: numbers and payloads; a negative number is a mark of damage.
-        function: of these.
-        why: called once, after which iteration ends with a `tf.errors.InvalidArgumentError`.
-
-    Returns:
-        Pairs of batch size and what the function returned. The batch with a mark holds the records
-        before it; the error follows.
-    """
+    """Apply a function to batches of numbers and payloads, up to the first mark of damage."""
     data, int64 = tensorflow.data, tensorflow.int64
 
     def chained(state: Any, element: Any) -> tuple[Any, Any]:

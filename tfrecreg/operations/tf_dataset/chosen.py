@@ -56,15 +56,7 @@ def read_chosen(
     seed: int | None,
     deterministic: bool,
 ) -> tf.data.Dataset:
-    """Batches of numbers and payloads, with marks for damage, as `read_payloads` gives them.
-
-    Args:
-        chosen: the records.
-        size: of a batch.
-        shuffle: whether each epoch has another order of the batches.
-        seed: of that order.
-        deterministic: whether the order is the same each time.
-    """
+    """Batches of numbers and payloads, with marks for damage, as `read_payloads` gives them."""
     numbers, far = chosen.numbers, chosen.far
     payloads_of = _of_files(records) if far is None else _of_store(far)
     read = _reading(tensorflow, lambda first: numbers[int(first) : int(first) + size], payloads_of)
@@ -100,13 +92,7 @@ def read_numbered(
     *,
     deterministic: bool,
 ) -> tf.data.Dataset:
-    """The same for batches of numbers of records of local shards, in their order.
-
-    Args:
-        numbers: int64 of shape (n,).
-        size: of a batch.
-        deterministic: whether the order is the same each time.
-    """
+    """The same for batches of numbers of records of local shards, in their order."""
     read = _reading(tensorflow, lambda wanted: wanted, _of_files(records))
     at_once = _READ_BYTES // max(1, size * records.mean_bytes)
     return numbers.map(
@@ -119,11 +105,7 @@ def read_numbered(
 def _reading(
     tensorflow: Any, numbers_of: Callable[[Any], npt.NDArray[np.int64]], payloads_of: PayloadReader
 ) -> Callable[[Any], tuple[Any, Any]]:
-    """A function for a graph: numbers and payloads of a batch, with a mark for damage.
-
-    Args:
-        numbers_of: those of a batch, given its element.
-    """
+    """A function for a graph: numbers and payloads of a batch, with a mark for damage."""
 
     def read(element: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.object_]]:
         wanted = numbers_of(element)

@@ -31,11 +31,7 @@ _AT_ONCE = 32
 
 
 class ElementReader:
-    """Makes elements of payloads, in a graph and one by one to find a fault.
-
-    Args:
-        single: whether no batch has more than one record, which is decoded without a loop.
-    """
+    """Makes elements of payloads, in a graph and one by one to find a fault."""
 
     def __init__(
         self,
@@ -54,12 +50,7 @@ class ElementReader:
         self._lists = ListParser(tensorflow, lists) if lists else None
 
     def __call__(self, numbers: Any, payloads: Any) -> Features:
-        """The features of a batch, each of them stacked.
-
-        Args:
-            numbers: of the records, int64 of shape (n,).
-            payloads: strings of shape (n,).
-        """
+        """The features of a batch, each of them stacked."""
         features = self._parsed(payloads)
         for name in self._form.images:
             features[name] = self._images(name, features[name])

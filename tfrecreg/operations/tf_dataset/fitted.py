@@ -21,20 +21,12 @@ class ImageFit(ImageSize):
     antialias: bool = False
 
     def expect_sense(self) -> None:
-        """Refuse values that are none, or that do not go together.
-
-        Raises:
-            UsageError: they do not.
-        """
+        """Refuse values that are none, or that do not go together."""
         self._expect_one_of("method", get_args(Method))
         super().expect_sense()
 
     def applied(self, tensorflow: Any, images: Any) -> Any:
-        """The images in their size, uint8.
-
-        Args:
-            images: uint8 of shape (…, height, width, channels), with at most one dimension before.
-        """
+        """The images in their size, uint8."""
         if self.size is None:
             return images
         tf, size = tensorflow, self.size

@@ -39,11 +39,7 @@ class FormRequest:
     with_digest: bool = False
 
     def expect_nothing(self) -> None:
-        """Refuse arguments that need Examples.
-
-        Raises:
-            UsageError: any argument asks for it.
-        """
+        """Refuse arguments that need Examples."""
         if self != FormRequest():
             raise UsageError(
                 "the records are not Examples, and are read as payloads",
@@ -86,14 +82,7 @@ class ElementForm:
         return whole and all(getattr(each, "shape", None) for each in self.tensors.values())
 
     def kept_bytes(self, payload: float) -> float:
-        """Most bytes of an element with its images decoded.
-
-        Args:
-            payload: bytes of its record, which features other than images cannot exceed.
-
-        Returns:
-            Infinity if no image is decoded, or the size of one is not known before.
-        """
+        """Most bytes of an element with its images decoded."""
         if not self.images or self.others or self.tensors:
             return math.inf
         if any(None in shape for shape in self.images.values()):
@@ -105,11 +94,7 @@ class ElementForm:
 
 
 def find_form(schema: Schema, request: FormRequest) -> ElementForm:
-    """The form of the elements.
-
-    Raises:
-        UsageError: the request names features that the schema has not, or contradicts itself.
-    """
+    """The form of the elements."""
     specs = {each.name: each for each in all_specs(schema)}
     supervised = _supervised(schema, specs, request)
     chosen = list(specs)

@@ -21,11 +21,6 @@ def with_others(
     that the schema declares as pixels.
 
     The first record decides about plugins. It is read only if there are third-party decoders.
-
-    Raises:
-        RefusedError: its value does not decode.
-        UsageError: the form changes sizes or channels, which only images have.
-        PluginError, MissingExtraError: a decoder cannot be loaded, or failed.
     """
     payload = records.first_payload() if form.images and decoders.third_party() else None
     example = None if payload is None else decode_or_none(payload)

@@ -63,12 +63,7 @@ def make_dataset(
     form: ElementForm,
     options: PipelineOptions,
 ) -> tf.data.Dataset:
-    """The dataset of :func:`tfrecreg.load`. It knows its length.
-
-    Args:
-        pieces: to read, in their order; or single records.
-        compression: of the shards, as a manifest says it.
-    """
+    """The dataset of :func:`tfrecreg.load`. It knows its length."""
     data = tensorflow.data
     if isinstance(pieces, NumberedRecords):
         total = len(pieces.numbers)
@@ -179,11 +174,6 @@ def _gathered(tensorflow: Any, elements: Any, total: int, order: Any) -> Any:
     """Batches of elements that are kept in one tensor for each feature.
 
     A batch is a gather: far less work than to hand over its elements one by one.
-
-    Args:
-        elements: all of them, single and dense.
-        total: how many.
-        order: batches of their numbers.
     """
     data = tensorflow.data
     # The shuffle asks for a second element. So the cache sees the end, and counts as filled.

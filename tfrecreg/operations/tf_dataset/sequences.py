@@ -36,11 +36,7 @@ class ListSpec(TensorSpec):
 
 
 def all_specs(schema: Schema) -> tuple[TensorSpec, ...]:
-    """The specifications of features, and of lists where the schema describes SequenceExamples.
-
-    Raises:
-        SchemaError: the schema says of a list what no list can be.
-    """
+    """The specifications of features, and of lists where the schema describes SequenceExamples."""
     if not schema.describes_sequences():
         return tensor_specs(schema)
     others = tuple(each for each in schema.features if each.name != SEQUENCE)
@@ -57,11 +53,7 @@ def all_specs(schema: Schema) -> tuple[TensorSpec, ...]:
 
 
 def expect_paddable(specs: Mapping[str, TensorSpec], padded: Mapping[str, int]) -> None:
-    """Refuse a length for a list that has no single one.
-
-    Raises:
-        UsageError: a list is to be padded whose steps differ in length.
-    """
+    """Refuse a length for a list that has no single one."""
     for name in padded:
         spec = specs[name]
         if isinstance(spec, ListSpec) and not spec.is_fixed:
@@ -72,12 +64,7 @@ def expect_paddable(specs: Mapping[str, TensorSpec], padded: Mapping[str, int]) 
 
 
 class ListParser:
-    """Parses the lists of a batch of payloads.
-
-    Args:
-        tensorflow: the module.
-        lists: their rules, at least one.
-    """
+    """Parses the lists of a batch of payloads."""
 
     def __init__(self, tensorflow: Any, lists: Sequence[ListSpec]) -> None:
         self._tf = tensorflow
@@ -85,11 +72,7 @@ class ListParser:
         self._spec = {each.name: self._feature(each) for each in lists}
 
     def __call__(self, payloads: Any) -> dict[str, Any]:
-        """The lists by name.
-
-        Args:
-            payloads: strings of shape (n,).
-        """
+        """The lists by name."""
         _, lists, lengths = self._tf.io.parse_sequence_example(
             payloads, sequence_features=self._spec
         )

@@ -17,16 +17,7 @@ _MOST_MISSES = 8
 
 
 def together(tensorflow: Any, data: Any, channels: int) -> Any:
-    """The images of a batch, if all of them are small PNGs of one shape.
-
-    Args:
-        data: encoded images, strings of shape (n,).
-        channels: to decode to; 0 for those of the images.
-
-    Returns:
-        uint8 of shape (n, height, width, channels); without elements if they have to be decoded
-        one by one.
-    """
+    """The images of a batch, if all of them are small PNGs of one shape."""
     none = tensorflow.zeros((0, 0, 0, 0), tensorflow.uint8)
     most = tensorflow.reduce_max(tensorflow.strings.length(data))
     decode = _decoder(channels)

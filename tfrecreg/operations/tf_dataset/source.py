@@ -40,16 +40,7 @@ def read_payloads(
     seed: int | None,
     deterministic: bool,
 ) -> tf.data.Dataset:
-    """Batches of numbers, int64 of shape (n,), and payloads, strings of shape (n,).
-
-    Args:
-        pieces: to read, in their order; or single records.
-        compression: of the shards, as a manifest says it.
-        mixed: whether several shards are read at once, and their batches alternate.
-        shuffle: whether each epoch has another order of the pieces.
-        seed: of that order.
-        deterministic: whether the order of mixed batches is the same each time.
-    """
+    """Batches of numbers, int64 of shape (n,), and payloads, strings of shape (n,)."""
     data, int64 = tensorflow.data, tensorflow.int64
     kind = "GZIP" if compression == "gzip" else ""
     is_far = isinstance(pieces, NumberedRecords) and pieces.far is not None
@@ -166,12 +157,7 @@ def _in_turn(
     seed: int | None,
     deterministic: bool,
 ) -> Any:
-    """What a function returns for each piece: one after the other, or several by turns.
-
-    Args:
-        of_piece: takes a pattern of the path of the shard, the number of the first record in it
-            and in the split, the number of records, and whether the piece ends with its shard.
-    """
+    """What a function returns for each piece: one after the other, or several by turns."""
     data, int64 = tensorflow.data, tensorflow.int64
 
     def column(values: Iterable[Any], dtype: Any) -> Any:

@@ -39,17 +39,7 @@ class Box(NamedTuple):
 
 
 def fit_box(bbox: Sequence[float] | None, width: int, height: int, clip: float) -> Box:
-    """The box of an annotation as shares of its image's sides.
-
-    Args:
-        bbox: left, top, width and height in pixels.
-        width: width of the image in pixels.
-        height: height of the image in pixels.
-        clip: pixels by which the box may stick out; it is clipped there.
-
-    Raises:
-        BadAnnotation: it is not four finite numbers, has no area, or sticks out further.
-    """
+    """The box of an annotation as shares of its image's sides."""
     if bbox is None or len(bbox) != 4:
         raise BadAnnotation(
             "has no box" if not bbox else f"has a box of {len(bbox)} numbers, not 4"

@@ -170,11 +170,7 @@ class ImageView(NamedTuple):
 
 
 def _rotated(data: bytes, header: ImageHeader) -> bytes:
-    """An image as viewers show it: a JPEG of the same quality, any other as a PNG.
-
-    Raises:
-        SkipImage: it does not decode.
-    """
+    """An image as viewers show it: a JPEG of the same quality, any other as a PNG."""
     form = "jpeg" if header.format == "jpeg" else "png"
     try:
         return shared_decoder().convert(data, header, Conversion(0, 0, 0, form, quality=0))

@@ -36,11 +36,7 @@ class KeyRule:
 
     @classmethod
     def of(cls, given: str | Callable[[Any], object] | None) -> KeyRule:
-        """The rule that `build(…, key=…)` names.
-
-        Raises:
-            UsageError: it is neither a name nor a function.
-        """
+        """The rule that `build(…, key=…)` names."""
         if given is None:
             return cls()
         if isinstance(given, str):
@@ -83,16 +79,7 @@ class Converter:
     keys: KeyRule
 
     def convert(self, position: int, element: object) -> ElementRecord:
-        """The record of an element.
-
-        Args:
-            position: its number in the split.
-
-        Raises:
-            RawDataError: it is not a dictionary, it has no key, or a value of it cannot be
-                stored in an example without loss. The message names split, element, key
-                and feature.
-        """
+        """The record of an element."""
         if not isinstance(element, Mapping):
             kind = safe(type(element).__name__)
             raise RawDataError(
@@ -118,11 +105,7 @@ class Converter:
             ) from error
 
     def element_of(self, sequence: MapStyle, position: int) -> Any:
-        """An element of a sequence.
-
-        Raises:
-            RawDataError: the sequence raised an exception.
-        """
+        """An element of a sequence."""
         try:
             with calling(CALLER, "read"):
                 return sequence[position]

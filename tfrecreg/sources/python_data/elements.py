@@ -29,11 +29,7 @@ An element is a dictionary from feature name to value."""
 
 
 class FeatureColumns:
-    """Columns of equal length as a sequence of elements.
-
-    Raises:
-        RawDataError: there is no column, one is not a sequence, or their lengths differ.
-    """
+    """Columns of equal length as a sequence of elements."""
 
     def __init__(self, split: str, columns: Mapping[str, Any]) -> None:
         self._columns: dict[str, Any] = {}
@@ -72,14 +68,7 @@ _FORMS = "give a sequence of dictionaries, a dictionary of columns, or an iterab
 
 
 def sequence_or_iterator(split: str, given: object) -> MapStyle | Iterator[Any]:
-    """The elements of a split.
-
-    Returns:
-        A sequence where elements can be read again, otherwise an iterator.
-
-    Raises:
-        RawDataError: it is neither, or its columns do not fit together.
-    """
+    """The elements of a split."""
     if isinstance(given, Mapping):
         return FeatureColumns(split, given)
     if isinstance(given, (str, bytes, bytearray, memoryview)):
@@ -105,11 +94,7 @@ def sequence_or_iterator(split: str, given: object) -> MapStyle | Iterator[Any]:
 
 
 def length_of(split: str, sequence: MapStyle) -> int:
-    """The number of elements.
-
-    Raises:
-        RawDataError: the sequence does not know it.
-    """
+    """The number of elements."""
     try:
         with calling(CALLER, "len"):
             return len(sequence)

@@ -36,11 +36,7 @@ class SequenceSplit:
     sequence: MapStyle
 
     def record(self, position: int) -> ElementRecord:
-        """The record of an element.
-
-        Raises:
-            RawDataError: it cannot be read, or cannot be stored in an example.
-        """
+        """The record of an element."""
         return self.converter.convert(position, self.converter.element_of(self.sequence, position))
 
 
@@ -65,12 +61,7 @@ class Parcel:
         return f"{self.split}.pickle"
 
     def open(self) -> SequenceSplit:
-        """The split: the caller's own object in its process, a copy in others.
-
-        Raises:
-            RawDataError: it cannot be unpickled.
-            StorageError: the pickle is not the one that was written.
-        """
+        """The split: the caller's own object in its process, a copy in others."""
         found = _HERE.get(self.token)
         return found if found is not None else _unpacked(self)
 
@@ -99,16 +90,7 @@ def _unpacked(parcel: Parcel) -> SequenceSplit:
 def parcels(
     splits: Sequence[SequenceSplit], storage: Storage, jobs: int, progress: Progress
 ) -> Iterator[tuple[list[Parcel], bool]]:
-    """Make splits available to the processes of a build, for the duration of the block.
-
-    Args:
-        storage: where pickles go; it is removed by the caller.
-        jobs: number of processes that are to read them; with one there is no pickle.
-        progress: receives a note where data stay in this process.
-
-    Yields:
-        a parcel for each split, and whether other processes can open all of them.
-    """
+    """Make splits available to the processes of a build, for the duration of the block."""
     digests: list[str] = []
     left = MOST_PICKLED
     if jobs > 1:

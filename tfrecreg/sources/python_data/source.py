@@ -35,16 +35,7 @@ _STATE = struct.Struct(f">Q{DIGEST_BYTES}s")
 
 
 class PythonSource(Source):
-    """The elements of all splits. Picklable, except for data that only the caller's process has.
-
-    Args:
-        dataset: its name, for the draft of a schema.
-        parcels: the splits that can be read again.
-        spools: the splits that are spooled.
-        travels: whether other processes can read the parcels.
-        survey: the first pass, made when it is needed.
-        labels: class names in order of their numbers, by feature.
-    """
+    """The elements of all splits. Picklable, except for data that only the caller's process has."""
 
     def __init__(
         self,
@@ -101,13 +92,7 @@ class PythonSource(Source):
             return {"pillow": "unknown"}  # a fork of it, with another name
 
     def survey(self) -> None:
-        """Read the data for the first time, unless that was done.
-
-        Raises:
-            RawDataError: an element cannot be read or cannot be stored in an example without
-                loss, two have the same key, or a split is empty.
-            UsageError: there are class names of a feature that no element has.
-        """
+        """Read the data for the first time, unless that was done."""
         features = {name for split in self._surveyed() for name in split.features}
         for name in self._labels:
             if name not in features:
@@ -119,10 +104,6 @@ class PythonSource(Source):
     def engine_for(self, small: Engine, large: Engine) -> Engine:
         """The engine that makes the records: the time that an element takes is not known from its
         size, but from the first pass.
-
-        Args:
-            small: the choice by the number and size of items.
-            large: the engine of the build.
         """
         if not self.travels:
             return LocalEngine(1)
@@ -186,17 +167,7 @@ def open_python_data(
     progress: Progress,
     draft: bool,
 ) -> Iterator[PythonSource]:
-    """Open a program's data as a source, for the duration of the block.
-
-    Args:
-        labels: class names in order of their numbers, by feature.
-        scratch: an empty folder that lasts as long as the block: for spools and pickles.
-        draft: whether the schema will be asked for.
-
-    Raises:
-        UsageError: there are no splits, or a name cannot be that of a split.
-        RawDataError: the value of a split holds no elements.
-    """
+    """Open a program's data as a source, for the duration of the block."""
     _expect_splits(data)
     sequences: list[SequenceSplit] = []
     iterators: list[tuple[Spool, Converter, Iterator[Any]]] = []

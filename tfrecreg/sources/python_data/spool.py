@@ -38,11 +38,8 @@ class Spool:
     def fill(
         self, converter: Converter, elements: Iterator[Any]
     ) -> Generator[ElementRecord, None, None]:
-        """Write the record of each element and yield it. The file is there when the iterator ends.
-
-        Raises:
-            RawDataError: the iterable failed, or an element cannot be stored in an example. Then
-                there is no file.
+        """Write the record of each element and yield it. The file is there when the iterator
+        ends.
         """
         with ShardWriter(self.storage, self.path, index_path=self._index) as writer:
             position = 0
@@ -64,11 +61,7 @@ class Spool:
                 position += 1
 
     def example(self, position: int) -> Example:
-        """The example of an element.
-
-        Raises:
-            DamagedRecordError: its checksums do not hold.
-        """
+        """The example of an element."""
         return decode(_records(self)[position])
 
     @property

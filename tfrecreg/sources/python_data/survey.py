@@ -69,11 +69,7 @@ class SurveyTask:
 
 
 def survey_elements(task: SurveyTask) -> list[SurveyedPart]:
-    """Convert the elements and yield their keys, sizes and digests, part by part.
-
-    Raises:
-        RawDataError: an element cannot be read, or cannot be stored in an example.
-    """
+    """Convert the elements and yield their keys, sizes and digests, part by part."""
     split = task.parcel.open()
     parts = []
     for first in range(task.first, task.stop, _PORTION):
@@ -113,11 +109,7 @@ class SurveyedSplit:
         return self._all.sketch
 
     def extend(self, part: SurveyedPart) -> None:
-        """Add the elements that follow.
-
-        Raises:
-            RawDataError: two elements have the same key.
-        """
+        """Add the elements that follow."""
         every = self._all
         first = len(every.sizes)
         every.digests += part.digests
@@ -140,11 +132,7 @@ class SurveyedSplit:
             every.keys.append(key)
 
     def end(self) -> None:
-        """Note that all elements were added.
-
-        Raises:
-            RawDataError: there are none.
-        """
+        """Note that all elements were added."""
         self._taken.clear()
         if not self._all.sizes:
             raise RawDataError(
@@ -170,15 +158,7 @@ def survey_sequence(
     *,
     draft: bool,
 ) -> SurveyedSplit:
-    """Survey the elements of a sequence.
-
-    Args:
-        draft: whether to summarize them for a schema.
-
-    Raises:
-        RawDataError: an element cannot be read or cannot be stored in an example, two have the same
-            key, or there are none.
-    """
+    """Survey the elements of a sequence."""
     found = SurveyedSplit(converter, draft=draft)
     began = monotonic()
     with working(progress, f"reading {safe(converter.split)}", count, "elements"):
@@ -202,14 +182,7 @@ def survey_sequence(
 def survey_records(
     records: Iterable[ElementRecord], converter: Converter, progress: Progress, *, draft: bool
 ) -> SurveyedSplit:
-    """Survey the records of an iterable, in the same parts as those of a sequence.
-
-    Args:
-        draft: whether to summarize them for a schema.
-
-    Raises:
-        RawDataError: as :func:`survey_sequence` does.
-    """
+    """Survey the records of an iterable, in the same parts as those of a sequence."""
     found = SurveyedSplit(converter, draft=draft)
     remaining = iter(records)
     with working(progress, f"spooling {safe(converter.split)}", 0, "elements"):

@@ -17,13 +17,7 @@ T = TypeVar("T", bound=Sequence[Any])
 def ahead(
     batches: Iterable[T], request: Callable[[T], int], *, most_requests: int = _REQUESTS
 ) -> Iterator[T]:
-    """The same batches; those that follow are requested.
-
-    Args:
-        batches: of numbers of records. They are taken ahead of time.
-        request: begins to fetch a batch, and says how many requests that takes.
-        most_requests: that may be ahead. They are made in threads and kept on the disk.
-    """
+    """The same batches; those that follow are requested."""
     waiting: deque[tuple[T, int]] = deque()
     requested = 0
     for batch in batches:

@@ -67,12 +67,7 @@ _FULL_FOR = 256
 
 
 def open_cache(folder: str | os.PathLike[str] | None, limit: int | str | None) -> BlockCache | None:
-    """The cache that the arguments `cache` and `cache_limit` name; None without them.
-
-    Raises:
-        UsageError: one of them is missing, or the limit is not a size, or too small.
-        StorageError: the folder cannot be written.
-    """
+    """The cache that the arguments `cache` and `cache_limit` name; None without them."""
     if folder is None and limit is None:
         return None
     if folder is None or limit is None:
@@ -113,9 +108,6 @@ class _OpenBlock(LocalReader):
 
     Of a cache larger than what can be open, each record of a random order opens one. So this costs
     two system calls, where `LocalReader` has more patience with what may be in its place.
-
-    Raises:
-        OSError: it is not here, or is not a regular file.
     """
 
     def __init__(self, path: str) -> None:
@@ -138,12 +130,7 @@ class _OpenBlock(LocalReader):
 
 
 class BlockCache:
-    """The folder of a cache. Picklable, safe for threads and after a fork.
-
-    Args:
-        folder: of the user; what is ours is in a folder in it.
-        limit: of all blocks together, in bytes.
-    """
+    """The folder of a cache. Picklable, safe for threads and after a fork."""
 
     def __init__(self, folder: str, limit: int) -> None:
         self.folder = os.path.abspath(folder)
@@ -165,11 +152,7 @@ class BlockCache:
         return BlockCache, (self.folder, self.limit)
 
     def expect_writable(self) -> None:
-        """Make the folder, and refuse one that cannot be written.
-
-        Raises:
-            StorageError: it cannot.
-        """
+        """Make the folder, and refuse one that cannot be written."""
         try:
             os.makedirs(self._root, exist_ok=True)
             with exclusive(self._used):
@@ -190,11 +173,7 @@ class BlockCache:
         return os.path.join(self._root, "removed")
 
     def name(self, key: str, number: int | str) -> str:
-        """The name of a block.
-
-        Args:
-            key: hex digits of its file, in one state of it.
-        """
+        """The name of a block."""
         return f"{key}-{self.block_bytes.bit_length() - 1}-{number}"
 
     def _path(self, name: str) -> str:
@@ -209,12 +188,7 @@ class BlockCache:
         return self._open.get(name)
 
     def reader(self, name: str, size: int) -> LocalReader | None:
-        """A block, open for reading; None if it is not here.
-
-        Args:
-            name: of the block.
-            size: in bytes. A block of another size is removed.
-        """
+        """A block, open for reading; None if it is not here."""
         found = self._open.get(name)
         if found is not None:
             return found
@@ -260,20 +234,7 @@ class BlockCache:
     def keep(
         self, name: str, size: int, fetch: Callable[[], bytes], *, for_used: bool
     ) -> bytes | None:
-        """Fetch a block and keep it; wait if another process is doing so.
-
-        Args:
-            name: of the block.
-            size: in bytes.
-            fetch: gets its bytes.
-            for_used: whether blocks that were used lately may go for it.
-
-        Returns:
-            Its bytes, kept or not; None if there is no room for it, and nothing was fetched.
-
-        Raises:
-            StorageError: of `fetch`.
-        """
+        """Fetch a block and keep it; wait if another process is doing so."""
         if self._failed or not self._may_fit(size, for_used):
             return None
         path = self._path(name)
@@ -300,10 +261,8 @@ class BlockCache:
         return True
 
     def _turn(self, path: str, part: str) -> int | None:
-        """The locked descriptor of a part; None if the block is here, or another one is too slow.
-
-        Raises:
-            OSError: it cannot be made.
+        """The locked descriptor of a part; None if the block is here, or another one is too
+        slow.
         """
         end = time.monotonic() + _PATIENCE
         os.makedirs(os.path.dirname(part), exist_ok=True)
@@ -370,14 +329,7 @@ class BlockCache:
             )
 
     def _reserve(self, part: str, size: int, *, for_used: bool) -> bool:
-        """Count a block that is written as `part`, and remove others for it.
-
-        Returns:
-            False: there is no room.
-
-        Raises:
-            OSError: the folder cannot be read or written.
-        """
+        """Count a block that is written as `part`, and remove others for it."""
         with exclusive(self._used):
             used = self._read_used()
             if used is None or used + size > self.limit:
@@ -412,15 +364,7 @@ class BlockCache:
             os.close(handle)
 
     def _evict(self, part: str, target: int, before: int | None) -> int:
-        """Remove blocks until the others have `target` bytes or fewer.
-
-        Args:
-            part: that is not counted yet.
-            before: only those that were last used before this time in nanoseconds.
-
-        Returns:
-            Bytes of those that are left.
-        """
+        """Remove blocks until the others have `target` bytes or fewer."""
         blocks: list[_Found] = []
         used = 0
         for found in self._files():

@@ -59,11 +59,7 @@ class FarFile:
 
 
 def far_files(folder: str | os.PathLike[str] | None, limit: int | str | None) -> FarFiles | None:
-    """Files of stores through the cache that `cache` and `cache_limit` name; None without them.
-
-    Raises:
-        UsageError, StorageError: as :func:`open_cache`.
-    """
+    """Files of stores through the cache that `cache` and `cache_limit` name; None without them."""
     cache = open_cache(folder, limit)
     return None if cache is None else FarFiles(cache)
 
@@ -124,20 +120,12 @@ class FarFiles:
         return self.storage(FarFile(root, path, entry.size, entry.mtime_ns))
 
     def at_once(self, function: Callable[[int], object], tasks: Iterable[int]) -> None:
-        """Call a function that makes requests, for several tasks at the same time.
-
-        Raises:
-            BaseException: of `function`, for the first task that failed.
-        """
+        """Call a function that makes requests, for several tasks at the same time."""
         for _ in at_once(function, tasks):
             pass
 
     def store(self, file: FarFile) -> RemoteReader:
-        """The file in its store, past the cache.
-
-        Raises:
-            StorageError: it was changed, or cannot be read.
-        """
+        """The file in its store, past the cache."""
         self._here()
         found = self._stores.get(file.key)
         if found is None:
@@ -155,14 +143,7 @@ class FarFiles:
         return found
 
     def block(self, file: FarFile, number: int) -> bytes | None:
-        """A missing block, which this thread or another one fetches.
-
-        Returns:
-            None if there is no room for it, or another thread put it into the cache.
-
-        Raises:
-            StorageError: the file was changed, or cannot be read.
-        """
+        """A missing block, which this thread or another one fetches."""
         self._here()
         name = self.cache.name(file.key, number)
         self._known.get(file.key, set()).discard(number)
@@ -185,16 +166,7 @@ class FarFiles:
     def request(
         self, file: FarFile, starts: _Numbers, stops: _Numbers, *, soon: bool = False
     ) -> list[Future[bytes | None]]:
-        """Begin to fetch what is missing of some ranges of a file.
-
-        Args:
-            starts: of each range, shape (n,).
-            stops: of each range, above its start, shape (n,).
-            soon: whether what else is in their blocks is wanted soon, too.
-
-        Returns:
-            The future of each request, in about the order of the ranges.
-        """
+        """Begin to fetch what is missing of some ranges of a file."""
         self._here()
         size, key = self.cache.block_bytes, file.key
         firsts, lasts = starts // size, (stops - 1) // size

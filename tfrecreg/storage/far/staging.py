@@ -49,11 +49,7 @@ class Staging:
         return mine
 
     def take(self, name: str, start: int, length: int) -> bytes | None:
-        """Bytes of a range, if it was fetched; it is dropped when its end is taken.
-
-        Raises:
-            StorageError: it cannot be read.
-        """
+        """Bytes of a range, if it was fetched; it is dropped when its end is taken."""
         for each in self._ranges.get(name, ()):
             if each.start <= start and start + length <= each.stop:
                 data = awaited(each.data)

@@ -39,13 +39,7 @@ _TABLE_AFTER = 256
 
 
 class Mixing:
-    """The records at places, numbered through all members. Picklable.
-
-    Args:
-        records: of each member, at least one.
-        counts: the places of each member in an epoch, at least one.
-        seed: any integer.
-    """
+    """The records at places, numbered through all members. Picklable."""
 
     def __init__(self, records: Sequence[int], counts: Sequence[int], seed: int) -> None:
         self.records, self.counts, self.seed = tuple(records), tuple(counts), seed
@@ -62,14 +56,7 @@ class Mixing:
         return {**self.__dict__, "_asked": 0, "_table": (-1, np.empty(0, np.int64))}
 
     def __call__(self, places: RecordNumbers) -> RecordNumbers:
-        """The records at these places.
-
-        Args:
-            places: shape (m,), not negative.
-
-        Returns:
-            Shape (m,).
-        """
+        """The records at these places."""
         found = np.empty_like(places)
         epochs, inside = np.divmod(places, self.places)
         for epoch in np.unique(epochs).tolist():

@@ -55,11 +55,7 @@ class MixtureOrder(Order):
         return found
 
     def state(self, done: int | None = None) -> dict[str, Any]:
-        """As :meth:`Order.state`, with what the mixture is of.
-
-        Raises:
-            UsageError: the share has fewer places.
-        """
+        """As :meth:`Order.state`, with what the mixture is of."""
         return {**super().state(done), MIXTURE: self.mixture}
 
 
@@ -74,11 +70,7 @@ class _Shift:
 
 
 def expect_mixture(states: Sequence[Any], mixture: Mapping[str, Any]) -> None:
-    """Refuse states of another mixture.
-
-    Raises:
-        UsageError: there is one. The message has the first difference, with both values.
-    """
+    """Refuse states of another mixture."""
     for state in states:
         if not isinstance(state, Mapping):
             continue  # `Order.from_states` says what it is

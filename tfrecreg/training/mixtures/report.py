@@ -100,16 +100,6 @@ def report_of(
 
     A record that is in several members is counted for the first one as often as it should come
     there, then for the next; what is left, for the first one that has it.
-
-    Args:
-        certificate: of the mixture.
-        identity: of the mixture.
-        members: sources by name.
-        times: of each record of each member.
-
-    Raises:
-        UsageError: the certificate is about another mixture.
-        DamagedRecordError, ManifestError, StorageError: as `DataSource.report`.
     """
     if certificate.identity != identity:
         raise UsageError(

@@ -22,11 +22,7 @@ _STEPS_OF_TEMPERATURE = 100
 
 
 def exact_weight(weight: object, name: str) -> Fraction:
-    """A weight as the number that was written: 0.7 is 7/10.
-
-    Raises:
-        UsageError: it is not a number above zero.
-    """
+    """A weight as the number that was written: 0.7 is 7/10."""
     exact = Fraction(0)
     if isinstance(weight, bool):
         pass  # Python would take it for 0 or 1
@@ -44,15 +40,7 @@ def exact_weight(weight: object, name: str) -> Fraction:
 
 
 def temperature_weights(records: Sequence[int], temperature: float) -> list[Fraction]:
-    """n^(1/T) of each number of records n, rounded down to 48 bits behind the point.
-
-    Args:
-        records: of each member.
-        temperature: T: 1 for the sizes as they are; the larger, the more equal the members.
-
-    Raises:
-        UsageError: T is not between 0.01 and 1000, or has more than two decimals.
-    """
+    """n^(1/T) of each number of records n, rounded down to 48 bits behind the point."""
     steps = 0
     if 0 < temperature <= _MOST_TEMPERATURE:
         steps = round(temperature * _STEPS_OF_TEMPERATURE)
@@ -87,18 +75,7 @@ def member_counts(
     stop: EpochEnd = "first_exhausted",
     size: int | None = None,
 ) -> list[int]:
-    """The places of each member in an epoch.
-
-    Args:
-        names: for messages, escaped.
-        records: of each member.
-        weights: above 0, in relation to each other.
-        stop: which member's last record ends the epoch, without `size`.
-        size: how many places the epoch has; they are shared by largest remainder.
-
-    Raises:
-        UsageError: an epoch would have too many places, or a member none of them.
-    """
+    """The places of each member in an epoch."""
     total = sum(weights)
     if size is not None:
         exact = [size * weight / total for weight in weights]
@@ -114,11 +91,7 @@ def member_counts(
 
 
 def expect_places(names: Sequence[str], counts: list[int]) -> list[int]:
-    """The counts, if they make an epoch.
-
-    Raises:
-        UsageError: a member has no place, or there are too many.
-    """
+    """The counts, if they make an epoch."""
     for name, count in zip(names, counts, strict=True):
         if count < 1:
             raise UsageError(

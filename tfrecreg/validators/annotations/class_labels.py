@@ -46,15 +46,7 @@ class ClassCounts:
 
 
 def histogram(counts: Mapping[int, int], names: LabelMap) -> dict[str, int]:
-    """Objects or records by number and name of their class, in order of the numbers.
-
-    Args:
-        counts: objects or records by class number.
-        names: the known names; two classes may have the same one.
-
-    Returns:
-        Empty if there are too many classes to read.
-    """
+    """Objects or records by number and name of their class, in order of the numbers."""
     if len(counts) > _MOST_SHOWN:
         return {}
     shown = {label: names.get(label, "") for label in sorted(counts)}

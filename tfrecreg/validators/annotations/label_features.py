@@ -69,12 +69,7 @@ class Labels(NamedTuple):
 
 
 def labels_of(options: AnnotationsOptions, mapped: Iterable[str]) -> tuple[Labels, ...]:
-    """The features of class numbers to check.
-
-    Args:
-        options: may name the only one.
-        mapped: features with a label map in the manifest.
-    """
+    """The features of class numbers to check."""
     if options.label is not None:
         return (Labels(options.label, options.text or _text_of(options.label)),)
     names = dict.fromkeys((OBJECT_LABEL, IMAGE_LABEL, *sorted(mapped)))

@@ -54,12 +54,7 @@ class AnnotationsValidator(Validator):
     def begin(
         self, target: Target, options: Mapping[str, Any]
     ) -> Callable[[Shard], AnnotationsVisitor]:
-        """Read the options and the label maps.
-
-        Raises:
-            ConfigError: an option is unknown or has another type.
-            UsageError: the label map cannot be read.
-        """
+        """Read the options and the label maps."""
         self._options = read_limits(AnnotationsOptions, options, self.name)
         labels, self._maps = _labels(target, self._options)
         return partial(AnnotationsVisitor, labels, self._maps)

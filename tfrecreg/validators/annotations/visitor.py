@@ -144,12 +144,7 @@ class AnnotationsPart:
 
 
 class AnnotationsVisitor(Visitor):
-    """Checks the records of one shard.
-
-    Args:
-        labels: features of class numbers.
-        maps: class names by feature, for features with a label map.
-    """
+    """Checks the records of one shard."""
 
     def __init__(
         self, labels: Sequence[Labels], maps: Mapping[str, LabelMap], shard: Shard

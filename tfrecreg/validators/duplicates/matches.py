@@ -40,12 +40,7 @@ class MatchCount:
         self._places: _Ints = np.empty((0, len(Match._fields)), np.int64)
 
     def add(self, count: int, places: _Ints) -> None:
-        """Add matches.
-
-        Args:
-            count: number of matches.
-            places: shape (places, 5), the fields of :class:`Match`; not more than `count`.
-        """
+        """Add matches."""
         self.count += count
         places = np.concatenate((self._places, places))
         order = np.lexsort((places[:, 1], places[:, 0]))
@@ -58,11 +53,7 @@ class MatchCount:
 
 
 class Matches:
-    """Collects equal fingerprints, range by range.
-
-    Args:
-        splits: the split of every shard of the target, by number; equal splits are adjacent.
-    """
+    """Collects equal fingerprints, range by range."""
 
     def __init__(self, splits: Sequence[str]) -> None:
         self._names = list(dict.fromkeys(splits))
@@ -115,24 +106,14 @@ class Matches:
         self._count(new, np.stack((shard, record.astype(np.int64), offset), axis=1), copies[kept])
 
     def again(self, shard: int, places: Iterable[tuple[int, int, int]]) -> None:
-        """Add locations of matches within a run, whose count is already added.
-
-        Args:
-            places: number and offset of each record, and number of the earlier one.
-        """
+        """Add locations of matches within a run, whose count is already added."""
         rows = [(shard, record, offset, shard, earlier) for record, offset, earlier in places]
         if rows:
             seen = self._within.setdefault(int(self._split_of[shard]), MatchCount())
             seen.add(0, np.array(rows, np.int64))
 
     def _count(self, new: npt.NDArray[np.bool_], places: _Ints, copies: _Ints) -> None:
-        """Count rows in order.
-
-        Args:
-            new: whether a row's fingerprint differs from that of the row before.
-            places: shape (rows, 3): shard, record, offset.
-            copies: number of records that each row represents.
-        """
+        """Count rows in order."""
         split = self._split_of[places[:, 0]]
         start = new.copy()
         start[1:] |= split[1:] != split[:-1]
@@ -175,10 +156,6 @@ def add_labels(
 
     A row's key is 96 bits of the image's fingerprint and 32 bits of label. So the rows of an image
     are adjacent and ordered by label, and the label can be read from the row.
-
-    Args:
-        digests: fingerprint of the image of each record; None for records without one.
-        names: features that may be the label; the first one in a record applies.
     """
     labels: dict[int, int] = {}
     tables = tables_of(batch)

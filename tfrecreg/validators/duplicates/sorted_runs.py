@@ -61,11 +61,7 @@ def at_hand(storage: Storage | None, run: Run) -> Run:
 
 
 def stored(storage: Storage | None, run: Run) -> Run:
-    """The run with its rows in the storage, if there is one.
-
-    Raises:
-        ValueError: `data` has another number of rows.
-    """
+    """The run with its rows in the storage, if there is one."""
     if len(run.data) != run.rows * RUN_ROW.itemsize:
         raise ValueError(f"a run of {run.rows} rows has {len(run.data)} bytes")
     return run if storage is None else _write(storage, run.first, run.data)
@@ -87,14 +83,7 @@ class Pair(NamedTuple):
 
 
 class RunBuilder:
-    """Takes the fingerprints of one shard and writes runs.
-
-    Args:
-        storage: where to write them; None to return them as bytes, on a machine that does not
-            share a folder with the parent.
-        limit: maximum number of rows of a run.
-        distinct: whether equal records of a run are one row.
-    """
+    """Takes the fingerprints of one shard and writes runs."""
 
     def __init__(
         self, storage: Storage | None, limit: int = _MOST_ROWS, *, distinct: bool = True
@@ -112,23 +101,11 @@ class RunBuilder:
         self._offsets = array("q")
 
     def add(self, digest: bytes, record: int, offset: int) -> None:
-        """Add the next record with a fingerprint.
-
-        Args:
-            digest: its fingerprint, 16 bytes of a digest.
-            record: its number in the shard.
-            offset: its offset in the decompressed stream.
-        """
+        """Add the next record with a fingerprint."""
         self.extend(digest, (record,), (offset,))
 
     def extend(self, digests: bytes, records: Sequence[int], offsets: Sequence[int]) -> None:
-        """Add some records, in order.
-
-        Args:
-            digests: their fingerprints, concatenated.
-            records: their numbers in the shard, ascending.
-            offsets: their offsets in the decompressed stream.
-        """
+        """Add some records, in order."""
         at = 0
         while at < len(records):
             if self._records and self._is_full(records[at]):
@@ -201,11 +178,7 @@ class RunBuilder:
 def read_in_order(
     storage: Storage, runs: Sequence[Run], at_once: int = _AT_ONCE
 ) -> Iterator[list[Rows]]:
-    """Ranges of fingerprints in ascending order, each as a list of the rows of every run.
-
-    Args:
-        at_once: approximate number of rows in a range.
-    """
+    """Ranges of fingerprints in ascending order, each as a list of the rows of every run."""
     total = sum(run.rows for run in runs)
     ranges = max(1, -(-total // at_once))
     ahead = max(_LEAST_AHEAD, _AHEAD // max(1, len(runs)))

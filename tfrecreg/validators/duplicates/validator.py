@@ -65,13 +65,7 @@ class DuplicatesValidator(Validator):
     def begin(
         self, target: Target, options: Mapping[str, Any]
     ) -> Callable[[Shard], DuplicatesVisitor]:
-        """Read the options, and create the folder for runs.
-
-        Raises:
-            ConfigError: an option is unknown or has another type.
-            SchemaError: the schema does not parse.
-            MissingExtraError: `pixels` without Pillow.
-        """
+        """Read the options, and create the folder for runs."""
         self._options = read_limits(DuplicatesOptions, options, self.name)
         if self._options.pixels:
             require_pillow("`pixels` of the validator `duplicates`")

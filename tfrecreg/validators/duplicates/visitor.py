@@ -143,9 +143,6 @@ def feature_digest(
 class ImageFingerprint:
     """A :data:`Fingerprint` of the images of a record; of a record without images, of the whole
     record.
-
-    Args:
-        pixels: whether to decode the images and compare their pixels.
     """
 
     def __init__(self, images: ImageFeatures, *, pixels: bool) -> None:
@@ -202,13 +199,7 @@ def key_digest(pattern: re.Pattern[str], key: str) -> bytes | None:
 
 
 class DuplicatesVisitor(Visitor):
-    """Computes the fingerprints of the records of one shard.
-
-    Args:
-        images: features that hold images, by the schema.
-        storage: where to write runs; None to return them in the part.
-        labels: features that may be the label of an image, the most likely first.
-    """
+    """Computes the fingerprints of the records of one shard."""
 
     def __init__(
         self,

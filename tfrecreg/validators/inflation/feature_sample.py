@@ -58,12 +58,6 @@ def byte_levels(values: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
     """The numbers as bytes, if each is a byte that was scaled and shifted: ``x / 255 - 0.5``.
 
     Such numbers lie on at most 256 evenly spaced levels.
-
-    Args:
-        values: any shape, of numbers.
-
-    Returns:
-        The level of each number, from 0, in the same shape; None for other numbers.
     """
     different, which = np.unique(values, return_inverse=True)
     if len(different) > _LEVELS or not np.isfinite(different).all():
@@ -90,11 +84,6 @@ def smooth_levels(
     """Floats as 256 levels, if they vary as smoothly as the pixels of an image.
 
     Pixels that were resized, or from which a mean image was subtracted, do not lie on levels.
-
-    Args:
-        values: rows of an image, flat.
-        width: number of pixels of a row.
-        channels: number of values of a pixel.
     """
     rows = len(values) // (width * channels)
     if not rows or width < 2 or not np.isfinite(values).all():
@@ -128,9 +117,6 @@ def png_bytes(pixels: Pixels) -> int:
     TensorFlow and Pillow write such files. The PNG is encoded, and only its size is kept. Source:
     W3C Portable Network Graphics, third edition, section 9 (filtering) and 12.7 (choice of the
     filter: the least sum of absolute differences, row by row).
-
-    Args:
-        pixels: uint8, shape (height, width, channels), 1 to 4 channels.
     """
     lines = _filtered(pixels.reshape(len(pixels), -1), pixels.shape[2])
     squeeze = zlib.compressobj(_LEVEL, strategy=zlib.Z_FILTERED)
@@ -243,11 +229,7 @@ class FeatureSample:
                 ours[name] = ours.get(name, 0) + size
 
     def add(self, name: str, feature: Feature, declared: list[ImageShape]) -> None:
-        """Add the feature of one record.
-
-        Args:
-            declared: image shapes that the record declares.
-        """
+        """Add the feature of one record."""
         self.records += 1
         self.wire += feature.wire_bytes
         self.content += _content(feature)
@@ -269,11 +251,7 @@ class FeatureSample:
             self._take(found)
 
     def spread(self, size: int) -> None:
-        """Extrapolate from the sampled records to all records of the shard.
-
-        Args:
-            size: size in bytes of the feature in all records of the shard.
-        """
+        """Extrapolate from the sampled records to all records of the shard."""
         part = size / self.wire if self.wire else 0.0
         for name in _SPREAD:
             setattr(self, f"all_{name}", round(part * getattr(self, name)))

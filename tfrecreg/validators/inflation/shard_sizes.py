@@ -62,11 +62,7 @@ class Repeats:
         self._last = b"\xff" * 17  # greater than every digest
 
     def add(self, digest: bytes, size: int, times: int = 1) -> None:
-        """Count a value.
-
-        Args:
-            digest: 16 bytes that name it.
-        """
+        """Count a value."""
         known = self._seen.get(digest)
         if known is not None:
             known[0] += times

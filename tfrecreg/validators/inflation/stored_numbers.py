@@ -66,12 +66,7 @@ def declared_shapes(example: Example) -> list[ImageShape]:
 
 
 def fitting_shapes(count: int, name: str, declared: list[ImageShape]) -> Iterator[ImageShape]:
-    """Shapes of images with `count` values: declared ones, or a square.
-
-    Args:
-        name: of the feature; a square is considered only if the name suggests an image.
-        declared: shapes that the record declares.
-    """
+    """Shapes of images with `count` values: declared ones, or a square."""
     for height, width, channels in declared:
         for each in (channels,) if channels else _CHANNELS:
             if height * width * each == count and each in _CHANNELS:
@@ -213,12 +208,7 @@ def numbers_of(name: str, feature: Feature, declared: list[ImageShape]) -> Store
 def _in_bytes(
     name: str, data: bytes, declared: list[ImageShape], *, packed: bool = False
 ) -> Iterator[StoredNumbers]:
-    """The plausible readings of bytes as numbers, the most likely first.
-
-    Args:
-        declared: image shapes that the record declares.
-        packed: whether `data` were compressed; they are not decompressed again.
-    """
+    """The plausible readings of bytes as numbers, the most likely first."""
     array = read_npy(data)
     if array is not None:
         numbers = np.frombuffer(data, array.dtype, offset=array.start)

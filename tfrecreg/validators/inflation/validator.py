@@ -78,13 +78,7 @@ class _Feature:
 def find_causes(
     total: ShardSizes, raw: RawSize | None, raw_formats: Mapping[str, int]
 ) -> Iterator[Cause]:
-    """The causes whose cures save enough.
-
-    Args:
-        total: of all shards.
-        raw: the size of the raw data, if known.
-        raw_formats: number of the sampled raw files by image format.
-    """
+    """The causes whose cures save enough."""
     for name in sorted(total.samples):
         repeats = total.repeats.get(name)
         feature = _Feature(

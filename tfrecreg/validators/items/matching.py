@@ -27,13 +27,7 @@ _Take = Callable[[_Digests, _Numbers, _Digests, _Numbers], None]
 
 
 class Matching:
-    """Matches records with items.
-
-    Args:
-        storage: of the runs.
-        parts: the rows of each shard.
-        items: the rows of all items.
-    """
+    """Matches records with items."""
 
     def __init__(self, storage: Storage, parts: Sequence[ItemRows], items: ItemRows) -> None:
         self._storage = storage

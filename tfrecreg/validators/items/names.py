@@ -21,9 +21,6 @@ def names_of(example: Example | None, key: str | None) -> Iterator[tuple[int, by
     """The ways in which a record is named, and a digest of each name.
 
     A number and the same number as text are one name; case counts.
-
-    Args:
-        key: of an item, or of a record in an index.
     """
     found = []
     for name in NAMES:

@@ -32,11 +32,7 @@ class ItemRows:
 
 
 class RowBuilder:
-    """Takes records, or the examples of items, one after the other.
-
-    Args:
-        storage: where to write runs; None to keep them.
-    """
+    """Takes records, or the examples of items, one after the other."""
 
     def __init__(self, storage: Storage | None) -> None:
         self._images = RunBuilder(storage, distinct=False)
@@ -71,11 +67,7 @@ def raw_image_digest(example: Example, features: ImageFeatures) -> bytes | None:
 
 
 class ItemsVisitor(Visitor):
-    """Collects the rows of one shard.
-
-    Args:
-        storage: where to write runs; None to return them in the part.
-    """
+    """Collects the rows of one shard."""
 
     def __init__(self, storage: Storage | None, shard: Shard) -> None:
         # A worker on another machine does not share a folder with the parent.

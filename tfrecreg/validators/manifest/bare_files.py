@@ -39,11 +39,7 @@ _Member = tuple[Shard, ShardName]
 
 
 def shard_sets(shards: Iterable[Shard]) -> Iterator[tuple[str, list[_Member]]]:
-    """The files by set, in order; files whose names declare no set are omitted.
-
-    Yields:
-        Folder and common part of the names of a set, and its members.
-    """
+    """The files by set, in order; files whose names declare no set are omitted."""
     sets: dict[tuple[str, str], list[_Member]] = defaultdict(list)
     for shard in shards:
         name = _shard_name(shard)
@@ -55,11 +51,7 @@ def shard_sets(shards: Iterable[Shard]) -> Iterator[tuple[str, list[_Member]]]:
 
 
 def check_counts(tally: Tally, counts: Iterable[tuple[Shard, int]]) -> None:
-    """Find SHD003: files with another number of records than their names declare.
-
-    Args:
-        counts: shards without damage, and their numbers of records.
-    """
+    """Find SHD003: files with another number of records than their names declare."""
     for shard, records in counts:
         name = _shard_name(shard)
         if name is not None and name.records not in (None, records):
@@ -76,9 +68,6 @@ def check_empty(
 ) -> None:
     """Find SHD007 and SHD013: shards without records. Of bare files, the others of the split may
     show that some are lost.
-
-    Args:
-        counts: shards without damage, and their numbers of records.
     """
     files = Counter(shard.split for shard, _ in counts)
     total: Counter[str] = Counter()
@@ -107,14 +96,7 @@ class UnnamedShards(NamedTuple):
 
 
 def check_sets(tally: Tally, shards: Iterable[Shard]) -> list[UnnamedShards]:
-    """Find SHD001 and SHD006: sets that are incomplete or contradictory.
-
-    Args:
-        shards: all files that were named, readable or not.
-
-    Returns:
-        The sets with shards that exist but were not named.
-    """
+    """Find SHD001 and SHD006: sets that are incomplete or contradictory."""
     siblings = Siblings()
     found = []
     for subject, members in shard_sets(shards):
@@ -126,12 +108,7 @@ def check_sets(tally: Tally, shards: Iterable[Shard]) -> list[UnnamedShards]:
 
 
 def expect_whole_sets(shards: Iterable[Shard], otherwise: str, hint: str) -> None:
-    """Refuse files that a folder or a glob found, if their names say that there should be more.
-
-    Args:
-        otherwise: why the rest is of no use, for the message.
-        hint: the next step.
-    """
+    """Refuse files that a folder or a glob found, if their names say that there should be more."""
     sets = Tally()
     check_sets(sets, shards)
     for finding in sets.findings(""):

@@ -56,11 +56,7 @@ def listed_loads(entries: Iterable[ShardEntry]) -> Iterator[HostLoad]:
 
 
 def seen_loads(seen: Mapping[str, tuple[int, int]], shards: Iterable[Shard]) -> Iterator[HostLoad]:
-    """The sets of bare files.
-
-    Args:
-        seen: records and payload bytes by shard path, for the shards that were read.
-    """
+    """The sets of bare files."""
     for subject, members in shard_sets(shards):
         read = [seen[shard.path] for shard, _ in members if shard.path in seen]
         if len(read) == len(members):

@@ -139,11 +139,7 @@ class ManifestValidator(Validator):
 
 
 class ManifestVisitor(Visitor):
-    """Keeps the digests that the scanner computed.
-
-    Args:
-        look: whether to count the kinds of payloads, too.
-    """
+    """Keeps the digests that the scanner computed."""
 
     def __init__(self, shard: Shard, *, look: bool = False) -> None:
         self._payloads = PayloadCounter(shard)

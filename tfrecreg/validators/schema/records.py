@@ -159,11 +159,7 @@ class SchemaVisitor(Visitor):
 
 
 class SchemaJudge:
-    """The judgment of the records of all shards together.
-
-    Args:
-        schemas: the compiled schema of each split.
-    """
+    """The judgment of the records of all shards together."""
 
     def __init__(self, schemas: SplitSchemas) -> None:
         self._schemas = schemas

@@ -148,16 +148,7 @@ class SequenceVisitor(SchemaVisitor):
 
 
 class SequenceJudge(SchemaJudge):
-    """The judgment of the records of all shards together.
-
-    Args:
-        schema: describes SequenceExamples.
-        options: of the validator `schema`.
-
-    Raises:
-        SchemaError: the schema has no such environment, or says of a list what no list can be.
-        ConfigError: an option is unknown or has another type.
-    """
+    """The judgment of the records of all shards together."""
 
     def __init__(self, schema: Schema, options: Mapping[str, Any]) -> None:
         environment, by_split = environment_options("schema", options)

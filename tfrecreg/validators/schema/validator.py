@@ -29,23 +29,14 @@ class SchemaValidator(Validator):
     """Judges the splits; set by :meth:`begin`."""
 
     def applies(self, target: Target) -> str | None:
-        """None if the target has a schema of its records, else the reason not to apply.
-
-        Raises:
-            SchemaError: the schema does not parse.
-        """
+        """None if the target has a schema of its records, else the reason not to apply."""
         if target.schema is None:
             reason = no_schema_fits(target, sequences=True)
             return reason or "no schema: name one with --schema"
         return no_schema_fits(target, sequences=_schema(target).describes_sequences()) or None
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], SchemaVisitor]:
-        """Compile the schema.
-
-        Raises:
-            SchemaError: the schema does not parse, or has no such environment.
-            ConfigError: an option is unknown or has another type.
-        """
+        """Compile the schema."""
         # Imported only here: a check of files without a schema only calls `applies`.
         from tfrecreg.schema.compiled import compile_split_schemas
         from tfrecreg.validators.schema.records import SchemaJudge, SchemaPart
