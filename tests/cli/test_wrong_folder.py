@@ -76,16 +76,16 @@ def test_a_folder_of_nothing_known(cli, root: Path) -> None:
     Path("empty").mkdir()
     done = cli("check", "empty")
     assert done.code == 2
-    assert done.err.splitlines()[1].startswith("hint: quote globs")
+    assert done.err.splitlines()[1].startswith("hint: is left out")
 
 
 @pytest.mark.parametrize(
     ("recognizes", "hint"),
     [
         ("['*.evil']", "tfrecreg build NAME --source evil --raw raw"),
-        ("['/x']", "quote globs"),
-        ("'*.evil'", "quote globs"),
-        ("[5]", "quote globs"),
+        ("['/x']", "is left out"),
+        ("'*.evil'", "is left out"),
+        ("[5]", "is left out"),
     ],
 )
 def test_the_source_of_a_plugin(

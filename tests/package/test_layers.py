@@ -170,7 +170,7 @@ VALIDATORS_BESIDE_THE_API = {
     "duplicates.sorted_runs": {"digests", "findings"},
     "duplicates.validator": {"label_maps", "scan.indexes", "storage.local"},
     "duplicates.visitor": {"digests", "index", "scan.indexes"},
-    "images": {"images.sniff", "plugins.decoders"},
+    "images": {"images.sniff", "plugins.decoders", "sources.objects.view"},
     "inflation.feature_sample": {"images.sniff"},
     "inflation.shard_sizes": {"example.columns", "example.kinds"},
     "inflation.stored_numbers": {"example.tensors", "images"},
@@ -205,6 +205,7 @@ VALIDATORS_BESIDE_THE_API = {
         "registry.yanks",
     },
     "schema.records": {
+        "schema.infer",
         "example.kinds",
         "schema.check",
         "schema.compiled",

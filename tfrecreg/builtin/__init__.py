@@ -9,6 +9,7 @@ module of each `command`.
 - `explain`: the command, which explains finding codes
 - `export`: the exporters, values of ``export --to``
 - `images`: the decoder of images
+- `changes`: the validator of changes since the version before
 - `local_plugins`: plugins in files of a registry, and the command that trusts them
 - `new_plugin`: the command that writes the package of a new plugin
 - `parts`: the commands of builds in parts

@@ -38,7 +38,9 @@ class ChangeLimits:
     changed: _Limit | None = None
     """Examples with the same key and another record."""
     removed: _Limit | None = None
+    """Examples that are gone."""
     added: _Limit | None = None
+    """Examples that are new."""
     moved: _Limit | None = None
     """Examples in another split."""
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 
 def print_origin(console: Console, origin: Origin) -> None:
+    """Print the facts about a version."""
     console.print(line((f"provenance of {origin.reference}", "bold")))
     print_facts(console, _facts(origin))
 
