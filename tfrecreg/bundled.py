@@ -101,7 +101,10 @@ COMMANDS_BY_GROUP = {
 """
 PLUGIN_COMMANDS = {
     "new": ("tfrecreg.builtin.new_plugin.command", "Write the package of a new plugin"),
-    "trust": ("tfrecreg.builtin.local_plugins.command", "Let the local plugins of this registry run on this machine"),
+    "trust": (
+        "tfrecreg.builtin.local_plugins.command",
+        "Let the local plugins of this registry run on this machine",
+    ),
 }
 """Module and line of the subcommands of `plugins` that are of rooms."""
 COMMANDS = {name: each for group in COMMANDS_BY_GROUP.values() for name, each in group.items()}

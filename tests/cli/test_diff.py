@@ -115,6 +115,7 @@ schema: 1 difference
     expected nothing, found type: INT
 
 smallest legal number: 2.0.0 (major)
+  1 label changed
   1 example moved from the split `train` to `test`
   1 example of the split `test` is gone
   1 example of the split `train` is gone

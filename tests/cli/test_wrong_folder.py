@@ -76,7 +76,7 @@ def test_a_folder_of_nothing_known(cli, root: Path) -> None:
     Path("empty").mkdir()
     done = cli("check", "empty")
     assert done.code == 2
-    assert done.err.splitlines()[1].startswith("hint: is left out")
+    assert done.err.splitlines()[1].startswith("hint: quote globs")
 
 
 @pytest.mark.parametrize(

@@ -202,12 +202,16 @@ def test_a_selection_is_the_same_whatever_was_asked_in_between(viewing: Viewing)
         ({"split": "trian"}, "there is no split `trian`; did you mean `train`?"),
         ({"sort": "widht"}, "there is no column `widht`; did you mean `width`?"),
         ({"sort": 'width" DESC; --'}, "there is no column"),
-        ({"changed_since": "pets@1.0.0"}, ""),
     ],
 )
 def test_wrong_questions_have_one_line(viewing: Viewing, query: dict[str, str], said: str) -> None:
     text = viewing.error("/api/t/0/select", 400, **query)
     assert said in text
+    assert "\n" not in text
+
+
+def test_a_version_that_is_not_here_is_an_error(viewing: Viewing) -> None:
+    text = viewing.error("/api/t/0/select", 404, changed_since="pets@1.0.0")
     assert "\n" not in text
 
 

@@ -323,9 +323,10 @@ def _take(
             Crash(plugin_id, shard.name, f"its part cannot be packed: {reason}")
             for plugin_id, reason in reuse.remember(number, shard, scanned.end, parts)
         ]
-    for each in looking:
-        if each.plugin_id in parts:
-            each.keep(shard, parts[each.plugin_id])
+    # By validator: a report format may have several, which share its name.
+    for each, mine in zip(looking, opened, strict=True):
+        for part in mine:
+            each.keep(shard, part)
 
 
 def _count(result: ScanResult, end: StreamEnd | None) -> None:
