@@ -47,6 +47,7 @@ HEAVY = {
     "torch",
 }
 PROVIDERS = {
+    "uvicorn": "uvicorn",
     "PIL": "pillow",
     "anyio": "starlette",  # which runs on it
     "apache_beam": "apache-beam",

@@ -223,25 +223,6 @@ def test_a_check_with_a_schema_loads_what_holds_records_against_it(
     assert modules & IN_VAIN >= {"tfrecreg.schema.check", "google.protobuf", TOML}
 
 
-NOT_FOR_PARTS = frozenset({"numpy", "tfrecreg.records.reader", "tfrecreg.scan.run"})
-"""What reads and compares shards, and takes a third of the time that a part needs to begin."""
-
-
-@pytest.mark.medium
-def test_a_part_of_a_build_imports_nothing_that_reads_shards(
-    checked_out: Interpreter, tmp_path: Path, digits_original: Path
-) -> None:
-    parts = ("-C", digits_original, "parts")
-    plan = tmp_path / "plan"
-    fresh = ("plan", "digits", plan, "--base", "none")
-    planning = imported_by(checked_out, tmp_path, *parts, *fresh)
-    making = imported_by(checked_out, tmp_path, *parts, "build", plan, "--part", "1/2")
-    assert "tfrecreg_mnist.source" in making
-    assert making & NOT_FOR_PARTS == set()
-    assert "numpy" in planning  # the control
-    assert roots(making | planning) & HEAVY == set()
-
-
 @pytest.mark.parametrize(
     ("arguments", "pages"),
     [

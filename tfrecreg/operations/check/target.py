@@ -56,6 +56,8 @@ def check_target(
         each.name: limits_of(config, gate, target.dataset, each.name)
         for each, _ in choice.announced
     }
+    # Those that look for a page: what they measure is no part of the report.
+    unjudged = {each.name for _, each in beside} - {each.name for each in choice.running}
     splits: Counter[str] = Counter()
     read: dict[str, ReadShard] = {}
 
@@ -119,7 +121,9 @@ def check_target(
         waived=verdict.waived,
         waivers=verdict.waivers,
         lowered=verdict.lowered,
-        measures=tuple(result.measures),
+        measures=tuple(
+            each for each in result.measures if each.name.partition(".")[0] not in unjudged
+        ),
         validators=tuple(each.name for each, _ in choice.announced),
         skipped=tuple(choice.skipped),
         errors=errors,
