@@ -1,7 +1,7 @@
 """Stories: commands one after the other, and all that they print, as one text.
 
 What differs between runs and machines is replaced: paths, times, durations, digests, versions,
-encoded images. `make golden` writes the texts that `tests/golden` compares with: look at the
+encoded images. `make accept` writes the texts that `tests/golden` compares with: look at the
 difference before you commit it.
 """
 

@@ -12,7 +12,7 @@ from golden_support import OUTPUTS, STORIES, told
 def test_a_story_is_told_in_the_same_words(name: str, tmp_path: Path) -> None:
     expected = (OUTPUTS / f"{name}.txt").read_text("utf-8")
     found = told(name, tmp_path)
-    # `make golden` writes the new words.
+    # `make accept` writes the new words.
     assert found.splitlines() == expected.splitlines()
 
 
