@@ -163,16 +163,6 @@ def test_a_killed_build_goes_on(s3: S3, raw: Path, local: Path, tmp_path: Path) 
     assert digests(root / "data/imagefolder") == digests(local / "data/imagefolder")
 
 
-def test_parts_read_the_bucket(s3: S3, raw: Path, local: Path, tmp_path: Path) -> None:
-    root = registry(tmp_path / "registry")
-    plan = str(tmp_path / "plan")
-    _, *settings = given("coco", "s3://raw")
-    run("parts", "plan", *settings, plan, port=s3.port, cwd=root)
-    assert '"raw":"s3://raw/coco"' in (tmp_path / "plan/plan.json").read_text()
-    for part in ("1/2", "2/2"):
-        run("parts", "build", plan, "--part", part, port=s3.port, cwd=tmp_path)
-    run("parts", "publish", plan, "--parts-only", port=s3.port, cwd=root)
-    assert digests(root / "data/coco") == digests(local / "data/coco")
 
 
 def test_executors_of_a_program_read_the_bucket(

@@ -99,7 +99,7 @@ def test_keras_trains_on_each_backend(here: Path, backend: str) -> None:
     for name in ("keras", backend):
         if find_spec(name) is None:
             pytest.skip(f"{name} is not installed")
-    (code,) = blocks("training/keras")
+    code = blocks("training/keras")[0]
     done = subprocess.run(
         [sys.executable, "-c", code + "print(keras.backend.backend())"],
         cwd=here,
