@@ -35,6 +35,8 @@ DECODERS = ("tfrecreg.builtin.images.decoder:PictureDecoder",)
 """Classes of the decoders among them, which are asked without a search for plugins."""
 LOCAL = "tfrecreg.builtin.local_plugins.find"
 """The module that finds local plugins, where a registry names any."""
+CHANGES = "tfrecreg.operations.diff.classify"
+"""The module that says in a line what a build changed since the version before."""
 DISABLE = "TFRECREG_DISABLE"
 """The environment variable for plugins that are switched off, with commas between them."""
 

@@ -7,6 +7,8 @@ at once; without it, each is decoded and hashed by itself.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -56,3 +58,9 @@ def canonical_ones(batch: RecordBatch) -> bytes:
 def _places(batch: RecordBatch) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     starts, lengths = (np.asarray(each, np.int64) for each in (batch.starts, batch.lengths))
     return np.ascontiguousarray(starts), np.ascontiguousarray(lengths)
+
+
+def digests_of(payloads: Sequence[bytes]) -> npt.NDArray[np.uint8]:
+    """The digests of payloads, shape (m, 16)."""
+    data = b"".join(record_digest(canonical(each)) for each in payloads)
+    return np.frombuffer(data, np.uint8).reshape(-1, DIGEST_BYTES)

@@ -14,7 +14,7 @@ was handed out, twice that while it is compared.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -266,9 +266,3 @@ def _record_names(
             if len(found) == _SHOWN:
                 break
     return tuple(found)
-
-
-def digests_of(payloads: Sequence[bytes]) -> npt.NDArray[np.uint8]:
-    """The digests of payloads, shape (m, 16)."""
-    data = b"".join(record_digest(canonical(each)) for each in payloads)
-    return np.frombuffer(data, np.uint8).reshape(-1, DIGEST_BYTES)

@@ -16,13 +16,13 @@ from blake3 import blake3
 from tfrecreg.errors import DamagedRecordError, ManifestError, StorageError, TransferError
 from tfrecreg.index import Index, load_index
 from tfrecreg.records.access import Records
+from tfrecreg.records.batch_digests import digests_of
 from tfrecreg.records.framing import OVERHEAD
 from tfrecreg.records.offsets import RecordOffsets, find_offsets
 from tfrecreg.storage.interface import Readable
 from tfrecreg.storage.locations import storage_at
 from tfrecreg.storage.urls import is_url
 from tfrecreg.text import safe
-from tfrecreg.training.certificate import digests_of
 from tfrecreg.training.kept_offsets import kept_offsets
 
 if TYPE_CHECKING:

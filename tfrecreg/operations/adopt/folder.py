@@ -28,6 +28,8 @@ from tfrecreg.operations.adopt.manifest import RESERVED
 from tfrecreg.operations.adopt.request import AdoptPlan, How, KnownSchema, PlannedFile
 from tfrecreg.operations.check.findings import complete_findings
 from tfrecreg.operations.overwrite_guard import expect_no_foreign_files
+from tfrecreg.plugins.manager import plugins
+from tfrecreg.plugins.records import ValidatorRecord
 from tfrecreg.progress import Progress
 from tfrecreg.records.hashing import FileDigest, hash_both
 from tfrecreg.records.writer import hashed_write
@@ -38,7 +40,6 @@ from tfrecreg.scan.run import ScanResult, run_scan
 from tfrecreg.storage.interface import Storage
 from tfrecreg.storage.writer import is_temporary
 from tfrecreg.text import safe
-from tfrecreg.validators.crc import CrcValidator
 
 
 def expect_replaceable(registry: Registry, plan: AdoptPlan) -> Manifest | None:
@@ -174,12 +175,11 @@ def examine(
         beside=beside,
     )
     examination, labels = Examination(settings, judged, _placed(plan)), LabelNames()
-    validators: list[Validator] = [CrcValidator(), examination, labels]
+    crc, conformance = (plugins().load(ValidatorRecord, name)() for name in ("crc", "schema"))
+    validators: list[Validator] = [crc, examination, labels]
     gate = registry.config.gate(plan.dataset)
     if judged:
-        from tfrecreg.validators.schema.validator import SchemaValidator
-
-        validators.append(SchemaValidator())
+        validators.append(conformance)
     result = run_scan(
         target,
         validators,

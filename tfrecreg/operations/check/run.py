@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import TypeAlias
 
+from tfrecreg.bundled import CHANGES
 from tfrecreg.config import Config
 from tfrecreg.engines.interface import Engine
 from tfrecreg.engines.local import LocalEngine
@@ -246,10 +248,9 @@ def _changes(target: Target, progress: Progress) -> Iterator[str]:
     registry = Registry(target.home)
     if missing := missing_build(registry.dataset(target.dataset)):
         yield missing
-    from tfrecreg.operations.diff.classify import changes_of  # few checks compare versions
-
+    changes = import_module(CHANGES)  # a room: few checks compare versions
     with suppress(TfrecregError):  # findings say why
-        yield changes_of(resolve(registry, target.reference), progress)
+        yield changes.changes_of(resolve(registry, target.reference), progress)
 
 
 def _placed(report: Report, target: Target, registry: RegistryLike | None) -> Report:

@@ -20,8 +20,9 @@ from tfrecreg.operations.tf_dataset.sequences import (
     why_no_sequence,
 )
 from tfrecreg.operations.tf_dataset.small_images import together
+from tfrecreg.records.batch_digests import digests_of
 from tfrecreg.text import safe
-from tfrecreg.training.certificate import DIGEST_FEATURE, KEY_FEATURE, digests_of
+from tfrecreg.training.certificate import DIGEST_FEATURE, KEY_FEATURE
 
 Features = dict[str, Any]
 
