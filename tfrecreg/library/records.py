@@ -141,7 +141,8 @@ def export(
 
     Args:
         target: a reference (``mnist``, ``mnist@1.0.0``), a build or a release.
-        folder: a new or empty folder. It appears when everything is in it.
+        folder: a new or empty folder. It appears when everything is in it. With ``to="files"``
+            also a URL.
         to: name of an exporter; ``tfrecreg plugins list`` shows them.
         options: options of the exporter, such as ``{"suffix": ".index"}``.
         where: only records for which this condition holds: ``label = 'cat' AND width >= 224``.

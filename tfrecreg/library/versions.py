@@ -206,7 +206,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         """Write it in the format of another tool.
 
         Args:
-            folder: a new or empty folder.
+            folder: a new or empty folder; with ``to="files"`` also a URL.
             to: name of an exporter; ``tfrecreg plugins list`` shows them.
             options: options of the exporter, such as ``{"suffix": ".index"}``.
             where: only records for which this condition holds: ``label = 'cat' AND width >= 224``.
