@@ -19,7 +19,7 @@ URL = "s3://copies/numbers"
 READ = f"""
 import tfrecreg
 source = tfrecreg.data_source("{URL}", "train", decode=False)
-print(len(source), sum(int(each["n"][0]) for each in source))
+print(len(source), sum(int(each["n"]) for each in source))
 """
 
 
