@@ -108,8 +108,8 @@ class Exporter(ExtensionPoint, ABC):
     takes_shards: ClassVar[bool] = True
     """Whether the folder has files of the shards. Otherwise their bytes need not be here."""
     keeps_files: ClassVar[bool] = False
-    """Whether the folder has the files of the build or release, and no others. Such an export can
-    go to a URL: the core sends the files there, and the manifest last."""
+    """Whether the folder has the files of the build or release, and no others: the core copies
+    them, to a folder or to a URL, and the manifest last."""
     takes_some_records: ClassVar[bool] = False
     """Whether it exports those records that a condition chooses, not only whole shards."""
 

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-
-from tfrecreg.api import ExportedShard, Exporter, Folder
-from tfrecreg.manifest.file import render_manifest
-from tfrecreg.manifest.model import MANIFEST_NAME
-from tfrecreg.registry.verify import copy_verified
+from tfrecreg.api import Exporter
 
 
 class FilesExporter(Exporter):
@@ -20,16 +15,6 @@ class FilesExporter(Exporter):
         """The path of the shard in its build."""
         del of
         return [each.path for each in self.dataset.manifest.shards if each.split == split][number]
-
-    def finish(self, folder: Folder, shards: Sequence[ExportedShard]) -> Iterator[str]:
-        """The files beside the shards, the manifest last."""
-        del shards
-        source, manifest = self.dataset.resolved.storage(), self.dataset.manifest
-        for entry in manifest.files:
-            copy_verified(source, folder, entry)
-        with folder.create(MANIFEST_NAME) as writer:
-            writer.write(render_manifest(manifest))
-        return iter(())
 
     def how_to_read(self, folder: str) -> str:
         """The command that verifies it."""

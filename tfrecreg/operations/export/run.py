@@ -21,7 +21,7 @@ from tfrecreg.exporters.interface import ExportedDataset
 from tfrecreg.exporters.shards import ExportedShard, ShardMethod, ShardToExport, numbered
 from tfrecreg.manifest.adopted import adopted_kind
 from tfrecreg.operations.export.guarded import GuardedExporter, exporter_class
-from tfrecreg.operations.export.sending import send_files, store_to_fill
+from tfrecreg.operations.export.sending import copy_beside, send_files, store_to_fill
 from tfrecreg.operations.leftovers import remove_leftovers
 from tfrecreg.plugins.discovery import Announced
 from tfrecreg.plugins.manager import Plugins, plugins_of
@@ -137,6 +137,8 @@ def export(
         shards = _export_shards(dataset, exporter, stage, chosen) if kind.takes_shards else []
         content = exporter.verify(shards)
         notes = exporter.finish(stage, shards)
+        if kind.keeps_files:
+            copy_beside(dataset, stage)
         files = list(stage.list())
         names = {each.name for each in shards}
         return ExportResult(

@@ -1,7 +1,7 @@
-"""The files of a build or release, sent to a store: verified there, and the manifest last.
+"""The files of a build or release, copied to a folder or sent to a store, the manifest last.
 
-No file in a store is replaced. One that has the bytes already is kept, so a command that was
-interrupted goes on where it was.
+A file is verified in the store after it was sent. None there is replaced. One that has the bytes
+already is kept, so a command that was interrupted goes on where it was.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from tfrecreg.manifest.file import render_manifest
 from tfrecreg.manifest.model import MANIFEST_NAME, FileEntry, ShardEntry
 from tfrecreg.progress import working
 from tfrecreg.records.hashing import hash_file
-from tfrecreg.storage.interface import Readable, Store
+from tfrecreg.registry.verify import copy_verified
+from tfrecreg.storage.interface import Readable, Storage, Store
 from tfrecreg.storage.remote import open_store
 from tfrecreg.storage.urls import is_web, named_url
 from tfrecreg.text import safe
@@ -41,6 +42,15 @@ def store_to_fill(url: str) -> Store:
             hint="name the folder by the protocol of its store: `s3://bucket/folder`",
         )
     return open_store(url)
+
+
+def copy_beside(dataset: ExportedDataset, folder: Storage) -> None:
+    """Copy the files beside the shards to a folder that has the shards."""
+    source, manifest = dataset.resolved.storage(), dataset.manifest
+    for entry in manifest.files:
+        copy_verified(source, folder, entry)
+    with folder.create(MANIFEST_NAME) as writer:
+        writer.write(render_manifest(manifest))
 
 
 def send_files(dataset: ExportedDataset, store: Store) -> list[str]:
