@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from tfrecreg.builtin.local_plugins import trust
-from tfrecreg.builtin.local_plugins.code import read_code
+from tfrecreg.builtin.local_plugins.find import change_trust, code_digest
 from tfrecreg.operations.init import init
 
 __all__ = ["CHECK", "SOURCE", "LocalRegistry", "local_registry"]
@@ -73,7 +73,7 @@ class Capitals(RecordValidator):
 
 
 class LocalRegistry:
-    """A registry with a local source, which nothing names yet, and raw data for it."""
+    """A registry with a local source, and raw data for it."""
 
     word = "./sources/texts.py:Lines"
 
@@ -83,22 +83,28 @@ class LocalRegistry:
         self.put("sources/texts.py", SOURCE)
         self.put("sources/lines.py", LINES)
         self.put("raw/a.txt", "Anna\nberta\nCarl\n")
+        self.name_files("sources/texts.py")
 
     def put(self, path: str, text: str) -> Path:
         place = self.root / path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text)
-        read_code.cache_clear()
+        code_digest.cache_clear()
         return place
 
     def trust(self) -> None:
-        trust.change(str(self.root), trusted=True)
+        change_trust(str(self.root), trusted=True)
 
     def with_check(self, text: str = CHECK) -> None:
         """The registry names a local validator."""
         self.put("checks/capitals.py", text)
-        with (self.root / "tfrecreg.toml").open("a") as file:
-            file.write('\n[plugins]\nlocal = ["checks/*.py"]\n')
+        self.name_files("checks/*.py", "sources/texts.py")
+
+    def name_files(self, *globs: str) -> None:
+        """Name the files of local plugins in the configuration."""
+        place = self.root / "tfrecreg.toml"
+        before = place.read_text().partition("\n[plugins]\n")[0]
+        place.write_text(f"{before}\n[plugins]\nlocal = {json.dumps(globs)}\n")
 
 
 @pytest.fixture

@@ -50,10 +50,10 @@ def test_folders_need_no_registry(cli, root: Path, tmp_path: Path, monkeypatch) 
     shutil.copytree(tmp_path / "first/data/d", copy)
     monkeypatch.chdir(tmp_path)
     for before in ("before", "./before", copy):
-        done = cli("diff", before, "root/data/d", "--where", "label > 0", "--json")
+        done = cli("diff", before, "root/data/d", "--json")
         assert (done.code, done.err) == (0, "")
         told = json.loads(done.out)
-        assert told["totals"]["removed"] == 1  # k4: the label of t1 is 0
+        assert told["totals"]["removed"] == 2
     page = cli("diff", "before", "root/data/d", "--format", "html")
     assert (page.code, page.err) == (0, "")
     assert "k3b" in page.out
@@ -267,86 +267,3 @@ def test_a_page_shows_the_difference(cli, digits_registry: Path, monkeypatch) ->
         2,
         "error: `--output` goes with `--format html`\nhint: redirect stdout instead\n",
     )
-
-
-@pytest.fixture
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("duckdb", reason="the extra `query` is not installed")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-
-
-@pytest.mark.usefixtures("own_cache")
-def test_selections_of_both_sides_are_compared(cli, root: Path) -> None:
-    """What enters the selection is added to it, and what leaves it is removed from it."""
-    done = cli("-C", root, "diff", "d@1.0.0", "d", "--where", "label = 2")
-    assert (done.code, done.err) == (0, "")
-    lines = [line.rstrip() for line in done.out.splitlines() if line.strip()]
-    assert lines[:3] == ["d@1.0.0 → d", "where: label = 2", "  examples  3 → 4 (+1)"]
-    assert lines[-1] == "no version number: these are parts of the versions"
-    assert not any("smallest legal number" in line or "shards" in line for line in lines)
-    table = [line.split() for line in lines if line.startswith(("  train ", "  test "))]
-    assert table[:2] == [["train", "2", "2", "+1", "1", "1"], ["test", "1", "2", "1"]]
-
-    found = json.loads(
-        cli("-C", root, "diff", "d@1.0.0", "d", "--where", "label = 2", "--json", "--records").out
-    )
-    assert found["where"] == "label = 2"
-    assert found["change"] is None
-    assert not found["same"]
-    assert found["before"]["records"] == 3
-    assert found["before"]["content"] is None
-    assert found["splits"][0]["payload_before"] is None
-    assert [
-        (each["kind"], each["key"], each["split"], each["record"]) for each in found["records"]
-    ] == [("added", "k1", "train", 1), ("changed", "k2", "train", 2), ("moved", "k5", "test", 1)]
-
-
-@pytest.mark.usefixtures("own_cache")
-def test_equal_selections_of_other_versions_are_the_same(cli, root: Path) -> None:
-    """Also where they have classes by name, which each side has by its own label map."""
-    where = "key IN ('k0', 't0')"
-    done = cli("-C", root, "diff", "d@1.0.0", "d", "--where", where, "--exit-code")
-    assert done.code == 0
-    assert done.out.rstrip().endswith("no difference")
-    put_build(root, BEFORE, labels={"label": ["dog", "cat", "cow"]})
-    named = ("-C", root, "diff", "d@1.0.0", "d", "--exit-code", "--where")
-    done = cli(*named, "label_name = 'cat'")
-    assert done.code == 1
-    assert "  examples  3 → 2 (-1)" in [line.rstrip() for line in done.out.splitlines()]
-    assert cli(*named, "label_name = 'cow'").code == 0
-
-
-@pytest.mark.usefixtures("own_cache")
-def test_a_selection_needs_the_bytes_of_both(cli, root: Path) -> None:
-    shutil.rmtree(root / "versions")
-    done = cli("-C", root, "diff", "d@1.0.0", "d", "--where", "label = 2")
-    assert done.code == 2
-    assert "d@1.0.0" in done.err
-    put_build(root, BEFORE)
-    gone = next((root / "data/d").glob("d-test*"))
-    gone.unlink()
-    done = cli("-C", root, "diff", "d", "d", "--where", "label = 2")
-    assert done.code == 1
-    assert f"`{gone.name}` of `d` is missing, and the condition is about the records" in done.err
-    assert "hint: `tfrecreg check d` lists the missing bytes" in done.err
-
-
-@pytest.mark.usefixtures("own_cache")
-def test_a_condition_of_a_diff_is_judged_as_any_other(cli, root: Path) -> None:
-    done = cli("-C", root, "diff", "d@1.0.0", "d", "--where", "label")
-    assert done.code == 2
-    assert "`label` is BIGINT, expected BOOLEAN" in done.err
-    done = cli("-C", root, "diff", "d@1.0.0", "d", "--where", "true", "--format", "html")
-    assert done.code == 2
-    assert "`--where` does not go with `--format html`" in done.err
-
-
-@pytest.mark.usefixtures("own_cache")
-def test_a_handle_compares_selections(root: Path) -> None:
-    import tfrecreg
-
-    registry = tfrecreg.open(root)
-    found = registry["d@1.0.0"].diff("d", where="label = 2", progress=False)
-    assert (found.where, found.change, found.version) == ("label = 2", None, None)
-    assert found.totals == {"removed": 0, "added": 1, "changed": 1, "moved": 1, "renamed": 0}
-    assert str(found) == "d@1.0.0 → d WHERE label = 2: 1 added, 1 changed, 1 moved"

@@ -53,7 +53,6 @@ def test_json_has_every_split(cli, here: Path) -> None:
         "splits": [
             {"split": "train", "records": 1, "shards": 1, "content": target["content"]},
         ],
-        "where": None,
     }
 
 

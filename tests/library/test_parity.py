@@ -116,7 +116,7 @@ NARROWER = {
     },
     "Registry.report": {
         "against": "there are several datasets",
-        **dict.fromkeys(("schema", "where"), "as `against`"),
+        "schema": "as `against`",
     },
     "Versioned.digest": {"split": "is for files"},
 }

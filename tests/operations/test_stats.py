@@ -173,12 +173,6 @@ def test_neither_making_nor_showing_them_imports_anything_heavy(
         assert [each["cached"] for each in json.loads(done.out)["splits"]] == [cached, cached]
 
 
-def test_a_condition_that_nothing_meets_says_so(digits_registry: Path) -> None:
-    pytest.importorskip("duckdb", reason="the extra `query` is not installed")
-    with pytest.raises(UsageError, match=r"no Example of `digits@1\.0\.0` meets `label = 'x'`"):
-        stats("digits@1.0.0", registry=digits_registry, where="label = 'x'")
-
-
 def test_a_cache_that_cannot_be_written_is_done_without(
     digits_registry: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

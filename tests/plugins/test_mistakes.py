@@ -119,9 +119,9 @@ SOURCES = {
     ),
     "a syntax error": ("class Lines", "clas Lines", "(texts.py, line"),
     "a module that is not there": (".lines", "no_such", "No module named 'no_such'"),
-    "a neighbour that is not there": (".lines", ".liness", "has no `liness.py`"),
+    "a neighbour that is not there": (".lines", ".liness", "liness.py"),
     "an exit": (EXAMPLE, "raise SystemExit(0)", "SystemExit: 0 (texts.py, line"),
-    "no class at all": ("class Lines(Source):", "class Lines:", "has no hook, and no class"),
+    "no class at all": ("class Lines(Source):", "class Lines:", "no source named"),
 }
 """Words of a source, what stands in their place, and words of the message."""
 

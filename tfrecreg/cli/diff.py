@@ -8,7 +8,7 @@ import click
 
 from tfrecreg._version import JSON_VERSION
 from tfrecreg.commands import complete
-from tfrecreg.commands.options import jobs_option, where_option
+from tfrecreg.commands.options import jobs_option
 from tfrecreg.commands.output import write_text
 from tfrecreg.commands.session import Session, session_command
 from tfrecreg.errors import UsageError
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     shell_complete=complete.files,
     help="With --format html: write the page to this file instead of stdout.",
 )
-@where_option
 @jobs_option
 def command(
     session: Session,
@@ -49,7 +48,6 @@ def command(
     exit_code: bool,
     form: str | None,
     output: str | None,
-    where: str | None,
     engine: Engine,
 ) -> int:
     """Compare two builds or releases, example by example.
@@ -58,26 +56,17 @@ def command(
     folders with a manifest. Examples are matched through the indexes. Changed features and labels
     are read from the records, if the bytes of both are on this machine. The last lines give the
     smallest version number for the change from A to B, and the reason.
-
-    With --where, the records of A for which the condition holds are compared with those of B. There
-    is no version number then, and the bytes of both have to be on this machine.
     """
     from tfrecreg.operations.diff.run import diff
 
     chosen = choose_format(session, form)
     if output is not None and chosen != "html":
         raise UsageError("`--output` goes with `--format html`", hint="redirect stdout instead")
-    if chosen == "html" and where is not None:
-        raise UsageError(
-            "`--where` does not go with `--format html`, a page about whole versions",
-            hint="leave out one of them; `--records` lists every example",
-        )
     if chosen == "html":
         return _page(session, before, after, output, engine, exit_code=exit_code)
     result = diff(
         before,
         after,
-        where=where,
         registry=session.registry,
         engine=engine,
         progress=session.progress(),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tfrecreg.commands import complete
-from tfrecreg.commands.options import jobs_option, where_option
+from tfrecreg.commands.options import jobs_option
 from tfrecreg.commands.session import Session, session_command
 from tfrecreg.text import safe
 
@@ -23,13 +23,11 @@ if TYPE_CHECKING:
 @click.option(
     "--split", metavar="NAME", help="Split of files whose names contain none, such as train."
 )
-@where_option
 @jobs_option
 def command(
     session: Session,
     targets: tuple[str, ...],
     split: str | None,
-    where: str | None,
     engine: Engine,
 ) -> None:
     """Print the content digest of each split.
@@ -45,7 +43,6 @@ def command(
     found = digest(
         targets,
         split=split,
-        where=where,
         registry=session.registry,
         engine=engine,
         progress=session.progress(),

@@ -52,6 +52,9 @@ def command(
     tfx` writes examples, statistics and schema as the components of TFX do. Shards are hard links
     where possible: never edit them in place.
 
+    `--to files` writes all files as they are, with the manifest: a copy that every command reads.
+    DIR may be a URL then: s3://bucket/folder. Files there that have the same bytes are kept.
+
     `--to arrayrecord`, `jsonl`, `parquet` and `webdataset` write one file of that format for each
     shard, read it again, and compare its content digest with the manifest. `--where` goes with
     these.

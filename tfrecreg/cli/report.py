@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tfrecreg.commands import complete
-from tfrecreg.commands.options import jobs_option, where_option
+from tfrecreg.commands.options import jobs_option
 from tfrecreg.commands.output import write_text
 from tfrecreg.commands.session import Session, session_command
 from tfrecreg.errors import UsageError
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
 @click.option(
     "--schema", metavar="FILE", shell_complete=complete.files, help="Check against this schema."
 )
-@where_option
 @jobs_option
 def command(
     session: Session,
@@ -63,15 +62,13 @@ def command(
     statistics: bool,
     budget: str,
     schema: str | None,
-    where: str | None,
     engine: Engine,
 ) -> int:
     """Write a page that shows a dataset.
 
     TARGET is a reference (mnist, mnist@1.0.0), or a path, URL, folder or glob of TFRecord files.
     Without one, the page shows every dataset of the registry. The page is one HTML file that opens
-    anywhere and needs no network: verdict, findings, images, numbers and history. With --where, its
-    images and numbers are those of the selected records.
+    anywhere and needs no network: verdict, findings, images, numbers and history.
 
     The exit code is 0 even if there are findings: `check` is the command that judges.
     """
@@ -85,7 +82,6 @@ def command(
         registry=session.registry,
         options=CheckOptions(schema=schema),
         against=against,
-        where=where,
         statistics=statistics,
         budget=_size(budget),
         engine=engine,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tfrecreg.commands import complete
-from tfrecreg.commands.options import jobs_option, where_option
+from tfrecreg.commands.options import jobs_option
 from tfrecreg.commands.output import write_text
 from tfrecreg.commands.session import Session, session_command
 from tfrecreg.errors import UsageError
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     multiple=True,
     help="Show only features that match. Repeatable.",
 )
-@where_option
 @click.option(
     "--schema",
     metavar="FILE",
@@ -51,7 +50,6 @@ def command(
     target: str,
     split: str | None,
     features: tuple[str, ...],
-    where: str | None,
     schema: str | None,
     pbtxt: bool,
     output: str | None,
@@ -72,7 +70,6 @@ def command(
         registry=session.registry,
         split=split,
         features=features,
-        where=where,
         schema=schema,
         engine=engine,
         progress=session.progress(),

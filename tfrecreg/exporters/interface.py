@@ -107,6 +107,9 @@ class Exporter(ExtensionPoint, ABC):
     """The payloads that it takes. With ``examples`` the dataset has a schema, too."""
     takes_shards: ClassVar[bool] = True
     """Whether the folder has files of the shards. Otherwise their bytes need not be here."""
+    keeps_files: ClassVar[bool] = False
+    """Whether the folder has the files of the build or release, and no others: the core copies
+    them, to a folder or to a URL, and the manifest last."""
     takes_some_records: ClassVar[bool] = False
     """Whether it exports those records that a condition chooses, not only whole shards."""
 

@@ -28,7 +28,6 @@ def diff(
     before: TargetLike | Built,
     after: TargetLike | Built,
     *,
-    where: str | None = None,
     registry: RegistryLike | None = None,
     engine: Engine | None = None,
     progress: Progress | bool = True,
@@ -42,8 +41,6 @@ def diff(
     Args:
         before: a reference, a build or a release, or the path or URL of a folder with one.
         after: the second side.
-        where: only records for which this condition holds: ``label = 'cat' AND width >= 224``.
-            There is no version number then, and the bytes of both have to be on this machine.
         registry: an open registry or a path in one; None for that of the current folder.
         engine: where to read records; None for this process.
         progress: a bar in a notebook or a terminal; False for none, or an object to update.
@@ -60,9 +57,7 @@ def diff(
     """
     from tfrecreg.operations.diff.run import diff
 
-    return diff(
-        before, after, where=where, registry=registry, engine=engine, progress=shown(progress)
-    )
+    return diff(before, after, registry=registry, engine=engine, progress=shown(progress))
 
 
 @overload
@@ -70,7 +65,6 @@ def digest(  # type: ignore[overload-overlap]  # a str is an iterable of str
     targets: TargetLike,
     *,
     split: str | None = None,
-    where: str | None = None,
     registry: RegistryLike | None = None,
     engine: Engine | None = None,
     progress: Progress | bool = True,
@@ -80,7 +74,6 @@ def digest(
     targets: Iterable[TargetLike],
     *,
     split: str | None = None,
-    where: str | None = None,
     registry: RegistryLike | None = None,
     engine: Engine | None = None,
     progress: Progress | bool = True,
@@ -89,7 +82,6 @@ def digest(
     targets: TargetsLike,
     *,
     split: str | None = None,
-    where: str | None = None,
     registry: RegistryLike | None = None,
     engine: Engine | None = None,
     progress: Progress | bool = True,
@@ -102,7 +94,6 @@ def digest(
         targets: a reference (``mnist``, ``mnist@1.0.0``), a build, a release, or a path, URL, glob
             or folder of TFRecord files; or a list of these.
         split: split of files whose names contain none, such as train.
-        where: only records for which this condition holds: ``label = 'cat' AND width >= 224``.
         registry: an open registry or a path in one; None for that of the current folder.
         engine: where to read; None for this process.
         progress: a bar in a notebook or a terminal; False for none, or an object to update.
@@ -112,11 +103,9 @@ def digest(
         and one for all files together.
 
     Raises:
-        UsageError: a target does not exist, `split` is given and no file needs it, or `where` is
-            not a condition.
+        UsageError: a target does not exist, or `split` is given and no file needs it.
         NotHereError: the bytes of a target are not on this machine.
         RefusedError: a shard is missing or damaged.
-        MissingExtraError: `where` without DuckDB.
         ManifestError: a manifest is damaged.
         FailureError: a shard cannot be read.
 
@@ -130,7 +119,6 @@ def digest(
     found = digest(
         targets,
         split=split,
-        where=where,
         registry=registry,
         engine=engine,
         progress=shown(progress),
@@ -153,7 +141,8 @@ def export(
 
     Args:
         target: a reference (``mnist``, ``mnist@1.0.0``), a build or a release.
-        folder: a new or empty folder. It appears when everything is in it.
+        folder: a new or empty folder. It appears when everything is in it. With ``to="files"``
+            also a URL.
         to: name of an exporter; ``tfrecreg plugins list`` shows them.
         options: options of the exporter, such as ``{"suffix": ".index"}``.
         where: only records for which this condition holds: ``label = 'cat' AND width >= 224``.
@@ -293,7 +282,6 @@ def stats(
     split: str | None = None,
     *,
     features: Words = (),
-    where: str | None = None,
     schema: str | os.PathLike[str] | None = None,
     registry: RegistryLike | None = None,
     engine: Engine | None = None,
@@ -306,17 +294,14 @@ def stats(
             or folder of TFRecord files.
         split: show only this split.
         features: show only features that match these names or globs.
-        where: only records for which this condition holds: ``label = 'cat' AND width >= 224``.
         schema: use this schema instead of the target's own.
         registry: an open registry or a path in one; None for that of the current folder.
         engine: where to read; None for this process.
         progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
     Raises:
-        UsageError: there is no such target, split or feature, a schema does not parse, or `where`
-            is not a condition.
-        RefusedError: a feature has values of two types, or `where` meets damaged records.
-        MissingExtraError: `where` without DuckDB.
+        UsageError: there is no such target, split or feature, or a schema does not parse.
+        RefusedError: a feature has values of two types.
         FailureError: a shard cannot be read.
 
     Example:
@@ -330,7 +315,6 @@ def stats(
         target,
         split=split,
         features=tuple_of(features),
-        where=where,
         schema=path_or_none(schema),
         registry=registry,
         engine=engine,

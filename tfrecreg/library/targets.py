@@ -152,7 +152,6 @@ def report(
     output: str | os.PathLike[str] | None = None,
     *,
     against: str | Resolved | None = None,
-    where: str | None = None,
     statistics: bool = False,
     budget: int | str = "8MB",
     schema: str | os.PathLike[str] | None = None,
@@ -169,8 +168,6 @@ def report(
         targets: as for :func:`tfrecreg.check`. The page shows all of them.
         output: write the page to this file; None to write none.
         against: also show the changes since this version.
-        where: only records for which this condition holds: ``label = 'cat' AND width >= 224``. The
-            verdict and the findings are of all records. Not with `against`.
         statistics: also show statistics; with `against` drift, and if TFDV is installed, its
             anomalies.
         budget: size of the page, in bytes or as ``"8MB"``. Images and records that do not fit are
@@ -207,7 +204,6 @@ def report(
         registry=registry,
         options=CheckOptions(schema=path_or_none(schema)),
         against=name_or_none(against),
-        where=where,
         statistics=statistics,
         budget=size,
         engine=engine,

@@ -145,7 +145,6 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         self,
         other: str | lookup.Resolved,
         *,
-        where: str | None = None,
         engine: Engine | None = None,
         progress: Progress | bool = True,
     ) -> DiffResult:
@@ -153,7 +152,6 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
 
         Args:
             other: the later version, or a reference to it.
-            where: only records for which this condition holds: ``label = 'cat' AND width >= 224``.
             engine: where to read; None for this process.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
@@ -168,25 +166,22 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         from tfrecreg.library.records import diff
 
         bar = shown(progress)
-        return diff(self, other, where=where, registry=self.registry, engine=engine, progress=bar)
+        return diff(self, other, registry=self.registry, engine=engine, progress=bar)
 
     def digest(
         self,
         *,
-        where: str | None = None,
         engine: Engine | None = None,
         progress: Progress | bool = True,
     ) -> ContentDigests:
         """The content digest of each split, computed from the records.
 
         Args:
-            where: only records for which this condition holds: ``label = 'cat' AND width >= 224``.
             engine: where to read; None for this process.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
         Raises:
             NotHereError: its bytes are not on this machine.
-            UsageError: `where` is not a condition.
             RefusedError: a shard is damaged.
 
         Example:
@@ -196,9 +191,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         """
         from tfrecreg.library.records import digest
 
-        return digest(
-            self, where=where, registry=self.registry, engine=engine, progress=shown(progress)
-        )
+        return digest(self, registry=self.registry, engine=engine, progress=shown(progress))
 
     def export(
         self,
@@ -213,7 +206,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         """Write it in the format of another tool.
 
         Args:
-            folder: a new or empty folder.
+            folder: a new or empty folder; with ``to="files"`` also a URL.
             to: name of an exporter; ``tfrecreg plugins list`` shows them.
             options: options of the exporter, such as ``{"suffix": ".index"}``.
             where: only records for which this condition holds: ``label = 'cat' AND width >= 224``.
@@ -333,7 +326,6 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         split: str | None = None,
         *,
         features: Words = (),
-        where: str | None = None,
         schema: str | os.PathLike[str] | None = None,
         engine: Engine | None = None,
         progress: Progress | bool = True,
@@ -343,13 +335,12 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         Args:
             split: show only this split.
             features: show only features that match these names or globs.
-            where: only records for which this condition holds: ``label = 'cat' AND width >= 224``.
             schema: use this schema instead of the target's own.
             engine: where to read; None for this process.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.
 
         Raises:
-            UsageError: there is no such split or feature, or `where` is not a condition.
+            UsageError: there is no such split or feature.
 
         Example:
             >>> statistics = reg["mnist@1.0.0"].stats("train", features=["image/class/label"])
@@ -362,7 +353,6 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
             self,
             split=split,
             features=features,
-            where=where,
             schema=path_or_none(schema),
             registry=self.registry,
             engine=engine,
@@ -374,7 +364,6 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         output: str | os.PathLike[str] | None = None,
         *,
         against: str | lookup.Resolved | None = None,
-        where: str | None = None,
         statistics: bool = False,
         budget: int | str = "8MB",
         schema: str | os.PathLike[str] | None = None,
@@ -386,7 +375,6 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         Args:
             output: write the page to this file; None to write none.
             against: also show the changes since this version.
-            where: only records for which this condition holds: ``label = 'cat' AND width >= 224``.
             statistics: also show statistics and drift, and if TFDV is installed, its anomalies.
             budget: size of the page, in bytes or as ``"8MB"``. What does not fit is left out.
             schema: check against this schema.
@@ -408,7 +396,6 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
             output,
             registry=self.registry,
             against=against,
-            where=where,
             statistics=statistics,
             budget=budget,
             schema=schema,

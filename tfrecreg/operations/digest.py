@@ -13,7 +13,6 @@ from tfrecreg.errors import RefusedError, UsageError
 from tfrecreg.findings import Code, Finding, Measure
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry.registry import RegistryLike
-from tfrecreg.scan.conditions import visit_records
 from tfrecreg.scan.full_scan import read_whole
 from tfrecreg.scan.interface import Need, Shard, Target, Validator, Visitor
 from tfrecreg.shardset.files import names_one_file
@@ -45,15 +44,12 @@ class ContentDigests(ShortRepr):
     """Hex content digest of all splits, as a manifest has it."""
     splits: tuple[SplitDigest, ...]
     """In order of name."""
-    where: str | None = None
-    """The condition that the records meet; None for all records."""
 
 
 def digest(
     targets: TargetsLike,
     *,
     split: str | None = None,
-    where: str | None = None,
     registry: RegistryLike | None = None,
     engine: Engine | None = None,
     progress: Progress = SILENT,
@@ -88,7 +84,7 @@ def digest(
                 "bring the missing shards, or name the files one by one",
             )
         todo.append(_with_split(target, split))
-    return [_digest(target, where, engine, progress) for target in todo]
+    return [_digest(target, engine, progress) for target in todo]
 
 
 def _with_split(target: Target, split: str | None) -> Target:
@@ -104,31 +100,23 @@ def _with_split(target: Target, split: str | None) -> Target:
     return replace(target, shards=tuple(sorted(shards, key=lambda each: each.split)))
 
 
-def _digest(
-    target: Target, where: str | None, engine: Engine, progress: Progress
-) -> ContentDigests:
+def _digest(target: Target, engine: Engine, progress: Progress) -> ContentDigests:
     _expect_all_shards(target)
-    if where is None:
-        collector = _Collector()
-        read_whole(
-            target,
-            [collector],
-            engine,
-            progress,
-            doing="digesting",
-            otherwise="the digest of incomplete data is not that of the dataset",
-        )
-        seen = collector.seen
-    else:
-        seen = list(
-            visit_records(target, where, DigestVisitor, engine, progress, doing="digesting")
-        )
+    collector = _Collector()
+    read_whole(
+        target,
+        [collector],
+        engine,
+        progress,
+        doing="digesting",
+        otherwise="the digest of incomplete data is not that of the dataset",
+    )
     whole = ContentHasher()
     splits: dict[str, list[bytes]] = {}
     shards: dict[str, int] = {}
     if target.manifest is not None:
         splits = {each.name: [] for each in target.manifest.splits}
-    for shard, part in seen:
+    for shard, part in collector.seen:
         if part.faults:
             raise RefusedError(
                 f"`{safe(shard.name, limit=1000)}` is damaged: the digest would be that of the "
@@ -137,8 +125,6 @@ def _digest(
             )
         splits.setdefault(shard.split, []).append(part.digests)
         shards[shard.split] = shards.get(shard.split, 0) + 1
-    if where is not None:  # as a dataset that is derived by this condition has them
-        splits = {name: parts for name, parts in splits.items() if any(parts)}
     for name, parts in splits.items():
         whole.add(name, b"".join(parts))
     return ContentDigests(
@@ -153,7 +139,6 @@ def _digest(
             )
             for name, parts in sorted(splits.items())
         ),
-        where,
     )
 
 

@@ -18,7 +18,6 @@ def stats(
     registry: RegistryLike | None = None,
     split: str | None = None,
     features: Sequence[str] = (),
-    where: str | None = None,
     schema: str | None = None,
     engine: Engine | None = None,
     progress: Progress = SILENT,
@@ -31,7 +30,6 @@ def stats(
         target,
         split=split,
         features=features,
-        where=where,
         engine=engine,
         progress=progress,
     )

@@ -11,7 +11,6 @@ The contents of a page, as data:
 - `collect`: check targets, survey their records in the same pass, and fill a page
 - `content`: the page as data
 - `survey`: counts and a sample of the records, from the pass of the check
-- `selection`: the same of the records that a condition selects
 - `records`: records and their images as a page shows them
 - `difference`: two versions, with the records that differ
 - `looks`: the darkest, lightest and least sharp images of the sample

@@ -31,7 +31,6 @@ from tfrecreg.pages.features import kinds_of, page_features
 from tfrecreg.pages.looks import striking_looks
 from tfrecreg.pages.overview import figures_of
 from tfrecreg.pages.records import PagePlace, PageRecord, read_records
-from tfrecreg.pages.selection import PageSelection
 from tfrecreg.pages.survey import EXTREMES, Pick, Survey, SurveyValidator, class_names
 from tfrecreg.plugins.manager import code_named
 from tfrecreg.progress import SILENT, Progress
@@ -65,36 +64,18 @@ _HTML = 300_000
 class _Surveyed:
     target: Target
     survey: SurveyValidator
-    statistics: StatsOfCheck | PageSelection
-    note: str = ""
-    """What the page is about, if not all records."""
+    statistics: StatsOfCheck
 
 
 class Surveys:
     """What is seen of the records of targets while they are checked, for a page about them."""
 
-    def __init__(
-        self,
-        *,
-        statistics: bool = False,
-        where: str | None = None,
-        engine: Engine | None = None,
-        progress: Progress = SILENT,
-    ) -> None:
+    def __init__(self, *, statistics: bool = False) -> None:
         self._statistics = statistics
-        self._where = where
-        self._engine = engine
-        self._progress = progress
         self._surveyed: dict[str, _Surveyed] = {}
 
     def look(self, target: Target) -> list[Validator]:
         """The validators that see the records of a target."""
-        if self._where is not None:
-            chosen = PageSelection(target, self._where, self._engine, self._progress)
-            survey = chosen.survey()
-            note = chosen.note(survey)
-            self._surveyed[target.name] = _Surveyed(target, survey, chosen, note)
-            return []
         made, validator = StatsOfCheck(target), SurveyValidator()
         self._surveyed[target.name] = _Surveyed(target, validator, made)
         return [validator, *made.validators]
@@ -124,8 +105,6 @@ class Surveys:
                     )
                 )
                 continue
-            if seen.note:
-                report = replace(report, notes=(*report.notes, seen.note))
             page = _page_of(report, seen, spent, notice)
             if not self._statistics:
                 page = replace(page, statistics=None)
@@ -147,24 +126,18 @@ def make_page(
     registry: RegistryLike | None = None,
     options: CheckOptions | None = None,
     against: str | None = None,
-    where: str | None = None,
     statistics: bool = False,
     budget: int,
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> Page:
     """Check targets, and collect the content of a page about them: see :func:`tfrecreg.report`."""
-    if against is not None and where is not None:
-        raise UsageError(
-            "`--where` does not go with `--against`, which compares whole versions",
-            hint="tfrecreg diff A B --where compares selections",
-        )
     if against is not None:
         _expect_one_version(targets, registry)
         resolve_in(registry, against)
-    if statistics and where is None:
+    if statistics:
         options = _with_anomalies(options or CheckOptions(), against, progress)
-    surveys = Surveys(statistics=statistics, where=where, engine=engine, progress=progress)
+    surveys = Surveys(statistics=statistics)
     reports = check(
         targets,
         registry=registry,
@@ -238,7 +211,7 @@ def _with_anomalies(options: CheckOptions, against: str | None, progress: Progre
     return replace(options, also=(*options.also, "statistics"))
 
 
-def _statistics(report: Report, made: StatsOfCheck | PageSelection) -> tuple[Stats | None, str]:
+def _statistics(report: Report, made: StatsOfCheck) -> tuple[Stats | None, str]:
     """The statistics of a target, and why it has none.
 
     One without Examples, or that was not read completely, has none without a reason.

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, is_dataclass
 from functools import cache
-from glob import escape
 from importlib import import_module
 from itertools import groupby
 from operator import attrgetter
@@ -80,9 +79,7 @@ class Plugins:
         announced: Iterable[Announced[Any]] = (),
         broken: Iterable[BrokenPlugin] = (),
         disabled: Sequence[Disabled] = (),
-        home: str = "",
     ) -> None:
-        self._home = home
         self._disabled = list(disabled)
         self._announced = sorted(announced, key=_ORDER)
         self._broken = sorted(broken, key=lambda one: (one.entry_point, one.distribution))
@@ -114,24 +111,18 @@ class Plugins:
                 )
         on = (each for each in self._announced if each not in off)
         disabled = [*self._disabled, *(Disabled(each, by) for each in off)]
-        return Plugins(on, self._broken, disabled, self._home)
+        return Plugins(on, self._broken, disabled)
 
     def of_registry(self, config: Config, *, untrusted: bool) -> Plugins:
         """These plugins, and the local ones of a registry: see :func:`plugins_of`."""
         found: list[Any] = []
-        patterns = list(config.plugins.local)
-        if untrusted:  # for a listing, which shows those of datasets, too
-            words = (each.source or "" for each in config.datasets.values())
-            patterns += (escape(each[2:].rpartition(":")[0]) for each in words if is_local(each))
-        if patterns:
+        if config.plugins.local:
             local = import_module(LOCAL)  # a room, which few registries need
-            found = local.local_plugins(config.home, patterns, untrusted=untrusted)
+            found = local.local_plugins(config.home, config.plugins.local, untrusted=untrusted)
         more = [each for each in found if isinstance(each, Announced)]
         broken = [each for each in found if isinstance(each, BrokenPlugin)]
         _remember_codes(more)
-        return Plugins(
-            [*self._announced, *more], [*self._broken, *broken], self._disabled, config.home
-        )
+        return Plugins([*self._announced, *more], [*self._broken, *broken], self._disabled)
 
     @contextmanager
     def lending(self, announced: Announced[Any]) -> Iterator[None]:
@@ -176,18 +167,12 @@ class Plugins:
 
     def find(self, kind: type[R], name: str) -> Announced[R]:
         """The plugin of that kind and name, ``mnist`` or ``distribution:mnist``."""
-        if is_local(name):
-            return self._local(kind, name)
         announced = self.every(kind)
         found = [one for one in announced if has_name(one, name)]
         if not found:
             self._expect_enabled(kind, name)
-            if ".py:" in name:
-                raise UnknownPluginError(
-                    f"no {kind.kind} named `{safe(name, limit=200)}`",
-                    hint="a local plugin is named by its path from the registry, which begins with "
-                    "`./`",
-                )
+            if is_local(name):
+                raise self._no_local(kind, name)
             raise self._unknown(kind.kind, announced, name)
         if len(found) > 1:
             raise _clashing(kind, NameClash(kind.kind, name, tuple(found)))
@@ -280,15 +265,19 @@ class Plugins:
             found += describe_options(DealOptions)
         return found
 
-    def _local(self, kind: type[R], name: str) -> Announced[R]:
-        if not self._home:
-            raise UsageError(
-                f"`{safe(name)}` is a local plugin, and there is no registry here",
-                hint="run the command in the registry, or name its folder: -C DIR",
-            )
-        found: Announced[R] = import_module(LOCAL).local_plugin(self._home, kind, name)
-        _remember_codes([found])
-        return found
+    def _no_local(self, kind: type[PluginRecord[Any]], name: str) -> PluginError:
+        """The error for the word of a local plugin that is not found."""
+        for each in self._broken:
+            if each.distribution == name.rpartition(":")[0]:
+                return PluginError(
+                    f"the local plugin `{safe(each.distribution)}` is broken: {each.reason}",
+                    hint="correct the file, and run the command again",
+                )
+        return UnknownPluginError(
+            f"no {kind.kind} named `{safe(name, limit=200)}`",
+            hint=f"`[plugins] local` in `{CONFIG_NAME}` names its file, and the word its class: "
+            "`./FOLDER/FILE.py:CLASS`",
+        )
 
     def _expect_enabled(self, kind: type[PluginRecord[Any]], name: str) -> None:
         for off in self._disabled:
@@ -414,14 +403,10 @@ def _wrong(record: PluginRecord[Any], loaded: Any) -> str:
     """Why it cannot be used; empty if it can."""
     if not isinstance(loaded, type):
         return f"`load` returned an object of type `{safe(type(loaded).__name__)}`, not a class"
-    missing = [
-        name
-        for name in record.methods
-        if not callable(method := getattr(loaded, name, None))
-        or getattr(method, "__isabstractmethod__", False)
-    ]
+    missing = {name for name in record.methods if not callable(getattr(loaded, name, None))}
+    missing |= getattr(loaded, "__abstractmethods__", frozenset())
     if missing:
-        return f"its class has no {listed(missing, word='or')}"
+        return f"its class has no {listed(sorted(missing), word='or')}"
     try:
         pickle.dumps(loaded)
     except (pickle.PicklingError, AttributeError, TypeError):

@@ -5,17 +5,15 @@ Its own functions say what a condition is, and which errors there are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager
 from importlib import import_module
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tfrecreg.engines.interface import Engine
 from tfrecreg.progress import SILENT, Progress
-from tfrecreg.scan.interface import Shard, Target, Visitor
+from tfrecreg.scan.interface import Target
 
 _ROOM = "tfrecreg.builtin.query"
 
@@ -26,14 +24,13 @@ def chosen_records(
     *,
     engine: Engine | None = None,
     progress: Progress = SILENT,
-    listed: bool = False,
 ) -> AbstractContextManager[list[npt.NDArray[np.int64]]]:
     """Of each shard of the target, the numbers of the records for which the condition holds, for a
     block that reads them.
     """
     room = import_module(f"{_ROOM}.where")
     found: AbstractContextManager[list[npt.NDArray[np.int64]]] = room.choosing_records(
-        target, where, engine=engine, progress=progress, listed=listed
+        target, where, engine=engine, progress=progress
     )
     return found
 
@@ -51,21 +48,3 @@ def shown_progress(progress: Progress | bool) -> Progress:
     """The progress for a catalog, as the verbs of handles show theirs."""
     found: Progress = import_module("tfrecreg.library.progress").shown(progress)
     return found
-
-
-def visit_records(
-    target: Target,
-    where: str,
-    maker: Callable[[Shard], Visitor],
-    engine: Engine,
-    progress: Progress,
-    *,
-    doing: str,
-    splits: Collection[str] | None = None,
-) -> Iterator[tuple[Shard, Any]]:
-    """The shards of the target, and the part that a visitor makes of these records of each."""
-    room = import_module(f"{_ROOM}.chosen")
-    parts: Iterator[tuple[Shard, Any]] = room.visit_chosen(
-        target, where, maker, engine, progress, doing=doing, splits=splits
-    )
-    return parts

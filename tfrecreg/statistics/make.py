@@ -14,7 +14,6 @@ from tfrecreg.errors import UsageError
 from tfrecreg.findings import Code, Finding, Measure
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records.batch import StreamEnd
-from tfrecreg.scan.conditions import visit_records
 from tfrecreg.scan.full_scan import read_whole
 from tfrecreg.scan.interface import Need, Shard, Target, Validator, Visitor
 from tfrecreg.statistics.cache import StatisticsCache
@@ -62,8 +61,6 @@ class Stats:
     target: str
     splits: tuple[SplitStats, ...]
     """Splits in order of their names."""
-    where: str | None = None
-    """The condition that the records meet; None for all records."""
 
     def __repr__(self) -> str:
         return f"<Stats {safe(self.target)}: {', '.join(map(self._heading, self.splits))}>"
@@ -108,22 +105,12 @@ def stats_of(
     *,
     split: str | None = None,
     features: Sequence[str] = (),
-    where: str | None = None,
     options: StatisticsOptions | None = None,
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> Stats:
     """Make the statistics of a target, or recall those that its registry remembers."""
     options = options or options_of(target)
-    if where is not None:
-        part = _only(target, split)
-        chosen = _of_chosen(target, part, where, options, engine or LocalEngine(1), progress)
-        if not any(made.examples for made, _ in chosen.values()):
-            raise UsageError(
-                f"no Example of `{part.name}` meets `{safe(where, limit=200)}`",
-                hint=f"`tfrecreg head {part.name}` shows its records",
-            )
-        return replace(_summed_up(part, options, {}, chosen, features), where=where)
     target = _only(target, split)
     known = _recalled(target, options)
     left = tuple(shard for shard in target.shards if shard.split not in known)
@@ -242,29 +229,6 @@ def _make(
         otherwise="statistics of incomplete data would be misleading",
     )
     return _collected(collector, sound)
-
-
-def _of_chosen(
-    target: Target,
-    part: Target,
-    where: str,
-    options: StatisticsOptions,
-    engine: Engine,
-    progress: Progress,
-) -> dict[str, tuple[SplitStatistics, bool]]:
-    """The statistics of the records for which a condition holds, in the splits of a part."""
-    collector = StatisticsCollector(options)
-    parts = visit_records(
-        target,
-        where,
-        collector.begin(target, {}),
-        engine,
-        progress,
-        doing="statistics of",
-        splits={shard.split for shard in part.shards},
-    )
-    list(collector.finish(part, parts))
-    return _collected(collector, _Soundness())
 
 
 def _collected(

@@ -203,6 +203,9 @@ class Store(Appendable, Protocol):
     def glob(self, pattern: str) -> Iterator[Entry]:
         """The files that a pattern below the root matches, sorted by the bytes of their paths."""
 
+    def put_file_if_absent(self, path: str, source: str) -> bool:
+        """As :meth:`put_if_absent`, with the bytes of a local file, a part at a time."""
+
     def look_ahead(self, start: str) -> bool:
         """Ask about all files whose paths begin so, by one listing, inside of
         :func:`tfrecreg.storage.looks.looks_remembered`.

@@ -23,7 +23,7 @@ from tfrecreg.storage.looks import Info, looked, remembered
 from tfrecreg.storage.paths import locate, path_text
 from tfrecreg.storage.read_ahead import HeldReader, ReadAhead, active, taken
 from tfrecreg.storage.remote_reader import BLOCK_BYTES, RemoteReader
-from tfrecreg.storage.uploads import put_bytes
+from tfrecreg.storage.uploads import put_bytes, put_file
 from tfrecreg.storage.urls import is_web, query_of, remember_query, split_url
 
 _ETAGS = ("ETag", "etag", "md5Hash", "content_md5", "Content-MD5", "crc32c", "generation")
@@ -146,6 +146,10 @@ class RemoteStorage:
     def put_if_absent(self, path: str, data: bytes) -> bool:
         system, full, shown = self._place(path)
         return put_bytes(system, full, shown, data)
+
+    def put_file_if_absent(self, path: str, source: str) -> bool:
+        system, full, shown = self._place(path)
+        return put_file(system, full, shown, source)
 
     def remove(self, path: str) -> None:
         system, full, shown = self._place(path)

@@ -10,8 +10,6 @@ import pytest
 from derived_support import STREET, Derived, pictures
 from memory_support import PRINT_PEAK, on_linux
 
-import tfrecreg
-
 LABEL = "image/class/label"
 
 
@@ -33,23 +31,6 @@ def test_parents_may_be_in_another_registry(tmp_path: Path) -> None:
     here.parent("street", pictures("other", STREET, 20, 4), labels={LABEL: STREET})
     again = here.build("child", "street@1.0.0", settings={**settings, "anew": True}, sample="60%")
     assert again.manifest.content == build.manifest.content
-
-
-def test_a_digest_of_a_selection_is_that_of_the_dataset_derived_by_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A split without such records is in neither."""
-    pytest.importorskip("duckdb", reason="the extra `query` is not installed")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    made = Derived(tmp_path / "registry")
-    made.parent("street", pictures("s", STREET, 20, 4), labels={LABEL: STREET}, shards=2)
-    where = "label = 'cat' AND split = 'train'"
-    build = made.build("child", "street@1.0.0", where=where)
-    found = tfrecreg.digest("street@1.0.0", where=where, registry=made.registry, progress=False)
-    assert [each.split for each in found.splits] == ["train"]
-    assert found.content == build.manifest.content
-    nothing = tfrecreg.digest("street", where="false", registry=made.registry, progress=False)
-    assert nothing.splits == ()
 
 
 _BUILD = (

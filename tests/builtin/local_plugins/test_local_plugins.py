@@ -15,9 +15,10 @@ from local_plugin_support import SOURCE, LocalRegistry, local_registry
 from sources_support import tfrecreg as command
 
 import tfrecreg
-from tfrecreg.builtin.local_plugins import trust
-from tfrecreg.builtin.local_plugins.code import read_code
+from tfrecreg.builtin.local_plugins.find import change_trust, code_digest
 from tfrecreg.errors import TfrecregError
+from tfrecreg.plugins.manager import plugins_of
+from tfrecreg.plugins.records import SourceRecord
 from tfrecreg.testing.kit import Workers
 
 __all__ = ["local_registry"]
@@ -58,7 +59,7 @@ def test_a_trusted_source_builds_and_is_in_the_manifest(local_registry: LocalReg
     assert texts(built) == [b"Anna", b"Carl", b"berta"]
     source = built.manifest.source
     assert (source.distribution, source.name) == ("./sources/texts.py", "Lines")
-    assert source.version == read_code(str(local_registry.root / "sources")).digest
+    assert source.version == code_digest(str(local_registry.root / "sources"))
     saved = (local_registry.root / "datasets/texts.toml").read_text()
     assert 'source = "./sources/texts.py:Lines"' in saved
     assert texts(build(local_registry, source=None, raw=None)) == texts(built)
@@ -91,8 +92,9 @@ def test_worker_processes_load_the_code_that_the_command_has(
 
 def test_a_worker_refuses_other_code(local_registry: LocalRegistry, tmp_path: Path) -> None:
     local_registry.trust()
-    module = read_code(str(local_registry.root / "sources")).load("texts.py")
-    (tmp_path / "pickled").write_bytes(pickle.dumps(module.Lines))
+    known = plugins_of(tfrecreg.open(local_registry.root).config)
+    lines = known.load(SourceRecord, local_registry.word)
+    (tmp_path / "pickled").write_bytes(pickle.dumps(lines))
     local_registry.put("sources/lines.py", "changed = True\n")
     done = subprocess.run(
         [sys.executable, "-c", UNPACK, str(tmp_path / "pickled")],
@@ -101,7 +103,7 @@ def test_a_worker_refuses_other_code(local_registry: LocalRegistry, tmp_path: Pa
         check=False,
     )
     assert done.returncode == 1
-    assert "has changed since the command began" in done.stderr
+    assert "is not trusted here, or has changed" in done.stderr
 
 
 def test_caches_of_python_in_the_registry_do_not_run(local_registry: LocalRegistry) -> None:
@@ -120,33 +122,44 @@ def test_caches_of_python_in_the_registry_do_not_run(local_registry: LocalRegist
     assert not marks.exists()
 
 
+@pytest.mark.parametrize("name", ["Lines", "./sources/texts.py:Lines"])
+def test_a_source_is_named_by_its_class(local_registry: LocalRegistry, name: str) -> None:
+    local_registry.trust()
+    assert build(local_registry, source=name).manifest.source.name == "Lines"
+
+
 @pytest.mark.parametrize(
     ("word", "message"),
     [
-        ("./../outside.py:Lines", "the local plugin `./../outside.py` is outside of the registry"),
-        ("./linked/outside.py:Lines", "the local plugin `./linked/outside.py` is outside of"),
-        ("./sources/no.py:Lines", "there is no local plugin `./sources/no.py`"),
-        ("./sources/texts.py", "`./sources/texts.py` is a file: name the class in it, too"),
-        ("./sources/texts.py:Line", "`./sources/texts.py` has no source `Line`; did you mean `Li"),
-        ("sources/texts.py:Lines", "no source named `sources/texts.py:Lines`"),
+        ("./sources/no.py:Lines", "no source named `./sources/no.py:Lines`"),
+        ("./sources/texts.py:Line", "no source named `./sources/texts.py:Line`"),
+        ("Line", "no source named `Line`; did you mean `Lines`?"),
     ],
 )
 def test_a_word_for_no_source_of_the_registry_is_refused(
     local_registry: LocalRegistry, word: str, message: str
 ) -> None:
-    (local_registry.root.parent / "outside.py").write_text(SOURCE)
-    (local_registry.root / "linked").symlink_to(local_registry.root.parent)
     local_registry.trust()
     found, hint, _ = refusal(build, local_registry, source=word)
     assert message in found
     assert hint
 
 
+def test_code_outside_of_the_registry_does_not_run(local_registry: LocalRegistry) -> None:
+    (local_registry.root.parent / "outside.py").write_text(SOURCE)
+    (local_registry.root / "linked").symlink_to(local_registry.root.parent)
+    local_registry.trust()
+    for path in ("../outside.py", "linked/outside.py"):
+        local_registry.name_files(path)
+        message, _, code = refusal(build, local_registry, source=f"./{path}:Lines")
+        assert (f"`./{path}` is not trusted" in message, code) == (True, 2)
+
+
 def test_a_check_runs_local_validators(local_registry: LocalRegistry) -> None:
     local_registry.trust()
     build(local_registry)
     local_registry.with_check()
-    trust.change(str(local_registry.root), trusted=False)
+    change_trust(str(local_registry.root), trusted=False)
     registry = tfrecreg.open(local_registry.root)
     assert "`./checks/capitals.py` is not trusted" in refusal(registry["texts"].built.check)[0]
     local_registry.trust()
@@ -207,7 +220,7 @@ def test_a_check_of_raw_data_and_a_repair_find_the_source(
     before = shard.read_bytes()
     shard.write_bytes(before[:-1])
     home = ["-C", str(local_registry.root)]
-    trust.change(str(local_registry.root), trusted=False)
+    change_trust(str(local_registry.root), trusted=False)
     refused = command(*home, "repair", "texts")
     assert "tfrecreg plugins trust" in refused.stderr
     assert refused.returncode == 2
@@ -218,8 +231,7 @@ def test_a_check_of_raw_data_and_a_repair_find_the_source(
 
 
 def test_a_pattern_that_matches_nothing_is_refused(local_registry: LocalRegistry) -> None:
-    with (local_registry.root / "tfrecreg.toml").open("a") as file:
-        file.write('\n[plugins]\nlocal = ["check/*.py"]\n')
+    local_registry.name_files("check/*.py")
     local_registry.trust()
     assert refusal(build, local_registry)[0] == (
         "`tfrecreg.toml`: `plugins.local` names `check/*.py`, and no file matches"
@@ -227,15 +239,15 @@ def test_a_pattern_that_matches_nothing_is_refused(local_registry: LocalRegistry
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"format_version": 2}'])
-def test_a_damaged_list_is_refused(
+def test_a_damaged_list_trusts_nothing(
     local_registry: LocalRegistry, tmp_path: Path, text: str
 ) -> None:
     place = tmp_path / "state/tfrecreg/trusted.json"
     place.parent.mkdir(parents=True)
     place.write_text(text)
     message, hint, code = refusal(build, local_registry)
-    assert "trusted.json` is damaged" in message
-    assert (hint[:9], code) == ("remove it", 2)
+    assert "is not trusted on this machine" in message
+    assert (hint, code) == ("read it, then: tfrecreg plugins trust", 2)
 
 
 @pytest.mark.medium

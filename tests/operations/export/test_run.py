@@ -293,7 +293,7 @@ def refused(
 def test_an_unknown_format_is_refused(registry, tmp_path) -> None:
     refused(registry, tmp_path, UsageError, "no format `tdfs` to export to", to="tdfs")
     assert plugins().names(ExporterRecord) == [
-        *("arrayrecord", "croissant", "index", "jsonl", "parquet", "tfds", "tfx"),
+        *("arrayrecord", "croissant", "files", "index", "jsonl", "parquet", "tfds", "tfx"),
         "webdataset",
     ]
 

@@ -29,6 +29,11 @@ def tfrecreg_exporters() -> Iterator[ExporterRecord]:
         load=partial(_load, "croissant", "CroissantExporter"),
     )
     yield ExporterRecord(
+        name="files",
+        summary="all files as they are, to a folder or a URL, where every command reads them",
+        load=partial(_load, "files", "FilesExporter"),
+    )
+    yield ExporterRecord(
         name="index",
         summary="the shards, each with an index, for readers such as DALI's",
         load=partial(_load, "index", "IndexExporter"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from tfrecreg.builtin.local_plugins.find import change_trust
 from tfrecreg.commands.session import Session, session_command
 
 
@@ -12,14 +13,11 @@ from tfrecreg.commands.session import Session, session_command
 def command(session: Session, revoke: bool) -> None:
     """Let the local plugins of this registry run on this machine.
 
-    Local plugins are the files that `[plugins] local` or a `source` names. They run with your
-    rights: read them first. A clone of the registry in another folder is trusted on its own.
+    Local plugins are the files that `[plugins] local` names. They run with your rights: read them
+    first. A clone of the registry in another folder is trusted on its own.
     """
-    from tfrecreg.builtin.local_plugins import trust
-
     home = session.open().storage.root
-    trust.change(home, trusted=not revoke)
-    if session.printed_json({"registry": home, "trusted": not revoke}):
-        return
-    verb = "trusted no longer" if revoke else "trusted"
-    session.out.print(f"the local plugins of this registry are {verb} on this machine")
+    change_trust(home, trusted=not revoke)
+    if not session.printed_json({"registry": home, "trusted": not revoke}):
+        verb = "trusted no longer" if revoke else "trusted"
+        session.out.print(f"the local plugins of this registry are {verb} on this machine")

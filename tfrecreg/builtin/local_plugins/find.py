@@ -1,41 +1,44 @@
 """From the files that a registry names to announced records.
 
-A file has either hooks, as the module of a distribution, or classes: each source and each validator
-that it defines is announced by its attribute `name`, or by the name of its class.
+A file has either hooks, as the module of a distribution, or classes: each source and validator in
+it is announced by its attribute `name`, or by the name of its class. The files of a folder are one
+package below this module, named by the folder and the digest of its files: a worker process that
+unpacks an object of a local plugin imports the same code, or refuses.
 """
 
 from __future__ import annotations
 
-import glob
+import json
 import os
+import posixpath
+import sys
 from collections.abc import Iterator, Sequence
-from functools import cache
-from inspect import isabstract
-from pathlib import Path, PurePosixPath
-from types import ModuleType
+from functools import cache, partial
+from glob import glob
+from importlib import import_module
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import spec_from_file_location
+from pathlib import Path
+from types import CodeType, ModuleType
 from typing import Any
 
-from tfrecreg.builtin.local_plugins.code import LocalCode, read_code
-from tfrecreg.builtin.local_plugins.trust import is_trusted
+from blake3 import blake3
+
 from tfrecreg.config import CONFIG_NAME
 from tfrecreg.entry_points import Broken
-from tfrecreg.errors import PluginError, UnknownPluginError, UntrustedPluginError, UsageError
+from tfrecreg.errors import UntrustedPluginError, UsageError
 from tfrecreg.guard import PluginId, calling, place_of
 from tfrecreg.plugins import discovery
 from tfrecreg.plugins.discovery import Announced, BrokenPlugin, checked_record, records_of
-from tfrecreg.plugins.records import (
-    ExporterRecord,
-    PluginRecord,
-    SourceRecord,
-    ValidatorRecord,
-)
+from tfrecreg.plugins.records import PluginRecord, SourceRecord, ValidatorRecord
 from tfrecreg.scan.interface import Validator
 from tfrecreg.sources.interface import Source
-from tfrecreg.suggest import did_you_mean, listed
+from tfrecreg.storage.local import LocalStorage
 from tfrecreg.text import safe
 
-_KINDS = (SourceRecord, ValidatorRecord, ExporterRecord)
-"""What a local plugin may be: others are found without a registry."""
+__path__: list[str] = []
+_TRUSTED = "trusted.json"
+"""The registries whose plugins may run on this machine, below `XDG_STATE_HOME`."""
 
 
 def local_plugins(
@@ -43,147 +46,139 @@ def local_plugins(
 ) -> list[Announced[Any] | BrokenPlugin]:
     """What the files of ``[plugins] local`` announce."""
     found: list[Announced[Any] | BrokenPlugin] = []
-    for path in local_files(home, patterns):
-        try:
-            code = _trusted(home, path)
-        except UntrustedPluginError:
-            if not untrusted:
-                raise
+    for path in _files(home, patterns):
+        file = Path(home, path).resolve()
+        if is_trusted(file):
+            found += _announced(file, path, code_digest(str(file.parent)))
+        elif untrusted:
             reason = "not trusted on this machine: tfrecreg plugins trust"
             found.append(BrokenPlugin(path, f"./{path}", "", reason))
-            continue
-        found += _announced(code, path)
+        else:
+            raise UntrustedPluginError(
+                f"the local plugin `./{safe(path)}` is not trusted on this machine, so it does not "
+                "run",
+                hint="read it, then: tfrecreg plugins trust",
+            )
     return found
 
 
-def local_plugin(home: str, kind: type[PluginRecord[Any]], word: str) -> Announced[Any]:
-    """The plugin that a word names: ``./sources/yolo.py:Yolo``."""
-    name = word.rpartition(":")[2] if ":" in word else ""
-    path = local_path(home, word)
-    found = _announced(_trusted(home, path), path)
-    for each in found:
-        if isinstance(each, BrokenPlugin):
-            raise PluginError(
-                f"the local plugin `./{safe(path)}` is broken: {each.reason}",
-                hint="correct the file, and run the command again",
-            )
-    matching = [
-        each
-        for each in found
-        if isinstance(each, Announced) and isinstance(each.record, kind) and each.name == name
-    ]
-    if matching:
-        return matching[0]
-    names = [each.name for each in found if isinstance(each, Announced)]
-    lacks = f"has no {kind.kind} `{safe(name, limit=60)}`{did_you_mean(name, names)}"
-    raise UnknownPluginError(
-        f"`./{safe(path)}` {lacks if name else 'is a file: name the class in it, too'}",
-        hint=f"available: {listed(names)}" if names else "a source is a subclass of `Source`",
-    )
-
-
-def local_files(home: str, patterns: Sequence[str]) -> list[str]:
-    """The files that globs name, relative to the registry, in order."""
+def _files(home: str, patterns: Sequence[str]) -> list[str]:
+    """The files that globs name, relative to the registry, each once."""
     found: dict[str, None] = {}
     for pattern in patterns:
-        names = sorted(glob.glob(pattern, root_dir=home, recursive=False))
-        paths = [name for name in names if name.endswith(".py")]
+        paths = [each for each in sorted(glob(pattern, root_dir=home)) if each.endswith(".py")]
         if not paths:
             raise UsageError(
                 f"`{CONFIG_NAME}`: `plugins.local` names `{safe(pattern)}`, and no file matches",
                 hint="a glob of `.py` files, from the registry's folder: `checks/*.py`",
             )
-        found.update(dict.fromkeys(local_path(home, each) for each in paths))
+        found.update(dict.fromkeys(map(posixpath.normpath, paths)))
     return list(found)
 
 
-def local_path(home: str, path: str) -> str:
-    """The path of the file that a word or a path names, relative to the registry, without links."""
-    path = (path.rpartition(":")[0] or path).removeprefix("./")
-    root = os.path.realpath(home)
-    full = os.path.realpath(os.path.join(root, path))  # noqa: PTH118 - a text
-    if not Path(full).is_relative_to(root):
-        raise UsageError(
-            f"the local plugin `./{safe(path)}` is outside of the registry `{safe(root)}`",
-            hint="put the file into the registry, or make a distribution of it",
-        )
-    if not full.endswith(".py") or not Path(full).is_file():
-        raise UsageError(
-            f"there is no local plugin `./{safe(path)}` in `{safe(root)}`",
-            hint="a local source is named as ./FOLDER/FILE.py:CLASS, from the registry's folder",
-        )
-    return PurePosixPath(os.path.relpath(full, root)).as_posix()
+def is_trusted(place: Path) -> bool:
+    """Whether this user lets the plugins of a registry run that has this file or folder."""
+    return any(place.is_relative_to(each) for each in _trusted())
 
 
-def _trusted(home: str, path: str) -> LocalCode:
-    code = read_code(os.path.join(os.path.realpath(home), os.path.dirname(path)))  # noqa: PTH118, PTH120
-    if not is_trusted(code.folder):
-        raise UntrustedPluginError(
-            f"the local plugin `./{safe(path)}` is not trusted on this machine, so it does not run",
-            hint="read it, then: tfrecreg plugins trust",
-        )
-    return code
+def change_trust(registry: str, *, trusted: bool) -> None:
+    """Trust the plugins in a registry, or stop trusting them."""
+    root = os.path.realpath(registry)
+    found = {*_trusted()} - {root} | ({root} if trusted else set())
+    text = json.dumps({"format_version": 2, "registries": sorted(found)}, indent=2)
+    with LocalStorage(_folder()).create(_TRUSTED) as file:
+        file.write(f"{text}\n".encode("utf-8", "surrogateescape"))
+
+
+def _trusted() -> list[str]:
+    try:
+        return [str(each) for each in json.loads((_folder() / _TRUSTED).read_bytes())["registries"]]
+    except (OSError, ValueError, TypeError, KeyError):
+        return []  # no list, or a damaged one, trusts nothing
+
+
+def _folder() -> Path:
+    base = os.environ.get("XDG_STATE_HOME", "")
+    if not Path(base).is_absolute():
+        base = os.path.expanduser("~/.local/state")  # noqa: PTH111 - never raises
+    return Path(base, "tfrecreg")
 
 
 @cache
-def _announced(code: LocalCode, path: str) -> tuple[Announced[Any] | BrokenPlugin, ...]:
-    name = PurePosixPath(path).name
-    plugin_id = PluginId("local plugin", name, f"./{path}", code.digest)
+def code_digest(folder: str) -> str:
+    """What identifies the Python files in a folder, read once in a process: 16 hex digits."""
+    hasher, storage = blake3(b"tfrecreg local code v1\n"), LocalStorage(folder)
+    for path in sorted(Path(folder).glob("*.py")):
+        data = storage.read(path.name)
+        hasher.update(os.fsencode(path.name) + b"\0%d\n" % len(data) + data)
+    return hasher.hexdigest()[:16]
+
+
+@cache
+def _announced(file: Path, path: str, digest: str) -> tuple[Announced[Any] | BrokenPlugin, ...]:
+    package = f"{__name__}.f{os.fsencode(file.parent).hex()}_{digest}"
     try:
-        with calling(plugin_id, "import"):
-            module = code.load(name)
-            records = list(_records(module))
+        with calling(PluginId("local plugin", file.name, f"./{path}", digest), "import"):
+            module = import_module(f"{package}.{file.stem}")
+            has_hooks = any(hasattr(each, "tfrecreg_impl") for each in vars(module).values())
+            records = list(records_of(module) if has_hooks else _of_classes(module))
     except Exception as error:
-        return (BrokenPlugin(path, f"./{path}", code.digest, discovery.reason(error)),)
+        return (BrokenPlugin(path, f"./{path}", digest, discovery.reason(error)),)
     return tuple(
-        Announced(each, each.name, f"./{path}", code.digest, path, f"./{path}") for each in records
+        Announced(each, each.name, f"./{path}", digest, path, f"./{path}") for each in records
     )
 
 
-def _records(module: ModuleType) -> Iterator[PluginRecord[Any]]:
-    hooks = [each for each in vars(module).values() if hasattr(each, "tfrecreg_impl")]
-    if not hooks:
-        yield from _of_classes(module)
-        return
-    for record in records_of(module):
-        if not isinstance(record, _KINDS):
-            raise Broken(
-                f"announces the {record.kind} `{safe(record.name)}`: expected a source, a "
-                "validator or an exporter, others need a distribution"
-            )
-        yield record
-
-
 def _of_classes(module: ModuleType) -> Iterator[PluginRecord[Any]]:
-    found = False
     for name, kind in vars(module).items():
         if not isinstance(kind, type) or kind.__module__ != module.__name__ or name[0] == "_":
             continue
-        if isabstract(kind):
-            missing = sorted(getattr(kind, "__abstractmethods__", ()))
-            if issubclass(kind, Source | Validator):
-                lacks = f"the class `{name}` has no {listed(missing, word='or')}"
-                raise Broken(f"{lacks}{place_of(kind)}")
-            continue
-        record: PluginRecord[Any]
         summary = (kind.__doc__ or name).strip().splitlines()[0].rstrip(".")
-        codes = tuple(getattr(kind, "codes", ()))
+        own, codes = str(getattr(kind, "name", name)), tuple(getattr(kind, "codes", ()))
+        record: PluginRecord[Any]
         if issubclass(kind, Source):
-            own = str(getattr(kind, "name", name))
-            record = SourceRecord(own, summary, _loads(kind), codes=codes)
+            record = SourceRecord(own, summary, partial(_itself, kind), codes=codes)
         elif issubclass(kind, Validator):
-            own = str(getattr(kind, "name", ""))
-            record = ValidatorRecord(own, summary, codes, _loads(kind))
+            record = ValidatorRecord(own, summary, codes, partial(_itself, kind))
         else:
             continue
-        found = True
         try:
             yield checked_record(record, any_name=issubclass(kind, Source))
         except Broken as error:
             raise Broken(f"{error}{place_of(kind)}") from None
-    if not found:
-        raise Broken("has no hook, and no class that is a source or a validator")
 
 
-def _loads(kind: type[Any]) -> Any:
-    return lambda: kind
+def _itself(kind: type[Any]) -> type[Any]:
+    return kind
+
+
+class _Finder:
+    """Finds the modules of local plugins for Python's import, in any process."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        """The module of that name; None if it is not one of a local plugin."""
+        del path, target
+        if not name.startswith(f"{__name__}."):
+            return None
+        package, _, module = name[len(__name__) + 1 :].partition(".")
+        place, _, digest = package[1:].partition("_")
+        folder = Path(os.fsdecode(bytes.fromhex(place)))
+        if not is_trusted(folder) or code_digest(str(folder)) != digest:
+            raise ImportError(f"`{safe(str(folder))}` is not trusted here, or has changed")
+        if module:
+            file = str(folder / f"{module}.py")
+            return spec_from_file_location(name, file, loader=_Loader(name, file))
+        return ModuleSpec(name, None, is_package=True)
+
+
+class _Loader(SourceFileLoader):
+    """Compiles the source: Python's caches know a file by its time and size only."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        del fullname
+        code: CodeType = compile(self.get_data(self.path), self.path, "exec", dont_inherit=True)
+        return code
+
+
+sys.meta_path.insert(0, _Finder)

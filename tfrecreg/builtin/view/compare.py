@@ -46,9 +46,9 @@ class Comparisons:
         return {
             **{kind: total if found.known else None for kind, total in totals.items()},
             "unchanged": every - came if found.known else None,
-            "verdict": "SAME" if found.same or change is None else change.level.upper(),
+            "verdict": "SAME" if found.same else change.level.upper(),
             "version": found.version,
-            "why": safe("; ".join(change.reasons if change is not None else ()), limit=2000),
+            "why": safe("; ".join(change.reasons), limit=2000),
             "hint": safe(found.hint, limit=1000),
             "features": [
                 {

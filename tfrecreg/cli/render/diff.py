@@ -36,8 +36,6 @@ def print_diff(
     """The sizes, the splits in numbers, the first examples of each kind, and the verdict."""
     before, after = diff.before, diff.after
     console.print(line((f"{safe(before.name)} → {safe(after.name)}", "bold")))
-    if diff.where is not None:
-        console.print(line(("where: ", "bold"), safe(diff.where, limit=1000)))
     print_facts(console, list(_facts(diff)))
     console.print("")
     console.print(_splits(diff))
@@ -62,8 +60,6 @@ def print_diff(
 def _facts(diff: DiffResult) -> Iterator[tuple[str, str]]:
     before, after = diff.before, diff.after
     yield "examples", _step(before.records, after.records, f"{after.records - before.records:+,}")
-    if before.bytes is None or after.bytes is None:
-        return  # of selections
     delta = after.bytes - before.bytes
     sign = "+" if delta >= 0 else ""
     sizes = f"{si_bytes(before.bytes)} → {si_bytes(after.bytes)}"
@@ -95,7 +91,7 @@ def _shards(diff: DiffResult) -> str:
 
 def _grown(before: SideSummary, after: SideSummary) -> str:
     """The features whose bytes differ, the largest difference first."""
-    old, new = before.features or {}, after.features or {}
+    old, new = before.features, after.features
     names = {*old, *new}
     deltas = {name: new.get(name, 0) - old.get(name, 0) for name in names}
     ordered = sorted((name for name in names if deltas[name]), key=lambda n: (-abs(deltas[n]), n))
@@ -205,11 +201,6 @@ def _print_labels(console: Console, diff: DiffResult) -> None:
 def _print_verdict(console: Console, diff: DiffResult) -> None:
     if diff.same:
         console.print(line(("no difference", "bold")))
-        return
-    if diff.change is None:
-        console.print(line("no version number: these are parts of the versions"))
-        if diff.hint:
-            console.print(line(("  hint: ", "cyan"), diff.hint))
         return
     level = diff.change.level
     number = f"{diff.version} ({level})" if diff.version is not None else level

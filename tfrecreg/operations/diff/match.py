@@ -26,7 +26,7 @@ from tfrecreg.errors import UsageError
 from tfrecreg.index import Index
 from tfrecreg.manifest.model import SplitEntry
 from tfrecreg.operations.diff.row_memory import new_rows
-from tfrecreg.operations.diff.side import ComparedNumbers, Side
+from tfrecreg.operations.diff.side import Side
 from tfrecreg.progress import SILENT, Progress
 
 IndexRows = npt.NDArray[np.uint8]
@@ -71,31 +71,25 @@ def collect(
     for number, entry in wanted:
         if not side.may_have(number):
             raise MissingIndexError(entry.split)
-    counts = [_count(side, number) for number, _ in wanted]
+    counts = [entry.records for _, entry in wanted]
     rows: IndexRows = new_rows(sum(counts), WIDTH)
     at = 0
     for (number, entry), count in zip(wanted, counts, strict=True):
         index = side.index(number)
         if index is None or len(index) != entry.records:
             raise MissingIndexError(entry.split)
-        chosen = np.arange(count) if side.chosen is None else side.chosen[number]
-        _fill(rows[at : at + count], index, splits[entry.split], number, chosen)
+        _fill(rows[at : at + count], index, splits[entry.split], number)
         at += count
         progress.advance(count, 0)
     return rows
 
 
-def _count(side: Side, shard: int) -> int:
-    """Number of records of a shard that are compared."""
-    return side.manifest.shards[shard].records if side.chosen is None else len(side.chosen[shard])
-
-
-def _fill(rows: IndexRows, index: Index, split: int, shard: int, chosen: ComparedNumbers) -> None:
+def _fill(rows: IndexRows, index: Index, split: int, shard: int) -> None:
     rows[:, SPLIT] = np.frombuffer(split.to_bytes(2, "big"), np.uint8)
-    rows[:, KEY] = _key_digests(index)[chosen]
-    rows[:, DIGEST] = index.digests[chosen]
-    places = (chosen + (shard << 32)).astype(">u8")
-    rows[:, PLACE] = places.view(np.uint8).reshape(len(chosen), 8)
+    rows[:, KEY] = _key_digests(index)
+    rows[:, DIGEST] = index.digests
+    places = (np.arange(len(index)) + (shard << 32)).astype(">u8")
+    rows[:, PLACE] = places.view(np.uint8).reshape(len(index), 8)
 
 
 def _key_digests(index: Index) -> npt.NDArray[np.uint8]:
@@ -278,8 +272,7 @@ def match(before: Side, after: Side, progress: Progress = SILENT) -> Matched:
     Takes about 42 bytes for each record of a shard that is not the same on both sides.
     """
     splits = split_numbers(before, after)
-    whole = before.chosen is None  # a condition may name classes: each side has its label map
-    same_before, same_after = _same_shards(before, after) if whole else (set(), set())
+    same_before, same_after = _same_shards(before, after)
     unknown: list[str] = []
     while True:
         wanted = {name: number for name, number in splits.items() if name not in unknown}
@@ -296,7 +289,7 @@ def match(before: Side, after: Side, progress: Progress = SILENT) -> Matched:
         left = Unmatched(first, second)
         del first, second
         contents = [{each.name: each for each in side.manifest.splits} for side in (before, after)]
-        lost = [name for name in unknown if not (whole and _same_content(name, *contents))]
+        lost = [name for name in unknown if not _same_content(name, *contents)]
         return _matched(left, tuple(sorted(lost)))
 
 
@@ -335,7 +328,7 @@ def _same_shards(before: Side, after: Side) -> tuple[set[int], set[int]]:
 
 def _records(side: Side, splits: Collection[str], left_out: Collection[int]) -> int:
     return sum(
-        _count(side, number)
+        entry.records
         for number, entry in enumerate(side.manifest.shards)
         if entry.split in splits and number not in left_out
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -76,7 +76,7 @@ class SplitDiff:
     records_before: int | None
     records_after: int | None
     payload_before: int | None
-    """Bytes of all payloads; None of a selection."""
+    """Bytes of all payloads."""
     payload_after: int | None
     added: int = 0
     removed: int = 0
@@ -111,13 +111,13 @@ class SideSummary:
     """One side in a few numbers."""
 
     name: str
-    content: str | None = None
-    """The content digest. None of a selection, as are those below."""
+    content: str
+    """The content digest."""
     records: int
-    bytes: int | None = None
+    bytes: int
     """Size of the shards in bytes."""
-    shards: int | None = None
-    features: Mapping[str, int] | None = None
+    shards: int
+    features: Mapping[str, int]
     """Feature to bytes of its values."""
 
 
@@ -137,12 +137,10 @@ class DiffResult:
     after: SideSummary
     order: ShardOrder | None
     """Order of the examples, if both sides have the same examples; else None."""
-    change: Change | None
-    """The smallest legal step from the first side to the second, and why; None of selections."""
+    change: Change
+    """The smallest legal step from the first side to the second, and why."""
     version: str | None
     """The smallest legal number; None if the first side is not a release of that dataset."""
-    where: str | None = None
-    """The condition that the records of both sides meet; None if all are compared."""
     splits: tuple[SplitDiff, ...]
     totals: Mapping[ChangeKind, int]
     """Totals by kind over the splits that could be compared."""
@@ -174,10 +172,7 @@ class DiffResult:
 
     def __str__(self) -> str:
         """The verdict and its reasons."""
-        return "\n    ".join((self._verdict(), *self._reasons()))
-
-    def _reasons(self) -> Sequence[str]:
-        return self.change.reasons if self.change is not None else ()
+        return "\n    ".join((self._verdict(), *self.change.reasons))
 
     def _repr_html_(self) -> str:
         """The splits in numbers and the reasons of the verdict, for a notebook."""
@@ -188,25 +183,21 @@ class DiffResult:
             for each in self.splits
         )
         head = "".join(f"<th>{head.removeprefix('records_').replace('_', ' ')}" for head in heads)
-        reasons = "".join(f"<li>{escape(reason)}" for reason in self._reasons())
+        reasons = "".join(f"<li>{escape(reason)}" for reason in self.change.reasons)
         verdict = escape(self._verdict())
         return f"<p><b>{verdict}</b></p><table><tr><th>split{head}{rows}</table><ul>{reasons}</ul>"
 
     def _verdict(self) -> str:
         """``mnist@1.0.0 → mnist@2.0.0: 1 changed, major``."""
         counts = [f"{total:,} {kind}" for kind, total in self.totals.items() if total]
-        level = [self.change.level] if self.change is not None else []
-        found = "same" if self.same else ", ".join([*counts, *level])
-        about = f" WHERE {safe(self.where, limit=1000)}" if self.where is not None else ""
-        return f"{safe(self.before.name)} → {safe(self.after.name)}{about}: {found}"
+        found = "same" if self.same else ", ".join([*counts, self.change.level])
+        return f"{safe(self.before.name)} → {safe(self.after.name)}: {found}"
 
     @property
     def same(self) -> bool:
         """Whether nothing differs in the examples, their order and meaning, the shards or the
-        schema. Of selections: in the examples.
+        schema.
         """
-        if self.change is None:
-            return self.known and not any(self.totals.values())
         return (
             self.order == "same"
             and self.change.level == "patch"
@@ -232,7 +223,6 @@ class DiffResult:
             "before": self.before,
             "after": self.after,
             "same": self.same,
-            "where": self.where,
             "order": self.order,
             "change": {
                 "level": self.change.level,
@@ -240,9 +230,7 @@ class DiffResult:
                 "reasons": self.change.reasons,
                 "hint": self.hint,
                 "counts": self.change.counts,
-            }
-            if self.change is not None
-            else None,
+            },
             "splits": self.splits,
             "totals": {kind: total if self.known else None for kind, total in self.totals.items()},
             "examples": self.examples,

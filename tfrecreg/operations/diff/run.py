@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 
 from tfrecreg.engines.interface import Engine
-from tfrecreg.errors import RefusedError
 from tfrecreg.manifest.model import Change
 from tfrecreg.operations.diff.classify import count_pairs
 from tfrecreg.operations.diff.compare import LabelMaps
@@ -35,12 +33,8 @@ from tfrecreg.operations.diff.verdict import (
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import parse_version
 from tfrecreg.registry.registry import RegistryLike
-from tfrecreg.scan.conditions import chosen_records
-from tfrecreg.scan.interface import Target
 from tfrecreg.schema.differ import SchemaChange, compare_schemas
 from tfrecreg.shardset.find import Built, TargetLike
-from tfrecreg.shardset.target import target_of
-from tfrecreg.text import safe
 
 _SHOWN = 20
 """Maximum number of examples of each kind in the result."""
@@ -50,7 +44,6 @@ def diff(
     before: TargetLike | Built,
     after: TargetLike | Built,
     *,
-    where: str | None = None,
     registry: RegistryLike | None = None,
     engine: Engine | None = None,
     progress: Progress = SILENT,
@@ -63,29 +56,7 @@ def diff(
     """
     found = [find_side(each, registry) for each in (before, after)]
     first, second = map(side_of, found)
-    if where is not None:
-        first, second = (
-            _selection(side, target_of(each), where, engine, progress)
-            for side, each in zip((first, second), found, strict=True)
-        )
-    return diff_sides(first, second, progress, engine=engine, where=where)
-
-
-def _selection(
-    side: Side, target: Target, where: str, engine: Engine | None, progress: Progress
-) -> Side:
-    """A side with only the records for which a condition holds."""
-    here = {shard.path for shard in target.shards}
-    missing = [each.path for each in side.manifest.shards if each.path not in here]
-    if missing:
-        raise RefusedError(
-            f"`{safe(missing[0])}` of `{side.name}` is missing, and the condition is about the "
-            "records",
-            hint=side.bring_hint,
-        )
-    with chosen_records(target, where, engine=engine, progress=progress, listed=True) as records:
-        of_path = {shard.path: each for shard, each in zip(target.shards, records, strict=True)}
-    return replace(side, chosen=[of_path[each.path] for each in side.manifest.shards])
+    return diff_sides(first, second, progress, engine=engine)
 
 
 def diff_sides(
@@ -94,7 +65,6 @@ def diff_sides(
     progress: Progress = SILENT,
     *,
     engine: Engine | None = None,
-    where: str | None = None,
 ) -> DiffResult:
     """As :func:`diff`, of two sides that were found."""
     labels = LabelMaps.of(before, after)
@@ -102,13 +72,11 @@ def diff_sides(
         matched = follow_images(before, after, match(before, after, progress), reading, progress)
         groups = matched.changed, matched.renamed_changed, matched.moved_changed
         of_changed, tallied = count_pairs(reading, labels, progress, *groups)
-    same = before.manifest.content == after.manifest.content and where is None
+    same = before.manifest.content == after.manifest.content
     order = order_of(before, after) if same else None
-    change = None
-    if where is None:
-        change = judge_change(
-            before, after, order, None if same else matched, of_changed, tallied.relabelled
-        )
+    change = judge_change(
+        before, after, order, None if same else matched, of_changed, tallied.relabelled
+    )
     listing = ListedExamples(before, after, matched, labels)
     totals = _totals(matched)
     return DiffResult(
@@ -116,7 +84,6 @@ def diff_sides(
         after=_summary(after),
         order=order,
         change=change,
-        where=where,
         version=_next_number(before, after, change),
         splits=tuple(_splits(before, after, matched)),
         totals=totals,
@@ -151,9 +118,7 @@ def _totals(matched: Matched) -> dict[ChangeKind, int]:
 
 
 def _summary(side: Side) -> SideSummary:
-    manifest, chosen = side.manifest, side.chosen
-    if chosen is not None:
-        return SideSummary(name=side.name, records=sum(map(len, chosen)))
+    manifest = side.manifest
     return SideSummary(
         name=side.name,
         content=manifest.content,
@@ -197,14 +162,9 @@ def _splits(before: Side, after: Side, matched: Matched) -> Iterator[SplitDiff]:
         )
 
 
-def _sizes(side: Side) -> dict[str, tuple[int, int | None]]:
-    """Of each split, the number of records that are compared, and their bytes if they are all."""
-    if side.chosen is None:
-        return {each.name: (each.records, each.payload_bytes) for each in side.manifest.splits}
-    found = dict.fromkeys((each.name for each in side.manifest.splits), 0)
-    for entry, records in zip(side.manifest.shards, side.chosen, strict=True):
-        found[entry.split] += len(records)
-    return {name: (records, None) for name, records in found.items()}
+def _sizes(side: Side) -> dict[str, tuple[int, int]]:
+    """Of each split, the number of records and their bytes."""
+    return {each.name: (each.records, each.payload_bytes) for each in side.manifest.splits}
 
 
 def _schema_changes(before: Side, after: Side) -> tuple[SchemaChange, ...] | None:
@@ -216,9 +176,9 @@ def _schema_changes(before: Side, after: Side) -> tuple[SchemaChange, ...] | Non
     return compare_schemas(before.schema, after.schema)
 
 
-def _next_number(before: Side, after: Side, change: Change | None) -> str | None:
+def _next_number(before: Side, after: Side, change: Change) -> str | None:
     release = before.manifest.release
-    if release is None or change is None or before.manifest.dataset != after.manifest.dataset:
+    if release is None or before.manifest.dataset != after.manifest.dataset:
         return None
     if change.level == "initial":
         return None

@@ -7,9 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import numpy as np
-from numpy.typing import NDArray
-
 from tfrecreg.errors import TfrecregError, UsageError
 from tfrecreg.index import ROW_BYTES, Index, read_index
 from tfrecreg.manifest.model import FileEntry, Manifest, ShardEntry
@@ -25,9 +22,6 @@ from tfrecreg.shardset.folder_build import FolderBuild
 from tfrecreg.storage.interface import Readable
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.text import safe
-
-ComparedNumbers = NDArray[np.int64]
-"""Numbers of records of a shard, ascending."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +44,6 @@ class Side:
     they were not looked up."""
     cache: LocalStorage | None = None
     """The folder that holds these files, which a worker has to see."""
-    chosen: Sequence[ComparedNumbers] | None = None
-    """By shard, the records that are compared; None for all."""
 
     @property
     def bring_hint(self) -> str:
@@ -137,7 +129,6 @@ class Side:
                 provenance=None,
             ),
             schema_text=None,
-            chosen=None,
             kept=kept,
             cache=LocalStorage(posixpath.commonpath(folders)) if folders else None,
         )

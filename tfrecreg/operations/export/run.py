@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from tfrecreg.exporters.interface import ExportedDataset
 from tfrecreg.exporters.shards import ExportedShard, ShardMethod, ShardToExport, numbered
 from tfrecreg.manifest.adopted import adopted_kind
 from tfrecreg.operations.export.guarded import GuardedExporter, exporter_class
+from tfrecreg.operations.export.sending import copy_beside, send_files, store_to_fill
 from tfrecreg.operations.leftovers import remove_leftovers
 from tfrecreg.plugins.discovery import Announced
 from tfrecreg.plugins.manager import Plugins, plugins_of
@@ -31,6 +33,7 @@ from tfrecreg.registry.registry import Registry
 from tfrecreg.scan.conditions import chosen_records
 from tfrecreg.shardset.target import find_target
 from tfrecreg.storage.local import LocalStorage
+from tfrecreg.storage.urls import is_url
 from tfrecreg.suggest import did_you_mean
 from tfrecreg.text import ShortRepr, safe
 
@@ -44,7 +47,7 @@ class ExportResult(ShortRepr):
     to: str
     """Name of the exporter."""
     folder: str
-    """Absolute path."""
+    """Absolute path, or URL."""
     dataset: str
     version: str
     """Version in the exported folder: ``0.0.0`` for a build."""
@@ -82,7 +85,8 @@ def export(
 
     ``tfds``: what `tfds.builder_from_directory` takes. ``index``: the shards, each with an index
     beside it, as NVIDIA DALI and the package `tfrecord` take them. ``croissant``: the shards
-    as they are, and their description in Croissant's JSON-LD. ``tfx``: the shards in gzip,
+    as they are, and their description in Croissant's JSON-LD. ``files``: all files as they are,
+    also to a URL. ``tfx``: the shards in gzip,
     statistics and schema, as components of TFX write them. ``arrayrecord``, ``parquet`` and
     ``webdataset``: the records in files of these formats. Plugins bring
     others.
@@ -91,7 +95,9 @@ def export(
     announced = _announced(known, to)
     resolved = resolve(registry, reference)
     kind = exporter_class(known.load(ExporterRecord, to), announced.plugin_id)
-    path = free_folder(folder, registry)
+    url = os.fsdecode(folder)
+    store = store_to_fill(url) if kind.keeps_files and is_url(url) else None
+    path = store.root if store is not None else str(free_folder(folder, registry))
     given, _ = known.options(ExporterRecord, to, options)
     dataset = ExportedDataset(
         to=announced.name,
@@ -111,16 +117,34 @@ def export(
     exporter.expect()
     if kind.takes_shards:
         resolved.storage()  # raises here, before anything is written, if the bytes are elsewhere
-    with new_folder(path) as stage, _chosen(dataset, where) as chosen:
+    if store is not None:
+        manifest = dataset.manifest
+        return ExportResult(
+            reference=dataset.reference,
+            to=announced.name,
+            folder=path,
+            dataset=resolved.dataset.name,
+            version=dataset.version,
+            splits=_records(dataset, None),
+            files=tuple(send_files(dataset, store)),
+            bytes=sum(each.bytes for each in manifest.shards),
+            shards={"copied": len(manifest.shards)},
+            content=None,
+            notes=(),
+            how_to_read=exporter.how_to_read(path),
+        )
+    with new_folder(Path(path)) as stage, _chosen(dataset, where) as chosen:
         shards = _export_shards(dataset, exporter, stage, chosen) if kind.takes_shards else []
         content = exporter.verify(shards)
         notes = exporter.finish(stage, shards)
+        if kind.keeps_files:
+            copy_beside(dataset, stage)
         files = list(stage.list())
         names = {each.name for each in shards}
         return ExportResult(
             reference=dataset.reference,
             to=announced.name,
-            folder=str(path),
+            folder=path,
             dataset=resolved.dataset.name,
             version=dataset.version,
             splits=_records(dataset, None if chosen is None else shards),
@@ -130,7 +154,7 @@ def export(
             content=content,
             where=where,
             notes=notes,
-            how_to_read=exporter.how_to_read(str(path)),
+            how_to_read=exporter.how_to_read(path),
         )
 
 
