@@ -37,6 +37,8 @@ LOCAL = "tfrecreg.builtin.local_plugins.find"
 """The module that finds local plugins, where a registry names any."""
 CHANGES = "tfrecreg.operations.diff.classify"
 """The module that says in a line what a build changed since the version before."""
+PROGRESS = "tfrecreg.library.progress"
+"""The module that shows progress where a program runs: in a terminal, or in a notebook."""
 DISABLE = "TFRECREG_DISABLE"
 """The environment variable for plugins that are switched off, with commas between them."""
 

@@ -11,6 +11,7 @@ from importlib import import_module
 import numpy as np
 import numpy.typing as npt
 
+from tfrecreg.bundled import PROGRESS
 from tfrecreg.engines.interface import Engine
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.scan.interface import Target
@@ -46,5 +47,5 @@ def weights_of_records(
 
 def shown_progress(progress: Progress | bool) -> Progress:
     """The progress for a catalog, as the verbs of handles show theirs."""
-    found: Progress = import_module("tfrecreg.library.progress").shown(progress)
+    found: Progress = import_module(PROGRESS).shown(progress)
     return found
