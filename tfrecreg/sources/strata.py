@@ -94,7 +94,7 @@ def _places(
         return places
     known, strata = _rarest(list(found), np.asarray(listed))
     # By class, then by rank; of equal ranks, the first that is listed.
-    order = np.lexsort((ranks, strata))
+    order = np.lexsort((np.asarray(ranks), strata))
     ends = np.cumsum(np.bincount(strata))
     shares = parse_shares(options.split)
     for stratum, rows in zip(known, np.split(order, ends[:-1]), strict=True):
