@@ -22,7 +22,7 @@ keyed_examples link_problem list_files listed location_lines location_text media
 media_schema missing_files new_exchange no_duplicates normal_splits object_schema one_line
 open_local parse_schema path_ends paths_remark perform_work read_header read_limits read_media_file
 read_text read_whole_file require_pillow safe safe_message serialize_tensor session_command
-shared_decoder si_bytes similar_names sniff splits_of_files stratified subject_text truncation_text
+shared_decoder si_bytes sniff splits_of_files stratified subject_text truncation_text
 unset_feature usable_cores verified_records why_undecodable write_records written_records
 """
 

@@ -9,7 +9,7 @@
 - objects in images: `ObjectOptions`, `ObjectLabel`, `ImageView`, `ImageRemarks`, `Boxes`,
   `Keypoints`, `Polygons`, `box_around`, `image_features`, `object_schema`, `choose_splits`,
   `class_summary`; their files: `list_files`, `Symlinks`, `link_problem`, `read_text`,
-  `path_ends`, `paths_remark`, `similar_names`, `image_size`, `MAX_IMAGE_BYTES`; raised:
+  `path_ends`, `paths_remark`, `image_size`, `MAX_IMAGE_BYTES`; raised:
   `BadAnnotation`, `SkipImage`
 - examples: `Example`, `Feature`, `Kind`, `bytes_feature`, `float_feature`, `int64_feature`,
   `unset_feature`, `serialize_tensor`; as JSON: `feature_to_json`, `feature_from_json`
@@ -157,7 +157,6 @@ if TYPE_CHECKING:
         path_ends,
         paths_remark,
         read_text,
-        similar_names,
     )
     from tfrecreg.sources.objects.options import (
         ObjectOptions,
@@ -328,7 +327,6 @@ __all__ = [
     "session_command",
     "shared_decoder",
     "si_bytes",
-    "similar_names",
     "sniff",
     "splits_of_files",
     "stratified",
@@ -375,8 +373,7 @@ _LATER = {
     "schema.proto": "parse_schema",
     "sources.objects.boxes": "Boxes ObjectLabel",
     "sources.objects.images": "MAX_IMAGE_BYTES image_features image_size",
-    "sources.objects.listing": "Symlinks link_problem list_files path_ends paths_remark "
-    "read_text similar_names",
+    "sources.objects.listing": "Symlinks link_problem list_files path_ends paths_remark read_text",
     "sources.objects.options": "ObjectOptions choose_splits class_summary object_schema",
     "sources.objects.shapes": "Keypoints Polygons box_around",
     "sources.objects.view": "BadAnnotation ImageRemarks ImageView SkipImage",

@@ -18,7 +18,6 @@ from tfrecreg.api import (
     Skipped,
     Storage,
     safe,
-    similar_names,
 )
 from tfrecreg_coco.annotation_files import Chosen, url_member
 from tfrecreg_coco.annotation_table import (
@@ -132,9 +131,6 @@ class CocoDataset:
                 self._remarks += [remark._replace(split=split.name) for remark in remarks]
             if split.segments is not None:
                 self._remarks += split.segments.moved(split.name)
-        for labels in (self.context.objects, self.context.segments):
-            names = [each.name.decode() for each in (labels or {}).values()]
-            self._remarks += similar_names(splits[0].name, self._tables[0].path, names)
         # A folder of several splits is looked through once, in the name of the first of them.
         for first in {split.folder.path: split for split in reversed(splits)}.values():
             self._remarks += first.folder.moved(first.name)

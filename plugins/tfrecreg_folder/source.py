@@ -61,6 +61,10 @@ class FolderSource(Source):
         yield from grouping.entries
         yield from grouping.remarks
 
+    def class_of(self, item: Item) -> str | None:
+        """The class of an item, for `stratify`."""
+        return unpack(item.state).name or None
+
     def schema(self) -> str:
         parts = self._list().parts
         required = bool(self._pair) or len(parts) == 1

@@ -22,7 +22,6 @@ from tfrecreg.api import (
     link_problem,
     paths_remark,
     safe,
-    similar_names,
 )
 from tfrecreg_voc.annotation import VocAnnotation
 from tfrecreg_voc.raw_listing import VocListing
@@ -202,7 +201,6 @@ class VocDataset:
         """XML and images in no split, PNGs that are not asked for, and all other files."""
         first = self.splits[0].name
         listing = self._listing
-        yield from similar_names(first, self.splits[0].origins[0], self.classes)
         if unused := [path for path in listing.xmls if path not in self._read_xmls]:
             yield paths_remark(first, "SRC042", unused, "in no split")
         if orphans := [path for path in listing.images if path not in self._read_images]:

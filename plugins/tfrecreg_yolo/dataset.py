@@ -21,7 +21,6 @@ from tfrecreg.api import (
     link_problem,
     paths_remark,
     safe,
-    similar_names,
 )
 from tfrecreg_yolo.description import YoloDescription, read_description
 from tfrecreg_yolo.raw_listing import YoloListing, label_paths
@@ -126,8 +125,6 @@ class YoloDataset:
         """Images in no split, label files without an image, and all other files."""
         first = self.splits[0].name
         listing, description = self._listing, self.description
-        key = description.file or description.names_file or "classes"
-        yield from similar_names(first, key, description.names)
         if not self._options.splits:
             taken = {image for split in self.splits for image in split.images}
             if orphans := [image for image in listing.images if image not in taken]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +153,29 @@ def test_classes_that_are_one_but_for_case_are_remarked(
             path.write_text(text.replace("<name>a<", "<name>A<", 1), "utf-8")
     built = dataset.build(source=source, raw=raw, progress=False)
     assert built.manifest.ledger["train"].remarks["SRC049"] == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "times"), [("folder", 1), ("imagefolder", 1), ("coco", 1), ("yolo", 2), ("voc", 2)]
+)
+def test_files_that_are_one_but_for_case_are_remarked(
+    tmp_path: Path, dataset: Any, source: str, times: int
+) -> None:
+    raw = tmp_path / "raw"
+    if source in SOURCES:
+        SOURCES[source](raw, "train", [[GOOD], [GOOD]])
+        for path in [*raw.rglob("*0.*"), *raw.rglob("*1.*")]:
+            path.rename(path.with_stem(path.stem.replace("0", "o").replace("1", "O")))
+        for path in raw.rglob("*.json"):
+            path.write_text(
+                re.sub(r"(?<=train)[01]", lambda at: "oO"[int(at[0])], path.read_text())
+            )
+    else:
+        put(raw / "a/cafe\u0301.png", png(9, 9, seed=2))
+        put(raw / "a/caf\xc9.png", png(9, 9, seed=3))
+    built = dataset.build(source=source, raw=raw, progress=False)
+    assert built.manifest.ledger["train"].remarks["SRC049"] == times
+    assert built.manifest.splits[0].records == 2
 
 
 def test_two_images_of_one_label_file_are_remarked(tmp_path: Path, dataset: Any) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import tarfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -253,6 +254,103 @@ def test_a_source_that_knows_classes_gives_each_split_its_share_of_them(
     assert "`stratify` and `group` exclude each other" in message
 
 
+def write_coco(raw: Path, images: Mapping[str, list[str]]) -> None:
+    found = [{"id": n, "file_name": name} for n, name in enumerate(images)]
+    annotations = [
+        {"id": 9 * n + at, "image_id": n, "category_id": ord(each), "bbox": [1, 1, 5, 5]}
+        for n, classes in enumerate(images.values())
+        for at, each in enumerate(classes)
+    ]
+    categories = [{"id": ord(each), "name": each} for each in "abc"]
+    data = {"images": found, "annotations": annotations, "categories": categories}
+    write(raw / "annotations/instances_train.json", json.dumps(data))
+
+
+def write_yolo(raw: Path, images: Mapping[str, list[str]]) -> None:
+    write(raw / "data.yaml", "names: [a, b, c]\ntrain: images/train\n")
+    for name, classes in images.items():
+        rows = "".join(f"{'abc'.index(each)} 0.5 0.5 0.3 0.3\n" for each in classes)
+        write(raw / f"labels/train/{Path(name).stem}.txt", rows)
+
+
+def write_voc(raw: Path, images: Mapping[str, list[str]]) -> None:
+    box = "<bndbox><xmin>2</xmin><ymin>2</ymin><xmax>6</xmax><ymax>6</ymax></bndbox>"
+    for name, classes in images.items():
+        objects = "".join(f"<object><name>{each}</name>{box}</object>" for each in classes)
+        write(raw / f"train/{Path(name).stem}.xml", f"<annotation>{objects}</annotation>")
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+OBJECTS = {
+    "coco": (write_coco, "train"),
+    "yolo": (write_yolo, "images/train"),
+    "voc": (write_voc, "train"),
+}
+BY_CLASS = ("split=x=0.8,y=0.2", "stratify=yes")
+DEALT = {"x": {"a": 32, "b": 8, "c": 4}, "y": {"a": 8, "b": 2, "c": 1}}
+
+
+@pytest.mark.parametrize("source", OBJECTS)
+def test_an_image_of_objects_counts_for_its_rarest_class(
+    registry: Path, tmp_path: Path, source: str
+) -> None:
+    images = {
+        f"{name}{number}.png": sorted({"a", "b", name} if name == "c" else {"a", name})
+        for name, count in (("a", 40), ("b", 10), ("c", 5))
+        for number in range(count)
+    }
+    raw, (describe, folder) = tmp_path / "raw", OBJECTS[source]
+    describe(raw, images)
+    for number, name in enumerate(images):
+        (raw / folder).mkdir(parents=True, exist_ok=True)
+        (raw / folder / name).write_bytes(png(9, 9, seed=number))
+    build = made(registry, source, raw, *BY_CLASS)
+    found = {
+        split: Counter(key.rpartition("/")[2][0] for key in names)
+        for split, names in keys(build).items()
+    }
+    assert found == DEALT
+    again = made(registry, source, raw, *BY_CLASS, jobs=2, anew=True)
+    assert again.digest() == build.digest()
+
+
+def test_every_source_of_single_classes_can_stratify(
+    registry: Path, tmp_path: Path, digits: Path
+) -> None:
+    raw = tmp_path / "raw"
+    for name in ["a"] * 40 + ["b"] * 10 + ["c"] * 5:
+        number = len([*raw.glob("*/*")])
+        write(raw / f"{name}/{name}{number}.bin", f"{number}")
+    build = made(registry, "folder", raw, "labels=folder", "suffixes=bin", *BY_CLASS)
+    assert {k: Counter(each[0] for each in v) for k, v in keys(build).items()} == DEALT
+    with tarfile.open(tmp_path / "set.tar", "w") as archive:
+        for path in sorted(raw.rglob("*.bin")):
+            label = tmp_path / "label"
+            label.write_text(str(ord(path.name[0]) - ord("a")))
+            archive.add(path, f"{path.stem}.bin")
+            archive.add(label, f"{path.stem}.cls")
+    (tmp_path / "tar").mkdir()
+    (tmp_path / "set.tar").rename(tmp_path / "tar/set.tar")
+    tr.init(tmp_path / "other", with_dvc=False)
+    build = made(tmp_path / "other", "webdataset", tmp_path / "tar", *BY_CLASS)
+    assert {k: Counter(each[0] for each in v) for k, v in keys(build).items()} == DEALT
+    tr.init(tmp_path / "third", with_dvc=False)
+    build = made(tmp_path / "third", "mnist", digits, *BY_CLASS)
+    sources = {split: build.data_source(split) for split in "xy"}
+    labels = {
+        split: Counter(int(each[n]["image/class/label"]) for n in range(len(each)))
+        for split, each in sources.items()
+    }
+    for each, count in (labels["x"] + labels["y"]).items():
+        assert abs(labels["y"][each] - count / 5) < 1
+    error = error_of(registry, "folder", raw, "labels=none", *BY_CLASS)
+    assert "no item of the source `folder` has one" in error.message
+
+
 def test_a_source_with_own_shares_keeps_them(registry: Path, tmp_path: Path) -> None:
     for number in range(20):
         file = tmp_path / f"raw/cat/patient{number // 2}_{number % 2}.png"
@@ -315,13 +413,6 @@ def test_a_source_with_own_shares_keeps_them(registry: Path, tmp_path: Path) -> 
             ["stratify=yes"],
             "the option `stratify` needs `split`: it says of what each split has its share",
             "--option split=train=0.9,validation=0.1",
-        ),
-        (
-            ["split=a=1,b=1", "stratify=yes"],
-            "the source `mnist` does not know the classes of items before the build, which "
-            "`stratify` needs",
-            "leave it out, or derive a dataset from the build with the source `tfrecreg`, which "
-            "can stratify any",
         ),
         (
             ["splitt=a=1,b=1"],

@@ -15,6 +15,7 @@ from tfrecreg.codes import (
     REG003,
     REG004,
     REG005,
+    REG006,
     REG008,
     REG012,
     SRC100,
@@ -38,6 +39,8 @@ SHALLOW = "a shallow clone: the commits that added releases are not in it"
 """Why the history of a shallow clone is incomplete."""
 _FILES = (MANIFEST_NAME, SCHEMA_NAME)
 """The files of a release, which never change."""
+_CAUSES = (REG002, REG004, REG006)
+"""Codes of a release that is not what it was, the worst first."""
 
 
 def forks(links: Mapping[Version, Link], *, across: bool = False) -> Iterator[tuple[Link, Link]]:
@@ -145,7 +148,7 @@ def by_cause(issues: Iterable[Issue]) -> list[Issue]:
     causes: dict[Version, list[Issue]] = {}
     others: list[Issue] = []
     for issue in issues:
-        if issue.code in (REG002, REG004):
+        if issue.code in _CAUSES:
             causes.setdefault(min(issue.versions), []).append(issue)
         else:
             others.append(issue)
@@ -170,7 +173,7 @@ def _merged(version: Version, group: Sequence[Issue]) -> Issue:
     manifests = [path for path in places if path and path.endswith(f"/{version}/{MANIFEST_NAME}")]
     return replace(
         first,
-        code=REG002 if any(each.code is REG002 for each in group) else REG004,
+        code=min((each.code for each in group if each.code in _CAUSES), key=_CAUSES.index),
         path=(*manifests, first.path)[0],
         versions=frozenset().union(*(each.versions for each in group)),
         places=tuple(places.values()),

@@ -32,8 +32,8 @@ class DealOptions:
     """With `split`: a regular expression, searched in the keys of items. Items with the same text
     in its first group stay in one split: `(patient[0-9]+)_`."""
     stratify: bool = False
-    """With `split`: each split has its share of the items of every class, to within one item. The
-    source has to know their classes before the build."""
+    """With `split`: each split has its share of the items of every class, to within one item. An
+    image with objects counts for its rarest class."""
 
     def __post_init__(self) -> None:
         Splitter(self.split, self.group)  # which checks both

@@ -10,7 +10,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from tfrecreg.codes import CORE_CODES
 from tfrecreg.errors import PluginError, SchemaError, UsageError
@@ -21,16 +21,22 @@ from tfrecreg.manifest.model import ParentVersion
 from tfrecreg.shards import is_split_name
 from tfrecreg.sources.deal import Deal, SourceOptions
 from tfrecreg.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
+from tfrecreg.sources.objects.listing import similar_names, similar_paths
 from tfrecreg.sources.splitter import BY_HASHES
 from tfrecreg.storage.interface import Readable
 from tfrecreg.suggest import overrides
 from tfrecreg.text import DOCS, safe, type_text
+
+if TYPE_CHECKING:
+    from tfrecreg.sources.strata import ItemClass
 
 T = TypeVar("T")
 
 _MOST = 1 << 50
 """Less than 2^53, which is the largest number that a manifest holds, also for sums."""
 _BOXES = ("image/object/bbox/xmin", "image/panoptic/segment/bbox/xmin")
+_LABELS = ("image/class/label", "class/label", "label")
+"""Features with the class of an item, where no label map names others."""
 _NONE: frozenset[str] = frozenset()
 _TRAVELS = f"this is an error in the plugin, a source must be picklable: {DOCS}/plugins.md"
 
@@ -90,13 +96,6 @@ class GuardedSource:
                 source = kind(raw, options.own)
         except Exception as error:
             raise failure(plugin_id, "cannot be opened", error, kind.__init__) from error
-        if options.deal.stratify and not overrides(source, Source, "class_of"):
-            raise UsageError(
-                f"{plugin_id} does not know the classes of items before the build, which "
-                "`stratify` needs",
-                hint="leave it out, or derive a dataset from the build with the source `tfrecreg`, "
-                "which can stratify any",
-            )
         return cls(source, plugin_id, codes, Deal(options.deal) if options.deal.split else None)
 
     def __getstate__(self) -> tuple[PluginId, frozenset[str], Deal | None, bytes]:
@@ -146,17 +145,55 @@ class GuardedSource:
 
     def items(self) -> Iterator[Item | Skipped | Remark]:
         """Every item in the split that it is dealt to, and remarks among them."""
-        entries = self._listed("items", partial(_checked_entry, own=self._codes))
         if self._deal is not None and self._deal.options.stratify:
             from tfrecreg.sources.strata import deal_strata
 
-            return deal_strata(self._deal.options, self._with_classes)
+            return deal_strata(self._deal.options, self._with_classes, self._entries)
+        entries = self._entries()
         return entries if self._deal is None else self._deal.listed(entries)
 
-    def _with_classes(self) -> Iterator[tuple[Item | Skipped | Remark, str | None]]:
+    def _entries(self) -> Iterator[Item | Skipped | Remark]:
+        """What the source lists, then remarks on names of its classes and raw files that clash."""
+        split = ""
         for entry in self._listed("items", partial(_checked_entry, own=self._codes)):
-            is_item = isinstance(entry, Item)
-            yield entry, self._call("class_of", _class, entry) if is_item else None
+            split = split or entry.split
+            yield entry
+        if split:
+            for feature, names in self.labels().items():
+                yield from similar_names(split, feature, names)
+            yield from similar_paths(split, lambda: (each.path for each in self.raw_files()))
+
+    def _with_classes(self) -> Iterator[tuple[Item | Skipped | Remark, ItemClass]]:
+        knows = overrides(self._unpacked(), Source, "class_of")
+        features: list[str] | None = None
+        any_class = False
+        for entry in self._entries():
+            found: ItemClass = None
+            if isinstance(entry, Item):
+                if knows:
+                    found = self._call("class_of", _class, entry)
+                else:
+                    features = features or [*self.labels(), *_LABELS]
+                    found = self._classes_made(entry, features)
+            any_class = any_class or bool(found)
+            yield entry, found
+        if not any_class:
+            raise UsageError(
+                f"`stratify` needs classes, and no item of {self.plugin_id} has one",
+                hint="leave it out, or derive a dataset from the build with the source `tfrecreg`, "
+                "which can stratify by any value",
+            )
+
+    def _classes_made(self, item: Item, features: Sequence[str]) -> tuple[str, ...] | None:
+        """The classes in the example of an item, by the first of these features with values."""
+        made = self._made(item, {})
+        if isinstance(made, Skipped):
+            return None
+        from tfrecreg.example.decode import decode  # few builds stratify
+
+        example = decode(made.payload)
+        values = (example[name].values for name in features if name in example)
+        return tuple(sorted({str(each) for each in next(filter(len, values), ())})) or None
 
     def labels(self) -> Mapping[str, Sequence[str]]:
         """Label maps, lists in a plain dict."""

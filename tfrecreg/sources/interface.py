@@ -152,7 +152,8 @@ class Source(ExtensionPoint, ABC):
     def class_of(self, item: Item) -> str | None:  # noqa: ARG002 - a default
         """The class of an item, which the option `stratify` of all sources needs before the build.
 
-        None for an item without one. If a subclass does not define it, the option is refused.
+        None for an item without one. If a subclass does not define it, the option makes every
+        example once more, and takes the values of the first feature that has a label map.
         """
         return None
 

@@ -24,7 +24,7 @@ _DOMAIN = b"tfrecreg imagefolder shares v1\0"  # it was a part of that source at
 _HASHES = 1 << 64
 BY_HASHES = (
     "`split` deals items by hashes of their keys, so that shares are approximate and added items "
-    "move no others; where the source knows classes, `stratify=yes` keeps the shares of each"
+    "move no others; `stratify=yes` keeps the shares of each class"
 )
 _GROUP_EXAMPLE = "--option 'group=^(patient[0-9]+)_'"
 

@@ -1,6 +1,7 @@
 """Splits that have each class in the same shares, to within one record.
 
-The source knows the classes before the plan. Of a class with `n` records,
+The classes are known before the plan. An item with objects of several classes counts for the one
+that fewest items have. Of a class with `n` records,
 those up to rank `floor(n * c + u)` by a keyed hash are in the splits up to the one whose cumulative
 share is `c`. So a split with the share `s` has `n * s` of them, rounded down or up. `u`, from 0 to
 1, is a hash of the class: it rounds up some classes and down others, so that a split has its share
@@ -12,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import math
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import accumulate, pairwise
@@ -30,8 +32,10 @@ _HASHES = 1 << 64
 ListedEntry = Item | Skipped | Remark
 
 
-ClassListing = Callable[[], Iterable[tuple[ListedEntry, str | None]]]
-"""What is listed, and the class of an item, None among them; the same each time."""
+ItemClass = str | tuple[str, ...] | None
+"""The class of an item, or the classes of its objects; None without any."""
+ClassListing = Callable[[], Iterable[tuple[ListedEntry, ItemClass]]]
+"""What is listed, and the class of an item; the same each time."""
 
 
 class _Dealt(Splitter):
@@ -46,14 +50,20 @@ class _Dealt(Splitter):
         return next(self._splits)
 
 
-def deal_strata(options: DealOptions, listing: ClassListing) -> Iterator[ListedEntry]:
+def deal_strata(
+    options: DealOptions,
+    listing: ClassListing,
+    plain: Callable[[], Iterable[ListedEntry]] | None = None,
+) -> Iterator[ListedEntry]:
     """Deal the items of one split to several, class by class.
 
-    They are listed twice: first for their classes and ranks, of which 22 bytes are kept an item.
+    They are listed twice: first for their classes and ranks, of which 22 bytes are kept an item,
+    then without their classes by `plain`, if that is quicker.
     """
     names = list(parse_shares(options.split))
     splits = (names[place] for place in _places(options, listing()).tolist())
-    yield from Deal(options, _Dealt(options, splits)).listed(entry for entry, _ in listing())
+    entries = (entry for entry, _ in listing()) if plain is None else plain()
+    yield from Deal(options, _Dealt(options, splits)).listed(entries)
 
 
 def stratified(
@@ -70,26 +80,45 @@ def stratified(
 
 
 def _places(
-    options: DealOptions, entries: Iterable[tuple[ListedEntry, str | None]]
+    options: DealOptions, entries: Iterable[tuple[ListedEntry, ItemClass]]
 ) -> npt.NDArray[np.uint16]:
     """Which of the shares each item has, in the order of the list."""
-    known: dict[str | None, int] = {}
-    ranks, strata = array("Q"), array("i")
+    found: dict[ItemClass, int] = {}
+    ranks, listed = array("Q"), array("i")
     for entry, stratum in entries:
         if isinstance(entry, Item) and entry.split == options.split_of:
             ranks.append(_hash(_RANK, entry.key))
-            strata.append(known.setdefault(stratum, len(known)))
+            listed.append(found.setdefault(stratum, len(found)))
     places = np.empty(len(ranks), np.uint16)
     if not ranks:
         return places
+    known, strata = _rarest(list(found), np.asarray(listed))
     # By class, then by rank; of equal ranks, the first that is listed.
-    order = np.lexsort((ranks, strata))
+    order = np.lexsort((np.asarray(ranks), strata))
     ends = np.cumsum(np.bincount(strata))
     shares = parse_shares(options.split)
-    for (stratum, _), rows in zip(known.items(), np.split(order, ends[:-1]), strict=True):
+    for stratum, rows in zip(known, np.split(order, ends[:-1]), strict=True):
         for place, (start, end) in enumerate(_bounds(shares, len(rows), stratum).values()):
             places[rows[start:end]] = place
     return places
+
+
+def _rarest(
+    found: Sequence[ItemClass], listed: npt.NDArray[np.int32]
+) -> tuple[list[str | None], npt.NDArray[np.int64]]:
+    """The classes, and which of them each item has: of several, the one that fewest items have."""
+    counts: Counter[str] = Counter()
+    several = [each if isinstance(each, tuple) else () for each in found]
+    for classes, times in zip(several, np.bincount(listed).tolist(), strict=True):
+        counts.update(dict.fromkeys(classes, times))
+    rarest = [
+        min(each, key=lambda name: (counts[name], name), default=None)
+        if isinstance(each, tuple)
+        else each
+        for each in found
+    ]
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(rarest))}
+    return list(numbers), np.array([numbers[each] for each in rarest])[listed]
 
 
 def _bounds(

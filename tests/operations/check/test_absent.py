@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from registry_support import write
 from tests_support import flip
 
 from tfrecreg.builtin.audit.releases import audit_releases
+from tfrecreg.cli.main import main
 from tfrecreg.errors import NotHereError, UsageError
 from tfrecreg.gating import FailOn
 from tfrecreg.operations.builds.data import build
@@ -90,6 +92,30 @@ def test_where_only_the_newest_release_is_here_it_is_judged(digits_registry: Pat
     assert shown(check([], registry=digits_registry)) == [("digits@1.0.0", "pass")]
     flip(copy / Path(SHARD).name, 30)
     assert shown(check([], registry=digits_registry)) == [("digits@1.0.0", "fail")]
+
+
+@pytest.mark.parametrize(
+    ("target", "code"), [("", 3), ("digits@latest", 3), ("digits@1.*", 3), ("digits@1.0.0", 0)]
+)
+def test_a_release_in_place_of_a_build_that_is_not_here_is_no_plain_pass(
+    digits_registry: Path, capsys: pytest.CaptureFixture[str], target: str, code: int
+) -> None:
+    copy = digits_registry / "versions/digits/1.0.0"
+    shutil.rmtree(copy, ignore_errors=True)
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    (digits_registry / "data/digits").rename(copy)
+    write(digits_registry / "data/digits.dvc", f"outs:\n- md5: {'0' * 32}.dir\n  path: digits\n")
+    command = ["-C", str(digits_registry), "check", *filter(None, [target])]
+    assert main(command) == code
+    said = capsys.readouterr().out
+    assert said.startswith("digits, a build that is not released: ")
+    assert said.splitlines()[1].startswith("digits@1.0.0: ")
+    assert main([*command, "--json"]) == code
+    report = json.loads(capsys.readouterr().out)
+    (report,) = report.get("reports", [report])
+    assert report["status"] == ("error" if code else "pass")
+    assert report["changes"][0].startswith("digits, a build that is not released: ")
+    assert len(report["errors"]) == bool(code)
 
 
 def test_a_dataset_of_which_every_release_was_withdrawn_is_named_by_its_table_alone(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from tests_support import flip, tree
 
 from tfrecreg.cli.main import main
 from tfrecreg.errors import FailureError, RefusedError, UsageError
+from tfrecreg.manifest.file import parse_manifest, render_manifest, seal
 from tfrecreg.operations.check.run import check
 from tfrecreg.operations.remote.sending import push
 from tfrecreg.operations.remote.transfer import pull, pull_needed
@@ -55,6 +58,29 @@ def test_a_damaged_object_of_the_cache_is_fetched_again(story: Any, path: str) -
     assert pull(registry, "digits@1.0.0").fetched == (1 if path else 0)
     assert story.cache.all() == before
     expect_clean(story.root, "digits@1.0.0")
+
+
+def test_shards_beside_the_manifest_of_another_release_are_refused(
+    story: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """DVC's list of the files of 2.0.0 names the manifest of 1.0.0."""
+    push(open_registry(story.root))
+    path = story.root / "registry/digits/2.0.0/manifest.json"
+    found = parse_manifest(path.read_bytes(), "it")
+    objects = story.objects("2.0.0")
+    other = story.objects("1.0.0")["manifest.json"]
+    listed = story.cache.sound()[objects[""]].replace(
+        objects["manifest.json"].encode(), other.encode()
+    )
+    oid = f"{hashlib.md5(listed).hexdigest()}.dir"
+    story.cache.put(oid, listed)
+    changed = replace(found, release=replace(found.release, dvc=oid))
+    path.write_bytes(render_manifest(seal(changed)))
+    for folder in ("data", "versions"):
+        shutil.rmtree(story.root / folder, ignore_errors=True)
+    assert main(["-C", str(story.root), "pull", "digits@2.0.0"]) == 1
+    assert "`manifest.json` of `digits@2.0.0` differs from the release" in capsys.readouterr().err
+    assert not list(story.root.rglob("*.tfrecord-*"))
 
 
 def test_each_place_gives_what_it_has(story: Any) -> None:

@@ -46,6 +46,8 @@ _LASTING_TABLES = frozenset(
     ("generate_series", "json_each", "json_tree", "range", "repeat", "repeat_row", "unnest")
 )
 """Functions of tables that always have the same rows. DuckDB does not say it of any."""
+_NOT_IN_ARROW = ("TIME WITH TIME ZONE", "UHUGEINT")
+"""Types whose values DuckDB changes on the way to Arrow: they are asked for as texts."""
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _LINE = re.compile(r"\s*\nLINE (\d+): ")
 _COLUMN = re.compile(r'Referenced column "([^"]+)" not found')
@@ -161,6 +163,14 @@ class Connection:
     def batches(self, sql: str) -> tuple[Any, Iterator[Any]]:
         """The schema and the record batches of an answer, as Arrow."""
         relation = self.relation(sql)
+        if any(str(kind) in _NOT_IN_ARROW for kind in relation.types):
+            columns = enumerate(zip(relation.columns, relation.types, strict=True), start=1)
+            relation = relation.project(
+                ", ".join(
+                    f"#{at}{'::VARCHAR' * (str(kind) in _NOT_IN_ARROW)} AS {sql_name(name)}"
+                    for at, (name, kind) in columns
+                )
+            )
         # DuckDB renamed it.
         to_reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
 

@@ -53,8 +53,9 @@ Beside: TypeAlias = Callable[[Target], Sequence[tuple[PluginId, Validator]]]
 """Gives validators that look at the records of a target beside those that judge them, and whose
 they are."""
 
-_Judged: TypeAlias = tuple[Target, "Registry | None"]
-"""A target, and the registry whose gate judges it."""
+_Judged: TypeAlias = tuple[Target, "Registry | None", str]
+"""A target, the registry whose gate judges it, and the build that is not here where a release is
+judged in its place, else an empty text."""
 
 
 def check(
@@ -125,7 +126,8 @@ def _find_all(
             else:
                 target = _target(found, options, progress)
                 home = found.registry or _registry_here(registry)
-                todo.append((replace(target, expected=expected, raw_items=items), home))
+                target = replace(target, expected=expected, raw_items=items)
+                todo.append((target, home, _unread_build(found, name)))
         except _UNFIT as error:
             if len(named) == 1 or _is_the_users(error, options):
                 raise
@@ -136,7 +138,7 @@ def _find_all(
                 files, schema=options.schema, raw=options.raw, progress=progress
             ):
                 home = _registry_here(registry if target.home is None else Registry(target.home))
-                todo.append((replace(target, expected=expected, raw_items=items), home))
+                todo.append((replace(target, expected=expected, raw_items=items), home, ""))
         except _UNFIT as error:
             if not todo or _is_the_users(error, options):
                 raise
@@ -218,7 +220,7 @@ def _judged(
     """Check one target; one of several that cannot be judged hides no other."""
     if isinstance(found, Report):
         return found
-    target, home = found
+    target, home, unread = found
     try:
         if options.against is not None:
             other = find_target(options.against, registry=registry)
@@ -232,8 +234,10 @@ def _judged(
             cache=scan_cache(home, reuse=options.cached),
             beside=beside(target) if beside is not None else [],
         )
-        if beside is not None:  # where a reader is to see them
-            report = replace(report, changes=tuple(_changes(target, progress)))
+        report = replace(report, changes=tuple(_changes(target, progress, beside)))
+        if unread:
+            unread = f"`{report.target}` was checked in place of {unread}"
+            report = replace(report, status="error", errors=(*report.errors, unread))
         return _placed(report, target, registry)
     except _BROKEN as error:
         if alone or _is_the_users(error, options):
@@ -241,13 +245,27 @@ def _judged(
         return _unjudged(target.name, error)
 
 
-def _changes(target: Target, progress: Progress) -> Iterator[str]:
-    """What a build or release of a registry changed since the one before."""
+def _unread_build(found: Built, name: str | Resolved) -> str:
+    """The build that is not here, if a name such as `mnist@latest` means a release in its place.
+
+    `mnist@1.0.0` means that release and nothing else.
+    """
+    if not isinstance(found, Resolved) or name == found.name:
+        return ""
+    return missing_build(found.dataset) if str(name).startswith(f"{found.dataset}@") else ""
+
+
+def _changes(target: Target, progress: Progress, beside: Beside | None) -> Iterator[str]:
+    """The build that is not here, and where a reader is to see it, what a build or release of a
+    registry changed since the one before.
+    """
     if target.home is None or target.manifest is None:
         return
     registry = Registry(target.home)
     if missing := missing_build(registry.dataset(target.dataset)):
         yield missing
+    if beside is None:
+        return
     changes = import_module(CHANGES)  # a room: few checks compare versions
     with suppress(TfrecregError):  # findings say why
         yield changes.changes_of(resolve(registry, target.reference), progress)
@@ -293,8 +311,13 @@ def _check_all(
     names = sorted({*known, *strays(opened)})
     for name in names:
         found: _Judged | Report
+        dataset = opened.dataset(name)
         try:
-            found = _target(_local(opened.dataset(name)), options, progress), opened
+            target = _target(_local(dataset), options, progress)
+            missing = missing_build(dataset)
+            found = target, opened, "" if options.ignore_missing else missing
+            if missing and options.ignore_missing:
+                progress.note(f"not checked: {missing}")
         except _UNFIT as error:
             if _is_the_users(error, options):
                 raise
@@ -303,14 +326,7 @@ def _check_all(
                 continue
             found = _unjudged(name, error)
         root = opened.storage.root
-        report = _judged(found, root, options, engine, progress, beside, alone=False)
-        missing = missing_build(opened.dataset(name)) if not isinstance(found, Report) else ""
-        if missing and options.ignore_missing:
-            progress.note(f"not checked: {missing}")
-        elif missing:
-            missing = f"`{report.target}` was checked in place of {missing}"
-            report = replace(report, status="error", errors=(*report.errors, missing))
-        reports.append(report)
+        reports.append(_judged(found, root, options, engine, progress, beside, alone=False))
     if not names:
         raise UsageError(
             "the registry has no dataset yet", hint="tfrecreg build NAME, or name files"

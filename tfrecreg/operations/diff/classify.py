@@ -6,7 +6,6 @@ Differences are counted only as far as they decide it.
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, closing, nullcontext
-from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -24,9 +23,6 @@ from tfrecreg.registry.chain import links_of
 from tfrecreg.registry.lookup import Resolved, resolve
 from tfrecreg.text import safe
 
-_FEW = 10_000
-"""Number of changed examples that are read for a release regardless of its version."""
-
 
 class Classified(NamedTuple):
     """The smallest legal step, and a hint if it might be smaller."""
@@ -39,9 +35,7 @@ class Classified(NamedTuple):
 def classify(parent: Resolved | None, build: Resolved, progress: Progress = SILENT) -> Classified:
     """The smallest legal step from a parent release to a build, and why.
 
-    The records that changed are read where they are few, to name the features, and where they
-    decide: if nothing is gone or moved, they may have gained features and lost nothing. The first
-    of many that lost something is then enough.
+    The records that changed are read, to name the features and to count the labels.
     """
     if parent is None:
         return Classified(Change(level="initial", reasons=["the first release"]), "")
@@ -49,24 +43,13 @@ def classify(parent: Resolved | None, build: Resolved, progress: Progress = SILE
     if before.manifest.content == after.manifest.content:
         order = order_of(before, after)
         return Classified(judge_change(before, after, order, None, Tallied()), "")
-    labels, tallied = LabelMaps.of(before, after), Tallied()
+    labels = LabelMaps.of(before, after)
     with closing(Reading(before, after)) as reading:
         matched = follow_images(before, after, match(before, after, progress), reading, progress)
-        pairs, others = matched.changed, (matched.moved_changed, matched.renamed_changed)
-        relabelled = 0
-        may_be_minor = judge_change(
-            before, after, None, replace(matched, changed=Pairs.none()), tallied
-        )
-        if len(pairs) + sum(map(len, others)) <= _FEW:
-            tallied, every = count_pairs(reading, labels, progress, pairs, *others)
-            relabelled = every.relabelled
-        elif len(pairs) <= _FEW:
-            tallied, _ = count_pairs(reading, labels, progress, pairs)
-        elif may_be_minor.level == "minor":
-            with _showing(progress, len(pairs)):
-                tally(pairs, reading.readers, labels, tallied, progress, until_loss=True)
+        groups = matched.changed, matched.renamed_changed, matched.moved_changed
+        tallied, every = count_pairs(reading, labels, progress, *groups)
     hint = missing_hint(before, after, None, matched, tallied)
-    return Classified(judge_change(before, after, None, matched, tallied, relabelled), hint)
+    return Classified(judge_change(before, after, None, matched, tallied, every.relabelled), hint)
 
 
 def previous_of(found: Resolved) -> Resolved | None:

@@ -337,8 +337,6 @@ def tally(
     labels: LabelMaps,
     into: Tallied,
     progress: Progress = SILENT,
-    *,
-    until_loss: bool = False,
 ) -> None:
     """Count the differences in pairs."""
     for change, size in changes_of(pairs, readers, labels):
@@ -350,5 +348,3 @@ def tally(
             into.add(change)
         into.size += size
         progress.advance(1, size)
-        if until_loss and into.kept < into.compared + into.unread:
-            break

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -108,12 +108,12 @@ def similar_names(split: str, key: str, names: Iterable[str]) -> Iterator[Remark
     """One remark on names of classes that are equal but for case, spaces or Unicode normal form.
 
     Args:
-        key: the file that lists them.
+        key: the feature that has the classes.
     """
     seen: dict[str, str] = {}
     pairs = []
     for name in filter(None, names):
-        plain = " ".join(unicodedata.normalize("NFC", name).casefold().split())
+        plain = " ".join(_plain(name).split())
         if plain in seen:
             pairs.append((seen[plain], name))
         seen.setdefault(plain, name)
@@ -121,6 +121,31 @@ def similar_names(split: str, key: str, names: Iterable[str]) -> Iterator[Remark
         one, other = (safe(name, limit=60) for name in pairs[0])
         detail = f"`{one}` and `{other}` are two classes"
         yield Remark(split, key, "SRC049", detail, len(pairs))
+
+
+def similar_paths(split: str, paths: Callable[[], Iterable[str]]) -> Iterator[Remark]:
+    """One remark on files whose paths are those of others but for case or Unicode normal form.
+    They are listed again if there are any: only hashes are kept of all.
+    """
+    import numpy as np  # as a plan does, and not who only lists files
+
+    hashes = np.fromiter((hash(_plain(path)) for path in paths()), np.int64)
+    hashes.sort()
+    twice = set(hashes[1:][hashes[1:] == hashes[:-1]].tolist())
+    if not twice:
+        return
+    seen: dict[str, str] = {}
+    similar = []
+    for path in paths():
+        plain = _plain(path)
+        if hash(plain) in twice and seen.setdefault(plain, path) != path:
+            similar.append(path)
+    if similar:
+        yield paths_remark(split, "SRC049", similar, "another file has this name but for case")
+
+
+def _plain(name: str) -> str:
+    return unicodedata.normalize("NFC", name).casefold()
 
 
 def path_ends(text: str) -> list[str]:
