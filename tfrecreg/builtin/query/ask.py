@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from tfrecreg.builtin.query.answers import answer_rows
+from tfrecreg.builtin.query.cache import CatalogCache
 from tfrecreg.builtin.query.catalog import ShardCatalog, catalogs_of
-from tfrecreg.builtin.query.chunks import COLUMN_FEATURES
 from tfrecreg.builtin.query.connection import Connection
-from tfrecreg.builtin.query.entries import CatalogCache
 from tfrecreg.builtin.query.other_tables import (
     FINDING_COLUMNS,
     LEDGER_COLUMNS,
@@ -22,6 +21,7 @@ from tfrecreg.builtin.query.other_tables import (
     write_ledger,
 )
 from tfrecreg.builtin.query.packages import arrow_module, expect_packages
+from tfrecreg.builtin.query.rows import COLUMN_FEATURES
 from tfrecreg.builtin.query.sql import sql_name, sql_text
 from tfrecreg.builtin.query.tables import TargetTables
 from tfrecreg.engines.interface import Engine

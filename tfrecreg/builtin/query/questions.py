@@ -10,14 +10,13 @@ import heapq
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from tfrecreg.builtin.query.answers import answer_rows
 from tfrecreg.builtin.query.ask import Questions, ask_catalogs
+from tfrecreg.builtin.query.cache import kept_in
 from tfrecreg.builtin.query.catalog import ShardCatalog
 from tfrecreg.builtin.query.connection import Connection
-from tfrecreg.builtin.query.entries import KeptCatalog, catalog_entry
 from tfrecreg.builtin.query.expectations import (
     Expectation,
     read_expectations,
@@ -28,7 +27,6 @@ from tfrecreg.builtin.query.visitor import CatalogPart, CatalogVisitor
 from tfrecreg.codes import QRY001, CodeList
 from tfrecreg.errors import FailureError, TfrecregError
 from tfrecreg.findings import MAX_LOCATIONS, Code, Finding, Location, Measure, fingerprint
-from tfrecreg.registry.catalogs import part_path
 from tfrecreg.scan.interface import Need, Shard, Target, Validator
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.text import DOCS, safe
@@ -109,11 +107,7 @@ def _written(folder: str, shard: Shard, part: CatalogPart) -> ShardCatalog:
         raise FailureError(
             f"`{name}` is not a TFRecord: {part.problem}", hint=f"tfrecreg check {name}"
         )
-    for made, data in part.files:
-        path = Path(folder, part_path(made.blake3))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-    return ShardCatalog(shard, KeptCatalog(catalog_entry(part), LocalStorage(folder)), None)
+    return ShardCatalog(shard, kept_in(LocalStorage(folder), part), None)
 
 
 def _judged(
