@@ -94,10 +94,11 @@ def is_settled(state: FileStamp, since: int) -> bool:
 class CatalogCache:
     """The catalogs that are kept for a target: in its registry, else in the user's cache.
 
-    Where neither can be written, they are in a temporary folder until :meth:`close`.
+    Where neither can be written, or none are to be kept, they are in a temporary folder until
+    :meth:`close`.
     """
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, *, keeps: bool = True) -> None:
         places: list[Storage | None] = [
             target.home.below(CATALOGS)
             if target.home is not None and target.home.is_local
@@ -106,7 +107,8 @@ class CatalogCache:
         cache = user_cache()
         if places == [None] or not _is_writable(places[0]):
             places.append(cache.below("tfrecreg/catalogs") if cache is not None else None)
-        self._places = [each for each in places if each is not None and _is_plain(each.root)]
+        plain = (each for each in places if each is not None and _is_plain(each.root))
+        self._places = [*plain] if keeps else []
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
 
     def close(self) -> None:

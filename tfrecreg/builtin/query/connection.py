@@ -263,6 +263,15 @@ class Connection:
             if word is not None and word[0].lower() == b"copy":
                 raise _no_select()
 
+    def names_table(self, sql: str, table: str) -> bool:
+        """Whether a question is about a table that it does not define itself."""
+        _, names, defined = self._row(
+            "SELECT tree ->> '$.error_type', tree ->> '$..table_name', "
+            "tree ->> '$..cte_map.map[*].key' FROM (SELECT json_serialize_sql(?) AS tree)",
+            sql,
+        )
+        return table in map(str.lower, names) and table not in map(str.lower, defined)
+
     def changing(self, expression: str) -> str:
         """What in an expression may have another value each time; empty if nothing has.
 
