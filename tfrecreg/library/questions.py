@@ -56,6 +56,7 @@ def query(
 
     opened = ask(
         targets,
+        sql=sql,
         registry=registry,
         report=path_or_none(report),
         engine=engine,
@@ -79,7 +80,8 @@ class QuestionVerbs(Resolved):
         """Query it in SQL, as :func:`tfrecreg.query` does.
 
         Args:
-            sql: one SELECT over `records`, `objects`, `splits`, `findings` and `ledger`.
+            sql: one SELECT over `records`, `objects`, `splits`, `findings` and `ledger`, and over
+                `previous`: the records of the release before it.
             report: a check's JSON report, for the table findings.
             engine: where the catalog is made; None for this process.
             progress: a bar in a notebook or a terminal; False for none, or an object to update.

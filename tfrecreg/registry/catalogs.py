@@ -1,18 +1,16 @@
-"""The names of the files of catalogs, their form, and which of them no build and no release needs.
+"""The names of the files of catalogs, and which of them no build and no release needs.
 
 Below the folder of catalogs are
 
 - ``places/``: a note for each shard file: its size, time and inode, and the digest of its bytes
-- ``shards/``: an entry for each digest of a shard, which lists the Parquet files of its catalog
-- ``parts/``: these files, named by their own digest
-
-Notes and entries begin with a digest of themselves.
+- ``shards/``: a Parquet file of the records of each shard, and one of their objects if there are
+  any, named by the digests of the shard and of the index that has its keys
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterator
-from typing import TypeVar
 
 import msgspec
 from blake3 import blake3
@@ -20,64 +18,64 @@ from blake3 import blake3
 from tfrecreg.documents import read_note
 from tfrecreg.errors import TfrecregError
 from tfrecreg.registry import layout
-from tfrecreg.storage.interface import Entry, Readable, Storage
+from tfrecreg.storage.interface import Entry, Readable
 from tfrecreg.storage.writer import is_temporary
 
+CATALOG_FORMAT = 4
+"""Of the files and of what is in them. A new number discards all catalogs."""
 CATALOGS = f"{layout.STATE}/cache/catalogs"
 """Their folder in a registry."""
-_NOTE_LIMIT = 1 << 26
-
-T = TypeVar("T")
-
-
-def part_path(digest: str) -> str:
-    """Path of the Parquet file with a digest."""
-    return f"parts/{digest[:2]}/{digest[2:]}.parquet"
+_SUFFIXES = (f"-{CATALOG_FORMAT}.parquet", f"-{CATALOG_FORMAT}-objects.parquet")
+_NOTE_LIMIT = 1 << 16
 
 
-def put_note(place: Storage, path: str, value: object) -> None:
-    """Write a note or an entry."""
-    text = msgspec.json.encode(value)
-    with place.create(path, durable=False) as writer:
-        writer.write(blake3(text).hexdigest().encode("ascii") + b"\n" + text)
+class FileStamp(msgspec.Struct, frozen=True):
+    """What identifies the bytes of a file without reading them."""
+
+    size: int
+    mtime_ns: int
+    inode: int
 
 
-def read_kept(place: Readable, path: str, kind: type[T]) -> T | None:
-    """A note or an entry; None where it is missing or damaged."""
+class PlaceNote(msgspec.Struct, frozen=True):
+    """What is known of the file of a shard."""
+
+    state: FileStamp
+    shard: str
+    """Hex blake3 of the bytes."""
+
+
+def note_path(place: str) -> str:
+    """Path of the note about a file, named by its absolute path or URL."""
+    name = blake3(os.fsencode(place)).hexdigest(16)
+    return f"places/{name[:2]}/{name[2:]}.json"
+
+
+def read_place(place: Readable, path: str) -> PlaceNote | None:
+    """A note; None where it is missing or damaged."""
     try:
-        digest, _, text = place.read(path, limit=_NOTE_LIMIT).partition(b"\n")
-        if digest.decode("ascii", "replace") != blake3(text).hexdigest():
-            return None
-        return read_note(text, kind)
+        return read_note(place.read(path, limit=_NOTE_LIMIT), PlaceNote)
     except (TfrecregError, ValueError):
         return None
 
 
-class _Part(msgspec.Struct):
-    blake3: str
-
-
-class _Kept(msgspec.Struct):
-    """What a note and an entry have in common, and the files of an entry."""
-
-    shard: str
-    parts: tuple[_Part, ...] = ()
+def catalog_paths(shard: str, index: str) -> tuple[str, str]:
+    """Paths of the files of records and of objects, by digests; that of an index may be empty."""
+    records, objects = (f"shards/{shard[:2]}/{shard}-{index}{suffix}" for suffix in _SUFFIXES)
+    return records, objects
 
 
 def unreferenced(place: Readable, shards: Collection[str]) -> Iterator[Entry]:
-    """The files of catalogs of other shards than these, and damaged ones."""
-    needed: set[str] = set()
-    for folder in ("places", "shards"):
-        for entry in _files(place, folder):
-            kept = read_kept(place, entry.path, _Kept)
-            if kept is None or kept.shard not in shards:
-                yield entry
-            else:
-                needed.update(part_path(each.blake3) for each in kept.parts)
-    yield from (entry for entry in _files(place, "parts") if entry.path not in needed)
-
-
-def _files(place: Readable, folder: str) -> Iterator[Entry]:
-    for entry in place.list(folder):
-        if entry.kind == "file" and not is_temporary(entry.path):
+    """The files of catalogs of other shards than these, of other formats, and damaged notes."""
+    for entry in place.list(""):
+        folder, _, rest = entry.path.partition("/")
+        if entry.kind != "file" or is_temporary(entry.path):
+            continue
+        if folder == "places":
+            note = read_place(place, entry.path)
+            is_needed = note is not None and note.shard in shards
+        else:
+            shard = os.path.basename(rest).partition("-")[0]  # noqa: PTH119 - no path of this system
+            is_needed = shard in shards and rest.endswith(_SUFFIXES)
+        if not is_needed:
             yield entry

@@ -10,27 +10,23 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import google_crc32c
 import pytest
-from blake3 import blake3
 from check_support import framed
 from child_support import Child
 from kill_support import calls_of, in_child
 from sweep_support import part
 
-from tfrecreg.builtin.query import entries
 from tfrecreg.builtin.query.ask import ask
-from tfrecreg.builtin.query.entries import CatalogCache
 from tfrecreg.cli.main import main
 from tfrecreg.example.encode import encode
-from tfrecreg.example.features import int64_feature
+from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.run import check
 from tfrecreg.operations.remote.garbage import gc
 from tfrecreg.registry.registry import open_registry
-from tfrecreg.shardset.target import find_target
 
 pytest.importorskip("duckdb", reason="the extra `query` is not installed")
+pq = pytest.importorskip("pyarrow.parquet")
 
 Rows = list[tuple[Any, ...]]
 
@@ -128,14 +124,11 @@ def test_processes_that_ask_at_once_agree(shards: list[Path], cache: Path) -> No
     assert kept(cache) == files
 
 
-@pytest.mark.parametrize("folder", ["places", "shards", "parts"])
-def test_files_of_a_catalog_that_are_swapped_are_not_used(
-    folder: str, shards: list[Path], cache: Path
-) -> None:
+def test_notes_that_are_swapped_are_not_used(shards: list[Path], cache: Path) -> None:
     """Each is sound by itself, but of the other shard."""
     told = rows(*shards)
     files = kept(cache)
-    one, other = sorted(path for path in cache.glob(f"{folder}/*/*") if path.is_file())
+    one, other = sorted(path for path in cache.glob("places/*/*") if path.is_file())
     first, second = one.read_bytes(), other.read_bytes()
     one.write_bytes(second)
     other.write_bytes(first)
@@ -143,65 +136,72 @@ def test_files_of_a_catalog_that_are_swapped_are_not_used(
     assert kept(cache) == files
 
 
-def recalls(shard: Path, threads: int = 1) -> Callable[[], bool]:
-    """A function that tells whether the catalog of a shard would be used."""
-    storage = CatalogCache(find_target(str(shard)))
-    digest = blake3(shard.read_bytes()).hexdigest()
-    return lambda: storage.recall_each([(digest, "")], threads) != [None]
-
-
-def flip_bits(path: Path, shard: Path, step: int) -> None:
-    """Expect that no flipped bit of a file of its catalog, at each `step` bytes, is overlooked."""
-    sound, recalled = path.read_bytes(), recalls(shard)
-    assert recalled()
-    for at in range(0, len(sound), step):
-        damaged = bytearray(sound)
-        damaged[at] ^= 1 << at % 8
-        path.write_bytes(damaged)
-        assert not recalled(), (path.name, at)
-    path.write_bytes(sound)
-    assert recalled()
-
-
-@pytest.mark.parametrize("folder", ["shards", "parts"])
-@pytest.mark.parametrize("crc", ["c", "python"])
-def test_a_flipped_bit_is_found_and_the_file_made_again(
-    folder: str, crc: str, shards: list[Path], cache: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.6, 0.9, 1.0])
+def test_a_catalog_that_lost_its_end_is_made_again(
+    share: float, shards: list[Path], cache: Path
 ) -> None:
-    """With the digest, too, where CRC32C would be computed in Python."""
-    monkeypatch.setattr(google_crc32c, "implementation", crc)
-    shards.pop().unlink()
     told = rows(*shards)
     files = kept(cache)
-    (path,) = (each for each in cache.glob(f"{folder}/*/*") if each.is_file())
-    size = path.stat().st_size
-    flip_bits(path, shards[0], size // 30)
-    damaged = bytearray(path.read_bytes())
-    damaged[size // 2] ^= 1
-    path.write_bytes(damaged)
+    for path in cache.glob("shards/*/*"):
+        data = path.read_bytes()
+        path.write_bytes(data[: min(int(len(data) * share), len(data) - 1)])
     assert rows(*shards) == told
     assert kept(cache) == files
 
 
-@pytest.mark.slow
-def test_a_flipped_bit_of_any_byte_of_a_catalog_is_found(shards: list[Path], cache: Path) -> None:
-    shards.pop().unlink()
-    rows(*shards)
-    (part,), (entry,) = cache.glob("parts/*/*"), cache.glob("shards/*/*")
-    flip_bits(part, shards[0], 1)
-    flip_bits(entry, shards[0], 1)
-
-
-def test_threads_find_the_damage_of_large_catalogs(
-    shards: list[Path], cache: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_catalog_with_damaged_columns_is_removed_and_made_again(
+    shards: list[Path], cache: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rows(*shards)
-    monkeypatch.setattr(entries, "_WORTH_THREADS", 0)
-    recalled = recalls(shards[0], threads=2)
-    assert recalled()
-    for path in cache.glob("parts/*/*"):
-        path.write_bytes(path.read_bytes()[::-1])
-    assert not recalled()
+    told = rows(*shards)
+    files = kept(cache)
+    path, other = sorted(cache.glob("shards/*/*"))
+    data = path.read_bytes()
+    footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    path.write_bytes(data[:4] + bytes(footer - 4) + data[footer:])
+    question = ["query", *map(str, shards), "SELECT sum(n) FROM records"]
+    assert main(question) == 3
+    assert (path.exists(), other.exists()) == (False, True)
+    capsys.readouterr()
+    assert main([*question, "--format", "csv"]) == 0
+    assert capsys.readouterr().out.split() == ["sum(n)", "780"]
+    assert rows(*shards) == told
+    assert kept(cache) == files
+
+
+def test_rows_beyond_the_limit_of_memory_are_in_the_same_file(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Features come and go, and single values become lists, from one row group to the next."""
+    sides = [f"image/object/bbox/{side}" for side in ("xmin", "xmax", "ymin", "ymax")]
+    records = []
+    for number in range(12):
+        record = {
+            "large": bytes_feature(bytes(700_000)),
+            "n": int64_feature([0, 1] if number % 5 == 4 else 0),
+        }
+        if number % 3:
+            record["f"] = float_feature(number / 3)
+        if number > 5:
+            record["late"] = bytes_feature(b"x" * number)
+        if number in (2, 9):
+            record |= {side: float_feature([0.25, 0.5]) for side in sides}
+        records.append(record)
+    path = tmp_path / "x.tfrecord"
+    path.write_bytes(framed(*map(encode, records)))
+    tables = ("SELECT * FROM records ORDER BY record", "SELECT * FROM objects ORDER BY ALL")
+
+    def answers() -> list[list[dict[str, Any]]]:
+        with ask(str(path)) as questions:
+            return [questions.answer(sql).rows() for sql in tables]
+
+    told = answers()
+    assert [len(rows) for rows in told] == [12, 4]
+    assert [row["n"] for row in told[0]] == [[0, 1] if n % 5 == 4 else [0] for n in range(12)]
+    shutil.rmtree(cache)
+    monkeypatch.setattr("tfrecreg.builtin.query.rows.CHUNK_ROWS", 1)
+    assert answers() == told
+    records_file, _ = sorted(cache.glob("shards/*/*.parquet"), key=lambda each: len(each.name))
+    assert pq.ParquetFile(records_file).num_row_groups > 3
 
 
 def test_a_note_of_another_state_is_not_used(shards: list[Path], cache: Path) -> None:
@@ -279,16 +279,21 @@ def test_gc_removes_catalogs_of_no_build_and_no_release(
     assert gc(open_registry(digits_registry)) == []
 
 
-def test_gc_removes_damaged_catalogs_and_keeps_the_others(digits_registry: Path) -> None:
+def test_gc_removes_damaged_notes_and_catalogs_of_other_formats(digits_registry: Path) -> None:
     with ask("digits", registry=str(digits_registry)):
         pass
     folder = digits_registry / ".tfrecreg/cache/catalogs"
-    entries = sorted(folder.glob("shards/*/*.json"))
-    entries[0].write_bytes(entries[0].read_bytes()[:-1])
+    catalogs, notes = sorted(folder.glob("shards/*/*")), sorted(folder.glob("places/*/*"))
+    notes += [folder / "places/00/young.json"] * (not notes)
+    notes[0].parent.mkdir(parents=True, exist_ok=True)
+    notes[0].write_bytes(b"{")
+    old = [folder / "parts/00/0123.parquet", folder / "shards/00/0123.json"]
+    old.append(catalogs[0].with_name(catalogs[0].name.replace("-4.", "-3.")))
+    for path in old:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(catalogs[0].read_bytes())
     found = gc(open_registry(digits_registry), apply=True)
-    removed = {digits_registry / each.path for each in found}
-    assert entries[0] in removed
-    assert not removed & set(entries[1:])
-    assert len(removed) == 2  # with the Parquet file that only it lists
+    assert {digits_registry / each.path for each in found} == {notes[0], *old}
+    assert all(path.exists() for path in catalogs)
     with ask("digits", registry=str(digits_registry)) as questions:
         assert len(questions.answer("SELECT * FROM records")) == 260

@@ -1,7 +1,7 @@
 """Questions in SQL: the catalog of a target, and DuckDB over it.
 
-- `cells`, `chunks`, `boxes`: values of records as Arrow columns
-- `visitor`: one shard in the pass of a scan; `entries`: the files that are kept of it
+- `cells`, `rows`, `boxes`: values of records as Arrow columns
+- `visitor`: one shard in the pass of a scan; `cache`: the files that are kept of it
 - `catalog`: the catalogs of all shards of a target, from the cache or made
 - `columns`: the names and types of the columns of a target; `tables`: its tables as SQL
 - `other_tables`: splits, findings, ledger

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from tfrecreg.builtin.query.answers import answer_rows
+from tfrecreg.builtin.query.cache import CatalogCache
 from tfrecreg.builtin.query.catalog import ShardCatalog, catalogs_of
-from tfrecreg.builtin.query.chunks import COLUMN_FEATURES
 from tfrecreg.builtin.query.connection import Connection
-from tfrecreg.builtin.query.entries import CatalogCache
 from tfrecreg.builtin.query.other_tables import (
     FINDING_COLUMNS,
     LEDGER_COLUMNS,
@@ -22,13 +21,15 @@ from tfrecreg.builtin.query.other_tables import (
     write_ledger,
 )
 from tfrecreg.builtin.query.packages import arrow_module, expect_packages
+from tfrecreg.builtin.query.rows import COLUMN_FEATURES
 from tfrecreg.builtin.query.sql import sql_name, sql_text
 from tfrecreg.builtin.query.tables import TargetTables
 from tfrecreg.engines.interface import Engine
 from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import NoShardsError, RefusedError, UsageError
 from tfrecreg.progress import SILENT, Progress
-from tfrecreg.registry.registry import RegistryLike
+from tfrecreg.reference import parse_version
+from tfrecreg.registry.registry import RegistryLike, open_registry
 from tfrecreg.scan.interface import Target
 from tfrecreg.shardset.find import TargetsLike, named_targets
 from tfrecreg.shardset.target import find_target
@@ -36,6 +37,8 @@ from tfrecreg.text import safe
 
 TABLES = ("records", "objects", "splits", "findings", "ledger")
 """The tables of each target."""
+PREVIOUS = "previous"
+"""The records of the release before the target, for questions that name it."""
 _LETTERS = string.ascii_lowercase
 _SPLITS = (
     "SELECT split, count(DISTINCT shard) AS shards, count(*) AS records, "
@@ -150,6 +153,7 @@ class QueryAnswer:
 def ask(
     targets: TargetsLike,
     *,
+    sql: str = "",
     registry: RegistryLike | None = None,
     report: str | None = None,
     engine: Engine | None = None,
@@ -160,7 +164,7 @@ def ask(
     One target has the tables `records`, `objects`, `splits`, `findings` and `ledger`. With several,
     the records of the first are the table `a`, those of the second `b`, and so on; their other
     tables are `a_objects` and so on. The five tables then have the rows of all targets, and a first
-    column `target`.
+    column `target`. For a question about `previous`, one target also has that table.
     """
     named = named_targets(targets, once=False)  # each has tables of its own
     if not named or len(named) > len(_LETTERS):
@@ -169,12 +173,13 @@ def ask(
             hint='as in: tfrecreg query mnist "SELECT count(*) FROM records"',
         )
     found = (find_target(each, registry=registry) for each in named)
-    return ask_targets(found, report=report, engine=engine, progress=progress)
+    return ask_targets(found, sql=sql, report=report, engine=engine, progress=progress)
 
 
 def ask_targets(
     targets: Iterable[Target],
     *,
+    sql: str = "",
     report: str | None = None,
     engine: Engine | None = None,
     progress: Progress = SILENT,
@@ -185,30 +190,69 @@ def ask_targets(
     with ExitStack() as stack:
         connection = stack.enter_context(closing(Connection(threads=engine.jobs)))
         catalogs, targets = [], tuple(targets)
-        for target in targets:
+        previous = []
+        named = PREVIOUS in sql.lower() and connection.names_table(sql, PREVIOUS)
+        if named and len(targets) == 1:
+            previous.append(expect_previous(targets[0]))
+        for target in (*targets, *previous):
             if not target.shards:
                 raise NoShardsError(
                     f"`{target.name}` has no shards to query", hint=f"tfrecreg check {target.name}"
                 )
-        for target in targets:
-            cache = CatalogCache(target)
-            stack.callback(cache.close)
+        for target in (*targets, *previous):
+            cache = stack.enter_context(closing(CatalogCache(target)))
             catalogs.append(tuple(catalogs_of(target, cache, engine, progress)))
-        return _opened(stack, connection, targets, catalogs, report=report)
+        earlier = [*zip(previous, catalogs[len(targets) :], strict=True)]
+        known = catalogs[: len(targets)]
+        return _opened(stack, connection, targets, known, report=report, previous=earlier)
     raise AssertionError("an exit stack swallows nothing")
 
 
-def ask_catalogs(target: Target, catalogs: Sequence[ShardCatalog]) -> Questions:
-    """Open the tables of a target whose catalogs were made in the pass of a check.
+def ask_catalogs(
+    target: Target, catalogs: Sequence[ShardCatalog], previous: Target | None = None
+) -> Questions:
+    """Open the tables of a target whose catalogs were made in the pass of a check, and `previous`
+    if it is given, in a pass of its own.
 
     There is no table `findings`: the check has not ended, and an empty table would claim that
     there are none.
     """
     with ExitStack() as stack:
         connection = stack.enter_context(closing(Connection(threads=1)))
-        without = frozenset({"findings"})
-        return _opened(stack, connection, (target,), (tuple(catalogs),), without=without)
+        earlier = []
+        if previous is not None:
+            cache = stack.enter_context(closing(CatalogCache(previous, keeps=False)))
+            earlier.append((previous, catalogs_of(previous, cache, LocalEngine(1), SILENT)))
+        known, without = (tuple(catalogs),), frozenset({"findings"})
+        return _opened(stack, connection, (target,), known, without=without, previous=earlier)
     raise AssertionError("an exit stack swallows nothing")
+
+
+def previous_of(target: Target) -> Target | None:
+    """The release with the greatest version below that of a release, the newest one for a build;
+    None if there is none.
+    """
+    if target.home is None or not target.dataset:
+        return None
+    registry = open_registry(target.home.root)
+    release = target.manifest.release if target.manifest is not None else None
+    versions = registry.dataset(target.dataset).versions
+    if release is not None:
+        versions = [each for each in versions if each < parse_version(release.version)]
+    if not versions:
+        return None
+    return find_target(f"{target.dataset}@{versions[-1]}", registry=registry)
+
+
+def expect_previous(target: Target) -> Target:
+    """As :func:`previous_of`, where there is one."""
+    found = previous_of(target)
+    if found is None:
+        raise UsageError(
+            f"there is no table `{PREVIOUS}`: `{target.name}` has no earlier release",
+            hint='`tfrecreg query A B "SELECT .. FROM a JOIN b .."` compares any two targets',
+        )
+    return found
 
 
 def _opened(
@@ -219,6 +263,7 @@ def _opened(
     *,
     report: str | None = None,
     without: frozenset[str] = frozenset(),
+    previous: Iterable[tuple[Target, Sequence[ShardCatalog]]] = (),
 ) -> Questions:
     made = _Tables(connection.folder, without)
     for number, (target, known) in enumerate(zip(targets, catalogs, strict=True)):
@@ -226,6 +271,8 @@ def _opened(
         made.add(target, known, prefix, report if len(targets) == 1 else None)
     if len(targets) > 1:
         made.add_all(targets)
+    for target, earlier in previous:
+        made.add_previous(target, earlier)
     connection.lock(made.tables, made.paths)
     return Questions(
         targets=tuple(targets),
@@ -281,6 +328,14 @@ class _Tables:
             own = (records if name == "records" else f"{prefix}_{name}") if prefix else name
             self.tables.append((own, sql))
             self.names.append((own, target.name))
+
+    def add_previous(self, target: Target, catalogs: Sequence[ShardCatalog]) -> None:
+        """The records of the release before the target."""
+        made = TargetTables(catalogs, target.labels)
+        self._lacks(target, catalogs, made)
+        self.paths += made.paths
+        self.tables.append((PREVIOUS, made.records()))
+        self.names.append((PREVIOUS, target.name))
 
     def _other(self, name: str, path: str) -> str:
         """The query of a table that is in a file if it has rows."""

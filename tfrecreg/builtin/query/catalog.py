@@ -9,13 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
-from tfrecreg.builtin.query.entries import (
-    CatalogCache,
-    FileStamp,
-    KeptCatalog,
-    is_settled,
-    state_of,
-)
+from tfrecreg.builtin.query.cache import CatalogCache, KeptCatalog, is_settled, state_of
 from tfrecreg.builtin.query.packages import expect_packages
 from tfrecreg.builtin.query.visitor import CatalogPart, CatalogVisitor
 from tfrecreg.engines.interface import Engine
@@ -23,6 +17,7 @@ from tfrecreg.errors import FailureError, NoShardsError
 from tfrecreg.guard import PluginId
 from tfrecreg.progress import Progress, working
 from tfrecreg.records.hashing import hash_file
+from tfrecreg.registry.catalogs import FileStamp
 from tfrecreg.scan.interface import Shard, Target
 from tfrecreg.scan.run import Crashed, ScanTask, ShardScan, scan_shard
 from tfrecreg.text import safe
@@ -48,7 +43,6 @@ class _Wanted:
     shard: Shard
     state: FileStamp | None
     since: int
-    index: str
 
 
 def catalogs_of(
@@ -63,23 +57,20 @@ def catalogs_of(
     indexes = _index_digests(target)
     found: dict[int, ShardCatalog] = {}
     wanted: dict[int, _Wanted] = {}
-    doubtful: dict[int, _Wanted] = {}
-    here: list[_Wanted] = []
-    named: list[tuple[str, str]] = []
-    for shard in target.shards:
+    doubtful: dict[int, tuple[_Wanted, KeptCatalog]] = {}
+    for number, shard in enumerate(target.shards):
         since, state = time.time_ns(), state_of(shard)
-        index = indexes.get(shard.index or "", "")
-        here.append(_Wanted(shard, state, since, index))
-        named.append((cache.known_digest(shard, state), index))
-    every = cache.recall_each(named, engine.jobs)
-    for number, (each, (digest, _), kept) in enumerate(zip(here, named, every, strict=True)):
-        shard = each.shard
-        if kept is not None:
-            found[number] = ShardCatalog(shard, kept, each.state)
-            continue
-        # The bytes that the manifest names may have a catalog: reading their digest is quicker.
-        may_be_kept = shard.entry is not None and not digest
-        (doubtful if may_be_kept else wanted)[number] = each
+        each = _Wanted(shard, state, since)
+        digest, index = cache.known_digest(shard, state), indexes.get(shard.index or "", "")
+        listed = shard.entry.blake3 if shard.entry is not None else ""
+        kept = cache.recall(digest or listed, index)
+        if kept is None:
+            wanted[number] = each
+        elif digest:
+            found[number] = ShardCatalog(shard, kept, state)
+        else:
+            # The bytes that the manifest names have a catalog: reading their digest is quicker.
+            doubtful[number] = each, kept
     _recognize(doubtful, wanted, found, cache, engine, target, progress)
     _make(wanted, found, cache, engine, target, progress)
     return [found[number] for number in sorted(found)]
@@ -92,7 +83,7 @@ def _index_digests(target: Target) -> dict[str, str]:
 
 
 def _recognize(
-    doubtful: dict[int, _Wanted],
+    doubtful: dict[int, tuple[_Wanted, KeptCatalog]],
     wanted: dict[int, _Wanted],
     found: dict[int, ShardCatalog],
     cache: CatalogCache,
@@ -101,26 +92,11 @@ def _recognize(
     progress: Progress,
 ) -> None:
     """Use the catalogs of shards that agree with the manifest; the others are wanted."""
-    known: dict[int, KeptCatalog] = {}
-    named = [
-        (each.shard.entry.blake3 if each.shard.entry is not None else "", each.index)
-        for each in doubtful.values()
-    ]
-    every = cache.recall_each(named, engine.jobs)
-    for (number, each), kept in zip(doubtful.items(), every, strict=True):
-        if kept is None:
-            wanted[number] = each
-        else:
-            known[number] = kept
-    if not known:
+    if not doubtful:
         return
-    shards = [doubtful[number].shard for number in known]
-    for number, digest in zip(
-        known,
-        _run(engine, _digest_of, shards, f"recognizing {target.name}", progress, shards),
-        strict=True,
-    ):
-        each, kept = doubtful[number], known[number]
+    shards = [each.shard for each, _ in doubtful.values()]
+    digests = _run(engine, _digest_of, shards, f"recognizing {target.name}", progress, shards)
+    for (number, (each, kept)), digest in zip(doubtful.items(), digests, strict=True):
         if digest != kept.entry.shard:
             wanted[number] = each
             continue
@@ -145,7 +121,7 @@ def _make(
     for (number, each), scanned in zip(wanted.items(), scans, strict=True):
         part = _opened(each.shard, scanned)
         kept = cache.keep(part)
-        _note(cache, each, part.shard)
+        _note(cache, each, part.entry.shard)
         found[number] = ShardCatalog(each.shard, kept, each.state)
 
 

@@ -32,8 +32,8 @@ CELL_BYTES = 24
 """About what a value takes in memory, besides text."""
 
 
-class CellColumns(msgspec.Struct, frozen=True):
-    """What a chunk has of one feature of one kind."""
+class CellColumns(msgspec.Struct, frozen=True, order=True):
+    """What a catalog has of one feature of one kind."""
 
     feature: str
     """Its name; bytes that are not UTF-8 as escapes."""
@@ -47,6 +47,17 @@ class CellColumns(msgspec.Struct, frozen=True):
     """Whether values of any record are kept."""
     is_cut: bool
     """Whether values of any record are not kept."""
+
+    def joined(self, other: CellColumns) -> CellColumns:
+        """That of the records of both."""
+        return CellColumns(
+            self.feature,
+            self.kind,
+            self.is_list or other.is_list,
+            self.is_many or other.is_many,
+            self.has_values or other.has_values,
+            self.is_cut or other.is_cut,
+        )
 
 
 class FeatureCells:

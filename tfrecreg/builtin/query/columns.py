@@ -15,7 +15,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from tfrecreg.builtin.query.chunks import BOX_COLUMNS, COLUMN_FEATURES, IMAGE_COLUMNS, PartFile
+from tfrecreg.builtin.query.cells import CellColumns
+from tfrecreg.builtin.query.rows import (
+    BOX_COLUMNS,
+    COLUMN_FEATURES,
+    IMAGE_COLUMNS,
+    CatalogEntry,
+)
 from tfrecreg.builtin.query.sql import sql_list, sql_name, sql_text
 from tfrecreg.validators.annotations.label_features import IMAGE_LABEL
 
@@ -35,17 +41,6 @@ _KIND_SUFFIXES = {"bytes": "text", "int64": "int64", "float": "float"}
 _IMAGE_LABEL_TEXT = "image/class/text"
 
 
-class _FeatureForm(NamedTuple):
-    """A feature of one kind, over all files."""
-
-    feature: str
-    kind: str
-    is_list: bool
-    is_many: bool
-    has_values: bool
-    is_cut: bool
-
-
 class CatalogColumn(NamedTuple):
     """One column of `records`, after the fixed ones."""
 
@@ -55,18 +50,18 @@ class CatalogColumn(NamedTuple):
     """``v``, ``n`` or ``s`` of a feature; ``image`` and ``boxes`` for what has its own name in the
     files; ``label``.
     """
-    form: _FeatureForm | None = None
+    form: CellColumns | None = None
     own_name: str = ""
     """The name in the files, of `image` and `boxes`."""
 
-    def of(self, part: PartFile) -> str:
+    def of(self, entry: CatalogEntry) -> str:
         """The expression for it in a query of one file."""
         null = f"NULL::{self.sql_type}"
         if self.source in ("image", "boxes"):
-            there = part.has_images if self.source == "image" else part.has_boxes
+            there = entry.has_images if self.source == "image" else entry.has_boxes
             return sql_name(self.own_name) if there else null
         form = self.form
-        for number, each in enumerate(part.features):
+        for number, each in enumerate(entry.features):
             if form is None or (each.feature, each.kind) != (form.feature, form.kind):
                 continue
             present = f"s{number}" if each.kind == "bytes" else f"v{number}"
@@ -86,8 +81,10 @@ class CatalogColumn(NamedTuple):
 class RecordColumns:
     """The columns of `records`, after the fixed ones."""
 
-    def __init__(self, parts: Sequence[PartFile], labels: Mapping[str, Sequence[str]]) -> None:
-        forms = _forms(parts)
+    def __init__(
+        self, entries: Sequence[CatalogEntry], labels: Mapping[str, Sequence[str]]
+    ) -> None:
+        forms = _forms(entries)
         self.left_out = len({each.feature for each in forms}) - COLUMN_FEATURES
         """Number of features that have no column; negative if there are fewer than allowed."""
         kept = list(dict.fromkeys(each.feature for each in forms))[:COLUMN_FEATURES]
@@ -103,12 +100,12 @@ class RecordColumns:
         if self.label:
             name = self._free("label", "label_name")
             derived.append(CatalogColumn(name, self.label[1], "label"))
-        if any(part.has_images for part in parts):
+        if any(each.has_images for each in entries):
             for own in IMAGE_COLUMNS:
                 sql_type = "VARCHAR" if own == "format" else "BIGINT"
                 name = self._free(own, f"image_{own}")
                 derived.append(CatalogColumn(name, sql_type, "image", own_name=own))
-        if any(part.has_boxes for part in parts):
+        if any(each.has_boxes for each in entries):
             for own in BOX_COLUMNS:
                 sql_type = "BIGINT" if own == "boxes" else "DOUBLE"
                 name = self._free(own, f"object_{own}")
@@ -118,7 +115,7 @@ class RecordColumns:
     def __iter__(self) -> Iterator[CatalogColumn]:
         return iter(self.columns)
 
-    def _of_features(self, forms: Sequence[_FeatureForm]) -> Iterator[CatalogColumn]:
+    def _of_features(self, forms: Sequence[CellColumns]) -> Iterator[CatalogColumn]:
         kinds: dict[str, int] = {}
         for each in forms:
             kinds[each.feature] = kinds.get(each.feature, 0) + 1
@@ -149,20 +146,13 @@ class RecordColumns:
         return name
 
 
-def _forms(parts: Iterable[PartFile]) -> list[_FeatureForm]:
+def _forms(entries: Iterable[CatalogEntry]) -> list[CellColumns]:
     """The features in the order in which they appear, by kinds."""
-    found: dict[tuple[str, str], _FeatureForm] = {}
-    for part in parts:
-        for each in part.features:
-            key = each.feature, each.kind
-            other = found.get(key, _FeatureForm(*key, False, False, False, False))
-            found[key] = _FeatureForm(
-                *key,
-                other.is_list or each.is_list,
-                other.is_many or each.is_many,
-                other.has_values or each.has_values,
-                other.is_cut or each.is_cut,
-            )
+    found: dict[tuple[str, str], CellColumns] = {}
+    for each in entries:
+        for form in each.features:
+            key = form.feature, form.kind
+            found[key] = found[key].joined(form) if key in found else form
     return list(found.values())
 
 

@@ -64,8 +64,9 @@ def command(
 
     TARGET is a reference (mnist, mnist@1.0.0, mnist@latest), or a path, URL, folder or glob of
     TFRecord files, which need no registry. SQL is one SELECT of DuckDB over the tables records,
-    objects, splits, findings and ledger; the records of several targets are the tables a, b and so
-    on. Without SQL, the tables are shown with their columns and questions to try.
+    objects, splits, findings and ledger, and over previous, the records of the release before
+    TARGET; the records of several targets are the tables a, b and so on. Without SQL, the tables
+    are shown with their columns and questions to try.
 
     The first question makes a catalog of the records, which later questions read from the cache.
     """
@@ -97,7 +98,12 @@ def command(
         )
     progress = session.progress()
     with ask(
-        named, registry=session.registry, report=report, engine=engine, progress=progress
+        named,
+        sql=sql or "",
+        registry=session.registry,
+        report=report,
+        engine=engine,
+        progress=progress,
     ) as questions:
         if sql is None:
             print_tables(session, questions, output, as_json=form == "json")

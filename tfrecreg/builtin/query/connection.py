@@ -20,6 +20,7 @@ from itertools import chain
 from threading import RLock
 from typing import Any
 
+from tfrecreg.builtin.query.cache import is_readable, remove_files
 from tfrecreg.builtin.query.columns import FIXED
 from tfrecreg.builtin.query.packages import arrow_module, duckdb_module
 from tfrecreg.builtin.query.sql import sql_list, sql_name, sql_text
@@ -70,6 +71,7 @@ class Connection:
         self._waiting: dict[str, str] = {}
         self._views: list[str] = []
         self._lasting: dict[str, bool] = {}
+        self._paths: list[str] = []
         self._making = RLock()
         self._expect_wanted: Callable[[], None] = lambda: None
         # A wait in DuckDB or Arrow would not see an interrupt, so another thread waits there.
@@ -105,8 +107,9 @@ class Connection:
         """Name the tables, and lock the connection. A table is made when a question names it."""
         self._waiting = dict(tables)
         self._views = [*self._waiting]
+        self._paths = sorted(set(paths))
         self._connection.execute(
-            f"SET allowed_paths = {sql_list(map(sql_text, sorted(set(paths))))};"
+            f"SET allowed_paths = {sql_list(map(sql_text, self._paths))};"
             "SET enable_external_access = false;"
             "SET TimeZone = 'UTC';"
             "SET enable_progress_bar = false;"
@@ -131,8 +134,12 @@ class Connection:
         sql = self._waiting.pop(name, "")
         for other in [each for each in self._waiting if sql_name(each) in sql]:
             self._make(other)
-        if sql:
+        if not sql:
+            return
+        try:
             self._connection.execute(f"CREATE VIEW {sql_name(name)} AS {sql}")
+        except self._duckdb.Error:  # not the user's
+            raise _without(self._paths) from None
 
     def close(self) -> None:
         """Close it, and remove what it spilled."""
@@ -153,6 +160,7 @@ class Connection:
             self.make_tables(sql)
             found = self._connection.sql(sql)
         except self._duckdb.Error as error:
+            self._expect_readable(error)
             if self.make_tables():
                 return self.relation(sql)
             raise self._error(error, sql) from None
@@ -193,6 +201,7 @@ class Connection:
         try:
             return self._waited(work)
         except (self._duckdb.Error, OSError) as error:
+            self._expect_readable(error)
             raise sql_error(error, sql) from None
 
     def _waited(self, work: Callable[[], Any]) -> Any:
@@ -207,6 +216,15 @@ class Connection:
                 wait([waiting], _INTERRUPT_SECONDS)
             raise
         return waiting.result()
+
+    def _expect_readable(self, error: Exception) -> None:
+        """Refuse damaged files, which may be why."""
+        duckdb = self._duckdb
+        of_question = duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException
+        if not isinstance(error, (*of_question, duckdb.DataError)):
+            damaged = [path for path in self._paths if not is_readable(path)]
+            if damaged:
+                raise _without(damaged)
 
     def _error(self, error: Exception, sql: str) -> TfrecregError:
         """The error in a question that DuckDB does not begin to execute."""
@@ -254,6 +272,15 @@ class Connection:
             word = _WORD.match(data, start)
             if word is not None and word[0].lower() == b"copy":
                 raise _no_select()
+
+    def names_table(self, sql: str, table: str) -> bool:
+        """Whether a question is about a table that it does not define itself."""
+        _, names, defined = self._row(
+            "SELECT tree ->> '$.error_type', tree ->> '$..table_name', "
+            "tree ->> '$..cte_map.map[*].key' FROM (SELECT json_serialize_sql(?) AS tree)",
+            sql,
+        )
+        return table in map(str.lower, names) and table not in map(str.lower, defined)
 
     def changing(self, expression: str) -> str:
         """What in an expression may have another value each time; empty if nothing has.
@@ -306,6 +333,11 @@ def _next_batch(reader: Any) -> Any:
         return reader.read_next_batch()
     except StopIteration:
         return None
+
+
+def _without(paths: Iterable[str]) -> FailureError:
+    remove_files(paths)
+    return FailureError("the catalog in the cache is damaged, and was removed", hint="ask again")
 
 
 def _distinct(schema: Any) -> Any:

@@ -10,14 +10,13 @@ import heapq
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from tfrecreg.builtin.query.answers import answer_rows
-from tfrecreg.builtin.query.ask import Questions, ask_catalogs
+from tfrecreg.builtin.query.ask import PREVIOUS, Questions, ask_catalogs, previous_of
+from tfrecreg.builtin.query.cache import kept_in
 from tfrecreg.builtin.query.catalog import ShardCatalog
 from tfrecreg.builtin.query.connection import Connection
-from tfrecreg.builtin.query.entries import KeptCatalog, catalog_entry
 from tfrecreg.builtin.query.expectations import (
     Expectation,
     read_expectations,
@@ -28,7 +27,6 @@ from tfrecreg.builtin.query.visitor import CatalogPart, CatalogVisitor
 from tfrecreg.codes import QRY001, CodeList
 from tfrecreg.errors import FailureError, TfrecregError
 from tfrecreg.findings import MAX_LOCATIONS, Code, Finding, Location, Measure, fingerprint
-from tfrecreg.registry.catalogs import part_path
 from tfrecreg.scan.interface import Need, Shard, Target, Validator
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.text import DOCS, safe
@@ -48,13 +46,15 @@ class QuestionsValidator(Validator):
 
     def __init__(self) -> None:
         self._expected: dict[str, Expectation] = {}
+        self._previous: Target | None = None
+        self._of_previous: list[str] = []
 
     def begin(
         self, target: Target, options: Mapping[str, Any]
     ) -> Callable[[Shard], CatalogVisitor]:
         """Read the expectations, before any record is."""
-        del target
         self._expected = read_expectations(options)
+        self._previous, self._of_previous = None, []
         if not self._expected:
             raise where_expected("NAME").error(
                 "is missing: the gate asks no question",
@@ -66,6 +66,10 @@ class QuestionsValidator(Validator):
             for name, each in self._expected.items():
                 with _about(name):
                     connection.expect_select(each.query)
+                    if connection.names_table(each.query, PREVIOUS):
+                        self._of_previous.append(name)
+            if self._of_previous:
+                self._previous = previous_of(target)
         finally:
             connection.close()
         return CatalogVisitor
@@ -74,20 +78,26 @@ class QuestionsValidator(Validator):
         self, target: Target, parts: Iterable[tuple[Shard, CatalogPart]]
     ) -> Iterator[Finding | Measure]:
         """A finding for each question whose answer is not as expected."""
+        unjudged = self._of_previous if self._previous is None else []
+        judged = {name: each for name, each in self._expected.items() if name not in unjudged}
         with tempfile.TemporaryDirectory(prefix="tfrecreg-expect-") as folder:
             catalogs = [_written(folder, shard, part) for shard, part in parts]
-            with ask_catalogs(target, catalogs) as questions:
+            with ask_catalogs(target, catalogs, self._previous) as questions:
                 broken = 0
-                for name, each in self._expected.items():
+                for name, each in judged.items():
                     with _about(name):
                         finding = _judged(name, each, questions, target)
                     if finding is not None:
                         broken += 1
                         yield finding
-                every = len(self._expected)
+                every = len(judged)
                 yield Measure("questions.held", every - broken, f"{every - broken} of {every} hold")
-                asked = "\n".join(each.query for each in self._expected.values())
-                if notes := questions.notes_on(asked):
+                asked = "\n".join(each.query for each in judged.values())
+                notes = [*questions.notes_on(asked)]
+                if unjudged:
+                    names = ", ".join(f"`{each}`" for each in unjudged)
+                    notes.append(f"{names}: `{target.name}` has no earlier release")
+                if notes:
                     yield Measure("questions.lacks", len(notes), "; ".join(notes))
 
 
@@ -109,11 +119,7 @@ def _written(folder: str, shard: Shard, part: CatalogPart) -> ShardCatalog:
         raise FailureError(
             f"`{name}` is not a TFRecord: {part.problem}", hint=f"tfrecreg check {name}"
         )
-    for made, data in part.files:
-        path = Path(folder, part_path(made.blake3))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-    return ShardCatalog(shard, KeptCatalog(catalog_entry(part), LocalStorage(folder)), None)
+    return ShardCatalog(shard, kept_in(LocalStorage(folder), part), None)
 
 
 def _judged(

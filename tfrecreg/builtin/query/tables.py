@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from tfrecreg.builtin.query.boxes import OBJECT_NUMBERS, OBJECT_SIDES
 from tfrecreg.builtin.query.catalog import ShardCatalog
-from tfrecreg.builtin.query.chunks import PartFile
 from tfrecreg.builtin.query.columns import FIXED, RecordColumns, class_names
+from tfrecreg.builtin.query.rows import CatalogEntry
 from tfrecreg.builtin.query.sql import sql_list, sql_name, sql_text
 from tfrecreg.validators.annotations.label_features import OBJECT_LABEL
 
@@ -20,7 +21,7 @@ _FILES = 256
 class _Arm:
     """Files of one split with the same columns."""
 
-    part: PartFile
+    entry: CatalogEntry
     shards: dict[str, str] = field(default_factory=dict)
     """Name of the shard by path of the file."""
 
@@ -33,15 +34,15 @@ class TargetTables:
     ) -> None:
         self._catalogs = catalogs
         self._labels = labels
-        parts = [part for each in catalogs for part in each.kept.entry.parts]
-        self.columns = RecordColumns([each for each in parts if each.kind == "records"], labels)
+        self.columns = RecordColumns([each.kept.entry for each in catalogs], labels)
 
     @property
     def paths(self) -> Iterator[str]:
         """The files that the tables are in."""
         for each in self._catalogs:
-            for part in each.kept.entry.parts:
-                yield each.kept.path(part)
+            yield each.kept.records
+            if each.kept.entry.has_objects:
+                yield each.kept.objects
 
     def records(self) -> str:
         """The query of `records`."""
@@ -52,7 +53,7 @@ class TargetTables:
                 [
                     *((name, _fixed(name)) for name, _ in FIXED[2:]),
                     *(
-                        (each.name, each.of(arm.part))
+                        (each.name, each.of(arm.entry))
                         for each in self.columns
                         if each.source != "label"
                     ),
@@ -104,22 +105,23 @@ class TargetTables:
         head = "NULL::VARCHAR AS split, NULL::VARCHAR AS shard"
         return f"SELECT {head}, {', '.join(empty)} WHERE false"
 
-    def _arms(self, kind: str) -> list[tuple[str, _Arm]]:
+    def _arms(self, kind: Literal["records", "objects"]) -> list[tuple[str, _Arm]]:
         """The files by split and columns; a file that two shards share is in two arms."""
         arms: dict[tuple[object, ...], list[_Arm]] = {}
-        for each in self._catalogs:
-            path_of, shard = each.kept.path, each.shard
-            for part in each.kept.entry.parts:
-                if part.kind != kind:
+        for shard, kept, _ in self._catalogs:
+            entry, path = kept.entry, kept.records
+            form: tuple[object, ...] = entry.features, entry.has_images, entry.has_boxes
+            if kind == "objects":
+                if not entry.has_objects:
                     continue
-                form = shard.split, part.features, part.has_images, part.has_boxes
-                known, path = arms.setdefault(form, []), path_of(part)
-                free = (arm for arm in known if len(arm.shards) < _FILES and path not in arm.shards)
-                arm = next(free, None)
-                if arm is None:
-                    arm = _Arm(part)
-                    known.append(arm)
-                arm.shards[path] = shard.name
+                form, path = (), kept.objects
+            known = arms.setdefault((shard.split, *form), [])
+            free = (arm for arm in known if len(arm.shards) < _FILES and path not in arm.shards)
+            arm = next(free, None)
+            if arm is None:
+                arm = _Arm(entry)
+                known.append(arm)
+            arm.shards[path] = shard.name
         return [(str(form[0]), arm) for form, found in arms.items() for arm in found]
 
     @staticmethod

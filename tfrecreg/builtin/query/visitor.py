@@ -8,7 +8,7 @@ import numpy as np
 from blake3 import blake3
 
 from tfrecreg.builtin.query.boxes import may_have_boxes
-from tfrecreg.builtin.query.chunks import Chunk, PartFile
+from tfrecreg.builtin.query.rows import CatalogEntry, CatalogRows
 from tfrecreg.digests import DIGEST_BYTES, record_digest
 from tfrecreg.errors import TfrecregError
 from tfrecreg.example.decode import canonical
@@ -28,18 +28,13 @@ from tfrecreg.validators.image_features import ImageFeatures
 class CatalogPart(NamedTuple):
     """The catalog of one shard. Picklable; it takes about 40 bytes per record."""
 
-    shard: str
-    """Hex blake3 of the file that was read."""
-    index_digest: str
-    """Hex blake3 of the index that has the keys; empty without one."""
-    files: tuple[tuple[PartFile, bytes], ...]
-    records: int
-    faults: int
-    """Damaged places, whose records are left out."""
+    entry: CatalogEntry
+    records: bytes
+    """The Parquet file of records."""
+    objects: bytes
+    """That of their objects; empty if there are none."""
     problem: str
     """Why it is not a TFRecord; empty if it is one."""
-    left_out: tuple[str, ...]
-    """Features without columns; not all of them where there are thousands."""
 
 
 class CatalogVisitor(Visitor):
@@ -48,31 +43,27 @@ class CatalogVisitor(Visitor):
     """
 
     def __init__(self, shard: Shard) -> None:
-        self._chunk = Chunk()
-        self._files: list[tuple[PartFile, bytes]] = []
-        self._left_out: set[str] = set()
+        self._rows = CatalogRows()
         self._images = ImageFeatures()
         self._large = LargeRecords(shard, "check")
         self._index, self._index_digest = _index_of(shard)
-        self._records = self._faults = 0
+        self._faults = 0
         self._problem = ""
 
     def batch(self, batch: RecordBatch) -> None:
-        if self._chunk.is_full:
-            self._flush()
-        self._records += len(batch)
+        self._rows.make_room()
         digests = self._digests(batch)
         keys = self._keys(batch.first, len(batch), digests)
         kinds = np.full(len(batch), None)
         if not batch.whole:
-            self._chunk.add_rows(batch.first, batch.offsets, batch.lengths, digests, keys, kinds)
+            self._rows.add_rows(batch.first, batch.offsets, batch.lengths, digests, keys, kinds)
             return
-        first, memory = self._chunk.rows, batch.memory
+        first, memory = self._rows.rows, batch.memory
         groups, rest = divide_batch(batch)
         for positions, sample, columns in groups:
             rows = positions + first
             for slot, column in columns.values():
-                self._chunk.add_column(rows, slot, column, memory)
+                self._rows.add_column(rows, slot, column, memory)
             kinds[positions] = PayloadKind.EXAMPLE.value
             for name in self._images.of(sample)[:1]:
                 _, column = columns[name]
@@ -91,7 +82,7 @@ class CatalogVisitor(Visitor):
             kinds[place] = kind.value
             if kind is PayloadKind.EXAMPLE and example is not None:
                 self._example(first + place, batch.first + place, keys[place], example)
-        self._chunk.add_rows(batch.first, batch.offsets, batch.lengths, digests, keys, kinds)
+        self._rows.add_rows(batch.first, batch.offsets, batch.lengths, digests, keys, kinds)
 
     def fault(self, fault: Fault) -> None:
         self._faults += 1
@@ -100,39 +91,25 @@ class CatalogVisitor(Visitor):
 
     def close(self, end: StreamEnd) -> CatalogPart:
         self._large.close()
-        self._flush()
-        return CatalogPart(
-            shard=end.blake3 or "",
-            index_digest=self._index_digest,
-            files=tuple(self._files),
-            records=self._records,
-            faults=self._faults,
-            problem=self._problem,
-            left_out=tuple(sorted(self._left_out)),
-        )
-
-    def _flush(self) -> None:
-        chunk, self._chunk = self._chunk, Chunk()
-        self._left_out |= chunk.left_out
-        if chunk.rows:
-            self._files += chunk.to_parquet()
+        made = self._rows.to_parquet(end.blake3 or "", self._index_digest, self._faults)
+        return CatalogPart(*made, self._problem)
 
     def _example(self, row: int, record: int, key: str | None, example: Example) -> None:
         for name in sorted(example):
-            self._chunk.add_feature(row, name, example[name])
+            self._rows.add_feature(row, name, example[name])
         for name in self._images.of(example)[:1]:
             self._image(row, example[name].first(1)[0])
         self._boxes(row, record, key, example)
 
     def _image(self, row: int, value: bytes) -> None:
         try:
-            self._chunk.add_image(row, read_header(value))
+            self._rows.add_image(row, read_header(value))
         except ImageError:
             return  # the columns are null; a check says why
 
     def _boxes(self, row: int, record: int, key: str | None, example: Example) -> None:
         if may_have_boxes(example):
-            self._chunk.add_boxes(row, self._chunk.boxes.add(record, key, example))
+            self._rows.add_boxes(row, self._rows.boxes.add(record, key, example))
 
     def _digests(self, batch: RecordBatch) -> bytes | None:
         """The record digests; None for a record that is too large to be held."""

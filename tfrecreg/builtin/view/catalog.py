@@ -10,9 +10,10 @@ from contextvars import ContextVar
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
-from tfrecreg.builtin.query.entries import CatalogCache, FileStamp, state_of
+from tfrecreg.builtin.query.cache import CatalogCache, state_of
 from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import FailureError, TfrecregError, UsageError
+from tfrecreg.registry.catalogs import FileStamp
 from tfrecreg.scan.interface import Shard, Target
 from tfrecreg.text import safe, si_bytes
 

@@ -1,0 +1,279 @@
+"""Rows of a catalog in memory, until they become a Parquet file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from tfrecreg.builtin.query.boxes import BoxRows, BoxTotals
+from tfrecreg.builtin.query.cells import CellColumns, FeatureCells
+from tfrecreg.builtin.query.packages import arrow_module, parquet
+from tfrecreg.digests import DIGEST_BYTES
+from tfrecreg.example.columns import Column, Slot
+from tfrecreg.example.model import Feature, Kind
+from tfrecreg.images.model import ImageHeader
+
+CHUNK_ROWS = 1 << 18
+_CHUNK_BYTES = 64 << 20
+"""Rows, and bytes of their values, that are in memory uncompressed."""
+COLUMN_FEATURES = 1000
+"""Features of a shard, and of a target, that get columns: the first that appear."""
+_ROW_BYTES = 100
+_ENTRY = b"tfrecreg"
+"""The name of the metadata."""
+
+_SAMPLE = 1 << 10
+"""Rows of a column that tell whether its values repeat."""
+
+IMAGE_COLUMNS = ("format", "height", "width", "channels")
+BOX_COLUMNS = ("boxes", "boxes_area", "smallest_box")
+
+
+class CatalogEntry(msgspec.Struct, frozen=True):
+    """What the catalog of the bytes of one shard has, in the metadata of its file of records."""
+
+    shard: str
+    """Hex blake3 of the bytes of the shard."""
+    index: str
+    """Hex blake3 of the index that has the keys; empty without one."""
+    faults: int
+    """Damaged places, whose records are left out."""
+    left_out: tuple[str, ...]
+    """Features without columns; not all of them where there are thousands."""
+    features: tuple[CellColumns, ...]
+    """Feature N has its columns in ``vN``, ``nN`` and ``sN``."""
+    has_images: bool
+    """Whether it has :data:`IMAGE_COLUMNS`."""
+    has_boxes: bool
+    """Whether it has :data:`BOX_COLUMNS`."""
+    has_objects: bool
+    """Whether it has a file of objects."""
+
+
+class CatalogRows:
+    """Collects the rows of one shard. Those beyond a limit wait as Parquet, in memory."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        """Rows that do not wait."""
+        self.boxes = BoxRows()
+        self._left_out: set[str] = set()
+        self._numbers: dict[tuple[str, Kind], int] = {}
+        self._names: set[str] = set()
+        self._columns: dict[int, CellColumns] = {}
+        self._fields: dict[str, Any] = {}
+        self._waiting: list[bytes] = []
+        self._objects: list[bytes] = []
+        self._begin()
+
+    def _begin(self) -> None:
+        self._held = 0
+        self._records: list[npt.NDArray[np.int64]] = []
+        self._offsets: list[npt.NDArray[np.int64]] = []
+        self._lengths: list[npt.NDArray[np.int64]] = []
+        self._digests: list[bytes] = []
+        self._without_digest: list[int] = []
+        self._keys: list[str | None] = []
+        self._kinds: list[str | None] = []
+        self._features: dict[int, FeatureCells] = {}
+        self._images: dict[int, ImageHeader] = {}
+        self._box_rows: dict[int, BoxTotals] = {}
+
+    def make_room(self) -> None:
+        """Let the rows wait if they are many."""
+        beyond = self._held + self.rows * _ROW_BYTES >= _CHUNK_BYTES
+        if beyond or self.rows >= CHUNK_ROWS or len(self.boxes) >= CHUNK_ROWS:
+            table = self._table()
+            self._waiting.append(_parquet([table], table.schema))
+            self._begin()
+            self.rows = 0
+            if len(self.boxes):
+                objects = self.boxes.to_arrow(arrow_module())
+                self._objects.append(_parquet([objects], objects.schema))
+                self.boxes = BoxRows()
+
+    def add_rows(
+        self,
+        first: int,
+        offsets: Sequence[int],
+        lengths: Sequence[int],
+        digests: bytes | None,
+        keys: Sequence[str | None],
+        kinds: npt.NDArray[np.object_],
+    ) -> int:
+        """Add consecutive records; returns the row of the first."""
+        row, count = self.rows, len(lengths)
+        self._records.append(np.arange(first, first + count))
+        self._offsets.append(np.array(offsets, np.int64))
+        self._lengths.append(np.array(lengths, np.int64))
+        if digests is None:
+            self._without_digest += range(row, row + count)
+        self._digests.append(digests or bytes(DIGEST_BYTES * count))
+        self._keys += keys
+        self._kinds += kinds.tolist()
+        self.rows += count
+        return row
+
+    def add_column(
+        self, rows: npt.NDArray[np.int64], slot: Slot, column: Column, memory: bytes
+    ) -> None:
+        """Add the values of a feature of records of one layout."""
+        cells = self._cells(slot.name, slot.kind)
+        if cells is not None:
+            self._held += cells.add_column(rows, slot, column, memory)
+
+    def add_feature(self, row: int, name: str, feature: Feature) -> None:
+        """Add the values of one feature of one record; those of no kind count as missing."""
+        cells = self._cells(name, feature.kind) if feature.kind else None
+        if cells is not None:
+            self._held += cells.add(row, feature)
+
+    def add_image(self, row: int, header: ImageHeader) -> None:
+        """Add what the header of the image of a record says."""
+        self._images[row] = header
+        self._held += _ROW_BYTES
+
+    def add_boxes(self, row: int, totals: BoxTotals) -> None:
+        """Add the totals of the boxes of a record."""
+        self._box_rows[row] = totals
+        self._held += _ROW_BYTES
+
+    def to_parquet(self, shard: str, index: str, faults: int) -> tuple[CatalogEntry, bytes, bytes]:
+        """The file of the records, and that of their objects; empty if there are none."""
+        pa, last = arrow_module(), self._table()
+        objects = [*map(_table_of, self._objects)]
+        if len(self.boxes):
+            objects.append(self.boxes.to_arrow(pa))
+        entry = CatalogEntry(
+            shard=shard,
+            index=index,
+            faults=faults,
+            left_out=tuple(sorted(self._left_out)),
+            features=tuple(self._columns.values()),
+            has_images=IMAGE_COLUMNS[0] in self._fields,
+            has_boxes=BOX_COLUMNS[0] in self._fields,
+            has_objects=bool(objects),
+        )
+        schema = pa.schema(list(self._fields.values()), {_ENTRY: msgspec.json.encode(entry)})
+        records = _parquet(chain(map(_table_of, self._waiting), [last]), schema)
+        return entry, records, _parquet(objects, objects[0].schema) if objects else b""
+
+    def _table(self) -> Any:
+        """The rows that do not wait, as Arrow."""
+        pa = arrow_module()
+        none = np.empty(0, np.int64)
+        columns: dict[str, Any] = {
+            "record": pa.array(np.concatenate((none, *self._records))),
+            "offset": pa.array(np.concatenate((none, *self._offsets))),
+            "bytes": pa.array(np.concatenate((none, *self._lengths))),
+            "digest": self._digest_column(pa),
+            "key": pa.array(self._keys, pa.string()),
+            "payload": pa.array(self._kinds, pa.string()),
+        }
+        if self._images:
+            of_rows = [self._images.get(row) for row in range(self.rows)]
+            for name in IMAGE_COLUMNS:
+                values = [None if each is None else getattr(each, name) for each in of_rows]
+                columns[name] = pa.array(values, pa.string() if name == "format" else pa.int64())
+        if self._box_rows:
+            totals = [self._box_rows.get(row) for row in range(self.rows)]
+            for place, name in enumerate(BOX_COLUMNS):
+                values = [None if each is None else each[place] for each in totals]
+                columns[name] = pa.array(values, pa.float64() if place else pa.int64())
+        for number, cells in self._features.items():
+            told, found = cells.to_arrow(pa, self.rows)
+            before = self._columns.get(number)
+            self._columns[number] = told if before is None else before.joined(told)
+            columns |= {f"{kind}{number}": array for kind, array in found.items()}
+        table = pa.table(columns)
+        for field in table.schema:
+            if field.name not in self._fields or pa.types.is_list(field.type):
+                self._fields[field.name] = field
+        return table
+
+    def _digest_column(self, pa: Any) -> Any:
+        data = pa.py_buffer(b"".join(self._digests))
+        column = pa.Array.from_buffers(pa.binary(DIGEST_BYTES), self.rows, [None, data])
+        if not self._without_digest:
+            return column
+        absent = np.zeros(self.rows, np.bool_)
+        absent[self._without_digest] = True
+        return column.take(pa.array(np.arange(self.rows), mask=absent))
+
+    def _cells(self, feature: str, kind: Kind) -> FeatureCells | None:
+        """The cells of a feature; None if it is beyond the first :data:`COLUMN_FEATURES`."""
+        number = self._numbers.get((feature, kind))
+        if number is None:
+            if feature not in self._names and len(self._names) >= COLUMN_FEATURES:
+                if len(self._left_out) < COLUMN_FEATURES:
+                    self._left_out.add(feature)
+                return None
+            self._names.add(feature)
+            number = self._numbers[feature, kind] = len(self._numbers)
+        known = self._features.get(number)
+        if known is None:
+            known = self._features[number] = FeatureCells(feature, kind)
+        return known
+
+
+def read_entry(path: str) -> CatalogEntry:
+    """The entry in a file of records."""
+    metadata = parquet().read_metadata(path).metadata or {}
+    return msgspec.json.decode(metadata.get(_ENTRY, b""), type=CatalogEntry)
+
+
+def _table_of(data: bytes) -> Any:
+    return parquet().read_table(arrow_module().BufferReader(data))
+
+
+def _parquet(tables: Iterable[Any], schema: Any) -> bytes:
+    """A Parquet file of tables, each of which has a part of the columns."""
+    pa, pq = arrow_module(), parquet()
+    out = pa.BufferOutputStream()
+    waiting = iter(tables)
+    first = next(waiting)
+    repeating = [name for name in first.column_names if _repeats(pa, first.column(name))]
+    with pq.ParquetWriter(
+        out,
+        schema,
+        compression="zstd",
+        compression_level=1,
+        use_dictionary=repeating,
+        # Readers prune by the smallest and largest number, which leave out NaN.
+        write_statistics=False,
+    ) as writer:
+        for table in chain([first], waiting):
+            columns = [_column(pa, table, field) for field in schema]
+            writer.write_table(pa.Table.from_arrays(columns, schema=schema))
+    return bytes(out.getvalue())
+
+
+def _column(pa: Any, table: Any, field: Any) -> Any:
+    """A column of a table that may not have it, or have single values in place of lists."""
+    kind, number = field.name[:1], field.name[1:]
+    if field.name in table.column_names:
+        column = table.column(field.name)
+        if column.type == field.type:
+            return column
+        values = pa.concat_arrays(column.chunks)
+        absent = np.append(values.is_null().to_numpy(zero_copy_only=False), False)
+        places = np.arange(len(values) + 1, dtype=np.int32)
+        return pa.ListArray.from_arrays(pa.array(places, mask=absent), values)
+    single = next((each for each in (f"s{number}", f"v{number}") if each in table.column_names), "")
+    if kind != "n" or not single:
+        return pa.nulls(table.num_rows, field.type)
+    absent = table.column(single).is_null().to_numpy()
+    return pa.array(np.ones(table.num_rows, np.uint32), mask=absent)
+
+
+def _repeats(pa: Any, column: Any) -> bool:
+    """Whether a dictionary of the values of a column pays; of others it is only in the way."""
+    if not pa.types.is_string(column.type) and not pa.types.is_integer(column.type):
+        return False
+    sample = column.slice(0, _SAMPLE)
+    return 2 * len(sample.unique()) <= len(sample)
