@@ -32,7 +32,7 @@
   `decode_resized`, `Resizing`
 - sounds and videos by their headers, and files of any kind as features: `media_kind`,
   `media_features`, `media_schema`, `MediaKind`, `MediaError`, `read_media_file`, `read_whole_file`
-- images decoded, in a process with limits: `Decoder`, `shared_decoder`, `require_pillow`,
+- images decoded with limits: `verify_pixels`, `digest_pixels`, `convert_image`, `require_pillow`,
   `Conversion`, `Undecodable`
 - files: `Storage`, `Entry`, `Reader`, `ReadingFile`, `ParquetReader`, `open_local`,
   `StorageError`, `MissingFileError`
@@ -122,10 +122,11 @@ if TYPE_CHECKING:
     )
     from tfrecreg.images.decoder import (
         Conversion,
-        Decoder,
         Undecodable,
+        convert_image,
+        digest_pixels,
         require_pillow,
-        shared_decoder,
+        verify_pixels,
     )
     from tfrecreg.images.pixels import Resizing, decode_pixels, decode_resized
     from tfrecreg.media.features import MediaKind, media_features, media_kind, media_schema
@@ -179,7 +180,6 @@ __all__ = [
     "Code",
     "CommandRecord",
     "Conversion",
-    "Decoder",
     "DecoderRecord",
     "EngineRecord",
     "EngineRequest",
@@ -275,10 +275,12 @@ __all__ = [
     "choose_splits",
     "class_summary",
     "collision",
+    "convert_image",
     "decode",
     "decode_pixels",
     "decode_resized",
     "did_you_mean",
+    "digest_pixels",
     "encode",
     "engine_failed",
     "export_gzip",
@@ -326,7 +328,6 @@ __all__ = [
     "safe_message",
     "serialize_tensor",
     "session_command",
-    "shared_decoder",
     "si_bytes",
     "similar_names",
     "sniff",
@@ -337,6 +338,7 @@ __all__ = [
     "unset_feature",
     "usable_cores",
     "verified_records",
+    "verify_pixels",
     "why_undecodable",
     "write_records",
     "written_records",
@@ -358,7 +360,7 @@ _LATER = {
     "exporters.records": "KeyedExample ShardRecord export_gzip keyed_examples written_records "
     "verified_records write_records",
     "exporters.shards": "ExportedShard ShardToExport export_plain export_unchanged",
-    "images.decoder": "Conversion Decoder Undecodable require_pillow shared_decoder",
+    "images.decoder": "Conversion Undecodable convert_image digest_pixels require_pillow verify_pixels",
     "images.pixels": "Resizing decode_pixels decode_resized",
     "media.features": "MediaKind media_features media_kind media_schema",
     "media.files": "read_media_file read_whole_file",
