@@ -31,7 +31,8 @@
   `why_undecodable`, `ImageHeader`, `ImageError`; their pixels, in this process: `decode_pixels`,
   `decode_resized`, `Resizing`
 - sounds and videos by their headers, and files of any kind as features: `media_kind`,
-  `media_features`, `media_schema`, `MediaKind`, `MediaError`, `read_media_file`, `read_whole_file`
+  `media_features`, `media_schema`, `media_codecs`, `MediaKind`, `MediaError`, `read_media_file`,
+  `read_whole_file`
 - images decoded with limits: `verify_pixels`, `digest_pixels`, `convert_image`, `require_pillow`,
   `Conversion`, `Undecodable`
 - files: `Storage`, `Entry`, `Reader`, `ReadingFile`, `ParquetReader`, `open_local`,
@@ -129,9 +130,15 @@ if TYPE_CHECKING:
         verify_pixels,
     )
     from tfrecreg.images.pixels import Resizing, decode_pixels, decode_resized
-    from tfrecreg.media.features import MediaKind, media_features, media_kind, media_schema
+    from tfrecreg.media.features import (
+        MediaKind,
+        media_codecs,
+        media_features,
+        media_kind,
+        media_schema,
+    )
     from tfrecreg.media.files import read_media_file, read_whole_file
-    from tfrecreg.media.model import MediaError
+    from tfrecreg.media.read import MediaError
     from tfrecreg.plugins.recognition import RawPreview, Recognition
     from tfrecreg.plugins.records import (
         CommandRecord,
@@ -304,6 +311,7 @@ __all__ = [
     "listed",
     "location_lines",
     "location_text",
+    "media_codecs",
     "media_features",
     "media_kind",
     "media_schema",
@@ -360,11 +368,12 @@ _LATER = {
     "exporters.records": "KeyedExample ShardRecord export_gzip keyed_examples written_records "
     "verified_records write_records",
     "exporters.shards": "ExportedShard ShardToExport export_plain export_unchanged",
-    "images.decoder": "Conversion Undecodable convert_image digest_pixels require_pillow verify_pixels",
+    "images.decoder": "Conversion Undecodable convert_image digest_pixels require_pillow "
+    "verify_pixels",
     "images.pixels": "Resizing decode_pixels decode_resized",
-    "media.features": "MediaKind media_features media_kind media_schema",
+    "media.features": "MediaKind media_codecs media_features media_kind media_schema",
     "media.files": "read_media_file read_whole_file",
-    "media.model": "MediaError",
+    "media.read": "MediaError",
     "plugins.recognition": "RawPreview Recognition",
     "plugins.records": "CommandRecord DecoderRecord EngineRecord "
     "ExporterRecord ReportFormatRecord SourceRecord ValidatorRecord",

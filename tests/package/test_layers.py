@@ -316,6 +316,7 @@ HOMES: dict[str, set[str]] = {
     "ray": {"tfrecreg.builtin.engines.ray"},
     "starlette": {"tfrecreg.builtin.view.app"},
     "tensorflow_data_validation": {"tfrecreg.statistics.tfdv"},
+    "tinytag": {"tfrecreg.media.read"},
     "torch": {"tfrecreg.torch"},
     "uvicorn": {"tfrecreg.builtin.view.server"},
     "yaml": {"tfrecreg_huggingface.readme", "tfrecreg_yolo.yaml_reader"},
