@@ -10,7 +10,7 @@ from tfrecreg.api import Source, SourceRecord, hookimpl
 if TYPE_CHECKING:
     from tfrecreg.api import RawPreview, Recognition
 
-_MEDIA = ("wav", "flac", "mp3", "mp4", "m4a", "mov", "ogg", "opus", "wma", "aiff")
+_MEDIA = ("wav", "flac", "mp3", "mp4", "m4a", "mov")
 _SUFFIXES = ["".join(f"[{each}{each.upper()}]" for each in suffix) for suffix in _MEDIA]
 
 

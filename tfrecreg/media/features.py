@@ -21,7 +21,7 @@ MediaKind = Literal["image", "audio", "video", "file"]
 
 _SUFFIXES: dict[str, MediaKind] = {
     **dict.fromkeys(("jpg", "jpeg", "png", "gif", "webp", "bmp"), "image"),
-    **dict.fromkeys(("wav", "flac", "mp3", "m4a", "ogg", "opus", "wma", "aiff", "aif"), "audio"),
+    **dict.fromkeys(("wav", "flac", "mp3", "m4a"), "audio"),
     **dict.fromkeys(("mp4", "m4v", "mov"), "video"),
 }
 _FORMATS = {"image": IMAGE_FORMATS, "audio": MEDIA_FORMATS, "video": ("mp4",)}

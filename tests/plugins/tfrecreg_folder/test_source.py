@@ -113,9 +113,9 @@ def test_a_file_that_ends_too_early_has_a_remark(raw) -> None:
     ],
 )
 def test_a_sound_says_how_long_it_is(raw, data, expected) -> None:
-    raw.put("a.opus", data)
+    raw.put("a.wav", data)
     made = raw.made()
-    found = made.written["train", "a.opus"]
+    found = made.written["train", "a.wav"]
     kind, duration, rate, channels = expected
     assert found["audio/format"] == [kind.encode()]
     assert found["audio/duration"] == [pytest.approx(duration)]
