@@ -59,7 +59,7 @@ test-versions: $(VENV)/.installed ## Run the tests in which versions show, witho
 
 test-lowest: ## Run them with the lower bounds of pyproject.toml, with PYTHON=python3.10
 	$(MAKE) test-versions VENV=.venv-lowest CONSTRAINTS=requirements/lowest-3.10.txt \
-		EXTRAS=tf,dvc,beam,images,coco,arrayrecord,parquet,remote,dev
+		EXTRAS=tf,dvc,beam,images,coco,media,arrayrecord,parquet,remote,dev
 
 fuzz: $(VENV)/.installed ## Fuzz the parsers for FUZZ_SECONDS (600)
 	PYTHONPATH=.:tests:plugins nice -n 19 $(BIN)/python tests/fuzz/run.py --seconds $(FUZZ_SECONDS)

@@ -6,7 +6,7 @@ import io
 import struct
 import wave
 
-__all__ = ["box", "flac", "mp3", "mp4", "wav"]
+__all__ = ["aiff", "flac", "mp3", "mp4", "opus", "wav"]
 
 
 def wav(seconds: float = 0.5, *, rate: int = 8000, channels: int = 1) -> bytes:
@@ -26,8 +26,28 @@ def flac(
     """A FLAC whose sound is not decodable."""
     packed = rate << 44 | (channels - 1) << 41 | 15 << 36 | samples
     info = bytes(10) + packed.to_bytes(8, "big") + bytes(16)
-    comment = b"\x84\0\0\4none"
-    return b"fLaC\0\0\0\x22" + info + comment + sound
+    padding = b"\x81\0\0\4none"
+    return b"fLaC\0\0\0\x22" + info + padding + sound
+
+
+def aiff(seconds: float = 0.5) -> bytes:
+    """An AIFF of 8000 samples per second, mono."""
+    samples = int(8000 * seconds)
+    rate = b"\x40\x0b\xfa" + bytes(7)
+    common = b"COMM" + struct.pack(">IhLh", 18, 1, samples, 16) + rate
+    sound = b"SSND" + struct.pack(">III", 8 + 2 * samples, 0, 0) + bytes(2 * samples)
+    return b"FORM" + struct.pack(">I", 4 + len(common + sound)) + b"AIFF" + common + sound
+
+
+def opus(seconds: float = 1) -> bytes:
+    """An Opus file of three pages, whose sound is not decodable."""
+    head = b"OpusHead\1\2" + struct.pack("<HIhB", 0, 48000, 0, 0)
+    tags = b"OpusTags" + struct.pack("<II", 0, 0)
+    parts = ((2, 0, head), (0, 0, tags), (4, int(48000 * seconds), b"x"))
+    return b"".join(
+        b"OggS" + struct.pack("<BBqIIIBB", 0, kind, place, 1, number, 0, 1, len(part)) + part
+        for number, (kind, place, part) in enumerate(parts)
+    )
 
 
 def mp3(frames: int = 10, *, info: bytes = b"", tag: int = 0, end: bytes = b"") -> bytes:
@@ -75,7 +95,12 @@ def mp4(
     if sound is not None:
         rate, channels = sound
         entry = box(
-            b"mp4a", bytes(8), bytes(8), struct.pack(">HHHHI", channels, 16, 0, 0, rate << 16)
+            b"mp4a",
+            bytes(16) + struct.pack(">HHHHI", channels, 16, 0, 0, rate << 16),
+            box(
+                b"esds",
+                bytes(4) + b"\3\x19\0\1\0\4\x11\x40\x15" + bytes(11) + b"\5\2\x11\x90\6\1\2",
+            ),
         )
         tracks.append(_track(b"soun", entry))
     moov = box(b"moov", box(b"mvhd", bytes((version, 0, 0, 0)), times, bytes(80)), *tracks)

@@ -31,8 +31,9 @@
   `why_undecodable`, `ImageHeader`, `ImageError`; their pixels, in this process: `decode_pixels`,
   `decode_resized`, `Resizing`
 - sounds and videos by their headers, and files of any kind as features: `media_kind`,
-  `media_features`, `media_schema`, `MediaKind`, `MediaError`, `read_media_file`, `read_whole_file`
-- images decoded, in a process with limits: `Decoder`, `shared_decoder`, `require_pillow`,
+  `media_features`, `media_schema`, `media_codecs`, `MediaKind`, `MediaError`, `read_media_file`,
+  `read_whole_file`
+- images decoded with limits: `verify_pixels`, `digest_pixels`, `convert_image`, `require_pillow`,
   `Conversion`, `Undecodable`
 - files: `Storage`, `Entry`, `Reader`, `ReadingFile`, `ParquetReader`, `open_local`,
   `StorageError`, `MissingFileError`
@@ -122,15 +123,22 @@ if TYPE_CHECKING:
     )
     from tfrecreg.images.decoder import (
         Conversion,
-        Decoder,
         Undecodable,
+        convert_image,
+        digest_pixels,
         require_pillow,
-        shared_decoder,
+        verify_pixels,
     )
     from tfrecreg.images.pixels import Resizing, decode_pixels, decode_resized
-    from tfrecreg.media.features import MediaKind, media_features, media_kind, media_schema
+    from tfrecreg.media.features import (
+        MediaKind,
+        media_codecs,
+        media_features,
+        media_kind,
+        media_schema,
+    )
     from tfrecreg.media.files import read_media_file, read_whole_file
-    from tfrecreg.media.model import MediaError
+    from tfrecreg.media.read import MediaError
     from tfrecreg.plugins.recognition import RawPreview, Recognition
     from tfrecreg.plugins.records import (
         CommandRecord,
@@ -178,7 +186,6 @@ __all__ = [
     "Code",
     "CommandRecord",
     "Conversion",
-    "Decoder",
     "DecoderRecord",
     "EngineRecord",
     "EngineRequest",
@@ -274,10 +281,12 @@ __all__ = [
     "choose_splits",
     "class_summary",
     "collision",
+    "convert_image",
     "decode",
     "decode_pixels",
     "decode_resized",
     "did_you_mean",
+    "digest_pixels",
     "encode",
     "engine_failed",
     "export_gzip",
@@ -301,6 +310,7 @@ __all__ = [
     "listed",
     "location_lines",
     "location_text",
+    "media_codecs",
     "media_features",
     "media_kind",
     "media_schema",
@@ -325,7 +335,6 @@ __all__ = [
     "safe_message",
     "serialize_tensor",
     "session_command",
-    "shared_decoder",
     "si_bytes",
     "sniff",
     "splits_of_files",
@@ -335,6 +344,7 @@ __all__ = [
     "unset_feature",
     "usable_cores",
     "verified_records",
+    "verify_pixels",
     "why_undecodable",
     "write_records",
     "written_records",
@@ -356,11 +366,12 @@ _LATER = {
     "exporters.records": "KeyedExample ShardRecord export_gzip keyed_examples written_records "
     "verified_records write_records",
     "exporters.shards": "ExportedShard ShardToExport export_plain export_unchanged",
-    "images.decoder": "Conversion Decoder Undecodable require_pillow shared_decoder",
+    "images.decoder": "Conversion Undecodable convert_image digest_pixels require_pillow "
+    "verify_pixels",
     "images.pixels": "Resizing decode_pixels decode_resized",
-    "media.features": "MediaKind media_features media_kind media_schema",
+    "media.features": "MediaKind media_codecs media_features media_kind media_schema",
     "media.files": "read_media_file read_whole_file",
-    "media.model": "MediaError",
+    "media.read": "MediaError",
     "plugins.recognition": "RawPreview Recognition",
     "plugins.records": "CommandRecord DecoderRecord EngineRecord "
     "ExporterRecord ReportFormatRecord SourceRecord ValidatorRecord",

@@ -19,6 +19,7 @@ from tfrecreg.api import (
     Written,
     bytes_feature,
     int64_feature,
+    media_codecs,
     media_features,
     media_kind,
     media_schema,
@@ -76,6 +77,9 @@ class FolderSource(Source):
                 presence = "presence { min_fraction: 1 min_count: 1 } shape {}"
                 text += f'feature {{\n  name: "{name}"\n  {presence} {rest}\n}}\n'
         return text
+
+    def codecs(self) -> Mapping[str, str]:
+        return media_codecs(part.kind for part in self._list().parts)
 
     def describe(self) -> Mapping[str, str]:
         """Summary of the raw data, for `--dry-run`."""

@@ -47,8 +47,8 @@ class ImageFolderOptions:
     or keep them apart as different classes.
     """
     verify: Literal["header", "decode"] = "header"
-    """`header`: read the header of each image. `decode`: decode each completely, in a process with
-    limits, and skip those that do not decode."""
+    """`header`: read the header of each image. `decode`: decode each completely, and skip
+    those that do not decode."""
     sha256: bool = True
     """Whether records have `image/key/sha256`, 64 characters by which `check` finds images that
     have changed."""

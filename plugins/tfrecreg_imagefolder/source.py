@@ -25,14 +25,15 @@ from tfrecreg.api import (
     Written,
     bundled_schema,
     bytes_feature,
+    convert_image,
     int64_feature,
     read_header,
     read_whole_file,
     require_pillow,
-    shared_decoder,
     sniff,
     stratified,
     truncation_text,
+    verify_pixels,
 )
 from tfrecreg_imagefolder.folder_walker import Walker, find_split_folders, format_names
 from tfrecreg_imagefolder.imagefolder_options import ImageFolderOptions
@@ -146,10 +147,10 @@ class ImageFolderSource(Source):
             data = self._read(folder + item.key)
             header = read_header(data)
             if self._conversion is not None:
-                data = shared_decoder().convert(data, header, self._conversion)
+                data = convert_image(data, header, self._conversion)
                 header = read_header(data)
             elif self._options.verify == "decode":
-                shared_decoder().verify(data, header)
+                verify_pixels(data, header)
         except (ImageError, Undecodable) as error:
             return Skipped(item.split, item.key, error.code, error.detail)
         example = {

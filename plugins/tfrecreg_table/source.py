@@ -20,6 +20,7 @@ from tfrecreg.api import (
     Written,
     bytes_feature,
     int64_feature,
+    media_codecs,
     media_features,
     read_media_file,
     safe,
@@ -81,6 +82,10 @@ class TableSource(Source):
     def schema(self) -> str:
         self._known()
         return table_schema(self._columns, self._labels)
+
+    def codecs(self) -> Mapping[str, str]:
+        self._known()
+        return media_codecs(each.media for each in self._columns if each.kind in FILE_KINDS)
 
     def describe(self) -> Mapping[str, str]:
         """The tables and what their columns become, for `--dry-run`."""

@@ -175,9 +175,6 @@ def test_without_pillow_the_page_says_how_to_get_images(
     cli, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tfrecreg.images.decoder.find_spec", lambda name: None)
-    from tfrecreg.images.decoder import shared_decoder
-
-    shared_decoder().close()
     assert cli("report", "digits", "--output", "page.html").code == 0
     page = read_page((here / "page.html").read_text("utf-8"))
     assert page.images == 0

@@ -299,7 +299,7 @@ def test_only_the_faces_know_how_to_print_and_parse() -> None:
 
 
 HOMES: dict[str, set[str]] = {
-    "PIL": {"tfrecreg.builtin.view.images", "tfrecreg.images.pixels"},
+    "PIL": set(),  # through `tfrecreg.images.decoder.pillow` alone
     "anyio": {"tfrecreg.builtin.view.app"},
     "apache_beam": {"tfrecreg.builtin.engines.beam"},
     "distributed": {"tfrecreg.builtin.engines.dask"},
@@ -316,6 +316,7 @@ HOMES: dict[str, set[str]] = {
     "ray": {"tfrecreg.builtin.engines.ray"},
     "starlette": {"tfrecreg.builtin.view.app"},
     "tensorflow_data_validation": {"tfrecreg.statistics.tfdv"},
+    "tinytag": {"tfrecreg.media.read"},
     "torch": {"tfrecreg.torch"},
     "uvicorn": {"tfrecreg.builtin.view.server"},
     "yaml": {"tfrecreg_huggingface.readme", "tfrecreg_yolo.yaml_reader"},
@@ -325,20 +326,11 @@ or arrives is noted here.
 """
 
 
-PROGRAMS = {"PIL": {"tfrecreg.images.decoder_child"}}
-"""Run as processes of their own, by their paths: what they import, no process of ours does."""
-
-
 @pytest.mark.medium
 @pytest.mark.parametrize("package", sorted(HOMES))
 def test_a_heavy_package_has_one_home(package: str) -> None:
-    assert importers(package) == HOMES[package] | PROGRAMS.get(package, set())
+    assert importers(package) == HOMES[package]
     assert len({home.rpartition(".")[0] for home in HOMES[package]}) == len(HOMES[package])
-
-
-@pytest.mark.parametrize("program", sorted(set().union(*PROGRAMS.values())))
-def test_a_program_is_imported_by_nothing(program: str) -> None:
-    assert importers(program) == set()
 
 
 def test_tensorflow_is_imported_where_it_is_used_and_never_on_the_way() -> None:

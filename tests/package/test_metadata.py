@@ -44,6 +44,7 @@ HEAVY = {
     "tensorflow-data-validation",
     "tensorflow-datasets",
     "tfx-bsl",
+    "tinytag",
     "torch",
 }
 PROVIDERS = {
@@ -81,6 +82,7 @@ PROVIDERS = {
             "ray",
             "rich",
             "tensorflow",
+            "tinytag",
             "tomli",
             "tomlkit",
             "torch",
@@ -136,6 +138,7 @@ def test_pins_are_within_the_bounds(required: list[Requirement], path: Path) -> 
         "beam",
         "images",
         "coco",
+        "media",
         "yaml",
         "arrayrecord",
         "parquet",
@@ -205,13 +208,13 @@ def test_the_extras_are_those_that_are_promised(described: Message) -> None:
     extras = set(described.get_all("Provides-Extra", []))
     promised = {"tf", "tfdv", "dvc", "dask", "beam", "ray", "torch", "remote", "all"}
     formats = {"arrayrecord", "parquet", "query", "view", "yaml"}
-    assert extras == {*promised, *formats, "tfdv-1-16", "images", "coco", "dev"}
+    assert extras == {*promised, *formats, "tfdv-1-16", "images", "coco", "media", "dev"}
 
 
 def test_all_is_what_the_commands_use(required: list[Requirement]) -> None:
     everything = brought(required, "all")
     used = {"tensorflow", "tensorflow-data-validation", "apache-beam", "dvc", "pillow"}
-    used |= {"pycocotools", "pyarrow", "array-record", "duckdb", "starlette", "uvicorn"}
+    used |= {"pycocotools", "pyarrow", "array-record", "duckdb", "starlette", "uvicorn", "tinytag"}
     assert set(everything) >= used
     assert "torch" not in everything
 

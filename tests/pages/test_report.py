@@ -29,7 +29,6 @@ from tfrecreg.components.charts import Bars
 from tfrecreg.components.colors import COLORS
 from tfrecreg.engines.local import LocalEngine
 from tfrecreg.errors import UsageError
-from tfrecreg.images.decoder import shared_decoder
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.pages.collect import BUDGET, Surveys, _with_anomalies, make_page
 from tfrecreg.pages.make import diff_page
@@ -524,7 +523,6 @@ def test_images_without_pillow_are_one_notice(
             told.append(message)
 
     monkeypatch.setattr("tfrecreg.images.decoder.find_spec", lambda name: None)
-    shared_decoder().close()
     made = tfrecreg.report("digits", registry=digits_registry, progress=Told())
     notice = "decoding images needs the extra `images`, which is not installed"
     assert made.html.count("which is not installed") == 1

@@ -179,7 +179,7 @@ def test_other_commands_import_no_server() -> None:
 
 def test_without_pillow_one_line_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write_pets(tmp_path / "pets")
-    monkeypatch.setitem(sys.modules, "PIL.Image", None)
+    monkeypatch.setitem(sys.modules, "PIL", None)
     server = open_server(str(folder), check=False)
     (note,) = server.notes
     assert note.startswith(

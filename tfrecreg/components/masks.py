@@ -17,7 +17,7 @@ import numpy as np
 
 from tfrecreg.errors import TfrecregError
 from tfrecreg.example.model import Example, Kind
-from tfrecreg.images.decoder import Conversion, Undecodable, shared_decoder
+from tfrecreg.images.decoder import Conversion, Undecodable, convert_image
 from tfrecreg.images.model import ImageError
 from tfrecreg.images.read import read_header
 
@@ -125,7 +125,7 @@ def _of_image(data: bytes) -> Iterator[Strip]:
     )
     try:
         header = read_header(data)
-        kind, size, _, pixels = shared_decoder().convert(data, header, conversion).split(b"\n", 3)
+        kind, size, _, pixels = convert_image(data, header, conversion).split(b"\n", 3)
     except (ImageError, Undecodable, TfrecregError):
         return
     if kind != b"P5":

@@ -9,8 +9,7 @@ or raises :class:`ImageError`.
 - `read`: :func:`read_header`, :func:`is_truncated` and the text of its remark, for the five formats
 - `jpeg`, `png`, `gif`, `webp`, `bmp`: one format each
 - `decodable`: images that TensorFlow's decoders refuse
-- `decoder`: decoding of pixels by Pillow, in a process with limits, whose program is
-  `decoder_child`
-- `pixels`: decoding for training, by Pillow in this process
+- `decoder`: decoding of pixels by Pillow, with limits, for checks and conversions
+- `pixels`: decoding for training, by Pillow
 - `png_pixels`: the same for batches of small PNGs, by zlib and NumPy
 """

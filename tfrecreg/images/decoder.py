@@ -1,41 +1,37 @@
-"""Decoding in a process of its own, with limits: a bomb or a crash affects one image, not the job.
+"""Decoding by Pillow, for checks and for conversions: an image that is damaged or too large is an
+error with a code.
 
-One process per worker, started on first use and again after it was lost. `decoder_child` is its
-program.
+Training decodes by `pixels`, without limits of its own.
 """
 
 from __future__ import annotations
 
-import atexit
-import functools
+import hashlib
+import io
 import json
-import os
-import selectors
-import signal
-import sys
+import re
+import struct
 import time
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from tfrecreg.errors import MissingExtraError
 from tfrecreg.images.model import ImageHeader
 from tfrecreg.text import safe
 
-if TYPE_CHECKING:
-    import subprocess
-
-_MEMORY = 2 << 30
-"""Limit of the address space for decoding in bytes, including Python and Pillow."""
 _PIXELS = 1 << 28
-"""Maximum number of pixels of an image."""
+"""Maximum number of pixels of an image, each of at most 4 bytes in memory."""
 _SECONDS = 60
-"""For one image."""
-_START_SECONDS = 120
-"""Seconds for Python and Pillow to start, on a busy machine."""
-_CHILD = Path(__file__).with_name("decoder_child.py")
-_BLOCK = 1 << 16
+"""For all frames of an animation."""
+_STRIP = 1 << 22
+"""Pixels that a digest copies at once."""
+_ANIMATED = ("gif", "png", "webp")
+_NAMES = {"bmp": "Bmp", "gif": "Gif", "jpeg": "Jpeg", "png": "Png", "webp": "WebP"}
+"""Pillow's module for a format and the class in it begin so."""
 
 
 class Conversion(NamedTuple):
@@ -69,10 +65,6 @@ class Undecodable(Exception):
         self.detail = detail
 
 
-class _ProcessLost(Exception):
-    """The process ended, or was killed."""
-
-
 def require_pillow(what: str) -> None:
     """Check that images can be decoded, without importing anything.
 
@@ -83,180 +75,153 @@ def require_pillow(what: str) -> None:
         raise MissingExtraError(what, "images")
 
 
-class Decoder:
-    """The process and the requests to it. For one thread.
+def pillow(module: str) -> Any:
+    """A module of Pillow, such as `PIL.Image`.
 
-    Args:
-        memory: bytes of address space that it may use.
-        pixels: maximum number of pixels of an image.
-        seconds: time limit for an image.
+    Raises:
+        MissingExtraError: Pillow is not installed.
     """
+    require_pillow("decoding images")
+    return import_module(module)
 
-    def __init__(
-        self, *, memory: int = _MEMORY, pixels: int = _PIXELS, seconds: int = _SECONDS
-    ) -> None:
-        self._limits = {"memory": memory, "pixels": pixels, "seconds": seconds}
-        self._seconds = seconds
-        self._process: subprocess.Popen[bytes] | None = None
 
-    def verify(self, data: bytes, header: ImageHeader) -> None:
-        """Decode every pixel of every frame.
+def verify_pixels(data: bytes, header: ImageHeader) -> None:
+    """Decode every pixel of every frame.
 
-        Raises:
-            Undecodable: decoding failed, or the result has another size than the header.
-        """
-        self._ask(data, header)
-
-    def digest(self, data: bytes, header: ImageHeader) -> bytes:
-        """A digest of 16 bytes of the pixels, independent of the format: of the first frame, as
-        RGBA of 8 bits if that is lossless, and without EXIF rotation.
-
-        Raises:
-            Undecodable: the image does not decode.
-        """
-        return self._ask(data, header, digest=True)
-
-    def convert(self, data: bytes, header: ImageHeader, conversion: Conversion) -> bytes:
-        """The first frame, rotated and resized as requested, and encoded again.
-
-        Raises:
-            Undecodable: the image does not decode.
-        """
-        return self._ask(data, header, conversion=conversion)
-
-    def close(self) -> None:
-        """End the process. It starts again on the next request."""
-        process, self._process = self._process, None
-        if process is not None:
-            process.kill()
-            process.wait()
-            for pipe in (process.stdin, process.stdout):
-                if pipe is not None:
-                    pipe.close()
-
-    def _ask(
-        self,
-        data: bytes,
-        header: ImageHeader,
-        *,
-        conversion: Conversion | None = None,
-        digest: bool = False,
-    ) -> bytes:
-        head = {
-            "format": header.format,
-            "width": header.width,
-            "height": header.height,
-            "conversion": conversion,
-            "digest": digest,
-            "bytes": len(data),
-        }
-        process = self._process or self._start()
-        try:
-            deadline = time.monotonic() + self._seconds
-            answer, made = _exchange(process, _line(head), data, deadline)
-        except _ProcessLost as error:
-            self.close()
-            raise Undecodable("SRC009", str(error)) from None
-        code = answer.get("code")
-        if code:
-            if code == "SRC009":
-                self.close()  # after a failed allocation the memory may be fragmented
-            raise Undecodable(code, safe(answer["detail"]))
-        return made
-
-    def _start(self) -> subprocess.Popen[bytes]:
-        import subprocess  # few commands decode images
-
-        require_pillow("decoding images")
-        setup = json.dumps({**self._limits, "path": [each for each in sys.path if each]})
-        process = self._process = subprocess.Popen(
-            [sys.executable, "-I", str(_CHILD), setup],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            bufsize=0,
+    Raises:
+        Undecodable: decoding failed, or the result has another size than the header.
+        MissingExtraError: Pillow is not installed.
+    """
+    with _decoded(data, header) as image:
+        size = image.size
+        if header.format in _ANIMATED:
+            _load_frames(image)
+    if size != (header.width, header.height):
+        raise Undecodable(
+            "SRC008",
+            f"it decodes to {size[0]} × {size[1]} pixels, and its header says "
+            f"{header.width} × {header.height}",
         )
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                os.set_blocking(pipe.fileno(), False)
-        try:
-            _exchange(process, b"", b"", time.monotonic() + _START_SECONDS)
-        except _ProcessLost as error:
-            self.close()
-            raise MissingExtraError(
-                f"decoding images (its process does not start: {error})", "images"
-            ) from None
-        return process
 
 
-@functools.cache
-def shared_decoder() -> Decoder:
-    """The decoder of this process; it ends with the process."""
-    decoder = Decoder()
-    atexit.register(decoder.close)
-    return decoder
+def digest_pixels(data: bytes, header: ImageHeader) -> bytes:
+    """A digest of 16 bytes of the pixels, independent of the format: of the first frame, as RGBA of
+    8 bits if that is lossless, and without EXIF rotation.
+
+    Raises:
+        Undecodable, MissingExtraError: as :func:`verify_pixels`.
+    """
+    with _decoded(data, header) as image:
+        mode = image.mode if image.mode[0] in "IF" else "RGBA"
+        width, height = image.size
+        hasher = hashlib.blake2b(json.dumps([mode, width, height]).encode(), digest_size=16)
+        rows = max(1, _STRIP // width)
+        for top in range(0, height, rows):
+            strip = image
+            if rows < height:
+                strip = image.crop((0, top, width, min(top + rows, height)))
+            hasher.update((strip if strip.mode == mode else strip.convert(mode)).tobytes())
+    return hasher.digest()
 
 
-def _line(head: Mapping[str, Any]) -> bytes:
-    return json.dumps(head).encode() + b"\n"
+def convert_image(data: bytes, header: ImageHeader, conversion: Conversion) -> bytes:
+    """The first frame, rotated and resized as requested, and encoded again.
+
+    Raises:
+        Undecodable, MissingExtraError: as :func:`verify_pixels`.
+    """
+    with _decoded(data, header) as image:
+        return _converted(image, conversion)
 
 
-def _exchange(
-    process: subprocess.Popen[bytes], line: bytes, data: bytes, deadline: float
-) -> tuple[dict[str, Any], bytes]:
-    """Send a request and read its answer at the same time, until the deadline."""
-    assert process.stdin is not None
-    assert process.stdout is not None
-    pieces = [memoryview(each) for each in (line, data) if each]
-    taken = bytearray()
-    with selectors.DefaultSelector() as selector:
-        selector.register(process.stdout, selectors.EVENT_READ)
-        if pieces:
-            selector.register(process.stdin, selectors.EVENT_WRITE)
-        while (answer := _whole(taken)) is None:
-            left = deadline - time.monotonic()
-            ready = selector.select(left) if left > 0 else []
-            if not ready:
-                raise _ProcessLost("it took too long to decode")
-            for key, _ in ready:
-                if key.fileobj is process.stdout:
-                    block = os.read(key.fd, _BLOCK)
-                    if not block:
-                        raise _ProcessLost(_ending(process))
-                    taken += block
-                elif not _send(key.fd, pieces):
-                    selector.unregister(process.stdin)
-    return answer
-
-
-def _send(handle: int, pieces: list[memoryview]) -> bool:
-    """Write as much as the pipe accepts; return whether there is more."""
+@contextmanager
+def _decoded(data: bytes, header: ImageHeader) -> Iterator[Any]:
+    """The image with the pixels of its first frame. What fails with it is :class:`Undecodable`."""
+    opener = _opener(header.format)
     try:
-        written = os.write(handle, pieces[0])
-    except BlockingIOError:
-        return True
-    except BrokenPipeError:
-        return False  # the process ended: the other pipe reports it
-    pieces[0] = pieces[0][written:]
-    if not pieces[0]:
-        pieces.pop(0)
-    return bool(pieces)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if header.format == "png":
+                with _opened(opener, data, header) as image:
+                    image.verify()  # the checksums of all chunks, which decoding does not check
+            with _opened(opener, data, header) as image:
+                image.load()
+                yield image
+    except (MissingExtraError, Undecodable):
+        raise
+    except MemoryError:
+        raise Undecodable("SRC009", "it takes more memory to decode than there is") from None
+    except Exception as error:
+        # Decoders raise many types of errors: OSError, SyntaxError, struct.error, KeyError …
+        why = re.sub(r" at 0x[0-9a-f]+", "", f"{type(error).__name__}: {error}")
+        code = "SRC009" if type(error).__name__ == "DecompressionBombError" else "SRC008"
+        raise Undecodable(code, safe(why)) from error
 
 
-def _whole(taken: bytearray) -> tuple[dict[str, Any], bytes] | None:
-    """The answer; None until it is complete."""
-    end = taken.find(b"\n") + 1
-    if not end:
-        return None
-    head = json.loads(taken[:end])
-    if len(taken) < end + head["bytes"]:
-        return None
-    return head, bytes(taken[end:])
+def _opener(kind: str) -> Any:
+    """Pillow's class for a format. Its `Image.open` has a limit for the whole process, which may be
+    lower than the one here.
+    """
+    return getattr(pillow(f"PIL.{_NAMES[kind]}ImagePlugin"), f"{_NAMES[kind]}ImageFile")
 
 
-def _ending(process: subprocess.Popen[bytes]) -> str:
-    code = process.wait()
-    if code < 0:
-        name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
-        return f"the decoder was ended by {name} over it"
-    return f"the decoder ended over it, with exit code {code}"
+def _opened(opener: Any, data: bytes, header: ImageHeader) -> Any:
+    try:
+        image = opener(io.BytesIO(data))
+    except (SyntaxError, IndexError, TypeError, struct.error):
+        raise Undecodable("SRC008", f"Pillow reads no {header.format} of this kind") from None
+    if image.width * image.height > _PIXELS:
+        detail = f"{image.width} × {image.height} pixels, and at most {_PIXELS} are decoded"
+        raise Undecodable("SRC009", detail)
+    return image
+
+
+def _load_frames(image: Any) -> None:
+    """Decode all frames after the first one."""
+    deadline = time.monotonic() + _SECONDS
+    while time.monotonic() < deadline:
+        try:
+            image.seek(image.tell() + 1)
+        except EOFError:
+            return
+        image.load()
+    raise Undecodable("SRC009", "it took too long to decode")
+
+
+def _converted(image: Any, conversion: Conversion) -> bytes:
+    kind, quality = conversion.format, conversion.quality
+    options = {"quality": quality} if quality else _jpeg_tables(image) if kind == "jpeg" else {}
+    if conversion.upright:
+        image = pillow("PIL.ImageOps").exif_transpose(image)
+    image = _plain(image, kind)
+    width, height = conversion.width, conversion.height
+    if conversion.shorter and min(image.size) > conversion.shorter:
+        scale = conversion.shorter / min(image.size)
+        width, height = (max(1, round(side * scale)) for side in image.size)
+    if width and height and image.size != (width, height):
+        image = image.resize((width, height), resample=3)  # bicubic
+    made = io.BytesIO()
+    image.save(made, kind, **options)
+    return made.getvalue()
+
+
+def _jpeg_tables(image: Any) -> dict[str, Any]:
+    """The tables and the sampling with which a JPEG was encoded."""
+    sampling = pillow("PIL.JpegImagePlugin").get_sampling(image)
+    return {"qtables": image.quantization, "subsampling": sampling}
+
+
+def _plain(image: Any, kind: str) -> Any:
+    """Gray or RGB; for PNG with alpha, if there is any. For JPEG, alpha is blended over white."""
+    if image.mode.startswith("I"):  # 16 bits, which a conversion would clip
+        return image.convert("I").point(lambda value: value * (1 / 256)).convert("L")
+    if image.mode in ("1", "L"):
+        return image.convert("L")
+    if not image.has_transparency_data:
+        return image.convert("RGB")
+    image = image.convert("RGBA")
+    if kind == "jpeg":
+        module = pillow("PIL.Image")
+        white = module.new("RGBA", image.size, "white")
+        image = module.alpha_composite(white, image).convert("RGB")
+    return image

@@ -1,4 +1,4 @@
-"""Encoded images to arrays in this process, for training: by Pillow, without limits of its own.
+"""Encoded images to arrays, for training: by Pillow, without limits of its own.
 Small plain PNGs take a shorter way.
 
 Checks, which read any data, use `decoder` instead.
@@ -9,13 +9,12 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from tfrecreg.errors import MissingExtraError
+from tfrecreg.images.decoder import pillow
 from tfrecreg.images.png_pixels import decode_alike
 from tfrecreg.text import safe
 
@@ -26,18 +25,6 @@ top, left, height and width."""
 _CHANNELS = {"L": "L", "LA": "LA", "RGB": "RGB", "RGBA": "RGBA", "1": "L", "F": "L"}
 _DEEP = ("I", "I;16", "I;16B", "I;16L", "I;16N")
 """Modes of grey images of 16 bits."""
-
-
-def expect_pillow() -> None:
-    """Refuse to go on without Pillow."""
-    _pillow()
-
-
-def _pillow() -> Any:
-    try:
-        return import_module("PIL.Image")
-    except ModuleNotFoundError:
-        raise MissingExtraError("decoding images", "images") from None
 
 
 def decode_pixels(data: bytes) -> npt.NDArray[np.uint8]:
@@ -72,7 +59,7 @@ def decode_resized(data: bytes, fit: Resizing) -> npt.NDArray[np.uint8]:
 
 def _decoded(data: bytes) -> Any:
     """An image of Pillow, in a mode that has bytes for channels."""
-    image_module = _pillow()
+    image_module = pillow("PIL.Image")
     try:
         with image_module.open(io.BytesIO(data)) as image:
             image.load()
@@ -94,12 +81,12 @@ def resized(pixels: npt.NDArray[np.uint8], fit: Resizing) -> npt.NDArray[np.uint
     """A part of an image in a size: bilinear, filtered where it becomes smaller."""
     channels = pixels.shape[2]
     return _resized(
-        _pillow().fromarray(pixels[:, :, 0] if channels == 1 else pixels), channels, fit
+        pillow("PIL.Image").fromarray(pixels[:, :, 0] if channels == 1 else pixels), channels, fit
     )
 
 
 def _resized(image: Any, channels: int, fit: Resizing) -> npt.NDArray[np.uint8]:
     size, (top, left, rows, columns) = fit(image.height, image.width)
     box = (left, top, left + columns, top + rows)
-    image = image.resize(size[::-1], _pillow().Resampling.BILINEAR, box=box)
+    image = image.resize(size[::-1], pillow("PIL.Image").Resampling.BILINEAR, box=box)
     return np.array(image, np.uint8).reshape(*size, channels)

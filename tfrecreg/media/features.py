@@ -6,15 +6,15 @@ The names begin with a base, by default that of the kind: `audio/encoded`, `audi
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from importlib.metadata import version
 from typing import Literal, NamedTuple
 
 from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
 from tfrecreg.example.model import Example, Feature
 from tfrecreg.images.model import IMAGE_FORMATS
 from tfrecreg.images.read import read_header, truncation_text
-from tfrecreg.media.model import MediaError
-from tfrecreg.media.read import read_media
+from tfrecreg.media.read import MEDIA_FORMATS, MediaError, read_media, require_tinytag
 
 MediaKind = Literal["image", "audio", "video", "file"]
 """The kind of a file, which decides its features."""
@@ -24,11 +24,11 @@ _SUFFIXES: dict[str, MediaKind] = {
     **dict.fromkeys(("wav", "flac", "mp3", "m4a"), "audio"),
     **dict.fromkeys(("mp4", "m4v", "mov"), "video"),
 }
-_FORMATS = {"image": IMAGE_FORMATS, "audio": ("flac", "mp3", "mp4", "wav"), "video": ("mp4",)}
+_FORMATS = {"image": IMAGE_FORMATS, "audio": MEDIA_FORMATS, "video": ("mp4",)}
 _NUMBERS: dict[str, tuple[str, ...]] = {
     "image": ("height", "width"),
     "audio": ("sample_rate", "channels"),
-    "video": ("height", "width"),
+    "video": (),
     "file": (),
 }
 
@@ -57,6 +57,7 @@ def media_features(kind: MediaKind, base: str, name: str, data: bytes) -> MadeMe
     Raises:
         ImageError: it should be an image, and its header cannot be read.
         MediaError: it should be a sound or a video, and its header cannot be read.
+        MissingExtraError: it should be a sound or a video, and tinytag is not installed.
     """
     code = detail = ""
     features: dict[str, Feature] = {}
@@ -71,7 +72,9 @@ def media_features(kind: MediaKind, base: str, name: str, data: bytes) -> MadeMe
         header = read_media(data)
         numbers = [(each, getattr(header, each)) for each in _NUMBERS[kind]]
         if any(value is None for _, value in numbers):
-            raise MediaError(f"{_MISSING[kind]} is missing in this {header.format.upper()}")
+            raise MediaError(f"the sound is missing in this {header.format.upper()}")
+        if header.format not in _FORMATS[kind]:
+            raise MediaError(f"expected a video, found a sound: {header.format.upper()}")
         features[f"{base}/format"] = bytes_feature(header.format)
         features.update({f"{base}/{each}": int64_feature(value) for each, value in numbers})
         durations = () if header.duration is None else (header.duration,)
@@ -84,11 +87,20 @@ def media_features(kind: MediaKind, base: str, name: str, data: bytes) -> MadeMe
     return MadeMedia(features, code, detail)
 
 
-_MISSING = {"audio": "the sound", "video": "the picture"}
-
-
 def _content(kind: MediaKind) -> str:
     return "bytes" if kind == "file" else "encoded"
+
+
+def media_codecs(kinds: Iterable[MediaKind]) -> Mapping[str, str]:
+    """What reads the headers of files of these kinds, with its version, for `Source.codecs`.
+
+    Raises:
+        MissingExtraError: sounds or videos are among them, and tinytag is not installed.
+    """
+    if {"audio", "video"}.isdisjoint(kinds):
+        return {}
+    require_tinytag("reading sounds and videos")
+    return {"tinytag": version("tinytag")}
 
 
 def media_schema(kind: MediaKind, base: str, *, required: bool = True) -> str:
@@ -97,7 +109,11 @@ def media_schema(kind: MediaKind, base: str, *, required: bool = True) -> str:
     Args:
         base: ASCII without quotes and backslashes, or escaped.
         required: whether every record has them.
+
+    Raises:
+        MissingExtraError: as :func:`media_codecs`.
     """
+    media_codecs([kind])  # before anything is built
     return "".join(_schema(kind, base, "min_fraction: 1" if required else "min_count: 1"))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tfrecreg.errors import RawDataError
-from tfrecreg.media.model import MediaError
+from tfrecreg.media.read import MediaError
 from tfrecreg.storage.interface import Readable, Reader
 from tfrecreg.text import safe
 

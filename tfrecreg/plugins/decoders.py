@@ -17,8 +17,8 @@ from tfrecreg.bundled import DECODERS, DISABLE
 from tfrecreg.decoding import START, FeatureDecoder, PixelsDecoder, Thumbnail
 from tfrecreg.errors import MissingExtraError, PluginError, SchemaError, TfrecregError
 from tfrecreg.guard import PluginId, called, calling, failure
+from tfrecreg.images.decoder import require_pillow
 from tfrecreg.images.model import ImageError, ImageHeader
-from tfrecreg.images.pixels import expect_pillow
 from tfrecreg.images.read import read_header
 from tfrecreg.images.sniff import sniff
 from tfrecreg.text import safe, si_bytes
@@ -102,7 +102,7 @@ class Decoders:
     def expect(self) -> None:
         """Refuse to go on where nothing can be decoded."""
         try:
-            expect_pillow()
+            require_pillow("decoding images")
         except MissingExtraError:
             if not self.third_party():
                 raise

@@ -16,7 +16,7 @@ from tfrecreg.decoding import FeatureDecoder
 from tfrecreg.example.model import Example
 from tfrecreg.findings import Code, Finding, Measure
 from tfrecreg.images.decodable import why_undecodable
-from tfrecreg.images.decoder import Undecodable, require_pillow, shared_decoder
+from tfrecreg.images.decoder import Undecodable, require_pillow, verify_pixels
 from tfrecreg.images.model import ImageError, ImageHeader
 from tfrecreg.images.read import is_truncated, read_header
 from tfrecreg.images.sniff import base64_inside
@@ -46,7 +46,7 @@ class ImagesOptions:
     it.
     """
     decode: bool = False
-    """Whether to decode every image, in a process with limits; needs the extra `images`."""
+    """Whether to decode every image; needs the extra `images`."""
     max_pixels: Annotated[int, Meta(ge=1)] = 1 << 28
     """Maximum number of pixels of an image."""
 
@@ -225,7 +225,7 @@ class ImagesVisitor(Visitor):
     ) -> None:
         try:
             if decoder is None:
-                shared_decoder().verify(data, header)
+                verify_pixels(data, header)
             else:
                 decoder.array(data)
         except (Undecodable, ValueError) as error:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 
 import pytest
 from image_support import png
-from media_support import mp3, mp4, wav
+from media_support import aiff, flac, mp3, mp4, opus, wav
 
-from tfrecreg.errors import UsageError
+from tfrecreg.errors import MissingExtraError, UsageError
 
 
 def test_files_go_in_byte_for_byte_with_what_their_headers_say(raw) -> None:
@@ -35,9 +36,7 @@ def test_files_go_in_byte_for_byte_with_what_their_headers_say(raw) -> None:
             "video/encoded",
             "video/filename",
             "video/format",
-            "video/height",
             "video/key/sha256",
-            "video/width",
         ],
         "c.png": [
             "image/encoded",
@@ -59,8 +58,7 @@ def test_files_go_in_byte_for_byte_with_what_their_headers_say(raw) -> None:
         "audio/duration": [0.25],
         "audio/key/sha256": [hashlib.sha256(sound).hexdigest().encode()],
     }
-    found = made.written["train", "deep/er/b.MP4"]
-    assert (found["video/width"], found["video/height"]) == ([64], [48])
+    assert made.written["train", "deep/er/b.MP4"]["video/duration"] == [2.0]
     assert "min_count: 1" in raw.source().schema()
 
 
@@ -75,8 +73,13 @@ def test_the_format_is_that_of_the_bytes(raw) -> None:
     ("name", "data", "code", "detail"),
     [
         ("a.wav", b"", "SRC061", "the file has no bytes"),
-        ("a.mp3", b"<html>", "SRC060", "expected a WAV, FLAC, MP3 or MP4, found something else"),
-        ("a.mp4", mp4(size=None), "SRC060", "the picture is missing in this MP4"),
+        (
+            "a.mp3",
+            b"<html>",
+            "SRC060",
+            "not a sound or a video of a known format",
+        ),
+        ("a.mp4", wav(), "SRC060", "expected a video, found a sound: WAV"),
         ("a.m4a", mp4(sound=None), "SRC060", "the sound is missing in this MP4"),
         ("a.jpg", b"", "SRC002", "the file has no bytes"),
     ],
@@ -90,9 +93,44 @@ def test_a_file_that_ends_too_early_has_a_remark(raw) -> None:
     raw.put("a.wav", wav()[:-100])
     made = raw.made()
     assert made.remarked() == {
-        "SRC062": "8000 bytes of sound expected, found 7900; written unchanged"
+        "SRC062": "8000 bytes of sound expected, found at most 7900; written unchanged"
     }
     assert len(made.written) == 1
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (wav(0.25, rate=16000, channels=2), ("wav", 0.25, 16000, 2)),
+        (wav()[:40] + b"\xff" * 4 + wav()[44:], ("wav", 0.5, 8000, 1)),
+        (flac(rate=48000, channels=1, samples=12000), ("flac", 0.25, 48000, 1)),
+        (b"ID3\4\0\0\0\0\0\2xx" + flac(), ("flac", 1.0, 44100, 2)),
+        (mp3(2000), ("mp3", 2000 * 1152 / 44100, 44100, 1)),
+        (mp3(10, tag=300, end=b"TAG" + bytes(125)), ("mp3", 11520 / 44100, 44100, 1)),
+        (mp4(first=False), ("mp4", 2.0, 48000, 2)),
+        (aiff(0.5), ("aiff", 0.5, 8000, 1)),
+        (opus(1.5), ("ogg", 1.5, 48000, 2)),
+    ],
+)
+def test_a_sound_says_how_long_it_is(raw, data, expected) -> None:
+    raw.put("a.wav", data)
+    made = raw.made()
+    found = made.written["train", "a.wav"]
+    kind, duration, rate, channels = expected
+    assert found["audio/format"] == [kind.encode()]
+    assert found["audio/duration"] == [pytest.approx(duration)]
+    assert (found["audio/sample_rate"], found["audio/channels"]) == ([rate], [channels])
+    assert made.remarks == []
+
+
+def test_without_tinytag_one_line_names_the_extra(raw, monkeypatch) -> None:
+    raw.put("a.wav", wav())
+    monkeypatch.setitem(sys.modules, "tinytag", None)
+    with pytest.raises(MissingExtraError) as caught:
+        raw.source().schema()
+    assert (caught.value.extra, caught.value.exit_code) == ("media", 3)
+    raw.put("a.txt", "x")
+    assert list(raw.made("suffixes=txt").written) == [("train", "a.txt")]
 
 
 def test_a_file_above_the_limit_is_skipped(raw, monkeypatch) -> None:

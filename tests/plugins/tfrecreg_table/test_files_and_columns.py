@@ -118,7 +118,7 @@ def test_what_is_named_is_a_sound(raw) -> None:
     raw.put("train.csv", "f\na.wav\n")
     assert raw.made("columns=f:audio").skipped["train", "a.wav"] == (
         "SRC060",
-        "`train.csv`, line 2: `a.wav`: expected a WAV, FLAC, MP3 or MP4, found something else",
+        "`train.csv`, line 2: `a.wav`: not a sound or a video of a known format",
     )
 
 

@@ -281,7 +281,6 @@ class TestOptions:
         assert codes(found) == [("DUP001", "train", 1), ("DUP002", "test::train", 1)]
         messages = {each["message"] for each in found["findings"]}
         assert "a record of `train` has the pixels of an earlier one" in messages
-        decoder.shared_decoder().close()
 
     def test_pixels_without_pillow_are_an_incomplete_check(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -47,8 +47,8 @@ class PictureDecoder(FeatureDecoder):
         return decode_resized(data, fit)
 
     def thumbnail(self, data: bytes, side: int) -> Thumbnail:
-        """The first frame, its pixels as they are stored, made in a process with limits."""
-        from tfrecreg.api import Conversion, Undecodable, shared_decoder
+        """The first frame, its pixels as they are stored."""
+        from tfrecreg.api import Conversion, Undecodable, convert_image
 
         header = read_header(data)
         small = max(header.width, header.height) <= _LOSSLESS
@@ -61,7 +61,7 @@ class PictureDecoder(FeatureDecoder):
             upright=False,
         )
         try:
-            made = shared_decoder().convert(data, header, conversion)
+            made = convert_image(data, header, conversion)
         except Undecodable as error:
             raise ValueError(error.detail) from error
         return Thumbnail("png" if small else "jpeg", made)

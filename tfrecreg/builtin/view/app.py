@@ -118,7 +118,6 @@ class Viewer:
     def close(self) -> None:
         """End its processes and all work in the background."""
         self._child.close()
-        self._thumbnails.close()
         self._opened.close()
 
     def app(self) -> Starlette:

@@ -21,7 +21,7 @@ from tfrecreg.builtin.view.shards import ViewedShards
 from tfrecreg.engines.interface import Engine
 from tfrecreg.errors import NoSuchNameError, TfrecregError, UsageError
 from tfrecreg.example.model import Example
-from tfrecreg.images.pixels import expect_pillow
+from tfrecreg.images.decoder import require_pillow
 from tfrecreg.operations.catalog import list_datasets
 from tfrecreg.operations.format_payload import ShownImage, images_in
 from tfrecreg.plugins.decoders import Decoders, target_decoders
@@ -323,7 +323,7 @@ def _word(target: Target, registry: Registry | None) -> str:
 def pillow_notes() -> list[str]:
     """What is not shown without Pillow, in a line."""
     try:
-        expect_pillow()
+        require_pillow("decoding images")
     except TfrecregError as error:
         return [f"large images have no thumbnails: {error.message}; {error.hint}"]
     return []

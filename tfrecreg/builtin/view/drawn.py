@@ -15,8 +15,7 @@ from tfrecreg.example.decode import decode_or_none
 from tfrecreg.example.kinds import PayloadKind, kind_of
 from tfrecreg.example.model import Example, Feature, Kind
 from tfrecreg.images.sniff import sniff
-from tfrecreg.media.model import MediaError, MediaHeader
-from tfrecreg.media.read import read_media
+from tfrecreg.media.read import sniff_media
 from tfrecreg.operations.format_payload import (
     ShownImage,
     ShownPart,
@@ -32,7 +31,6 @@ TEXT = 300
 """Characters of the text of a record."""
 _CLASSES = 6
 """Classes named in a label."""
-_LEAST_MEDIA = 12
 _CELL = 80
 """Characters of the longest text of a record that is drawn as a row of a table."""
 _FEW = 3
@@ -114,22 +112,12 @@ def kind_of_feature(name: str, feature: Feature, decoders: Decoders) -> str:
     for value in feature.first(1):
         if sniff(value) is not None:
             return "image"
-        if media_header(value) is not None:
+        if sniff_media(value) is not None:
             return "audio"
         if readable_text(value) is not None:
             return "text"
         return "image" if decoders.header(name, value) is not None else "bytes"
     return "bytes"
-
-
-def media_header(value: bytes) -> MediaHeader | None:
-    """The header of a sound or a video."""
-    if len(value) < _LEAST_MEDIA:
-        return None
-    try:
-        return read_media(value)
-    except MediaError:
-        return None
 
 
 def readable_text(value: bytes, limit: int = 4 * TEXT) -> str | None:

@@ -10,12 +10,11 @@ import io
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from queue import LifoQueue
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tfrecreg.decoding import Thumbnail
 from tfrecreg.errors import MissingExtraError, UsageError
-from tfrecreg.images.decoder import Conversion, Decoder, Undecodable
+from tfrecreg.images.decoder import Conversion, Undecodable, convert_image, pillow
 from tfrecreg.images.model import ImageHeader
 from tfrecreg.images.sniff import sniff
 from tfrecreg.operations.format_payload import ShownImage
@@ -35,7 +34,8 @@ _SMALL_BYTES = 1 << 16
 _DRAFT_PIXELS = 50_000_000
 _QUALITY = 80
 _SHOWN_ELSE = "its record shows its bytes"
-_DECODERS = 2
+_AT_ONCE = 2
+"""Images that are decoded as a whole at the same time, for the sake of memory."""
 
 
 class Picture(NamedTuple):
@@ -78,18 +78,10 @@ class KeptPictures:
 
 
 class Thumbnails:
-    """Makes thumbnails of images, large ones in processes with limits."""
+    """Makes thumbnails of images."""
 
     def __init__(self) -> None:
-        self._free: LifoQueue[Decoder] = LifoQueue()
-        self._all = [Decoder() for _ in range(_DECODERS)]
-        for each in self._all:
-            self._free.put(each)
-
-    def close(self) -> None:
-        """End the processes."""
-        for each in self._all:
-            each.close()
+        self._free = threading.BoundedSemaphore(_AT_ONCE)
 
     def thumbnail(self, image: ShownImage, size: int) -> Picture:
         """A picture of at most `size` pixels on each side; a small image as it is."""
@@ -124,13 +116,11 @@ class Thumbnails:
     ) -> Picture:
         quality = _QUALITY if form == "jpeg" else 0
         conversion = Conversion(shorter, 0, 0, form, quality, upright=False)
-        decoder = self._free.get()
         try:
-            made = decoder.convert(data, header, conversion)
+            with self._free:
+                made = convert_image(data, header, conversion)
         except Undecodable as error:
             raise ValueError(error.detail) from error
-        finally:
-            self._free.put(decoder)
         return Picture(made, SHOWN[form])
 
 
@@ -151,7 +141,7 @@ def whole(image: ShownImage) -> Picture:
 
 def _drafted(data: bytes, size: int) -> Picture:
     """A thumbnail of a JPEG, of which only what the size needs is decoded."""
-    image_module = _pillow()
+    image_module = pillow("PIL.Image")
     try:
         with image_module.open(io.BytesIO(data), formats=["JPEG"]) as opened:
             # Both sides as they will be: for a square, up to four times as many are decoded.
@@ -164,11 +154,3 @@ def _drafted(data: bytes, size: int) -> Picture:
         # Decoders raise many errors: OSError, SyntaxError, struct.error, KeyError …
         raise ValueError(f"{type(error).__name__}: {error}") from error
     return Picture(made.getvalue(), SHOWN["jpeg"])
-
-
-def _pillow() -> Any:
-    try:
-        from PIL import Image
-    except ModuleNotFoundError:
-        raise MissingExtraError("making thumbnails", "images") from None
-    return Image

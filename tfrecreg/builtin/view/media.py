@@ -5,12 +5,20 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from tfrecreg.builtin.view.drawn import media_header
 from tfrecreg.errors import NoSuchNameError
 from tfrecreg.example.model import Example, Kind
+from tfrecreg.media.read import sniff_media
 from tfrecreg.text import safe
 
-_TYPES = {"wav": "audio/wav", "flac": "audio/flac", "mp3": "audio/mpeg", "mp4": "video/mp4"}
+_TYPES = {
+    "aiff": "audio/aiff",
+    "flac": "audio/flac",
+    "mp3": "audio/mpeg",
+    "mp4": "video/mp4",
+    "ogg": "audio/ogg",
+    "wav": "audio/wav",
+    "wma": "audio/x-ms-wma",
+}
 _RANGE = re.compile(r"bytes=(\d{0,15})-(\d{0,15})")
 
 
@@ -29,8 +37,7 @@ def medium(example: Example, feature: str | None) -> tuple[bytes, str]:
         if found.kind is not Kind.BYTES or feature not in (None, name, safe(name)):
             continue
         for value in found.first(1):
-            header = media_header(value)
-            kind = _TYPES.get(header.format) if header is not None else None
+            kind = _TYPES.get(sniff_media(value) or "")
             if kind is not None:
                 return value, kind
     raise NoSuchNameError(

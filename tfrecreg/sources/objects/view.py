@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tfrecreg.errors import RawDataError
 from tfrecreg.example.model import Example
-from tfrecreg.images.decoder import Conversion, Undecodable, shared_decoder
+from tfrecreg.images.decoder import Conversion, Undecodable, convert_image
 from tfrecreg.images.model import ImageHeader
 from tfrecreg.images.read import read_header
 from tfrecreg.sources.interface import Item, Remark, Written
@@ -173,6 +173,6 @@ def _rotated(data: bytes, header: ImageHeader) -> bytes:
     """An image as viewers show it: a JPEG of the same quality, any other as a PNG."""
     form = "jpeg" if header.format == "jpeg" else "png"
     try:
-        return shared_decoder().convert(data, header, Conversion(0, 0, 0, form, quality=0))
+        return convert_image(data, header, Conversion(0, 0, 0, form, quality=0))
     except Undecodable as error:
         raise SkipImage(error.code, error.detail) from None

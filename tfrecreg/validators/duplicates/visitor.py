@@ -19,7 +19,7 @@ from tfrecreg.digests import DIGEST_BYTES, record_digest
 from tfrecreg.example.decode import canonical
 from tfrecreg.example.encode import encode
 from tfrecreg.example.model import Example, Kind
-from tfrecreg.images.decoder import Undecodable, shared_decoder
+from tfrecreg.images.decoder import Undecodable, digest_pixels
 from tfrecreg.images.model import ImageError
 from tfrecreg.images.read import read_header
 from tfrecreg.index import Index
@@ -177,7 +177,7 @@ class ImageFingerprint:
 def _pixels(value: bytes) -> bytes:
     """The digest of an image's pixels; of its bytes, if it cannot be decoded."""
     try:
-        return shared_decoder().digest(value, read_header(value))
+        return digest_pixels(value, read_header(value))
     except (ImageError, Undecodable):
         return blake3(value).digest(DIGEST_BYTES)
 
