@@ -476,7 +476,7 @@ def test_a_large_target_behind_a_url_is_not_fetched_as_a_whole(
             assert told["records"] == 12
             assert viewing.ask("/api/t/0/findings")["state"] == "none"
         # Now it is kept, and nothing has to be fetched for it; of other bytes it is not.
-        monkeypatch.setattr("tfrecreg.builtin.view.catalog.REMOTE_BYTES", 1000)
+        monkeypatch.setattr("tfrecreg.builtin.view.background.REMOTE_BYTES", 1000)
         store.pipe("/viewed/pets-new.tfrecord-00000-of-00001", framed(b"x"))
         with serving("memory://viewed") as viewing:
             told = viewing.wait("/api/t/0", "catalog", "unavailable")

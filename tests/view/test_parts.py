@@ -13,33 +13,13 @@ import pytest
 from check_support import framed
 from view_support import serving
 
-from tfrecreg.builtin.view.child import Child
-from tfrecreg.builtin.view.images import KeptPictures, Picture
+from tfrecreg.builtin.view.background import Child
 from tfrecreg.builtin.view.selections import ViewChoice, all_of, command_line, python_line
 from tfrecreg.errors import FailureError, UsageError
 from tfrecreg.example.encode import encode
 from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
-
-
-def test_pictures_are_kept_up_to_a_number_of_bytes() -> None:
-    made: list[int] = []
-    kept = KeptPictures(100)
-
-    def ask(name: int, size: int = 40) -> bytes:
-        def make() -> Picture:
-            made.append(name)
-            return Picture(bytes(size), "image/png")
-
-        return kept(name, make).data
-
-    for name in (1, 2, 1, 3, 1, 2):  # the third drops the second, which was asked for longest ago
-        assert len(ask(name)) == 40
-    assert made == [1, 2, 3, 2]
-    assert kept.held == 80
-    assert len(ask(9, size=101)) == 101  # too large to be kept
-    assert kept.held == 80
 
 
 def test_conditions_hold_together_whatever_comments_they_have() -> None:
@@ -172,7 +152,7 @@ def test_a_costly_question_ends_after_its_time(
 ) -> None:
     with serving(write_numbers(tmp_path / "a.tfrecord")) as viewing:
         viewing.wait("/api/t/0", "catalog", "ready")
-        monkeypatch.setattr("tfrecreg.builtin.view.catalog.ANSWER_SECONDS", 1)
+        monkeypatch.setattr("tfrecreg.builtin.view.background.ANSWER_SECONDS", 1)
         began = time.monotonic()
         assert "within 1 seconds" in viewing.error("/api/t/0/select", 400, where=COSTLY)
         assert time.monotonic() - began < 10

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tfrecreg.builtin.view.background import Followed
 from tfrecreg.builtin.view.browsed import PAGE, Browsed
-from tfrecreg.builtin.view.catalog import Followed
 from tfrecreg.builtin.view.drawn import example_of
 from tfrecreg.errors import UsageError
 from tfrecreg.example.model import Example

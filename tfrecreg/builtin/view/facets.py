@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tfrecreg.builtin.query.sql import sql_name, sql_text
-from tfrecreg.builtin.view.catalog import Catalog
+from tfrecreg.builtin.view.background import Catalog
 from tfrecreg.builtin.view.selections import ChosenRecords, Selections
 from tfrecreg.builtin.view.shards import ViewedShards
 from tfrecreg.components.colors import COLORS, class_color

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Literal
 
-from tfrecreg.builtin.view.catalog import Counted
-from tfrecreg.builtin.view.child import Child
+from tfrecreg.builtin.view.background import Child, Counted
 from tfrecreg.builtin.view.shards import ViewedShard, ViewedShards
 from tfrecreg.config import Config
 from tfrecreg.engines.local import LocalEngine

@@ -1,17 +1,147 @@
-"""Sounds and videos in their own bytes, with ranges, as a browser plays them."""
+"""Images, sounds and videos for the browser: never a format in which a program could be.
+
+Images show the pixels as they are stored, as decoders return them: EXIF orientation is not
+applied, in the browser by `image-orientation: none`.
+"""
 
 from __future__ import annotations
 
+import io
 import re
-from typing import NamedTuple
+from queue import LifoQueue
+from typing import Any, NamedTuple
 
 from tfrecreg.builtin.view.drawn import media_header
-from tfrecreg.errors import NoSuchNameError
+from tfrecreg.decoding import Thumbnail
+from tfrecreg.errors import MissingExtraError, NoSuchNameError, UsageError
 from tfrecreg.example.model import Example, Kind
+from tfrecreg.images.decoder import Conversion, Decoder, Undecodable
+from tfrecreg.images.model import ImageHeader
+from tfrecreg.images.sniff import sniff
+from tfrecreg.operations.format_payload import ShownImage
 from tfrecreg.text import safe
 
+SHOWN = {
+    "bmp": "image/bmp",
+    "gif": "image/gif",
+    "jpeg": "image/jpeg",
+    "png": "image/png",
+    "webp": "image/webp",
+}
+"""Formats that are sent as they are, and their media types."""
+SIZES = (32, 640)
+"""The smallest and the largest side of a thumbnail."""
+_SMALL_BYTES = 1 << 16
+_DRAFT_PIXELS = 50_000_000
+_QUALITY = 80
+_SHOWN_ELSE = "its record shows its bytes"
+_DECODERS = 2
 _TYPES = {"wav": "audio/wav", "flac": "audio/flac", "mp3": "audio/mpeg", "mp4": "video/mp4"}
 _RANGE = re.compile(r"bytes=(\d{0,15})-(\d{0,15})")
+
+
+class Picture(NamedTuple):
+    """An encoded image and its media type."""
+
+    data: bytes
+    media_type: str
+
+
+class Thumbnails:
+    """Makes thumbnails of images, large ones in processes with limits."""
+
+    def __init__(self) -> None:
+        self._free: LifoQueue[Decoder] = LifoQueue()
+        self._all = [Decoder() for _ in range(_DECODERS)]
+        for each in self._all:
+            self._free.put(each)
+
+    def close(self) -> None:
+        """End the processes."""
+        for each in self._all:
+            each.close()
+
+    def thumbnail(self, image: ShownImage, size: int) -> Picture:
+        """A picture of at most `size` pixels on each side; a small image as it is."""
+        header = image.header
+        if header is None:
+            raise ValueError("its header cannot be read")
+        own = SHOWN.get(sniff(image.data) or "") if not header.animated else None
+        longest = max(header.width, header.height)
+        if own is not None and longest <= size and len(image.data) <= _SMALL_BYTES:
+            return Picture(image.data, own)
+        try:
+            made = self._made(image, header, size)
+        except MissingExtraError:
+            if own is not None and len(image.data) <= 16 * _SMALL_BYTES:
+                return Picture(image.data, own)
+            raise
+        if made is None:
+            raise ValueError("its decoder makes no picture of it")
+        return made
+
+    def _made(self, image: ShownImage, header: ImageHeader, size: int) -> Picture | None:
+        if header.format == "jpeg" and header.width * header.height <= _DRAFT_PIXELS:
+            return _drafted(image.data, size)
+        side = max(1, size * min(header.width, header.height) // max(header.width, header.height))
+        if header.format in SHOWN:
+            return self._converted(image.data, header, min(side, min(header[1:3])))
+        made: Thumbnail | None = image.decoder.thumbnail(image.data, side)
+        return Picture(made.data, SHOWN[made.format]) if made is not None else None
+
+    def _converted(
+        self, data: bytes, header: ImageHeader, shorter: int, form: str = "jpeg"
+    ) -> Picture:
+        quality = _QUALITY if form == "jpeg" else 0
+        conversion = Conversion(shorter, 0, 0, form, quality, upright=False)
+        decoder = self._free.get()
+        try:
+            made = decoder.convert(data, header, conversion)
+        except Undecodable as error:
+            raise ValueError(error.detail) from error
+        finally:
+            self._free.put(decoder)
+        return Picture(made, SHOWN[form])
+
+
+def whole(image: ShownImage) -> Picture:
+    """An image in its own bytes if a browser shows its format; else as a PNG."""
+    known = sniff(image.data)
+    if known is not None and image.format == known:  # not pixels that begin like a PNG
+        return Picture(image.data, SHOWN[known])
+    side = max(image.header.width, image.header.height) if image.header is not None else 1
+    try:
+        made = image.decoder.thumbnail(image.data, side)
+    except ValueError as error:
+        raise UsageError(f"the image does not decode: {error}", hint=_SHOWN_ELSE) from None
+    if made is None:
+        raise UsageError("its decoder makes no picture of it", hint=_SHOWN_ELSE)
+    return Picture(made.data, SHOWN[made.format])
+
+
+def _drafted(data: bytes, size: int) -> Picture:
+    """A thumbnail of a JPEG, of which only what the size needs is decoded."""
+    image_module = _pillow()
+    try:
+        with image_module.open(io.BytesIO(data), formats=["JPEG"]) as opened:
+            # Both sides as they will be: for a square, up to four times as many are decoded.
+            longest = max(opened.size)
+            opened.draft("RGB", tuple(max(1, -(-side * size // longest)) for side in opened.size))
+            opened.thumbnail((size, size), resample=2, reducing_gap=2.0)
+            made = io.BytesIO()
+            opened.convert("RGB").save(made, "jpeg", quality=_QUALITY)
+    except Exception as error:
+        # Decoders raise many errors: OSError, SyntaxError, struct.error, KeyError …
+        raise ValueError(f"{type(error).__name__}: {error}") from error
+    return Picture(made.getvalue(), SHOWN["jpeg"])
+
+
+def _pillow() -> Any:
+    try:
+        from PIL import Image
+    except ModuleNotFoundError:
+        raise MissingExtraError("making thumbnails", "images") from None
+    return Image
 
 
 class MediaPart(NamedTuple):
