@@ -299,7 +299,7 @@ def test_only_the_faces_know_how_to_print_and_parse() -> None:
 
 
 HOMES: dict[str, set[str]] = {
-    "PIL": {"tfrecreg.builtin.view.images", "tfrecreg.images.pixels"},
+    "PIL": {"tfrecreg.builtin.view.media", "tfrecreg.images.pixels"},
     "anyio": {"tfrecreg.builtin.view.app"},
     "apache_beam": {"tfrecreg.builtin.engines.beam"},
     "distributed": {"tfrecreg.builtin.engines.dask"},

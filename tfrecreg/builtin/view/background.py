@@ -243,7 +243,10 @@ class Child:
         self._closed = False
 
     def call(
-        self, function: Callable[..., Any], *given: Any, report: Callable[[int], None] | None = None
+        self,
+        function: Callable[..., Any],
+        *given: Any,
+        report: Callable[[int], None] = lambda done: None,
     ) -> Any:
         """The result of ``function(report, *given)`` in the process."""
         with self._lock:
