@@ -532,3 +532,17 @@ def test_two_features_of_classes_have_two_titles_and_none_has_no_color(tmp_path:
     none = [value for each in facets for value in each.get("values", ()) if value["text"] == "none"]
     assert none
     assert not any("color" in each for each in none)
+
+
+def test_width_and_height_are_shown_alike_and_sizes_once(tmp_path: Path) -> None:
+    with tr.TFRecordWriter(tmp_path / "a.tfrecord") as writer:
+        for number in range(40):
+            writer.write({"image/encoded": png(width=8 + number % 3, height=8 + number)})
+    with serving(tmp_path / "a.tfrecord") as viewing:
+        viewing.wait("/api/t/0", "catalog", "ready")
+        columns = [each["name"] for each in viewing.ask("/api/t/0")["columns"]]
+        found = viewing.ask("/api/t/0/facets")["facets"]
+    assert "image/encoded.size" in columns
+    kinds = {each["column"]: each["kind"] for each in found}
+    assert kinds["width"] == kinds["height"] == kinds["bytes"] == "histogram"
+    assert not [each for each in kinds if each.endswith(".size")]

@@ -115,7 +115,11 @@ class Browsed:
                 else None
             ),
             "classes": list(classes_of(self.target.labels)),
-            "notes": [*self.target.notes, *self.catalog.notes, *pillow_notes()],
+            "notes": [
+                *self.target.notes,
+                *(f"conditions and facets: {each}" for each in self.catalog.notes),
+                *pillow_notes(),
+            ],
             "catalog": self.catalog.to_json(len(shards)),
             "commands": {
                 "cli": shlex.join(["tfrecreg", "view", self.word]),

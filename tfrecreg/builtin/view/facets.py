@@ -25,6 +25,8 @@ _CLASS = ("label_name", "label")
 _OBJECTS = "objects"
 """The facet of the classes of objects, of which a record may have several."""
 _FIRST = ("split", *_CLASS, _OBJECTS, "width", "height", "boxes", "bytes")
+_SIDES = ("width", "height")
+"""Either both are histograms, or none."""
 _LEFT_OUT = ("shard", "record", "offset", "key", "digest")
 _LABEL_TEXT = "image/class/text"
 _TITLES = {
@@ -73,7 +75,10 @@ class Facets:
             return [self._values(column, kinds[column], column, condition, find)]
         # What the column of classes says is said once.
         same = (IMAGE_LABEL, _LABEL_TEXT) if any(name in _CLASS for name, _ in known) else ()
-        columns = [each for each in known if each[0] not in (*_LEFT_OUT, *same)]
+        # The size of the only value of bytes is nearly that of the record.
+        sizes = [name for name, _ in known if name.endswith(".size")]
+        left_out = (*_LEFT_OUT, *same, *(sizes if len(sizes) == 1 else ()))
+        columns = [each for each in known if each[0] not in left_out]
         both = sum(name in _CLASS for name, _ in columns) > 1
         with self._lock:
             self._look([(name, kind) for name, kind in columns if name not in self._spread])
@@ -116,12 +121,13 @@ class Facets:
 
     def _facet(self, name: str, kind: str, condition: str) -> dict[str, Any] | None:
         values, low, high, odd = self._spread[name]
+        many = values
+        if name in _SIDES:
+            many = max(self._spread[each][0] for each in _SIDES if each in self._spread)
         title = _TITLES.get(name, safe(name, limit=80))
         if not values:
             return None
-        if kind in _NUMBERS and values > _VALUES // 2:
-            if low is None or high is None or not low < high:
-                return None
+        if low is not None and high is not None and low < high and many > _VALUES // 2:
             facet = self._histogram(name, kind, title, low, high, condition)
             if odd:  # NaN and infinities, beside the bars
                 among = f"NOT isfinite({sql_name(name)})"
