@@ -31,5 +31,5 @@ def test_a_payload_that_is_no_example_shows_its_fields(tmp_path: Path) -> None:
         writer.write(b"\x12\x05scene\x18\x07")
     target = find_target(str(tmp_path / "a.tfrecord"))
     (record,) = read_records(target, [PagePlace(target.shards[0].name, 0)]).values()
-    assert [(each.name, each.shown) for each in record.features] == [("2", "'scene'"), ("3", "7")]
+    assert [(each.name, each.shown) for each in record.features] == [("2", '"scene"'), ("3", "7")]
     assert record.problem == ""

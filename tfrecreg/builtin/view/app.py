@@ -63,8 +63,6 @@ _IMMUTABLE = "private, max-age=31536000, immutable"
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """Bytes with their media type."""
-
     body: bytes = field(repr=False)
     media_type: str
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -87,11 +85,9 @@ class Asked:
         return found[-1] if found else default
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """All values of a parameter that are not empty."""
         return tuple(each for each in self._query.getlist(name) if each)
 
     def number(self, name: str, default: int | None = None) -> int:
-        """A number of the path or the query."""
         found = self._path.get(name)
         if found is None:
             found = self.text(name, "" if default is None else str(default))
@@ -104,7 +100,6 @@ class Asked:
         return int(text)
 
     def name(self, name: str) -> str:
-        """A part of the path."""
         return str(self._path[name])
 
 
@@ -121,13 +116,11 @@ class Viewer:
         self._child = Child()
 
     def close(self) -> None:
-        """End its processes and all work in the background."""
         self._child.close()
         self._thumbnails.close()
         self._opened.close()
 
     def app(self) -> Starlette:
-        """The application."""
         limit, questions = map(anyio.CapacityLimiter, (_THREADS, _QUESTIONS))
         of_target = "/api/t/{target}"
         of_record = "{shard}/{record}"

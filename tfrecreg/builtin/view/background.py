@@ -6,7 +6,7 @@ import multiprocessing
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from importlib import import_module
@@ -14,11 +14,11 @@ from multiprocessing.connection import Connection as Pipe
 from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, Any, Literal
 
-from tfrecreg.builtin.query.entries import CatalogCache, FileStamp, state_of
+from tfrecreg.builtin.query.entries import CatalogCache, state_of
 from tfrecreg.engines.interface import Engine
 from tfrecreg.engines.pool import interrupts_held
 from tfrecreg.errors import FailureError, TfrecregError, UsageError
-from tfrecreg.scan.interface import Shard, Target
+from tfrecreg.scan.interface import Target
 from tfrecreg.text import safe, si_bytes
 
 if TYPE_CHECKING:
@@ -48,7 +48,6 @@ class Asker:
         self._until = time.monotonic() + ANSWER_SECONDS
 
     def expect_here(self) -> None:
-        """Refuse to go on for nobody."""
         if self.is_gone:
             raise Stopped("the question was given up")
 
@@ -67,7 +66,7 @@ ASKER: ContextVar[Asker] = ContextVar("ASKER")
 
 
 class Counted:
-    """A progress that others read, and that ends the work when the server ends."""
+    """A progress that others read. It ends the work when the server ends or the request is gone."""
 
     def __init__(self) -> None:
         self.done = 0
@@ -75,32 +74,23 @@ class Counted:
         self.stopping = threading.Event()
 
     def start(self, what: str, total: int, unit: str = "records") -> None:
-        """Begin to count."""
         del what, unit
         self.done, self.of = 0, total
 
     def advance(self, records: int, size: int) -> None:
-        """Count."""
         del size
         if self.stopping.is_set():
             raise Stopped("the viewer ends")
-        self.done += records
-
-    def stop(self) -> None:
-        """Nothing more is counted."""
-
-    def note(self, message: str) -> None:
-        """Notes are not for the console of a server."""
-
-
-class Followed(Counted):
-    """A progress that ends the work when its request is gone."""
-
-    def advance(self, records: int, size: int) -> None:
-        super().advance(records, size)
         asker = ASKER.get(None)
         if asker is not None:
             asker.expect_here()
+        self.done += records
+
+    def stop(self) -> None:
+        pass
+
+    def note(self, message: str) -> None:
+        pass
 
 
 class Catalog:
@@ -122,7 +112,6 @@ class Catalog:
         """What it lacks."""
 
     def close(self) -> None:
-        """End the work, and remove temporary files."""
         self._progress.stopping.set()
         with self._changed:
             questions, self._questions = self._questions, None
@@ -132,11 +121,9 @@ class Catalog:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the work was ended."""
         return self._progress.stopping.is_set()
 
     def to_json(self, records: int) -> dict[str, Any]:
-        """How far it is."""
         done = records if self.state == "ready" else min(self._progress.done, records)
         return {"state": self.state, "done": done, "of": records, "why": self.why}
 
@@ -150,8 +137,14 @@ class Catalog:
         remote = [each for each in self._target.shards if not each.storage.is_local]
         try:
             states = [(each, state_of(each)) for each in remote]
-            if sum(state.size for _, state in states if state is not None) > REMOTE_BYTES:
-                self._expect_kept(states)
+            large = sum(state.size for _, state in states if state is not None) > REMOTE_BYTES
+            with closing(CatalogCache(self._target)) as cache:
+                if large and not all(cache.known_digest(*each) for each in states):
+                    raise UsageError(
+                        f"a catalog of more than {si_bytes(REMOTE_BYTES)} behind a URL is not "
+                        "made unasked",
+                        hint=f"`tfrecreg query {self._target.name}` makes it",
+                    )
             ask = import_module("tfrecreg.builtin.query.ask")
             questions: Questions = ask.ask_targets(
                 [self._target], engine=self._engine, progress=self._progress
@@ -176,15 +169,6 @@ class Catalog:
                 self.close()
             self.state = "ready"
         self._ended.set()
-
-    def _expect_kept(self, states: Sequence[tuple[Shard, FileStamp | None]]) -> None:
-        with closing(CatalogCache(self._target)) as cache:
-            if not all(cache.known_digest(shard, state) for shard, state in states):
-                raise UsageError(
-                    f"a catalog of more than {si_bytes(REMOTE_BYTES)} behind a URL is not made "
-                    "unasked",
-                    hint=f"`tfrecreg query {self._target.name}` makes it",
-                )
 
     @contextmanager
     def asking(self) -> Iterator[Connection]:
@@ -219,15 +203,13 @@ class Catalog:
             raise Stopped("the viewer ends")
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        """The whole answer to a small question."""
         with self.asking() as connection:
             _, batches = connection.batches(sql)
-            return [row for batch in batches for row in _rows(batch)]
-
-
-def _rows(batch: Any) -> Iterator[tuple[Any, ...]]:
-    columns: Sequence[Sequence[Any]] = [column.to_pylist() for column in batch.columns]
-    return zip(*columns, strict=True)
+            return [
+                row
+                for batch in batches
+                for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)
+            ]
 
 
 class Child:
@@ -246,7 +228,7 @@ class Child:
         self,
         function: Callable[..., Any],
         *given: Any,
-        report: Callable[[int], None] = lambda done: None,
+        report: Callable[[int], None] = lambda _: None,
     ) -> Any:
         """The result of ``function(report, *given)`` in the process."""
         with self._lock:
@@ -261,16 +243,14 @@ class Child:
                         raise found
                     report(found)
             except (EOFError, OSError) as error:
-                self._end()
+                self._kill()
+                self._connection = None
                 raise FailureError("its process ended before it was done", hint=_AGAIN) from error
 
     def close(self) -> None:
         """End the process, whatever it does."""
         self._closed = True
-        process = self._process
-        if process is not None:
-            process.kill()
-            process.join()
+        self._kill()
 
     def _start(self) -> Pipe:
         if self._closed:
@@ -284,11 +264,8 @@ class Child:
         self._process, self._connection = process, ours
         return ours
 
-    def _end(self) -> None:
-        process, self._process = self._process, None
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
+    def _kill(self) -> None:
+        process = self._process
         if process is not None:
             process.kill()
             process.join()
@@ -296,7 +273,11 @@ class Child:
 
 def _serve(connection: Pipe) -> None:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    _silence()
+    # What TensorFlow and its like print as they start is not for the viewer's terminal.
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for descriptor in (1, 2):
+        os.dup2(nowhere, descriptor)
+    os.close(nowhere)
     while True:
         try:
             function, given = connection.recv()
@@ -310,11 +291,3 @@ def _serve(connection: Pipe) -> None:
             connection.send(answer)
         except (EOFError, OSError):
             return  # the viewer ended
-
-
-def _silence() -> None:
-    """What TensorFlow and its like print as they start is not for the viewer's terminal."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    for descriptor in (1, 2):
-        os.dup2(nowhere, descriptor)
-    os.close(nowhere)

@@ -45,7 +45,6 @@ def drawn(
     decoders: Decoders,
     key: str | None,
 ) -> dict[str, Any]:
-    """What is shown of a record in the grid."""
     shown: dict[str, Any] = {
         "key": safe(key) if key is not None else None,
         "label": None,
@@ -88,14 +87,12 @@ def drawn(
 
 
 def example_of(payload: bytes) -> Example | None:
-    """The features of a payload; None if it is no Example."""
     example = decode_or_none(payload)
     kind = kind_of(payload, 0, len(payload), example)
     return example if kind is PayloadKind.EXAMPLE else None
 
 
 def payload_parts(payload: bytes, decoders: Decoders) -> Sequence[ShownPart]:
-    """The parts of a payload that is no Example."""
     kind = kind_of(payload, 0, len(payload), decode_or_none(payload))
     return describe_payload(payload, kind, partial(words, decoders=decoders))
 
@@ -123,7 +120,6 @@ def kind_of_feature(name: str, feature: Feature, decoders: Decoders) -> str:
 
 
 def media_header(value: bytes) -> MediaHeader | None:
-    """The header of a sound or a video."""
     if len(value) < _LEAST_MEDIA:
         return None
     try:
@@ -155,7 +151,10 @@ def _without_image(example: Example, decoders: Decoders) -> dict[str, Any]:
             text = readable_text(feature.first(1)[0]) or ""
             texts.append((len(text), name, text))
         elif kind in ("numbers", "pixels"):
-            shown = ", ".join(number_text(value) for value in feature.first(8))
+            first = feature.first(8)
+            shown = ", ".join(
+                f"{each:.6g}" if isinstance(each, float) else str(each) for each in first
+            )
             more = " …" if feature.count > 8 else ""
             numbers.append(f"{safe(name, limit=60)}: {shown}{more}")
         else:
@@ -175,13 +174,7 @@ def _without_image(example: Example, decoders: Decoders) -> dict[str, Any]:
     return {"kind": "none"}
 
 
-def number_text(value: float | int) -> str:
-    """A number as people read it."""
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
 def finite(value: Any) -> Any:
-    """A number that JSON has."""
     return value if not isinstance(value, float) or math.isfinite(value) else str(value)
 
 
@@ -209,30 +202,22 @@ def _shapes(drawing: Drawing, example: Example) -> dict[str, Any]:
             "color": COLORS[each.mark.color],
         }
         if each.box is not None:
-            left, top, width, height = map(_rounded, each.box)
+            left, top, width, height = (round(side, 5) for side in each.box)
             sides = {"x0": left, "y0": top, "x1": left + width, "y1": top + height}
             boxes.append({**sides, **about})
-        outlines = (*each.polygons, *map(_corners, each.strips))
+        corners = (
+            ((x, y), (x + width, y), (x + width, y + height), (x, y + height))
+            for x, y, width, height in each.strips
+        )
         polygons += [
-            {"points": [[_rounded(x), _rounded(y)] for x, y in outline], **about}
-            for outline in outlines
+            {"points": [[round(x, 5), round(y, 5)] for x, y in outline], **about}
+            for outline in (*each.polygons, *corners)
         ]
-        points += [[_rounded(x), _rounded(y)] for x, y in each.points]
+        points += [[round(x, 5), round(y, 5)] for x, y in each.points]
     return {"boxes": boxes, "polygons": polygons, "points": points}
 
 
-def _corners(strip: Sequence[float]) -> tuple[tuple[float, float], ...]:
-    left, top, width, height = strip
-    right, bottom = left + width, top + height
-    return (left, top), (right, top), (right, bottom), (left, bottom)
-
-
-def _rounded(share: float) -> float:
-    return round(share, 5)
-
-
 def classes_of(labels: Mapping[str, Sequence[str]], most: int = 1000) -> Iterator[dict[str, Any]]:
-    """The classes of a target with their colors."""
     seen: set[tuple[int, str]] = set()
     for _, names in sorted(labels.items()):
         for number, name in islice(enumerate(names), most):

@@ -9,6 +9,7 @@ from typing import Any
 
 from tfrecreg.builtin.query.sql import sql_name, sql_text
 from tfrecreg.builtin.view.background import Catalog
+from tfrecreg.builtin.view.drawn import finite
 from tfrecreg.builtin.view.selections import ChosenRecords, Selections
 from tfrecreg.builtin.view.shards import ViewedShards
 from tfrecreg.components.colors import COLORS, class_color
@@ -140,7 +141,6 @@ class Facets:
     def _values(
         self, name: str, kind: str, title: str, condition: str, find: str = "", among: str = "true"
     ) -> dict[str, Any]:
-        """The most frequent values of a column."""
         column = sql_name(name)
         rows = self._catalog.rows(
             f"SELECT {column} AS value, count(*) FILTER (WHERE {condition}) AS inside, "
@@ -254,7 +254,7 @@ def _findings(codes: Mapping[str, int]) -> dict[str, Any]:
 def _counted(value: object, inside: int, every: int, where: str) -> dict[str, Any]:
     """A value, how many records of the selection have it, and how many of all."""
     return {
-        "value": value if isinstance(value, str | int) else _plain(value),
+        "value": finite(value) if isinstance(value, str | int | float | None) else str(value),
         "text": "none" if value is None else safe(str(value), limit=80),
         "count": inside,
         "of": every,
@@ -270,11 +270,3 @@ def _where(column: str, kind: str, value: object) -> str:
     if isinstance(value, float):
         return f"isnan({column})" if math.isnan(value) else f"{column} = '{value!r}'::{kind}"
     return f"{column} = {value!r}"
-
-
-def _plain(value: object) -> object:
-    return (
-        value
-        if value is None or (isinstance(value, float) and math.isfinite(value))
-        else str(value)
-    )

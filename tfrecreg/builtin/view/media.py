@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import re
 from queue import LifoQueue
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tfrecreg.builtin.view.drawn import media_header
 from tfrecreg.decoding import Thumbnail
@@ -41,8 +41,6 @@ _RANGE = re.compile(r"bytes=(\d{0,15})-(\d{0,15})")
 
 
 class Picture(NamedTuple):
-    """An encoded image and its media type."""
-
     data: bytes
     media_type: str
 
@@ -57,7 +55,6 @@ class Thumbnails:
             self._free.put(each)
 
     def close(self) -> None:
-        """End the processes."""
         for each in self._all:
             each.close()
 
@@ -89,11 +86,8 @@ class Thumbnails:
         made: Thumbnail | None = image.decoder.thumbnail(image.data, side)
         return Picture(made.data, SHOWN[made.format]) if made is not None else None
 
-    def _converted(
-        self, data: bytes, header: ImageHeader, shorter: int, form: str = "jpeg"
-    ) -> Picture:
-        quality = _QUALITY if form == "jpeg" else 0
-        conversion = Conversion(shorter, 0, 0, form, quality, upright=False)
+    def _converted(self, data: bytes, header: ImageHeader, shorter: int) -> Picture:
+        conversion = Conversion(shorter, 0, 0, "jpeg", _QUALITY, upright=False)
         decoder = self._free.get()
         try:
             made = decoder.convert(data, header, conversion)
@@ -101,7 +95,7 @@ class Thumbnails:
             raise ValueError(error.detail) from error
         finally:
             self._free.put(decoder)
-        return Picture(made, SHOWN[form])
+        return Picture(made, SHOWN["jpeg"])
 
 
 def whole(image: ShownImage) -> Picture:
@@ -121,13 +115,17 @@ def whole(image: ShownImage) -> Picture:
 
 def _drafted(data: bytes, size: int) -> Picture:
     """A thumbnail of a JPEG, of which only what the size needs is decoded."""
-    image_module = _pillow()
     try:
-        with image_module.open(io.BytesIO(data), formats=["JPEG"]) as opened:
+        from PIL import Image
+    except ModuleNotFoundError:
+        raise MissingExtraError("making thumbnails", "images") from None
+    try:
+        with Image.open(io.BytesIO(data), formats=["JPEG"]) as opened:
             # Both sides as they will be: for a square, up to four times as many are decoded.
             longest = max(opened.size)
-            opened.draft("RGB", tuple(max(1, -(-side * size // longest)) for side in opened.size))
-            opened.thumbnail((size, size), resample=2, reducing_gap=2.0)
+            width, height = (max(1, -(-side * size // longest)) for side in opened.size)
+            opened.draft("RGB", (width, height))
+            opened.thumbnail((size, size), resample=Image.Resampling.BILINEAR, reducing_gap=2.0)
             made = io.BytesIO()
             opened.convert("RGB").save(made, "jpeg", quality=_QUALITY)
     except Exception as error:
@@ -136,17 +134,7 @@ def _drafted(data: bytes, size: int) -> Picture:
     return Picture(made.getvalue(), SHOWN["jpeg"])
 
 
-def _pillow() -> Any:
-    try:
-        from PIL import Image
-    except ModuleNotFoundError:
-        raise MissingExtraError("making thumbnails", "images") from None
-    return Image
-
-
 class MediaPart(NamedTuple):
-    """Bytes of a medium, and the headers that say which."""
-
     status: int
     data: bytes
     media_type: str
@@ -154,7 +142,6 @@ class MediaPart(NamedTuple):
 
 
 def medium(example: Example, feature: str | None) -> tuple[bytes, str]:
-    """A sound or a video of a record, and its media type."""
     for name, found in sorted(example.items()):
         if found.kind is not Kind.BYTES or feature not in (None, name, safe(name)):
             continue
@@ -169,7 +156,6 @@ def medium(example: Example, feature: str | None) -> tuple[bytes, str]:
 
 
 def part_of(data: bytes, media_type: str, asked: str) -> MediaPart:
-    """All of the bytes, or the range that is asked for."""
     size = len(data)
     headers = {"accept-ranges": "bytes"}
     match = _RANGE.fullmatch(asked.strip())

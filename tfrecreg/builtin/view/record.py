@@ -116,7 +116,6 @@ class RawFiles:
 
 
 def whole_record(browsed: Browsed, number: int) -> dict[str, Any]:
-    """A record with its place, its features and its findings."""
     seen, record = browsed.shards.place(number)
     browsed.shards.expect_same(seen)
     (payload,) = browsed.shards.payloads([number])
@@ -158,7 +157,6 @@ def _place(browsed: Browsed, number: int) -> dict[str, int] | None:
 
 
 def _part(part: ShownPart) -> dict[str, Any]:
-    """A part of a payload that is no Example."""
     return {
         "name": part.name or part.part,
         "type": part.kind,

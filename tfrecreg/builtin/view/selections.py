@@ -71,7 +71,6 @@ class ViewChoice:
 
 
 def all_of(conditions: Sequence[str]) -> str:
-    """Conditions as one."""
     if len(conditions) == 1:
         return conditions[0]
     # A comment in one of them ends with its line.
@@ -80,8 +79,6 @@ def all_of(conditions: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ChosenRecords:
-    """Chosen records."""
-
     choice: ViewChoice
     numbers: npt.NDArray[np.int64] | range = field(repr=False)
     """In their order."""
@@ -113,25 +110,20 @@ class Selections:
             choice = self._choices.get(name)
             if found is not None:
                 self._kept.move_to_end(name)
-        if found is not None:
-            return found
+                return found
         if choice is None or choice.findings or choice.changed_since:
             raise UsageError(f"there is no selection `{safe(name)}`", hint="select again")
         return self.select(choice)
 
     def select(self, choice: ViewChoice, among: Sequence[NumberArray] = ()) -> ChosenRecords:
-        """The records of a choice."""
         name = choice.name
         with self._lock:
             found = self._kept.get(name)
         if found is not None:
             return found
         began = time.monotonic()
-        numbers: NumberArray | range
-        if not (choice.where or choice.sort):
-            numbers = self._of_splits(choice.splits)
-        else:
-            numbers = self._asked(choice)
+        asks = bool(choice.where or choice.sort)
+        numbers = self._asked(choice) if asks else self._of_splits(choice.splits)
         for wanted in among:
             numbers = np.asarray(numbers, np.int64)
             numbers = numbers[np.isin(numbers, wanted)]
@@ -186,12 +178,9 @@ class Selections:
             if name in splits
             for seen in shards
         ]
-        first, last = int(parts[0][0]) if len(parts[0]) else 0, 0
         numbers = np.concatenate(parts)
-        if len(numbers):
-            first, last = int(numbers[0]), int(numbers[-1])
-            if last - first + 1 == len(numbers):
-                return range(first, last + 1)
+        if len(numbers) and numbers[-1] - numbers[0] + 1 == len(numbers):
+            return range(int(numbers[0]), int(numbers[-1]) + 1)
         return numbers
 
     def _asked(self, choice: ViewChoice) -> npt.NDArray[np.int64]:
@@ -204,7 +193,8 @@ class Selections:
         if condition:
             sql = f"{sql} WHERE {condition}"
         if choice.sort:
-            columns = dict(self._catalog.columns or ()) or self._columns()
+            with self._catalog.asking() as connection:
+                columns = dict(connection.describe("records"))
             if choice.sort not in columns:
                 raise UsageError(
                     f"there is no column `{safe(choice.sort)}`{did_you_mean(choice.sort, columns)}",
@@ -228,10 +218,6 @@ class Selections:
         numbers = np.concatenate(parts)
         return numbers if choice.sort else np.sort(numbers)
 
-    def _columns(self) -> dict[str, str]:
-        with self._catalog.asking() as connection:
-            return dict(connection.describe("records"))
-
 
 def _array(column: Any, kind: type[np.signedinteger[Any]]) -> npt.NDArray[Any]:
     """The numbers of a column without nulls. Arrow's own way imports pandas."""
@@ -252,7 +238,6 @@ def _bytes(selection: ChosenRecords) -> int:
 
 
 def command_line(target: str, choice: ViewChoice) -> str:
-    """The command that shows the same records in a terminal."""
     words = ["tfrecreg", "head", target]
     words += ["--split", "+".join(choice.splits)] if choice.splits else []
     words += ["--where", choice.condition] if choice.where else []
@@ -260,7 +245,6 @@ def command_line(target: str, choice: ViewChoice) -> str:
 
 
 def python_line(target: str, splits: Iterable[str], choice: ViewChoice) -> str:
-    """The line of Python that gives the same records."""
     chosen = "+".join(choice.splits or splits)
     words = [repr(target)]
     words += [repr(chosen)] if chosen else []
@@ -269,7 +253,6 @@ def python_line(target: str, splits: Iterable[str], choice: ViewChoice) -> str:
 
 
 def keys(browsed: Browsed, selection: ChosenRecords) -> Iterator[bytes]:
-    """A CSV file with a row for each record, in parts."""
     yield b"split,key,shard,record\n"
     for at in range(0, len(selection), _ROWS):
         text = io.StringIO()
@@ -338,6 +321,5 @@ def derived(browsed: Browsed, choice: ViewChoice) -> str:
 
 
 def _text(value: str) -> str:
-    """A string of TOML."""
     plain = value.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return json.dumps(plain, ensure_ascii=False).replace("\x7f", "\\u007f")

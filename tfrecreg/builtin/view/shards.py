@@ -109,7 +109,6 @@ class ViewedShards:
         return int(offsets.offsets[record]), length if length >= 0 else None
 
     def number(self, shard: int, record: int) -> int:
-        """The number of a record in the target."""
         if not 0 <= shard < len(self.shards):
             raise NoSuchRecordError(
                 f"there is no shard {shard}", hint=f"there are {len(self.shards)}, from 0"
@@ -124,7 +123,6 @@ class ViewedShards:
         return int(self.starts[shard]) + record
 
     def place(self, number: int) -> tuple[ViewedShard, int]:
-        """The shard of a record, and its number in it."""
         shard, record = self.records.locate(number)
         return self.shards[shard], record
 
@@ -156,7 +154,6 @@ class ViewedShards:
         return found
 
     def payload(self, number: int) -> bytes:
-        """The payload of one record."""
         (found,) = self.payloads([number])
         if isinstance(found, bytes):
             return found
