@@ -7,7 +7,7 @@ import json
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -26,7 +26,7 @@ from starlette.routing import Route
 from tfrecreg.builtin.view.background import ASKER, Asker, Child
 from tfrecreg.builtin.view.browsed import Browsed, Opened
 from tfrecreg.builtin.view.compare import Comparisons
-from tfrecreg.builtin.view.media import SIZES, Thumbnails, medium, part_of, whole
+from tfrecreg.builtin.view.media import SIZES, Reply, Thumbnails, medium, part_of, whole
 from tfrecreg.builtin.view.record import tensors, whole_record
 from tfrecreg.builtin.view.selections import (
     ChosenRecords,
@@ -59,16 +59,6 @@ _TYPES = {
     "svg": "image/svg+xml",
 }
 _IMMUTABLE = "private, max-age=31536000, immutable"
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    body: bytes = field(repr=False)
-    media_type: str
-    headers: Mapping[str, str] = field(default_factory=dict)
-    status: int = 200
-    parts: Iterator[bytes] | None = field(default=None, repr=False)
-    """In place of `body`, what is sent part by part."""
 
 
 class Asked:
@@ -134,7 +124,7 @@ class Viewer:
             f"{of_target}/thumb/{of_record}": self._thumb,
             f"{of_target}/image/{of_record}": self._image,
             f"{of_target}/media/{of_record}": self._media,
-            f"{of_target}/record/{of_record}": self._record,
+            f"{of_target}/record/{of_record}": lambda asked: whole_record(*self._place(asked)),
             f"{of_target}/tensors/{of_record}": self._tensors,
             f"{of_target}/select": self._select,
             f"{of_target}/facets": self._facets,
@@ -181,21 +171,16 @@ class Viewer:
             ) from None
         # With the state of its shard in its address, a browser keeps it.
         kept = _IMMUTABLE if version else "no-store"
-        return Reply(picture.data, picture.media_type, {"cache-control": kept})
+        return replace(picture, headers={"cache-control": kept})
 
     def _image(self, asked: Asked) -> Reply:
         browsed, number = self._place(asked)
-        picture = whole(browsed.image(number, asked.text("feature") or None))
-        return Reply(picture.data, picture.media_type)
+        return whole(browsed.image(number, asked.text("feature") or None))
 
     def _media(self, asked: Asked) -> Reply:
         browsed, number = self._place(asked)
         found = medium(browsed.example(number), asked.text("feature") or None)
-        part = part_of(*found, asked.range)
-        return Reply(part.data, part.media_type, part.headers, part.status)
-
-    def _record(self, asked: Asked) -> dict[str, Any]:
-        return whole_record(*self._place(asked))
+        return part_of(*found, asked.range)
 
     def _tensors(self, asked: Asked) -> dict[str, Any]:
         browsed, number = self._place(asked)

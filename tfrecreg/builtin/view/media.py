@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from queue import LifoQueue
-from typing import NamedTuple
 
 from tfrecreg.builtin.view.drawn import media_header
 from tfrecreg.decoding import Thumbnail
@@ -40,9 +41,16 @@ _TYPES = {"wav": "audio/wav", "flac": "audio/flac", "mp3": "audio/mpeg", "mp4": 
 _RANGE = re.compile(r"bytes=(\d{0,15})-(\d{0,15})")
 
 
-class Picture(NamedTuple):
-    data: bytes
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Bytes with their media type."""
+
+    body: bytes = field(repr=False)
     media_type: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    status: int = 200
+    parts: Iterator[bytes] | None = field(default=None, repr=False)
+    """In place of `body`, what is sent part by part."""
 
 
 class Thumbnails:
@@ -58,7 +66,7 @@ class Thumbnails:
         for each in self._all:
             each.close()
 
-    def thumbnail(self, image: ShownImage, size: int) -> Picture:
+    def thumbnail(self, image: ShownImage, size: int) -> Reply:
         """A picture of at most `size` pixels on each side; a small image as it is."""
         header = image.header
         if header is None:
@@ -66,27 +74,27 @@ class Thumbnails:
         own = SHOWN.get(sniff(image.data) or "") if not header.animated else None
         longest = max(header.width, header.height)
         if own is not None and longest <= size and len(image.data) <= _SMALL_BYTES:
-            return Picture(image.data, own)
+            return Reply(image.data, own)
         try:
             made = self._made(image, header, size)
         except MissingExtraError:
             if own is not None and len(image.data) <= 16 * _SMALL_BYTES:
-                return Picture(image.data, own)
+                return Reply(image.data, own)
             raise
         if made is None:
             raise ValueError("its decoder makes no picture of it")
         return made
 
-    def _made(self, image: ShownImage, header: ImageHeader, size: int) -> Picture | None:
+    def _made(self, image: ShownImage, header: ImageHeader, size: int) -> Reply | None:
         if header.format == "jpeg" and header.width * header.height <= _DRAFT_PIXELS:
             return _drafted(image.data, size)
         side = max(1, size * min(header.width, header.height) // max(header.width, header.height))
         if header.format in SHOWN:
             return self._converted(image.data, header, min(side, min(header[1:3])))
         made: Thumbnail | None = image.decoder.thumbnail(image.data, side)
-        return Picture(made.data, SHOWN[made.format]) if made is not None else None
+        return Reply(made.data, SHOWN[made.format]) if made is not None else None
 
-    def _converted(self, data: bytes, header: ImageHeader, shorter: int) -> Picture:
+    def _converted(self, data: bytes, header: ImageHeader, shorter: int) -> Reply:
         conversion = Conversion(shorter, 0, 0, "jpeg", _QUALITY, upright=False)
         decoder = self._free.get()
         try:
@@ -95,14 +103,14 @@ class Thumbnails:
             raise ValueError(error.detail) from error
         finally:
             self._free.put(decoder)
-        return Picture(made, SHOWN["jpeg"])
+        return Reply(made, SHOWN["jpeg"])
 
 
-def whole(image: ShownImage) -> Picture:
+def whole(image: ShownImage) -> Reply:
     """An image in its own bytes if a browser shows its format; else as a PNG."""
     known = sniff(image.data)
     if known is not None and image.format == known:  # not pixels that begin like a PNG
-        return Picture(image.data, SHOWN[known])
+        return Reply(image.data, SHOWN[known])
     side = max(image.header.width, image.header.height) if image.header is not None else 1
     try:
         made = image.decoder.thumbnail(image.data, side)
@@ -110,10 +118,10 @@ def whole(image: ShownImage) -> Picture:
         raise UsageError(f"the image does not decode: {error}", hint=_SHOWN_ELSE) from None
     if made is None:
         raise UsageError("its decoder makes no picture of it", hint=_SHOWN_ELSE)
-    return Picture(made.data, SHOWN[made.format])
+    return Reply(made.data, SHOWN[made.format])
 
 
-def _drafted(data: bytes, size: int) -> Picture:
+def _drafted(data: bytes, size: int) -> Reply:
     """A thumbnail of a JPEG, of which only what the size needs is decoded."""
     try:
         from PIL import Image
@@ -131,14 +139,7 @@ def _drafted(data: bytes, size: int) -> Picture:
     except Exception as error:
         # Decoders raise many errors: OSError, SyntaxError, struct.error, KeyError …
         raise ValueError(f"{type(error).__name__}: {error}") from error
-    return Picture(made.getvalue(), SHOWN["jpeg"])
-
-
-class MediaPart(NamedTuple):
-    status: int
-    data: bytes
-    media_type: str
-    headers: dict[str, str]
+    return Reply(made.getvalue(), SHOWN["jpeg"])
 
 
 def medium(example: Example, feature: str | None) -> tuple[bytes, str]:
@@ -155,16 +156,16 @@ def medium(example: Example, feature: str | None) -> tuple[bytes, str]:
     )
 
 
-def part_of(data: bytes, media_type: str, asked: str) -> MediaPart:
+def part_of(data: bytes, media_type: str, asked: str) -> Reply:
     size = len(data)
     headers = {"accept-ranges": "bytes"}
     match = _RANGE.fullmatch(asked.strip())
     if match is None or match.groups() == ("", ""):
-        return MediaPart(200, data, media_type, headers)
+        return Reply(data, media_type, headers)
     first, last = match.groups()
     start = int(first) if first else max(size - int(last), 0)
     end = min(int(last) + 1, size) if first and last else size
     if start >= end:
-        return MediaPart(416, b"", media_type, {**headers, "content-range": f"bytes */{size}"})
+        return Reply(b"", media_type, {**headers, "content-range": f"bytes */{size}"}, 416)
     headers["content-range"] = f"bytes {start}-{end - 1}/{size}"
-    return MediaPart(206, data[start:end], media_type, headers)
+    return Reply(data[start:end], media_type, headers, 206)

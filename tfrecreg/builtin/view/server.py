@@ -12,28 +12,22 @@ import secrets
 import signal
 import socket
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from html import escape
-from http.cookies import CookieError, SimpleCookie
 from operator import attrgetter
 from types import FrameType
-from typing import Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import urlencode
 
 import uvicorn
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tfrecreg.builtin.view.app import Viewer
 from tfrecreg.builtin.view.browsed import pillow_notes
 from tfrecreg.errors import FailureError
-
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
-Headers = list[tuple[bytes, bytes]]
 
 HOST = "127.0.0.1"
 STRANGERS = 64
@@ -117,109 +111,73 @@ class ViewServer:
 class Guard:
     """Refuses requests that are not from the browser of this user."""
 
-    def __init__(self, app: App, token: str, port: int) -> None:
+    def __init__(self, app: ASGIApp, token: str, port: int) -> None:
         self._app = app
         self._token = token
         self._cookie = f"tfrecreg-view-{port}"
-        self._hosts = {f"{name}:{port}".encode() for name in (HOST, "localhost")}
-        self._origins = {b"http://" + host for host in self._hosts}
+        self._hosts = {f"{name}:{port}" for name in (HOST, "localhost")}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            raise ValueError(f"no answer to {scope['type']}")
-
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 message["headers"] = [*message["headers"], *_HEADERS]
             await send(message)
 
-        headers: Headers = scope["headers"]
-        asked = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        given = [value for name, value in asked if name == "token"]
-        enters = scope["path"] == "/" and bool(given)
-        refused = self._refused(scope["method"], headers, enters)
-        if refused is not None:
-            await _refuse(with_headers, *refused)
-        elif enters and not self._is_token(given[0]):
-            await _refuse(with_headers, 403, "the token of this address is not valid")
-        elif enters:
-            await self._enter(with_headers, headers, [each for each in asked if each[0] != "token"])
-        elif not any(map(self._is_token, self._tokens(headers))):
-            await _refuse(
-                with_headers, 403, "open the address that `tfrecreg view` printed: it has a token"
-            )
-        else:
-            await self._app(scope, receive, with_headers)
+        answer = self._answer(Request(scope)) or self._app
+        await answer(scope, receive, with_headers)
 
-    def _refused(self, method: str, headers: Headers, enters: bool) -> tuple[int, str] | None:
-        """The status and the reason; None for a request that may have a token."""
-        values: dict[bytes, list[bytes]] = {}
-        for name, value in headers:
-            values.setdefault(name.lower(), []).append(value)
-        hosts = values.get(b"host", [])
-        if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
-            return 403, "the host of this address is not served here"
-        if any(each.lower() not in self._origins for each in values.get(b"origin", [])):
-            return 403, "no other origin is answered"
+    def _answer(self, request: Request) -> Response | None:
+        """The answer to a stranger, or to who comes with the token; None for one with a cookie."""
+        headers = request.headers
+        hosts = [each.lower() for each in headers.getlist("host")]
+        if len(hosts) != 1 or hosts[0] not in self._hosts:
+            return _refused(403, "the host of this address is not served here")
+        origins = {each.lower() for each in headers.getlist("origin")}
+        if not origins <= {f"http://{each}" for each in self._hosts}:
+            return _refused(403, "no other origin is answered")
+        given = request.query_params.getlist("token") if request.scope["path"] == "/" else []
+        is_of_other_site = not set(headers.getlist("sec-fetch-site")) <= {"same-origin", "none"}
         follows_link = (
-            enters
-            and values.get(b"sec-fetch-mode") == [b"navigate"]
-            and values.get(b"sec-fetch-dest") == [b"document"]
+            bool(given)
+            and headers.getlist("sec-fetch-mode") == ["navigate"]
+            and headers.getlist("sec-fetch-dest") == ["document"]
         )
-        if _is_of_other_site(headers) and not follows_link:
-            return 403, "no other site is answered: open the address in a new tab"
-        if method not in ("GET", "HEAD"):
-            return 405, "only GET and HEAD are answered"
-        return None
-
-    def _tokens(self, headers: Headers) -> Iterable[str]:
-        for name, value in headers:
-            text = value.decode("latin-1")
-            if name.lower() == b"authorization" and text.startswith("Bearer "):
-                yield text.removeprefix("Bearer ")
-            if name.lower() == b"cookie":
-                try:
-                    found = SimpleCookie(text).get(self._cookie)
-                except CookieError:
-                    continue
-                if found is not None:
-                    yield found.value
+        if is_of_other_site and not follows_link:
+            return _refused(403, "no other site is answered: open the address in a new tab")
+        if request.method not in ("GET", "HEAD"):
+            return _refused(405, "only GET and HEAD are answered", allow="GET, HEAD")
+        if given:
+            if not self._is_token(given[0]):
+                return _refused(403, "the token of this address is not valid")
+            rest = [each for each in request.query_params.multi_items() if each[0] != "token"]
+            return self._entered(f"/?{urlencode(rest)}" if rest else "/", is_of_other_site)
+        bearers = [
+            each.removeprefix("Bearer ")
+            for each in headers.getlist("authorization")
+            if each.startswith("Bearer ")
+        ]
+        if any(map(self._is_token, (*bearers, request.cookies.get(self._cookie, "")))):
+            return None
+        return _refused(403, "open the address that `tfrecreg view` printed: it has a token")
 
     def _is_token(self, given: str) -> bool:
         return secrets.compare_digest(given.encode("utf-8", "replace"), self._token.encode())
 
-    async def _enter(self, send: Send, headers: Headers, rest: list[tuple[str, str]]) -> None:
+    def _entered(self, place: str, is_of_other_site: bool) -> Response:
         """Keep the token in a cookie, and take it out of the address."""
-        place = f"/?{urlencode(rest)}" if rest else "/"
         cookie = f"{self._cookie}={self._token}; HttpOnly; SameSite=Strict; Path=/"
-        kept = (b"set-cookie", cookie.encode("ascii"))
-        if not _is_of_other_site(headers):
-            await _answer(send, 303, b"", [(b"location", place.encode("ascii")), kept])
-            return
+        headers = {"cache-control": "no-store", "set-cookie": cookie}
+        if not is_of_other_site:
+            return Response(b"", 303, {**headers, "location": place})
         # A browser sends the cookie after a redirect only if the link was on a page of this site.
         page = f'<!doctype html><meta http-equiv="refresh" content="0; url={escape(place)}">'
-        kind = (b"content-type", b"text/html; charset=utf-8")
-        await _answer(send, 200, page.encode("ascii"), [kind, kept])
+        return Response(page, 200, headers, "text/html")
 
 
-def _is_of_other_site(headers: Headers) -> bool:
-    sites = [value for name, value in headers if name.lower() == b"sec-fetch-site"]
-    return any(each not in (b"same-origin", b"none") for each in sites)
-
-
-async def _refuse(send: Send, status: int, text: str) -> None:
-    """Answer with a reason, and close the connection: a stranger does not keep it."""
-    allow = [(b"allow", b"GET, HEAD")] if status == 405 else []
-    close = (b"connection", b"close")
-    kind = (b"content-type", b"text/plain; charset=utf-8")
-    await _answer(send, status, f"{text}\n".encode(), [kind, close, *allow])
-
-
-async def _answer(send: Send, status: int, body: bytes, headers: Headers) -> None:
-    length = (b"content-length", str(len(body)).encode())
-    every = [*headers, length, (b"cache-control", b"no-store")]
-    await send({"type": "http.response.start", "status": status, "headers": every})
-    await send({"type": "http.response.body", "body": body})
+def _refused(status: int, text: str, **headers: str) -> Response:
+    """A reason, which closes the connection: a stranger does not keep it."""
+    every = {"connection": "close", "cache-control": "no-store", **headers}
+    return Response(f"{text}\n", status, every, "text/plain")
 
 
 class _Protocol(H11Protocol):
