@@ -44,6 +44,8 @@ _TARGETS = 32
 
 
 class Browsed:
+    """A target that is open."""
+
     def __init__(
         self, number: int, target: Target, engine: Engine, registry: Registry | None = None
     ) -> None:

@@ -45,6 +45,7 @@ def drawn(
     decoders: Decoders,
     key: str | None,
 ) -> dict[str, Any]:
+    """What is shown of a record in the grid."""
     shown: dict[str, Any] = {
         "key": safe(key) if key is not None else None,
         "label": None,
@@ -87,12 +88,14 @@ def drawn(
 
 
 def example_of(payload: bytes) -> Example | None:
+    """The features of a payload; None if it is no Example."""
     example = decode_or_none(payload)
     kind = kind_of(payload, 0, len(payload), example)
     return example if kind is PayloadKind.EXAMPLE else None
 
 
 def payload_parts(payload: bytes, decoders: Decoders) -> Sequence[ShownPart]:
+    """The parts of a payload that is no Example."""
     kind = kind_of(payload, 0, len(payload), decode_or_none(payload))
     return describe_payload(payload, kind, partial(words, decoders=decoders))
 
@@ -120,6 +123,7 @@ def kind_of_feature(name: str, feature: Feature, decoders: Decoders) -> str:
 
 
 def media_header(value: bytes) -> MediaHeader | None:
+    """The header of a sound or a video."""
     if len(value) < _LEAST_MEDIA:
         return None
     try:
@@ -175,6 +179,7 @@ def _without_image(example: Example, decoders: Decoders) -> dict[str, Any]:
 
 
 def finite(value: Any) -> Any:
+    """A number that JSON has."""
     return value if not isinstance(value, float) or math.isfinite(value) else str(value)
 
 
@@ -218,6 +223,7 @@ def _shapes(drawing: Drawing, example: Example) -> dict[str, Any]:
 
 
 def classes_of(labels: Mapping[str, Sequence[str]], most: int = 1000) -> Iterator[dict[str, Any]]:
+    """The classes of a target with their colors."""
     seen: set[tuple[int, str]] = set()
     for _, names in sorted(labels.items()):
         for number, name in islice(enumerate(names), most):

@@ -178,6 +178,7 @@ class Findings:
 
 
 def check_report(report: Callable[[int], None], target: Target, jobs: int) -> Report:
+    """The report of a check, in a child."""
 
     class Told(Counted):
         def advance(self, records: int, size: int) -> None:

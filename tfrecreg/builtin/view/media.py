@@ -143,6 +143,7 @@ def _drafted(data: bytes, size: int) -> Reply:
 
 
 def medium(example: Example, feature: str | None) -> tuple[bytes, str]:
+    """A sound or a video of a record, and its media type."""
     for name, found in sorted(example.items()):
         if found.kind is not Kind.BYTES or feature not in (None, name, safe(name)):
             continue
@@ -157,6 +158,7 @@ def medium(example: Example, feature: str | None) -> tuple[bytes, str]:
 
 
 def part_of(data: bytes, media_type: str, asked: str) -> Reply:
+    """All of the bytes, or the range that is asked for."""
     size = len(data)
     headers = {"accept-ranges": "bytes"}
     match = _RANGE.fullmatch(asked.strip())

@@ -116,6 +116,7 @@ class RawFiles:
 
 
 def whole_record(browsed: Browsed, number: int) -> dict[str, Any]:
+    """A record with its place, its features and its findings."""
     seen, record = browsed.shards.place(number)
     browsed.shards.expect_same(seen)
     (payload,) = browsed.shards.payloads([number])

@@ -71,6 +71,7 @@ class ViewChoice:
 
 
 def all_of(conditions: Sequence[str]) -> str:
+    """Conditions as one."""
     if len(conditions) == 1:
         return conditions[0]
     # A comment in one of them ends with its line.
@@ -79,6 +80,8 @@ def all_of(conditions: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ChosenRecords:
+    """Chosen records."""
+
     choice: ViewChoice
     numbers: npt.NDArray[np.int64] | range = field(repr=False)
     """In their order."""
@@ -238,6 +241,7 @@ def _bytes(selection: ChosenRecords) -> int:
 
 
 def command_line(target: str, choice: ViewChoice) -> str:
+    """The command that shows the same records in a terminal."""
     words = ["tfrecreg", "head", target]
     words += ["--split", "+".join(choice.splits)] if choice.splits else []
     words += ["--where", choice.condition] if choice.where else []
@@ -245,6 +249,7 @@ def command_line(target: str, choice: ViewChoice) -> str:
 
 
 def python_line(target: str, splits: Iterable[str], choice: ViewChoice) -> str:
+    """The line of Python that gives the same records."""
     chosen = "+".join(choice.splits or splits)
     words = [repr(target)]
     words += [repr(chosen)] if chosen else []
@@ -253,6 +258,7 @@ def python_line(target: str, splits: Iterable[str], choice: ViewChoice) -> str:
 
 
 def keys(browsed: Browsed, selection: ChosenRecords) -> Iterator[bytes]:
+    """A CSV file with a row for each record, in parts."""
     yield b"split,key,shard,record\n"
     for at in range(0, len(selection), _ROWS):
         text = io.StringIO()
