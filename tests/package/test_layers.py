@@ -314,7 +314,7 @@ HOMES: dict[str, set[str]] = {
     },
     "pycocotools": {"tfrecreg_coco.masks"},
     "ray": {"tfrecreg.builtin.engines.ray"},
-    "starlette": {"tfrecreg.builtin.view.app"},
+    "starlette": {"tfrecreg.builtin.view.app", "tfrecreg.builtin.view.server"},
     "tensorflow_data_validation": {"tfrecreg.statistics.tfdv"},
     "tinytag": {"tfrecreg.media.read"},
     "torch": {"tfrecreg.torch"},

@@ -6,6 +6,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from browser_support import Browser
@@ -18,7 +19,7 @@ from tfrecreg.operations.demo.digits import write_digits
 from tfrecreg.storage.local import LocalStorage
 
 RECORDS = 60_000
-MANY, FIRST, SECOND, HOSTILE, DAMAGED = range(5)
+MANY, FIRST, SECOND, HOSTILE, DAMAGED, NAMED = range(6)
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
 MARKUP = ("<img src=x onerror=alert(1)>", "<script>alert(1)</script>", '"><svg onload=alert(1)>')
 READY = "!document.querySelector('#grid-view').hidden && document.querySelector('.tile .caption')"
@@ -28,6 +29,12 @@ def write_many(path: Path) -> None:
     with tfrecreg.TFRecordWriter(path, index=True) as writer:
         for number in range(RECORDS):
             writer.write({"label": number % 10, "square": number * number}, key=f"key {number}")
+
+
+def write_named(path: Path) -> None:
+    with tfrecreg.TFRecordWriter(path) as writer:
+        for number in range(400):
+            writer.write({"name": f"the 'last' of {number % 200}", "n": number})
 
 
 def write_hostile(path: Path) -> None:
@@ -49,7 +56,7 @@ def write_damaged(path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def address(digits_original: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A viewer of five targets; its address has the token."""
+    """A viewer of six targets; its address has the token."""
     folder = tmp_path_factory.mktemp("viewed")
     root = folder / "registry"
     shutil.copytree(digits_original, root)
@@ -62,12 +69,13 @@ def address(digits_original: Path, tmp_path_factory: pytest.TempPathFactory) -> 
         (write_many, "many"),
         (write_hostile, "hostile"),
         (write_damaged, "damaged"),
+        (write_named, "named"),
     ):
         write(folder / f"{name}.tfrecord")
-    many, hostile, damaged = (
-        str(folder / f"{name}.tfrecord") for name in ("many", "hostile", "damaged")
+    many, hostile, damaged, named = (
+        str(folder / f"{name}.tfrecord") for name in ("many", "hostile", "damaged", "named")
     )
-    targets = [many, "digits@1.0.0", f"digits@{newest}", hostile, damaged]
+    targets = [many, "digits@1.0.0", f"digits@{newest}", hostile, damaged, named]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
         with serving(*targets, registry=root, check=True) as viewing:
@@ -167,6 +175,22 @@ def test_filters_by_class_and_by_sql(browser: Browser, address: str) -> None:
     browser.until(f"document.querySelector('#count').innerText.startsWith('{of_class} of')")
     browser.click("#clear")
     browser.until("document.querySelector('#count').innerText === '260 records'")
+
+
+@pytest.mark.medium
+def test_a_value_beyond_the_listed_ones_is_picked_by_its_name(
+    browser: Browser, address: str
+) -> None:
+    """Of 200 names, a facet lists fifty."""
+    pick = quote("name~name = 'the ''last'' of 199'")
+    show(browser, address, f"?t={NAMED}")
+    browser.until("document.querySelectorAll('.facet').length > 1")
+    show(browser, address, f"?t={NAMED}&pick={pick}")
+    text = "document.querySelector('#facets input:checked')?.closest('label').innerText ?? ''"
+    browser.until(f"({text}).includes(arguments[0])", "the 'last' of 199")
+    assert count(browser) == "2 of 400 records"
+    browser.click("#facets input:checked")
+    browser.until("document.querySelector('#count').innerText === '400 records'")
 
 
 @pytest.mark.medium

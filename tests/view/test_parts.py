@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import httpx
@@ -13,111 +10,10 @@ import pytest
 from check_support import framed
 from view_support import serving
 
-from tfrecreg.builtin.view.child import Child
-from tfrecreg.builtin.view.images import KeptPictures, Picture
-from tfrecreg.builtin.view.selections import ViewChoice, all_of, command_line, python_line
-from tfrecreg.errors import FailureError, UsageError
 from tfrecreg.example.encode import encode
 from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
-
-
-def test_pictures_are_kept_up_to_a_number_of_bytes() -> None:
-    made: list[int] = []
-    kept = KeptPictures(100)
-
-    def ask(name: int, size: int = 40) -> bytes:
-        def make() -> Picture:
-            made.append(name)
-            return Picture(bytes(size), "image/png")
-
-        return kept(name, make).data
-
-    for name in (1, 2, 1, 3, 1, 2):  # the third drops the second, which was asked for longest ago
-        assert len(ask(name)) == 40
-    assert made == [1, 2, 3, 2]
-    assert kept.held == 80
-    assert len(ask(9, size=101)) == 101  # too large to be kept
-    assert kept.held == 80
-
-
-def test_conditions_hold_together_whatever_comments_they_have() -> None:
-    assert all_of(["a = 1"]) == "a = 1"
-    assert all_of(["a = 1 -- x", "b"]) == "(a = 1 -- x\n) AND (b)"
-
-
-def test_the_lines_to_copy_are_quoted() -> None:
-    choice = ViewChoice(splits=("train",), where=("label = 'a b'",))
-    assert command_line("my set@1.0.0", choice) == (
-        "tfrecreg head 'my set@1.0.0' --split train --where 'label = '\"'\"'a b'\"'\"''"
-    )
-    line = python_line("x", ["train", "test"], ViewChoice(where=("n > 1",)))
-    assert line == "tfrecreg.data_source('x', 'train+test', where='n > 1')"
-
-
-def added(report: Callable[[int], None], first: int, second: int) -> int:
-    for number in range(3):
-        report(number)
-    return first + second
-
-
-def refused(report: Callable[[int], None]) -> None:
-    raise UsageError("no", hint="do not")
-
-
-def failed(report: Callable[[int], None]) -> None:
-    raise ZeroDivisionError("by zero")
-
-
-def died(report: Callable[[int], None]) -> None:
-    os._exit(3)
-
-
-def slept(report: Callable[[int], None]) -> None:
-    report(1)
-    threading.Event().wait()
-
-
-@pytest.mark.medium
-def test_a_child_answers_reports_and_passes_errors_on() -> None:
-    child = Child()
-    told: list[int] = []
-    try:
-        assert child.call(added, 1, 2, report=told.append) == 3
-        assert told == [0, 1, 2]
-        with pytest.raises(UsageError, match="no") as caught:
-            child.call(refused)
-        assert caught.value.hint == "do not"
-        with pytest.raises(FailureError, match="ZeroDivisionError: by zero"):
-            child.call(failed)
-        with pytest.raises(FailureError, match="its process ended before it was done"):
-            child.call(died)
-        assert child.call(added, 2, 2) == 4  # by a new one
-    finally:
-        child.close()
-
-
-@pytest.mark.medium
-def test_a_child_is_ended_whatever_it_does() -> None:
-    child = Child()
-    began = threading.Event()
-    ended: list[str] = []
-
-    def call() -> None:
-        try:
-            child.call(slept, report=lambda _: began.set())
-        except FailureError as error:
-            ended.append(error.message)
-
-    thread = threading.Thread(target=call)
-    thread.start()
-    assert began.wait(60)
-    child.close()
-    thread.join(60)
-    assert ended == ["its process ended before it was done"]
-    with pytest.raises(FailureError, match="the viewer ends"):
-        child.call(added, 1, 2)
 
 
 @pytest.mark.slow
@@ -172,7 +68,7 @@ def test_a_costly_question_ends_after_its_time(
 ) -> None:
     with serving(write_numbers(tmp_path / "a.tfrecord")) as viewing:
         viewing.wait("/api/t/0", "catalog", "ready")
-        monkeypatch.setattr("tfrecreg.builtin.view.catalog.ANSWER_SECONDS", 1)
+        monkeypatch.setattr("tfrecreg.builtin.view.background.ANSWER_SECONDS", 1)
         began = time.monotonic()
         assert "within 1 seconds" in viewing.error("/api/t/0/select", 400, where=COSTLY)
         assert time.monotonic() - began < 10

@@ -37,12 +37,7 @@ def test_the_raw_file_is_named_where_it_is_there(viewing: Viewing, tmp_path: Pat
     }
 
 
-def test_a_source_without_such_files_names_none(digits_original: Path) -> None:
-    with serving("digits", registry=digits_original) as viewing:
-        assert viewing.ask("/api/t/0/record/0/0")["raw"] is None
-
-
-def test_files_alone_name_none(tmp_path: Path) -> None:
+def test_records_of_files_have_no_raw_file(tmp_path: Path) -> None:
     with tr.TFRecordWriter(tmp_path / "a.tfrecord", index=True) as writer:
         writer.write({"n": 1}, key="a.png")
     with serving(tmp_path / "a.tfrecord") as viewing:

@@ -11,7 +11,7 @@ from tfrecreg.registry.lookup import Resolved
 
 if TYPE_CHECKING:
     from tfrecreg.builtin.query.ask import QueryAnswer
-    from tfrecreg.builtin.view.notebook import View
+    from tfrecreg.builtin.view.run import View
     from tfrecreg.engines.interface import Engine
     from tfrecreg.progress import Progress
     from tfrecreg.registry.registry import RegistryLike
@@ -131,20 +131,20 @@ class QuestionVerbs(Resolved):
         *targets: TargetLike,
         where: str | None = None,
         port: int = 0,
-        origin: str | None = None,
         engine: Engine | None = None,
     ) -> View:
-        """See every record, in a frame in a notebook. It runs until it is closed or Python ends.
+        """See every record in the browser; a notebook shows a link.
+
+        The viewer runs until it is closed or Python ends.
 
         Args:
             targets: others to compare with: references, builds, releases or paths.
             where: only records for which this condition holds: ``label = 'cat' AND width >= 224``.
             port: port of the viewer. Default: 0, a free one.
-            origin: of the notebook's page if it is not on this machine: ``https://hub.example.org``.
             engine: where the catalog is made; None for this process.
 
         Raises:
-            UsageError: a target does not exist, or `origin` is not a scheme and a host.
+            UsageError: a target does not exist.
             MissingExtraError: the extra `view` is not installed.
             FailureError: the port is taken.
 
@@ -152,9 +152,7 @@ class QuestionVerbs(Resolved):
             >>> shown = reg["mnist@1.0.0"].view()
             >>> shown.close()
         """
-        from tfrecreg.builtin.view.notebook import view
+        from tfrecreg.builtin.view.run import view
 
         every = (self, *targets)
-        return view(
-            every, registry=self.registry, where=where, port=port, origin=origin, engine=engine
-        )
+        return view(every, registry=self.registry, where=where, port=port, engine=engine)

@@ -16,7 +16,7 @@ from tfrecreg.registry import lookup
 from tfrecreg.registry import registry as registries
 
 if TYPE_CHECKING:
-    from tfrecreg.builtin.view.notebook import View
+    from tfrecreg.builtin.view.run import View
     from tfrecreg.engines.interface import Engine
     from tfrecreg.operations.catalog import Listed
     from tfrecreg.operations.pipeline.run import PipelineResult
@@ -365,7 +365,6 @@ class Registry(registries.Registry):
         *targets: TargetLike,
         where: str | None = None,
         port: int = 0,
-        origin: str | None = None,
         engine: Engine | None = None,
     ) -> View:
         """See every record of its datasets or other TFRecords, as :meth:`Build.view` does.
@@ -374,19 +373,18 @@ class Registry(registries.Registry):
             targets: references, builds, releases or paths; none for the list of datasets.
             where: only records for which this condition holds: ``label = 'cat' AND width >= 224``.
             port: port of the viewer. Default: 0, a free one.
-            origin: of the notebook's page if it is not on this machine: ``https://hub.example.org``.
             engine: where the catalog is made; None for this process.
 
         Raises:
-            UsageError: a target does not exist, or `origin` is not a scheme and a host.
+            UsageError: a target does not exist.
 
         Example:
             >>> shown = reg.view()
             >>> shown.close()
         """
-        from tfrecreg.builtin.view.notebook import view
+        from tfrecreg.builtin.view.run import view
 
-        return view(targets, registry=self, where=where, port=port, origin=origin, engine=engine)
+        return view(targets, registry=self, where=where, port=port, engine=engine)
 
 
 def open(folder: registries.RegistryLike | None = None) -> Registry:

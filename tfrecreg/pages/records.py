@@ -130,7 +130,15 @@ def _read_shard(
             if example is not None:
                 image, problem = _thumbnail(shown.images, example, labels)
                 marks = marks_of(example, labels)
-            features = shown.features or ()
+            features = shown.features or tuple(
+                ShownFeature(
+                    name=each.name or each.part,
+                    kind=each.kind,
+                    count=each.count,
+                    shown=each.shown,
+                )
+                for each in shown.parts
+            )
             found[place] = PageRecord(
                 split=safe(shard.split),
                 shard=shown.shard,
@@ -142,7 +150,7 @@ def _read_shard(
                 features=features[:_FEATURES],
                 more_features=max(len(features) - _FEATURES, 0),
                 image=image,
-                problem=_joined(damage, problem, "" if shown.features else shown.start),
+                problem=_joined(damage, problem, "" if features else shown.start),
             )
     return found
 

@@ -7,7 +7,8 @@ import json
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import cache
 from importlib.resources import files
 from typing import Any
 from urllib.parse import unquote
@@ -22,15 +23,21 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from tfrecreg.builtin.view.background import ASKER, Asker, Child
 from tfrecreg.builtin.view.browsed import Browsed, Opened
-from tfrecreg.builtin.view.catalog import ASKER, Asker
-from tfrecreg.builtin.view.child import Child
 from tfrecreg.builtin.view.compare import Comparisons
-from tfrecreg.builtin.view.details import tensors, whole_record
-from tfrecreg.builtin.view.images import SIZES, KeptPictures, Picture, Thumbnails, whole
-from tfrecreg.builtin.view.media import medium, part_of
-from tfrecreg.builtin.view.save import derived, derives, keys, waiver
-from tfrecreg.builtin.view.selections import ChosenRecords, ViewChoice, command_line, python_line
+from tfrecreg.builtin.view.media import SIZES, Reply, Thumbnails, medium, part_of, whole
+from tfrecreg.builtin.view.record import tensors, whole_record
+from tfrecreg.builtin.view.selections import (
+    ChosenRecords,
+    ViewChoice,
+    command_line,
+    derived,
+    derives,
+    keys,
+    python_line,
+    waiver,
+)
 from tfrecreg.builtin.view.shards import ChangedShardError
 from tfrecreg.errors import (
     NoSuchNameError,
@@ -45,7 +52,6 @@ from tfrecreg.text import safe
 _THREADS = 6
 _QUESTIONS = 24
 """Questions to catalogs at once: one may take a minute, and should not keep others waiting."""
-_ROOT = "open `/`"
 _TYPES = {
     "css": "text/css; charset=utf-8",
     "html": "text/html; charset=utf-8",
@@ -53,18 +59,6 @@ _TYPES = {
     "svg": "image/svg+xml",
 }
 _IMMUTABLE = "private, max-age=31536000, immutable"
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """Bytes with their media type."""
-
-    body: bytes = field(repr=False)
-    media_type: str
-    headers: Mapping[str, str] = field(default_factory=dict)
-    status: int = 200
-    parts: Iterator[bytes] | None = field(default=None, repr=False)
-    """In place of `body`, what is sent part by part."""
 
 
 class Asked:
@@ -81,11 +75,9 @@ class Asked:
         return found[-1] if found else default
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """All values of a parameter that are not empty."""
         return tuple(each for each in self._query.getlist(name) if each)
 
     def number(self, name: str, default: int | None = None) -> int:
-        """A number of the path or the query."""
         found = self._path.get(name)
         if found is None:
             found = self.text(name, "" if default is None else str(default))
@@ -98,7 +90,6 @@ class Asked:
         return int(text)
 
     def name(self, name: str) -> str:
-        """A part of the path."""
         return str(self._path[name])
 
 
@@ -111,23 +102,20 @@ class Viewer:
     def __init__(self, opened: Opened) -> None:
         self._opened = opened
         self._comparisons = Comparisons(opened.registry)
-        self._kept = KeptPictures()
         self._thumbnails = Thumbnails()
         self._child = Child()
 
     def close(self) -> None:
-        """End its processes and all work in the background."""
         self._child.close()
         self._opened.close()
 
     def app(self) -> Starlette:
-        """The application."""
         limit, questions = map(anyio.CapacityLimiter, (_THREADS, _QUESTIONS))
         of_target = "/api/t/{target}"
         of_record = "{shard}/{record}"
         handlers: dict[str, Handler] = {
-            "/": lambda _: static("index.html"),
-            "/static/{path:path}": lambda asked: static(asked.name("path")),
+            "/": lambda _: _static("index.html"),
+            "/static/{path:path}": lambda asked: _static(asked.name("path")),
             "/api/targets": lambda _: self._opened.to_json(),
             "/api/open": lambda asked: self._opened.open(asked.text("name")).entry(),
             of_target: lambda asked: self._of(asked).summary(),
@@ -135,7 +123,7 @@ class Viewer:
             f"{of_target}/thumb/{of_record}": self._thumb,
             f"{of_target}/image/{of_record}": self._image,
             f"{of_target}/media/{of_record}": self._media,
-            f"{of_target}/record/{of_record}": self._record,
+            f"{of_target}/record/{of_record}": lambda asked: whole_record(*self._place(asked)),
             f"{of_target}/tensors/{of_record}": self._tensors,
             f"{of_target}/select": self._select,
             f"{of_target}/facets": self._facets,
@@ -165,43 +153,33 @@ class Viewer:
         return found
 
     def _thumb(self, asked: Asked) -> Reply:
-        browsed = self._of(asked)
+        browsed, number = self._place(asked)
         size = min(max(asked.number("size", 160), SIZES[0]), SIZES[1])
-        number = browsed.shards.number(asked.number("shard"), asked.number("record"))
-        seen, record = browsed.shards.place(number)
+        seen, _ = browsed.shards.place(number)
         version = asked.text("v")
         if version and version != seen.identity:
             raise ChangedShardError(
                 "this address is of another state of the shard", hint="reload the page"
             )
-        browsed.shards.expect_same(seen)
-
-        def make() -> Picture:
-            try:
-                return self._thumbnails.thumbnail(browsed.image(number), size)
-            except ValueError as error:
-                why = safe(str(error), limit=300)
-                raise UsageError(
-                    f"the image does not decode: {why}", hint="`tfrecreg check` finds such images"
-                ) from None
-
-        picture = self._kept((seen.identity, record, size), make)
-        cache = _IMMUTABLE if version else "no-store"
-        return Reply(picture.data, picture.media_type, {"cache-control": cache})
+        try:
+            picture = self._thumbnails.thumbnail(browsed.image(number), size)
+        except ValueError as error:
+            why = safe(str(error), limit=300)
+            raise UsageError(
+                f"the image does not decode: {why}", hint="`tfrecreg check` finds such images"
+            ) from None
+        # With the state of its shard in its address, a browser keeps it.
+        kept = _IMMUTABLE if version else "no-store"
+        return replace(picture, headers={"cache-control": kept})
 
     def _image(self, asked: Asked) -> Reply:
         browsed, number = self._place(asked)
-        picture = whole(browsed.image(number, asked.text("feature") or None))
-        return Reply(picture.data, picture.media_type)
+        return whole(browsed.image(number, asked.text("feature") or None))
 
     def _media(self, asked: Asked) -> Reply:
         browsed, number = self._place(asked)
         found = medium(browsed.example(number), asked.text("feature") or None)
-        part = part_of(*found, asked.range)
-        return Reply(part.data, part.media_type, part.headers, part.status)
-
-    def _record(self, asked: Asked) -> dict[str, Any]:
-        return whole_record(*self._place(asked))
+        return part_of(*found, asked.range)
 
     def _tensors(self, asked: Asked) -> dict[str, Any]:
         browsed, number = self._place(asked)
@@ -312,22 +290,27 @@ def _attachment(name: str) -> dict[str, str]:
     return {"content-disposition": f'attachment; filename="{name}"'}
 
 
-def static(path: str) -> Reply:
-    """A file of the browser's side."""
-    parts = path.split("/")
-    place = files("tfrecreg.builtin.view") / "static"
-    for part in parts:
-        # By names that the folder has, so that no path leads out of it.
-        found = next((each for each in place.iterdir() if each.name == part), None)
-        if found is None or (found.is_dir() and part == parts[-1]):
-            raise NoSuchNameError(f"there is no file `{safe(path)}`", hint=_ROOT)
-        if part != parts[-1] and not found.is_dir():
-            raise NoSuchNameError(f"there is no file `{safe(path)}`", hint=_ROOT)
-        place = found
-    kind = _TYPES.get(parts[-1].rpartition(".")[2])
-    if kind is None:
-        raise NoSuchNameError(f"there is no file `{safe(path)}`", hint=_ROOT)
-    return Reply(place.read_bytes(), kind, {"cache-control": "no-cache"})
+@cache
+def _static_files() -> Mapping[str, bytes]:
+    """The files of the browser's side, by their paths: no other path leads to a file."""
+    root = files("tfrecreg.builtin.view") / "static"
+    found: dict[str, bytes] = {}
+    folders = [("", root)]
+    while folders:
+        path, folder = folders.pop()
+        for each in folder.iterdir():
+            if each.is_dir():
+                folders.append((f"{path}{each.name}/", each))
+            elif each.name.rpartition(".")[2] in _TYPES:
+                found[f"{path}{each.name}"] = each.read_bytes()
+    return found
+
+
+def _static(path: str) -> Reply:
+    body = _static_files().get(path)
+    if body is None:
+        raise NoSuchNameError(f"there is no file `{safe(path)}`", hint="open `/`")
+    return Reply(body, _TYPES[path.rpartition(".")[2]], {"cache-control": "no-cache"})
 
 
 def _endpoint(handler: Handler, limit: anyio.CapacityLimiter) -> Callable[[Request], Any]:

@@ -10,12 +10,11 @@ from functools import cached_property
 from queue import SimpleQueue
 from typing import Any
 
-from tfrecreg.builtin.view.catalog import Catalog
+from tfrecreg.builtin.view.background import Catalog
 from tfrecreg.builtin.view.drawn import classes_of, drawn, example_of, first_image, kind_of_feature
 from tfrecreg.builtin.view.facets import Facets
 from tfrecreg.builtin.view.findings import Findings
-from tfrecreg.builtin.view.ledger import LedgerRows
-from tfrecreg.builtin.view.raws import RawFiles
+from tfrecreg.builtin.view.record import LedgerRows, RawFiles
 from tfrecreg.builtin.view.selections import Selections, python_line
 from tfrecreg.builtin.view.shards import ViewedShards
 from tfrecreg.engines.interface import Engine
@@ -65,22 +64,18 @@ class Browsed:
         self.facets = Facets(target, self.shards, self.catalog, self.selections)
 
     def prepare(self, *, check: bool) -> None:
-        """Make the catalog, and check it."""
         self.catalog.make()
         if check and not self.catalog.is_closed:
             self.report.make()
 
     def close(self) -> None:
-        """End work in the background."""
         self.report.stop()
         self.catalog.close()
 
     def entry(self) -> dict[str, Any]:
-        """Its line in the list of targets."""
         return {"id": self.number, "name": self.word, "kind": self.target.kind}
 
     def summary(self) -> dict[str, Any]:
-        """All that is known without reading the records."""
         manifest = self.target.manifest
         shards = self.shards
         columns = self.catalog.columns
@@ -116,7 +111,11 @@ class Browsed:
                 else None
             ),
             "classes": list(classes_of(self.target.labels)),
-            "notes": [*self.target.notes, *self.catalog.notes, *pillow_notes()],
+            "notes": [
+                *self.target.notes,
+                *(f"conditions and facets: {each}" for each in self.catalog.notes),
+                *pillow_notes(),
+            ],
             "catalog": self.catalog.to_json(len(shards)),
             "commands": {
                 "cli": shlex.join(["tfrecreg", "view", self.word]),
@@ -126,12 +125,12 @@ class Browsed:
 
     @cached_property
     def features(self) -> list[dict[str, Any]]:
-        """The features of the first records."""
         kinds: dict[str, Counter[str]] = {}
         types: dict[str, set[str]] = {}
         counts: dict[str, set[int]] = {}
-        for example in self._sample():
-            for name, feature in example.items():
+        for payload in self.shards.payloads(range(min(_SAMPLE, len(self.shards)))):
+            example = example_of(payload) if isinstance(payload, bytes) else None
+            for name, feature in (example or {}).items():
                 kind = kind_of_feature(name, feature, self.decoders)
                 kinds.setdefault(name, Counter())[kind] += 1
                 types.setdefault(name, set()).add(feature.kind.name.lower())
@@ -146,13 +145,7 @@ class Browsed:
             for name in sorted(kinds)
         ]
 
-    def _sample(self) -> list[Example]:
-        some = range(min(_SAMPLE, len(self.shards)))
-        payloads = (each for each in self.shards.payloads(some) if isinstance(each, bytes))
-        return [each for each in map(example_of, payloads) if each is not None]
-
     def records(self, selection: str, start: int, count: int) -> dict[str, Any]:
-        """A part of a selection."""
         if start < 0 or not 0 <= count <= PAGE:
             raise UsageError(
                 f"expected from 0 on and at most {PAGE} records, found {count} from {start}",
@@ -172,7 +165,6 @@ class Browsed:
         }
 
     def drawn(self, number: int, payload: bytes | TfrecregError) -> dict[str, Any]:
-        """A record as the grid shows it."""
         seen, record = self.shards.place(number)
         shown = drawn(payload, self.target.labels, self.decoders, self.shards.key(number))
         thumb = None
@@ -189,14 +181,12 @@ class Browsed:
         }
 
     def example(self, number: int) -> Example:
-        """A record, decoded."""
         found = example_of(self.shards.payload(number))
         if found is None:
             raise UsageError("the record is not a tf.train.Example", hint="it has no features")
         return found
 
     def image(self, number: int, feature: str | None = None) -> ShownImage:
-        """An image of a record."""
         example = self.example(number)
         if feature is None:
             found = first_image(example, self.decoders)
@@ -218,7 +208,7 @@ class Opened:
         self, targets: Sequence[Target], registry: Registry | None, engine: Engine, *, check: bool
     ) -> None:
         self._check = check
-        self._registry = registry
+        self.registry = registry
         self._engine = engine
         self._lock = threading.Lock()
         self._browsed = [
@@ -236,7 +226,6 @@ class Opened:
         self._worker.start()
 
     def close(self) -> None:
-        """End all work in the background."""
         self._ended.set()
         self._shown.set()
         self._waiting.put(None)
@@ -258,19 +247,13 @@ class Opened:
         """The first records are on their way."""
         self._shown.set()
 
-    @property
-    def registry(self) -> Registry | None:
-        """Of the datasets that can be opened."""
-        return self._registry
-
     def __getitem__(self, number: int) -> Browsed:
         if not 0 <= number < len(self._browsed):
             raise NoSuchNameError(f"there is no target {number}", hint="`/api/targets` lists them")
         return self._browsed[number]
 
     def to_json(self) -> dict[str, Any]:
-        """The targets, and what the registry has."""
-        registry = self._registry
+        registry = self.registry
         return {
             "targets": [each.entry() for each in self._browsed],
             "datasets": list(_datasets(registry)) if registry is not None else [],
@@ -279,10 +262,10 @@ class Opened:
 
     def open(self, name: str) -> Browsed:
         """Open a build or a release of the registry."""
-        if self._registry is None:
+        if self.registry is None:
             raise UsageError("there is no registry here", hint="tfrecreg -C REGISTRY view")
         parse_reference(name)
-        target = target_of(resolve(self._registry, name))
+        target = target_of(resolve(self.registry, name))
         with self._lock:
             for each in self._browsed:
                 if each.word == target.reference and each.target.home is not None:
@@ -292,7 +275,7 @@ class Opened:
                     f"{_TARGETS} targets are open, and no more are opened",
                     hint="start `tfrecreg view` again",
                 )
-            made = Browsed(len(self._browsed), target, self._engine, self._registry)
+            made = Browsed(len(self._browsed), target, self._engine, self.registry)
             self._browsed.append(made)
             self._waiting.put(made)
         return made

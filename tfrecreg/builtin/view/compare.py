@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tfrecreg.builtin.view.background import Counted
 from tfrecreg.builtin.view.browsed import PAGE, Browsed
-from tfrecreg.builtin.view.catalog import Followed
 from tfrecreg.builtin.view.drawn import example_of
 from tfrecreg.errors import UsageError
 from tfrecreg.example.model import Example
@@ -36,8 +36,7 @@ class Comparisons:
         self._lock = threading.Lock()
 
     def summary(self, a: Browsed, b: Browsed) -> dict[str, Any]:
-        """What differs, in numbers."""
-        found = self._result(a, b)
+        found = self._between(a.word, b.word)
         change = found.change
         matched = _matched(found)
         totals = {kind: max(map(len, _places(matched, kind))) for kind in CHANGES}
@@ -78,7 +77,7 @@ class Comparisons:
                 f"at most {PAGE} records are in one answer, asked for {count}",
                 hint="ask for them in parts",
             )
-        before, after = _places(_matched(self._result(a, b)), kind)
+        before, after = _places(_matched(self._between(a.word, b.word)), kind)
         every = max(len(before), len(after))
         rows = range(start, min(start + count, every))
         return {
@@ -89,7 +88,7 @@ class Comparisons:
 
     def changed_since(self, reference: str, b: Browsed) -> npt.NDArray[np.int64]:
         """Numbers of the records of `b` that a version does not have, or has otherwise."""
-        matched = _matched(self._between(find(reference, self._registry), self._built(b)))
+        matched = _matched(self._between(reference, b.word))
         parts = (
             matched.added,
             matched.changed.after,
@@ -99,26 +98,22 @@ class Comparisons:
         numbers = [_number(b, int(place)) for part in parts for place in part]
         return np.array(sorted(each for each in numbers if each is not None), np.int64)
 
-    def _result(self, a: Browsed, b: Browsed) -> DiffResult:
-        return self._between(self._built(a), self._built(b))
-
-    def _built(self, browsed: Browsed) -> Built | str:
-        return find(browsed.word, self._registry)
-
-    def _between(self, a: Built | str, b: Built | str) -> DiffResult:
-        for each in (a, b):
-            if isinstance(each, str):
+    def _between(self, *words: str) -> DiffResult:
+        sides: list[Built] = []
+        for each in words:
+            built = find(each, self._registry)
+            if isinstance(built, str):
                 raise UsageError(
-                    f"`{safe(each, limit=1000)}` is not a build or a release",
+                    f"`{safe(built, limit=1000)}` is not a build or a release",
                     hint="two of these can be compared; `tfrecreg digest` compares files",
                 )
-        assert not isinstance(a, str)
-        assert not isinstance(b, str)
+            sides.append(built)
+        a, b = sides
         name = _identity(a), _identity(b)
         with self._lock:
             found = self._kept.get(name)
             if found is None:
-                found = self._kept[name] = diff(a, b, registry=self._registry, progress=Followed())
+                found = self._kept[name] = diff(a, b, registry=self._registry, progress=Counted())
                 while len(self._kept) > _KEPT:
                     self._kept.popitem(last=False)
         return found

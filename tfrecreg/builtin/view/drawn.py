@@ -143,7 +143,10 @@ def _without_image(example: Example, decoders: Decoders) -> dict[str, Any]:
             text = readable_text(feature.first(1)[0]) or ""
             texts.append((len(text), name, text))
         elif kind in ("numbers", "pixels"):
-            shown = ", ".join(number_text(value) for value in feature.first(8))
+            first = feature.first(8)
+            shown = ", ".join(
+                f"{each:.6g}" if isinstance(each, float) else str(each) for each in first
+            )
             more = " …" if feature.count > 8 else ""
             numbers.append(f"{safe(name, limit=60)}: {shown}{more}")
         else:
@@ -161,11 +164,6 @@ def _without_image(example: Example, decoders: Decoders) -> dict[str, Any]:
     if others:
         return {"kind": "bytes", "text": "\n".join(others)[:TEXT]}
     return {"kind": "none"}
-
-
-def number_text(value: float | int) -> str:
-    """A number as people read it."""
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def finite(value: Any) -> Any:
@@ -197,26 +195,19 @@ def _shapes(drawing: Drawing, example: Example) -> dict[str, Any]:
             "color": COLORS[each.mark.color],
         }
         if each.box is not None:
-            left, top, width, height = map(_rounded, each.box)
+            left, top, width, height = (round(side, 5) for side in each.box)
             sides = {"x0": left, "y0": top, "x1": left + width, "y1": top + height}
             boxes.append({**sides, **about})
-        outlines = (*each.polygons, *map(_corners, each.strips))
+        corners = (
+            ((x, y), (x + width, y), (x + width, y + height), (x, y + height))
+            for x, y, width, height in each.strips
+        )
         polygons += [
-            {"points": [[_rounded(x), _rounded(y)] for x, y in outline], **about}
-            for outline in outlines
+            {"points": [[round(x, 5), round(y, 5)] for x, y in outline], **about}
+            for outline in (*each.polygons, *corners)
         ]
-        points += [[_rounded(x), _rounded(y)] for x, y in each.points]
+        points += [[round(x, 5), round(y, 5)] for x, y in each.points]
     return {"boxes": boxes, "polygons": polygons, "points": points}
-
-
-def _corners(strip: Sequence[float]) -> tuple[tuple[float, float], ...]:
-    left, top, width, height = strip
-    right, bottom = left + width, top + height
-    return (left, top), (right, top), (right, bottom), (left, bottom)
-
-
-def _rounded(share: float) -> float:
-    return round(share, 5)
 
 
 def classes_of(labels: Mapping[str, Sequence[str]], most: int = 1000) -> Iterator[dict[str, Any]]:

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tfrecreg.builtin.query.sql import sql_name, sql_text
-from tfrecreg.builtin.view.catalog import Catalog
+from tfrecreg.builtin.view.background import Catalog
+from tfrecreg.builtin.view.drawn import finite
 from tfrecreg.builtin.view.selections import ChosenRecords, Selections
 from tfrecreg.builtin.view.shards import ViewedShards
 from tfrecreg.components.colors import COLORS, class_color
@@ -25,6 +26,8 @@ _CLASS = ("label_name", "label")
 _OBJECTS = "objects"
 """The facet of the classes of objects, of which a record may have several."""
 _FIRST = ("split", *_CLASS, _OBJECTS, "width", "height", "boxes", "bytes")
+_SIDES = ("width", "height")
+"""Either both are histograms, or none."""
 _LEFT_OUT = ("shard", "record", "offset", "key", "digest")
 _LABEL_TEXT = "image/class/text"
 _TITLES = {
@@ -73,7 +76,10 @@ class Facets:
             return [self._values(column, kinds[column], column, condition, find)]
         # What the column of classes says is said once.
         same = (IMAGE_LABEL, _LABEL_TEXT) if any(name in _CLASS for name, _ in known) else ()
-        columns = [each for each in known if each[0] not in (*_LEFT_OUT, *same)]
+        # The size of the only value of bytes is nearly that of the record.
+        sizes = [name for name, _ in known if name.endswith(".size")]
+        left_out = (*_LEFT_OUT, *same, *(sizes if len(sizes) == 1 else ()))
+        columns = [each for each in known if each[0] not in left_out]
         both = sum(name in _CLASS for name, _ in columns) > 1
         with self._lock:
             self._look([(name, kind) for name, kind in columns if name not in self._spread])
@@ -116,12 +122,13 @@ class Facets:
 
     def _facet(self, name: str, kind: str, condition: str) -> dict[str, Any] | None:
         values, low, high, odd = self._spread[name]
+        many = values
+        if name in _SIDES:
+            many = max(self._spread[each][0] for each in _SIDES if each in self._spread)
         title = _TITLES.get(name, safe(name, limit=80))
         if not values:
             return None
-        if kind in _NUMBERS and values > _VALUES // 2:
-            if low is None or high is None or not low < high:
-                return None
+        if low is not None and high is not None and low < high and many > _VALUES // 2:
             facet = self._histogram(name, kind, title, low, high, condition)
             if odd:  # NaN and infinities, beside the bars
                 among = f"NOT isfinite({sql_name(name)})"
@@ -134,7 +141,6 @@ class Facets:
     def _values(
         self, name: str, kind: str, title: str, condition: str, find: str = "", among: str = "true"
     ) -> dict[str, Any]:
-        """The most frequent values of a column."""
         column = sql_name(name)
         rows = self._catalog.rows(
             f"SELECT {column} AS value, count(*) FILTER (WHERE {condition}) AS inside, "
@@ -248,7 +254,7 @@ def _findings(codes: Mapping[str, int]) -> dict[str, Any]:
 def _counted(value: object, inside: int, every: int, where: str) -> dict[str, Any]:
     """A value, how many records of the selection have it, and how many of all."""
     return {
-        "value": value if isinstance(value, str | int) else _plain(value),
+        "value": finite(value) if isinstance(value, str | int | float | None) else str(value),
         "text": "none" if value is None else safe(str(value), limit=80),
         "count": inside,
         "of": every,
@@ -264,11 +270,3 @@ def _where(column: str, kind: str, value: object) -> str:
     if isinstance(value, float):
         return f"isnan({column})" if math.isnan(value) else f"{column} = '{value!r}'::{kind}"
     return f"{column} = {value!r}"
-
-
-def _plain(value: object) -> object:
-    return (
-        value
-        if value is None or (isinstance(value, float) and math.isfinite(value))
-        else str(value)
-    )

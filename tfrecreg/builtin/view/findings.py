@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
+import posixpath
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
-from tfrecreg.builtin.view.catalog import Counted
-from tfrecreg.builtin.view.child import Child
+from tfrecreg.builtin.view.background import Child, Counted
 from tfrecreg.builtin.view.shards import ViewedShard, ViewedShards
 from tfrecreg.config import Config
 from tfrecreg.engines.local import LocalEngine
@@ -19,7 +19,6 @@ from tfrecreg.errors import TfrecregError
 from tfrecreg.findings import Finding
 from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.target import check_target
-from tfrecreg.operations.salvage.model import ShardResult
 from tfrecreg.operations.salvage.shard import salvage_shard
 from tfrecreg.registry.registry import Registry
 from tfrecreg.reports.model import Report
@@ -65,21 +64,16 @@ class Findings:
             self.why = "a target behind a URL is not read as a whole"
 
     def stop(self) -> None:
-        """End the work."""
         self._child.close()
 
-    def _count(self, done: int) -> None:
-        self._done = done
-
     def make(self) -> None:
-        """Check the target, in a thread."""
         if self.state != "checking":
             return
         try:
             report: Report = self._child.call(
-                check_report, self._target, self._jobs, report=self._count
+                check_report, self._target, self._jobs, report=partial(setattr, self, "_done")
             )
-            strips = list(self._made_strips(report))
+            strips = self._made_strips(report)
         except TfrecregError as error:
             self.why, self.state = error.message, "none"
             return
@@ -95,11 +89,9 @@ class Findings:
         self.state = "ready"
 
     def codes_of(self, shard: str, record: int) -> list[str]:
-        """Codes of the findings that name a record."""
         return list(dict.fromkeys(each.code for each in self._about.get((shard, record), ())))
 
     def about(self, shard: str, record: int) -> list[dict[str, str]]:
-        """The findings that name a record."""
         return [
             {
                 "code": each.code,
@@ -113,10 +105,9 @@ class Findings:
     def records(self, codes: Iterable[str]) -> list[int]:
         """Numbers of the records that findings with these codes name, in order."""
         wanted = set(codes)
-        numbers = {each.name: each for each in self._shards.shards}
         found = set()
         for (shard, record), findings in self._about.items():
-            seen = numbers.get(shard)
+            seen = self._shards.named.get(shard)
             is_meant = any(each.code in wanted for each in findings)
             if is_meant and seen is not None and record < seen.records:
                 found.add(self._shards.number(seen.number, record))
@@ -129,13 +120,11 @@ class Findings:
         return f"findings name {named:,} of {every:,} places" if named < every else ""
 
     def findings(self, codes: Iterable[str]) -> list[Finding]:
-        """The findings with these codes."""
         wanted = set(codes)
         every = self._report.findings if self._report is not None else ()
         return [each for each in every if each.code in wanted]
 
     def to_json(self) -> dict[str, Any]:
-        """Cards and strips, or how far the check is."""
         records = len(self._shards)
         report = self._report
         done = records if self.state == "ready" else min(self._done, records)
@@ -176,7 +165,7 @@ class Findings:
             "pairs": _pairs(finding, numbers, {safe(each): numbers[each] for each in numbers}),
         }
 
-    def _made_strips(self, report: Report) -> Iterator[dict[str, Any]]:
+    def _made_strips(self, report: Report) -> list[dict[str, Any]]:
         damaged = {
             place.shard
             for finding in report.findings
@@ -185,8 +174,7 @@ class Findings:
         }
         shards = self._shards.shards
         some = [each for each in shards if each.name in damaged or each.state != "ok"]
-        for seen in some[:_STRIPS]:
-            yield _strip(seen)
+        return [_strip(each) for each in some[:_STRIPS]]
 
 
 def check_report(report: Callable[[int], None], target: Target, jobs: int) -> Report:
@@ -235,7 +223,9 @@ def _strip(seen: ViewedShard) -> dict[str, Any]:
         return {**strip, "damage": [why]}
     if seen.size > _SALVAGED_BYTES:
         return strip
-    result = _salvaged(seen)
+    name = posixpath.basename(seen.shard.path)
+    with tempfile.TemporaryDirectory(prefix="tfrecreg-view-") as folder:
+        result = salvage_shard(seen.shard, name, LocalStorage(folder))
     if result.original is None or result.status in ("refused", "unreadable"):
         why = {"from": 0, "to": seen.size, "code": "CRC008", "text": safe(result.reason)}
         return {**strip, "damage": [why]}
@@ -257,11 +247,3 @@ def _strip(seen: ViewedShard) -> dict[str, Any]:
     if start < end:
         kept.append({"from": start, "to": end})
     return {**strip, "bytes": end, "kept": kept, "doubtful": result.doubtful}
-
-
-def _salvaged(seen: ViewedShard) -> ShardResult:
-    """What `salvage` does with a shard, in a folder that is removed."""
-    assert seen.shard is not None
-    name = os.path.basename(seen.shard.path)  # noqa: PTH119 - a str stays a str
-    with tempfile.TemporaryDirectory(prefix="tfrecreg-view-") as folder:
-        return salvage_shard(seen.shard, name, LocalStorage(folder))

@@ -1,15 +1,43 @@
-"""Sounds and videos in their own bytes, with ranges, as a browser plays them."""
+"""Images, sounds and videos for the browser: never a format in which a program could be.
+
+Images show the pixels as they are stored, as decoders return them: EXIF orientation is not
+applied, in the browser by `image-orientation: none`.
+"""
 
 from __future__ import annotations
 
+import io
 import re
-from typing import NamedTuple
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
-from tfrecreg.errors import NoSuchNameError
+from tfrecreg.decoding import Thumbnail
+from tfrecreg.errors import MissingExtraError, NoSuchNameError, UsageError
 from tfrecreg.example.model import Example, Kind
+from tfrecreg.images.decoder import Conversion, Undecodable, convert_image, pillow
+from tfrecreg.images.model import ImageHeader
+from tfrecreg.images.sniff import sniff
 from tfrecreg.media.read import sniff_media
+from tfrecreg.operations.format_payload import ShownImage
 from tfrecreg.text import safe
 
+SHOWN = {
+    "bmp": "image/bmp",
+    "gif": "image/gif",
+    "jpeg": "image/jpeg",
+    "png": "image/png",
+    "webp": "image/webp",
+}
+"""Formats that are sent as they are, and their media types."""
+SIZES = (32, 640)
+"""The smallest and the largest side of a thumbnail."""
+_SMALL_BYTES = 1 << 16
+_DRAFT_PIXELS = 50_000_000
+_QUALITY = 80
+_SHOWN_ELSE = "its record shows its bytes"
+_AT_ONCE = 2
+"""Images that are decoded as a whole at the same time, for the sake of memory."""
 _TYPES = {
     "aiff": "audio/aiff",
     "flac": "audio/flac",
@@ -22,13 +50,95 @@ _TYPES = {
 _RANGE = re.compile(r"bytes=(\d{0,15})-(\d{0,15})")
 
 
-class MediaPart(NamedTuple):
-    """Bytes of a medium, and the headers that say which."""
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Bytes with their media type."""
 
-    status: int
-    data: bytes
+    body: bytes = field(repr=False)
     media_type: str
-    headers: dict[str, str]
+    headers: Mapping[str, str] = field(default_factory=dict)
+    status: int = 200
+    parts: Iterator[bytes] | None = field(default=None, repr=False)
+    """In place of `body`, what is sent part by part."""
+
+
+class Thumbnails:
+    """Makes thumbnails of images."""
+
+    def __init__(self) -> None:
+        self._free = threading.BoundedSemaphore(_AT_ONCE)
+
+    def thumbnail(self, image: ShownImage, size: int) -> Reply:
+        """A picture of at most `size` pixels on each side; a small image as it is."""
+        header = image.header
+        if header is None:
+            raise ValueError("its header cannot be read")
+        own = SHOWN.get(sniff(image.data) or "") if not header.animated else None
+        longest = max(header.width, header.height)
+        if own is not None and longest <= size and len(image.data) <= _SMALL_BYTES:
+            return Reply(image.data, own)
+        try:
+            made = self._made(image, header, size)
+        except MissingExtraError:
+            if own is not None and len(image.data) <= 16 * _SMALL_BYTES:
+                return Reply(image.data, own)
+            raise
+        if made is None:
+            raise ValueError("its decoder makes no picture of it")
+        return made
+
+    def _made(self, image: ShownImage, header: ImageHeader, size: int) -> Reply | None:
+        if header.format == "jpeg" and header.width * header.height <= _DRAFT_PIXELS:
+            return _drafted(image.data, size)
+        side = max(1, size * min(header.width, header.height) // max(header.width, header.height))
+        if header.format in SHOWN:
+            return self._converted(image.data, header, min(side, min(header[1:3])))
+        made: Thumbnail | None = image.decoder.thumbnail(image.data, side)
+        return Reply(made.data, SHOWN[made.format]) if made is not None else None
+
+    def _converted(self, data: bytes, header: ImageHeader, shorter: int) -> Reply:
+        conversion = Conversion(shorter, 0, 0, "jpeg", _QUALITY, upright=False)
+        try:
+            with self._free:
+                made = convert_image(data, header, conversion)
+        except Undecodable as error:
+            raise ValueError(error.detail) from error
+        return Reply(made, SHOWN["jpeg"])
+
+
+def whole(image: ShownImage) -> Reply:
+    """An image in its own bytes if a browser shows its format; else as a PNG."""
+    known = sniff(image.data)
+    if known is not None and image.format == known:  # not pixels that begin like a PNG
+        return Reply(image.data, SHOWN[known])
+    side = max(image.header.width, image.header.height) if image.header is not None else 1
+    try:
+        made = image.decoder.thumbnail(image.data, side)
+    except ValueError as error:
+        raise UsageError(f"the image does not decode: {error}", hint=_SHOWN_ELSE) from None
+    if made is None:
+        raise UsageError("its decoder makes no picture of it", hint=_SHOWN_ELSE)
+    return Reply(made.data, SHOWN[made.format])
+
+
+def _drafted(data: bytes, size: int) -> Reply:
+    """A thumbnail of a JPEG, of which only what the size needs is decoded."""
+    image_module = pillow("PIL.Image")
+    try:
+        with image_module.open(io.BytesIO(data), formats=["JPEG"]) as opened:
+            # Both sides as they will be: for a square, up to four times as many are decoded.
+            longest = max(opened.size)
+            width, height = (max(1, -(-side * size // longest)) for side in opened.size)
+            opened.draft("RGB", (width, height))
+            opened.thumbnail(
+                (size, size), resample=image_module.Resampling.BILINEAR, reducing_gap=2.0
+            )
+            made = io.BytesIO()
+            opened.convert("RGB").save(made, "jpeg", quality=_QUALITY)
+    except Exception as error:
+        # Decoders raise many errors: OSError, SyntaxError, struct.error, KeyError …
+        raise ValueError(f"{type(error).__name__}: {error}") from error
+    return Reply(made.getvalue(), SHOWN["jpeg"])
 
 
 def medium(example: Example, feature: str | None) -> tuple[bytes, str]:
@@ -45,17 +155,17 @@ def medium(example: Example, feature: str | None) -> tuple[bytes, str]:
     )
 
 
-def part_of(data: bytes, media_type: str, asked: str) -> MediaPart:
+def part_of(data: bytes, media_type: str, asked: str) -> Reply:
     """All of the bytes, or the range that is asked for."""
     size = len(data)
     headers = {"accept-ranges": "bytes"}
     match = _RANGE.fullmatch(asked.strip())
     if match is None or match.groups() == ("", ""):
-        return MediaPart(200, data, media_type, headers)
+        return Reply(data, media_type, headers)
     first, last = match.groups()
     start = int(first) if first else max(size - int(last), 0)
     end = min(int(last) + 1, size) if first and last else size
     if start >= end:
-        return MediaPart(416, b"", media_type, {**headers, "content-range": f"bytes */{size}"})
+        return Reply(b"", media_type, {**headers, "content-range": f"bytes */{size}"}, 416)
     headers["content-range"] = f"bytes {start}-{end - 1}/{size}"
-    return MediaPart(206, data[start:end], media_type, headers)
+    return Reply(data[start:end], media_type, headers, 206)

@@ -1,26 +1,34 @@
-"""The records that are chosen: an array of their numbers, kept under a short name."""
+"""The records that are chosen: an array of their numbers under a short name, and their files."""
 
 from __future__ import annotations
 
+import csv
+import datetime
+import io
+import json
 import shlex
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 from blake3 import blake3
 
 from tfrecreg.builtin.query.sql import shown_text, sql_name, sql_text
-from tfrecreg.builtin.view.catalog import Catalog
+from tfrecreg.builtin.view.background import Catalog
 from tfrecreg.builtin.view.shards import ViewedShards
 from tfrecreg.errors import UsageError
+from tfrecreg.findings import Finding
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
+
+if TYPE_CHECKING:
+    from tfrecreg.builtin.view.browsed import Browsed
 
 NumberArray = npt.NDArray[np.int64]
 """Numbers of records in a target."""
@@ -28,6 +36,9 @@ _KEPT_BYTES = 48 << 20
 """Bytes of the numbers of selections that are kept."""
 _PLACES = 20_000
 """Records that a condition names one by one, at most."""
+_ROWS = 10_000
+_DAYS = 90
+"""Days that a waiver holds, if nobody changes its date."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,25 +113,20 @@ class Selections:
             choice = self._choices.get(name)
             if found is not None:
                 self._kept.move_to_end(name)
-        if found is not None:
-            return found
+                return found
         if choice is None or choice.findings or choice.changed_since:
             raise UsageError(f"there is no selection `{safe(name)}`", hint="select again")
         return self.select(choice)
 
     def select(self, choice: ViewChoice, among: Sequence[NumberArray] = ()) -> ChosenRecords:
-        """The records of a choice."""
         name = choice.name
         with self._lock:
             found = self._kept.get(name)
         if found is not None:
             return found
         began = time.monotonic()
-        numbers: NumberArray | range
-        if not (choice.where or choice.sort):
-            numbers = self._of_splits(choice.splits)
-        else:
-            numbers = self._asked(choice)
+        asks = bool(choice.where or choice.sort)
+        numbers = self._asked(choice) if asks else self._of_splits(choice.splits)
         for wanted in among:
             numbers = np.asarray(numbers, np.int64)
             numbers = numbers[np.isin(numbers, wanted)]
@@ -175,12 +181,9 @@ class Selections:
             if name in splits
             for seen in shards
         ]
-        first, last = int(parts[0][0]) if len(parts[0]) else 0, 0
         numbers = np.concatenate(parts)
-        if len(numbers):
-            first, last = int(numbers[0]), int(numbers[-1])
-            if last - first + 1 == len(numbers):
-                return range(first, last + 1)
+        if len(numbers) and numbers[-1] - numbers[0] + 1 == len(numbers):
+            return range(int(numbers[0]), int(numbers[-1]) + 1)
         return numbers
 
     def _asked(self, choice: ViewChoice) -> npt.NDArray[np.int64]:
@@ -193,7 +196,8 @@ class Selections:
         if condition:
             sql = f"{sql} WHERE {condition}"
         if choice.sort:
-            columns = dict(self._catalog.columns or ()) or self._columns()
+            with self._catalog.asking() as connection:
+                columns = dict(connection.describe("records"))
             if choice.sort not in columns:
                 raise UsageError(
                     f"there is no column `{safe(choice.sort)}`{did_you_mean(choice.sort, columns)}",
@@ -216,10 +220,6 @@ class Selections:
                 parts.append(starts[_array(names.indices, np.int32)] + records)
         numbers = np.concatenate(parts)
         return numbers if choice.sort else np.sort(numbers)
-
-    def _columns(self) -> dict[str, str]:
-        with self._catalog.asking() as connection:
-            return dict(connection.describe("records"))
 
 
 def _array(column: Any, kind: type[np.signedinteger[Any]]) -> npt.NDArray[Any]:
@@ -255,3 +255,77 @@ def python_line(target: str, splits: Iterable[str], choice: ViewChoice) -> str:
     words += [repr(chosen)] if chosen else []
     words += [f"where={choice.condition!r}"] if choice.where else []
     return f"tfrecreg.data_source({', '.join(words)})"
+
+
+def keys(browsed: Browsed, selection: ChosenRecords) -> Iterator[bytes]:
+    """A CSV file with a row for each record, in parts."""
+    yield b"split,key,shard,record\n"
+    for at in range(0, len(selection), _ROWS):
+        text = io.StringIO()
+        rows = csv.writer(text, lineterminator="\n")
+        for number in selection.numbers[at : at + _ROWS]:
+            seen, record = browsed.shards.place(int(number))
+            key = browsed.shards.key(int(number))
+            rows.writerow((seen.split, "" if key is None else key, seen.name, record))
+        yield text.getvalue().encode("utf-8", "surrogateescape")
+
+
+def waiver(findings: Sequence[Finding], today: datetime.date) -> str:
+    """Waivers of findings for `tfrecreg.toml`, without owner and reason."""
+    if not findings:
+        raise UsageError(
+            "no finding is about these records", hint="select records by a code of a finding"
+        )
+    expires = today + datetime.timedelta(days=_DAYS)
+    lines = ["# Fill in `owner` and `reason`: without them the configuration is refused."]
+    for each in findings:
+        pattern = each.fingerprint.replace("[", "[[]").replace("*", "[*]").replace("?", "[?]")
+        lines += [
+            "",
+            f"# {each.code}: {' '.join(each.message.split())}",
+            "[[waivers]]",
+            f"fingerprint = {_text(pattern)}",
+            'owner = ""',
+            'reason = ""',
+            f"expires = {expires.isoformat()}",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def derives(browsed: Browsed, choice: ViewChoice) -> bool:
+    """Whether a derived dataset can have exactly these records."""
+    target = browsed.target
+    return bool(
+        target.home is not None
+        and target.manifest is not None
+        and not target.partial
+        and not choice.findings
+        and not choice.changed_since
+    )
+
+
+def derived(browsed: Browsed, choice: ViewChoice) -> str:
+    """The file `datasets/NAME.toml` of a dataset with the records of a selection."""
+    if not derives(browsed, choice):
+        raise UsageError(
+            "no dataset can be derived from this selection",
+            hint="select by splits and conditions, in a build or a release of a registry",
+        )
+    parts = [*choice.where]
+    if choice.splits:
+        parts.append(f"split IN ({', '.join(map(sql_text, choice.splits))})")
+    lines = [
+        "# Save it as datasets/NAME.toml; `tfrecreg build NAME` builds the dataset.",
+        'source = "tfrecreg"',
+        "",
+        "[options]",
+        f"inputs = [{_text(browsed.target.reference)}]",
+    ]
+    if parts:
+        lines.append(f"where = {_text(all_of(parts))}")
+    return "\n".join(lines) + "\n"
+
+
+def _text(value: str) -> str:
+    plain = value.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return json.dumps(plain, ensure_ascii=False).replace("\x7f", "\\u007f")

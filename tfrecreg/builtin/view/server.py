@@ -1,4 +1,9 @@
-"""The server: a socket on the loopback address, and the application behind its guard."""
+"""The server: a socket on the loopback address, and the application behind its guard.
+
+A page of another site can send requests to the loopback address, also under a name of its own whose
+address it changes later (DNS rebinding). So the `Host` and the `Origin` must be those of this
+server, and every request needs the token, which only the address that was printed has.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +12,21 @@ import secrets
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from html import escape
 from operator import attrgetter
 from types import FrameType
 from urllib.parse import urlencode
 
 import uvicorn
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tfrecreg.builtin.view.app import Viewer
 from tfrecreg.builtin.view.browsed import pillow_notes
-from tfrecreg.builtin.view.guard import Guard
 from tfrecreg.errors import FailureError
 
 HOST = "127.0.0.1"
@@ -27,14 +35,24 @@ STRANGERS = 64
 _SILENT_SECONDS = 5
 """Seconds that a connection may take to ask."""
 _IDLE_SECONDS = 30
+_POLICY = (
+    b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
+    b"media-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+    b"frame-ancestors 'none'"
+)
+_HEADERS = (
+    (b"content-security-policy", _POLICY),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+)
 
 
 class ViewServer:
     """A viewer that is served. It listens from the beginning, and answers in :meth:`run`."""
 
-    def __init__(
-        self, viewer: Viewer, port: int = 0, where: str = "", *, origins: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, viewer: Viewer, port: int = 0, where: str = "") -> None:
         self._socket = _listening(port)
         self.port: int = self._socket.getsockname()[1]
         self.token = secrets.token_urlsafe(24)
@@ -42,9 +60,8 @@ class ViewServer:
         """What is not shown, and why."""
         self._viewer = viewer
         self._where = where
-        self._guard = Guard(viewer.app(), self.token, self.port, origins)
         config = uvicorn.Config(
-            self._guard,
+            Guard(viewer.app(), self.token, self.port),
             http=_Protocol,
             ws="none",
             lifespan="off",
@@ -70,12 +87,6 @@ class ViewServer:
         asked = {"token": self.token, **({"where": self._where} if self._where else {})}
         return f"{self.address}?{urlencode(asked)}"
 
-    @property
-    def frame(self) -> str:
-        """An address for a frame of a notebook, each time another one. It can be opened once."""
-        asked = f"?{urlencode({'where': self._where})}" if self._where else ""
-        return f"{self.address.rstrip('/')}{self._guard.entry()}{asked}"
-
     def stop(self, *_: object) -> None:
         """End :meth:`run`. May be called by any thread, and as a handler of a signal."""
         self._server.should_exit = True
@@ -95,6 +106,78 @@ class ViewServer:
         thread = threading.Thread(target=self.run, name="tfrecreg-view", daemon=True)
         thread.start()
         return thread
+
+
+class Guard:
+    """Refuses requests that are not from the browser of this user."""
+
+    def __init__(self, app: ASGIApp, token: str, port: int) -> None:
+        self._app = app
+        self._token = token
+        self._cookie = f"tfrecreg-view-{port}"
+        self._hosts = {f"{name}:{port}" for name in (HOST, "localhost")}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *_HEADERS]
+            await send(message)
+
+        answer = self._answer(Request(scope)) or self._app
+        await answer(scope, receive, with_headers)
+
+    def _answer(self, request: Request) -> Response | None:
+        """The answer to a stranger, or to who comes with the token; None for one with a cookie."""
+        headers = request.headers
+        hosts = [each.lower() for each in headers.getlist("host")]
+        if len(hosts) != 1 or hosts[0] not in self._hosts:
+            return _refused(403, "the host of this address is not served here")
+        origins = {each.lower() for each in headers.getlist("origin")}
+        if not origins <= {f"http://{each}" for each in self._hosts}:
+            return _refused(403, "no other origin is answered")
+        given = request.query_params.getlist("token") if request.scope["path"] == "/" else []
+        is_of_other_site = not set(headers.getlist("sec-fetch-site")) <= {"same-origin", "none"}
+        follows_link = (
+            bool(given)
+            and headers.getlist("sec-fetch-mode") == ["navigate"]
+            and headers.getlist("sec-fetch-dest") == ["document"]
+        )
+        if is_of_other_site and not follows_link:
+            return _refused(403, "no other site is answered: open the address in a new tab")
+        if request.method not in ("GET", "HEAD"):
+            return _refused(405, "only GET and HEAD are answered", allow="GET, HEAD")
+        if given:
+            if not self._is_token(given[0]):
+                return _refused(403, "the token of this address is not valid")
+            rest = [each for each in request.query_params.multi_items() if each[0] != "token"]
+            return self._entered(f"/?{urlencode(rest)}" if rest else "/", is_of_other_site)
+        bearers = [
+            each.removeprefix("Bearer ")
+            for each in headers.getlist("authorization")
+            if each.startswith("Bearer ")
+        ]
+        if any(map(self._is_token, (*bearers, request.cookies.get(self._cookie, "")))):
+            return None
+        return _refused(403, "open the address that `tfrecreg view` printed: it has a token")
+
+    def _is_token(self, given: str) -> bool:
+        return secrets.compare_digest(given.encode("utf-8", "replace"), self._token.encode())
+
+    def _entered(self, place: str, is_of_other_site: bool) -> Response:
+        """Keep the token in a cookie, and take it out of the address."""
+        cookie = f"{self._cookie}={self._token}; HttpOnly; SameSite=Strict; Path=/"
+        headers = {"cache-control": "no-store", "set-cookie": cookie}
+        if not is_of_other_site:
+            return Response(b"", 303, {**headers, "location": place})
+        # A browser sends the cookie after a redirect only if the link was on a page of this site.
+        page = f'<!doctype html><meta http-equiv="refresh" content="0; url={escape(place)}">'
+        return Response(page, 200, headers, "text/html")
+
+
+def _refused(status: int, text: str, **headers: str) -> Response:
+    """A reason, which closes the connection: a stranger does not keep it."""
+    every = {"connection": "close", "cache-control": "no-store", **headers}
+    return Response(f"{text}\n", status, every, "text/plain")
 
 
 class _Protocol(H11Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -41,14 +41,17 @@ class ViewedShard:
     name: str
     """As findings have it; not escaped."""
     split: str
-    records: int
-    size: int
-    """Bytes of the file."""
-    stamp: tuple[int, int, int]
+    records: int = 0
+    stamp: tuple[int, int, int] = (0, 0, 0)
     """Size, modification time and inode."""
-    state: Literal["ok", "damaged", "gone"]
-    why: str
+    state: Literal["ok", "damaged", "gone"] = "ok"
+    why: str = ""
     """Why it is not ok; escaped."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        return self.stamp[0]
 
     @property
     def identity(self) -> str:
@@ -109,7 +112,6 @@ class ViewedShards:
         return int(offsets.offsets[record]), length if length >= 0 else None
 
     def number(self, shard: int, record: int) -> int:
-        """The number of a record in the target."""
         if not 0 <= shard < len(self.shards):
             raise NoSuchRecordError(
                 f"there is no shard {shard}", hint=f"there are {len(self.shards)}, from 0"
@@ -124,7 +126,6 @@ class ViewedShards:
         return int(self.starts[shard]) + record
 
     def place(self, number: int) -> tuple[ViewedShard, int]:
-        """The shard of a record, and its number in it."""
         shard, record = self.records.locate(number)
         return self.shards[shard], record
 
@@ -156,7 +157,6 @@ class ViewedShards:
         return found
 
     def payload(self, number: int) -> bytes:
-        """The payload of one record."""
         (found,) = self.payloads([number])
         if isinstance(found, bytes):
             return found
@@ -195,15 +195,14 @@ def _seen(
 ) -> tuple[ViewedShard, ShardPlace, RecordOffsets | None]:
     """A shard with its place, and its offsets where they had to be looked up."""
     stamp = _stamp(shard) if shard is not None else None
+    seen = ViewedShard(number, shard, name, split)
     place = ShardPlace("", "", name, split, "", 0, 0, 0)
     if shard is None or stamp is None:
-        why = "it is not here"
-        seen = ViewedShard(number, shard, name, split, 0, 0, (0, 0, 0), "gone", why)
-        return seen, place, None
-    entry = shard.entry
-    index = shard.index
+        return replace(seen, state="gone", why="it is not here"), place, None
+    entry, index = shard.entry, shard.index
     if entry is None and has_own_index(shard.storage, shard.path):
         index = own_index(shard.path)
+    seen = replace(seen, stamp=stamp)
     place = place._replace(
         root=shard.storage.root,
         path=shard.path,
@@ -214,14 +213,11 @@ def _seen(
     )
     if entry is not None and index is not None and entry.bytes == stamp[0]:
         # The index is read when a record is asked for.
-        place = place._replace(records=entry.records)
-        seen = ViewedShard(number, shard, name, split, entry.records, stamp[0], stamp, "ok", "")
-        return seen, place, None
+        return replace(seen, records=entry.records), place._replace(records=entry.records), None
     try:
         found = look_up(place)
     except TfrecregError as error:
-        why = error.message
-        seen = ViewedShard(number, shard, name, split, 0, stamp[0], stamp, "damaged", why)
+        seen = replace(seen, state="damaged", why=error.message)
         return seen, place._replace(index_path=""), None
     records, why = len(found.offsets), ""
     if found.faults or (found.lengths < 0).any():
@@ -229,6 +225,5 @@ def _seen(
         why = "1 damaged place" if faults == 1 else f"{faults:,} damaged places"
     elif entry is not None and entry.records != records:
         why = f"{entry.records:,} records by the manifest, {records:,} are there"
-    state: Literal["ok", "damaged"] = "damaged" if why else "ok"
-    seen = ViewedShard(number, shard, name, split, records, stamp[0], stamp, state, why)
+    seen = replace(seen, records=records, state="damaged" if why else "ok", why=why)
     return seen, place._replace(records=records), found

@@ -96,7 +96,7 @@ function isPicked(column) {
 
 /** @param {Facet} facet */
 function values(facet) {
-  const all = facet.values ?? [];
+  const all = [...(facet.values ?? []), ...pickedBeyond(facet)];
   if (!all.length) return el('p', { class: 'faint', text: 'no values' });
   const most = Math.max(1, ...all.map((value) => value.of));
   const shown = whole.has(facet.column)
@@ -114,6 +114,23 @@ function values(facet) {
   });
   const body = el('div', {}, list, more);
   return body;
+}
+
+/**
+ * The values that are picked and that the answer does not list: their counts are not known.
+ * @param {Facet} facet
+ * @returns {NonNullable<Facet['values']>}
+ */
+function pickedBeyond(facet) {
+  const listed = new Set((facet.values ?? []).map(({ where }) => where));
+  return view.picks
+    .map(parted)
+    .filter(([column, where]) => column === facet.column && !listed.has(where) && !rangeOf(where))
+    .map(([, where]) => {
+      const found = / = (?:'((?:[^']|'')*)'|(-?\d+))\)?$/.exec(where);
+      const text = found?.[1]?.replaceAll("''", "'") ?? found?.[2] ?? where;
+      return { value: text, text, count: -1, of: -1, where };
+    });
 }
 
 /** @param {Facet} facet */
@@ -171,18 +188,20 @@ function line(facet, value, most) {
         title: value.text,
         text: value.text === '' ? '(empty)' : value.text,
       }),
-      el(
-        'span',
-        {
-          class: 'number',
-          title: `${count(value.count)} in the selection, ${count(value.of)} in all`,
-        },
-        count(value.count),
-        value.count === value.of
-          ? null
-          : el('span', { class: 'faint', text: ` / ${count(value.of)}` }),
-      ),
-      bar,
+      value.of < 0
+        ? null
+        : el(
+            'span',
+            {
+              class: 'number',
+              title: `${count(value.count)} in the selection, ${count(value.of)} in all`,
+            },
+            count(value.count),
+            value.count === value.of
+              ? null
+              : el('span', { class: 'faint', text: ` / ${count(value.of)}` }),
+          ),
+      value.of < 0 ? null : bar,
     ),
   );
 }

@@ -11,6 +11,8 @@ import { drawShapes } from './shapes.js';
 export const CAPTION = 38;
 /** Pixels of width that a name on a box needs: of many in a small tile none could be read. */
 const NAME = 25;
+/** Pixels of a tile from which names of boxes do not cover its image. */
+const LEAST_NAMED = 120;
 
 /**
  * A tile that opens its record when it is pressed.
@@ -94,7 +96,7 @@ function image(record, thumb, size) {
   fit(frame, width, height, size);
   if (Math.max(width, height) <= 64) picture.classList.add('pixels');
   picture.src = sized(thumb, wanted);
-  frame.append(picture, drawShapes(record, record.boxes.length * NAME <= size.width));
+  frame.append(picture, drawShapes(record, Math.max(record.boxes.length * NAME, LEAST_NAMED) <= size.width));
   return frame;
 }
 

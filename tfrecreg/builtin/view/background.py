@@ -1,20 +1,24 @@
-"""The catalog of a target, made in the background, and questions to it."""
+"""Work beside the answers: the catalog of a target, and functions in a process of its own."""
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from importlib import import_module
+from multiprocessing.connection import Connection as Pipe
+from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, Any, Literal
 
 from tfrecreg.builtin.query.cache import CatalogCache, state_of
 from tfrecreg.engines.interface import Engine
+from tfrecreg.engines.pool import interrupts_held
 from tfrecreg.errors import FailureError, TfrecregError, UsageError
-from tfrecreg.registry.catalogs import FileStamp
-from tfrecreg.scan.interface import Shard, Target
+from tfrecreg.scan.interface import Target
 from tfrecreg.text import safe, si_bytes
 
 if TYPE_CHECKING:
@@ -29,6 +33,7 @@ ANSWER_SECONDS = 60
 """Seconds that the questions of a request take, at most."""
 _FAREWELL = 10.0
 """Seconds that the end waits for questions, at most."""
+_AGAIN = "start `tfrecreg view` again"
 
 
 class Stopped(FailureError):
@@ -43,7 +48,6 @@ class Asker:
         self._until = time.monotonic() + ANSWER_SECONDS
 
     def expect_here(self) -> None:
-        """Refuse to go on for nobody."""
         if self.is_gone:
             raise Stopped("the question was given up")
 
@@ -62,7 +66,7 @@ ASKER: ContextVar[Asker] = ContextVar("ASKER")
 
 
 class Counted:
-    """A progress that others read, and that ends the work when the server ends."""
+    """A progress that others read. It ends the work when the server ends or the request is gone."""
 
     def __init__(self) -> None:
         self.done = 0
@@ -70,32 +74,23 @@ class Counted:
         self.stopping = threading.Event()
 
     def start(self, what: str, total: int, unit: str = "records") -> None:
-        """Begin to count."""
         del what, unit
         self.done, self.of = 0, total
 
     def advance(self, records: int, size: int) -> None:
-        """Count."""
         del size
         if self.stopping.is_set():
             raise Stopped("the viewer ends")
-        self.done += records
-
-    def stop(self) -> None:
-        """Nothing more is counted."""
-
-    def note(self, message: str) -> None:
-        """Notes are not for the console of a server."""
-
-
-class Followed(Counted):
-    """A progress that ends the work when its request is gone."""
-
-    def advance(self, records: int, size: int) -> None:
-        super().advance(records, size)
         asker = ASKER.get(None)
         if asker is not None:
             asker.expect_here()
+        self.done += records
+
+    def stop(self) -> None:
+        pass
+
+    def note(self, message: str) -> None:
+        pass
 
 
 class Catalog:
@@ -117,7 +112,6 @@ class Catalog:
         """What it lacks."""
 
     def close(self) -> None:
-        """End the work, and remove temporary files."""
         self._progress.stopping.set()
         with self._changed:
             questions, self._questions = self._questions, None
@@ -127,11 +121,9 @@ class Catalog:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the work was ended."""
         return self._progress.stopping.is_set()
 
     def to_json(self, records: int) -> dict[str, Any]:
-        """How far it is."""
         done = records if self.state == "ready" else min(self._progress.done, records)
         return {"state": self.state, "done": done, "of": records, "why": self.why}
 
@@ -145,8 +137,14 @@ class Catalog:
         remote = [each for each in self._target.shards if not each.storage.is_local]
         try:
             states = [(each, state_of(each)) for each in remote]
-            if sum(state.size for _, state in states if state is not None) > REMOTE_BYTES:
-                self._expect_kept(states)
+            large = sum(state.size for _, state in states if state is not None) > REMOTE_BYTES
+            with closing(CatalogCache(self._target)) as cache:
+                if large and not all(cache.known_digest(*each) for each in states):
+                    raise UsageError(
+                        f"a catalog of more than {si_bytes(REMOTE_BYTES)} behind a URL is not "
+                        "made unasked",
+                        hint=f"`tfrecreg query {self._target.name}` makes it",
+                    )
             ask = import_module("tfrecreg.builtin.query.ask")
             questions: Questions = ask.ask_targets(
                 [self._target], engine=self._engine, progress=self._progress
@@ -171,15 +169,6 @@ class Catalog:
                 self.close()
             self.state = "ready"
         self._ended.set()
-
-    def _expect_kept(self, states: Sequence[tuple[Shard, FileStamp | None]]) -> None:
-        with closing(CatalogCache(self._target)) as cache:
-            if not all(cache.known_digest(shard, state) for shard, state in states):
-                raise UsageError(
-                    f"a catalog of more than {si_bytes(REMOTE_BYTES)} behind a URL is not made "
-                    "unasked",
-                    hint=f"`tfrecreg query {self._target.name}` makes it",
-                )
 
     @contextmanager
     def asking(self) -> Iterator[Connection]:
@@ -214,12 +203,91 @@ class Catalog:
             raise Stopped("the viewer ends")
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        """The whole answer to a small question."""
         with self.asking() as connection:
             _, batches = connection.batches(sql)
-            return [row for batch in batches for row in _rows(batch)]
+            return [
+                row
+                for batch in batches
+                for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)
+            ]
 
 
-def _rows(batch: Any) -> Iterator[tuple[Any, ...]]:
-    columns: Sequence[Sequence[Any]] = [column.to_pylist() for column in batch.columns]
-    return zip(*columns, strict=True)
+class Child:
+    """A process that runs functions, one at a time. Started on first use. Safe for threads.
+
+    TensorFlow takes more memory and time to start than the viewer.
+    """
+
+    def __init__(self) -> None:
+        self._process: BaseProcess | None = None
+        self._connection: Pipe | None = None
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def call(
+        self,
+        function: Callable[..., Any],
+        *given: Any,
+        report: Callable[[int], None] = lambda _: None,
+    ) -> Any:
+        """The result of ``function(report, *given)`` in the process."""
+        with self._lock:
+            try:
+                connection = self._connection or self._start()
+                connection.send((function, given))
+                while True:
+                    kind, found = connection.recv()
+                    if kind == "done":
+                        return found
+                    if kind == "error":
+                        raise found
+                    report(found)
+            except (EOFError, OSError) as error:
+                self._kill()
+                self._connection = None
+                raise FailureError("its process ended before it was done", hint=_AGAIN) from error
+
+    def close(self) -> None:
+        """End the process, whatever it does."""
+        self._closed = True
+        self._kill()
+
+    def _start(self) -> Pipe:
+        if self._closed:
+            raise FailureError("the viewer ends", hint=_AGAIN)
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe()
+        process = context.Process(target=_serve, args=(theirs,))
+        with interrupts_held():
+            process.start()
+        theirs.close()
+        self._process, self._connection = process, ours
+        return ours
+
+    def _kill(self) -> None:
+        process = self._process
+        if process is not None:
+            process.kill()
+            process.join()
+
+
+def _serve(connection: Pipe) -> None:
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    # What TensorFlow and its like print as they start is not for the viewer's terminal.
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for descriptor in (1, 2):
+        os.dup2(nowhere, descriptor)
+    os.close(nowhere)
+    while True:
+        try:
+            function, given = connection.recv()
+            try:
+                answer = "done", function(lambda done: connection.send(("so far", done)), *given)
+            except TfrecregError as error:
+                answer = "error", error
+            except Exception as error:
+                what = f"{type(error).__name__}: {safe(str(error), limit=300)}"
+                answer = "error", FailureError(what, hint="this is a bug: report it")
+            connection.send(answer)
+        except (EOFError, OSError):
+            return  # the viewer ended

@@ -1,12 +1,16 @@
-"""One record with all its features, and its tensors."""
+"""One record: its features, its tensors, the remarks of its build, its raw file."""
 
 from __future__ import annotations
 
+import json
+import posixpath
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tfrecreg.builtin.view.browsed import Browsed
+from blake3 import blake3
+
 from tfrecreg.builtin.view.drawn import (
     TEXT,
     example_of,
@@ -16,17 +20,99 @@ from tfrecreg.builtin.view.drawn import (
     readable_text,
 )
 from tfrecreg.digests import record_digest
-from tfrecreg.errors import MissingExtraError, UsageError
+from tfrecreg.errors import MissingExtraError, TfrecregError, UsageError
 from tfrecreg.example.model import Feature, Kind
+from tfrecreg.manifest.adopted import is_adopted
+from tfrecreg.manifest.model import LEDGER_NAME
 from tfrecreg.operations.format_payload import ShownPart, words
+from tfrecreg.plugins.manager import plugins_with
+from tfrecreg.registry.registry import Registry
+from tfrecreg.scan.interface import Target
 from tfrecreg.schema.proto import parse_schema
 from tfrecreg.schema.spec import TensorSpec, tensor_specs
+from tfrecreg.sources.guarded import GuardedSource
+from tfrecreg.storage.locations import raw_storage
+from tfrecreg.storage.urls import is_url
 from tfrecreg.text import safe
+
+if TYPE_CHECKING:
+    from tfrecreg.builtin.view.browsed import Browsed
 
 _VALUES = 64
 _HEX = 256
 _TENSOR_TEXT = 2000
 _UNITS = {"context": "value", "list": "step"}
+_LEDGER_BYTES = 64 << 20
+
+
+class LedgerRows:
+    """The remarks on items that are in the ledger of a build. Read when they are asked for."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+
+    def of(self, split: str, key: str | None) -> dict[str, Any] | None:
+        """The row of an item; None without one."""
+        return self._rows.get((split, key)) if key is not None else None
+
+    @cached_property
+    def _rows(self) -> dict[tuple[str, str], dict[str, Any]]:
+        target = self._target
+        files = target.manifest.files if target.manifest is not None else ()
+        entry = next((each for each in files if each.path == LEDGER_NAME), None)
+        if entry is None or target.storage is None:
+            return {}
+        try:
+            data = target.storage.read(LEDGER_NAME, limit=_LEDGER_BYTES)
+        except TfrecregError:
+            return {}  # the check says so
+        if blake3(data).hexdigest() != entry.blake3:
+            return {}
+        rows = map(json.loads, data.splitlines())
+        return {(str(row.get("split")), str(row.get("key"))): row for row in rows}
+
+
+class RawFiles:
+    """The raw files of a target's records. The source is opened when one is asked for."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+
+    def of(self, split: str, key: str | None) -> str | None:
+        """The path of the raw file of a record, escaped; None if it is not known or not there."""
+        source = self._source
+        if source is None or key is None:
+            return None
+        try:
+            path = source.raw_path(split, key)
+            there = path is not None and raw_storage(self._folder).stat(path, follow="all")
+        except TfrecregError:
+            return None
+        return safe(posixpath.join(self._folder, path), limit=1000) if path and there else None
+
+    @cached_property
+    def _folder(self) -> str:
+        """Of the raw data; empty for none on this machine: the viewer asks no other one."""
+        home = self._target.home
+        raw = Registry(home).dataset(self._target.dataset).raw_folder if home is not None else None
+        return "" if raw is None or is_url(raw) else raw
+
+    @cached_property
+    def _source(self) -> GuardedSource | None:
+        """The source that made the build, on the raw data; None where it does not know them."""
+        manifest, home = self._target.manifest, self._target.home
+        if manifest is None or not manifest.source.plugin or is_adopted(manifest):
+            return None
+        name = manifest.source.plugin
+        try:
+            if not self._folder:
+                return None
+            known = plugins_with(name, home)
+            options, _ = known.source_options(name, manifest.source.options)
+            source = known.open_source(name, raw_storage(self._folder), options)
+        except TfrecregError:
+            return None  # such as a plugin that is not installed here
+        return source if source.locates else None
 
 
 def whole_record(browsed: Browsed, number: int) -> dict[str, Any]:
@@ -72,7 +158,6 @@ def _place(browsed: Browsed, number: int) -> dict[str, int] | None:
 
 
 def _part(part: ShownPart) -> dict[str, Any]:
-    """A part of a payload that is no Example."""
     return {
         "name": part.name or part.part,
         "type": part.kind,
