@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from object_sources_support import RawFolder
-from tfrecreg_coco.coco_options import CocoOptions
+from tfrecreg_coco.files import CocoOptions
 
 import tfrecreg
 from tfrecreg.images.pixels import decode_pixels
