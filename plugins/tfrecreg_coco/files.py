@@ -43,6 +43,22 @@ _NAME = re.compile(
     rf"(?P<task>{'|'.join(_TASK_WORDS)})(?:[-_.](?P<word>.+))?", re.IGNORECASE | re.DOTALL
 )
 _PREFIXED = re.compile(r"([A-Za-z0-9][A-Za-z0-9_]*):(.+)", re.DOTALL)
+_MEMBERS = {
+    "instances": ("bbox", "segmentation"),
+    "stuff": ("bbox", "segmentation"),
+    "keypoints": ("keypoints",),
+    "captions": ("caption",),
+    "panoptic": ("segments_info",),
+}
+"""Members by task: an annotation has one of them."""
+_SERVED = {
+    "instances": ("instances", "stuff"),
+    "keypoints": ("keypoints", "instances"),
+    "captions": ("captions",),
+    "panoptic": ("panoptic",),
+}
+"""The tasks that a file of some kind can be read for, the main task first."""
+_BOM = b"\xef\xbb\xbf"
 _MAX_BYTES = 1 << 40
 
 
@@ -148,6 +164,11 @@ class Annotation(PanopticSegment, gc=False, kw_only=True, omit_defaults=True):
         """Its name in messages."""
         return "an annotation" if self.id is None else f"the annotation {self.id}"
 
+    def serves(self, task: str) -> bool:
+        """Whether it has what a task reads."""
+        values = (getattr(self, member) for member in _MEMBERS[task])
+        return any(value is not None and value is not NO_SEGMENTATION for value in values)
+
 
 class Document(msgspec.Struct):
     """A file of annotations."""
@@ -165,16 +186,13 @@ class Document(msgspec.Struct):
         if not self.annotations:
             whole = self.annotations is not None and self.categories is not None
             return ("instances",) if whole else ("images",)
-        for each in self.annotations:
-            if each.segments_info is not None:
-                return ("panoptic",)
-            if each.keypoints is not None:
-                return ("keypoints", "instances")
-            if each.caption is not None:
-                return ("captions",)
-            if each.bbox is not None or each.segmentation:
-                return ("instances", "stuff")
-        return ("labels",)
+        kinds = ("panoptic", "keypoints", "captions", "instances")
+        main = (kind for each in self.annotations for kind in kinds if each.serves(kind))
+        return _SERVED.get(next(main, "labels"), ("labels",))
+
+
+class _RawImages(msgspec.Struct):
+    images: list[msgspec.Raw]
 
 
 _DECODER = msgspec.json.Decoder(Document)
@@ -184,7 +202,7 @@ def read_document(raw: Storage, path: str) -> Document:
     """Read a file of annotations."""
     data = raw.read(path, limit=_MAX_BYTES)
     try:
-        return _DECODER.decode(data.removeprefix(b"\xef\xbb\xbf"))
+        return _DECODER.decode(data.removeprefix(_BOM))
     except (ValueError, RecursionError) as error:
         raise RawDataError(
             f"`{safe(path)}` is not a COCO dataset: {safe(str(error))}",
@@ -195,8 +213,9 @@ def read_document(raw: Storage, path: str) -> Document:
 
 def url_member(raw: Storage, path: str) -> str:
     """The member of the first image of a file that has a URL; empty without one."""
-    images = msgspec.json.decode(raw.read(path, limit=_MAX_BYTES))["images"]
-    first: dict[str, Any] = images[0] if images else {}
+    data = raw.read(path, limit=_MAX_BYTES).removeprefix(_BOM)
+    images = msgspec.json.decode(data, type=_RawImages).images
+    first: dict[str, Any] = msgspec.json.decode(images[0]) if images else {}
     return next((name for name, each in first.items() if str(each).startswith("http")), "")
 
 
@@ -240,9 +259,11 @@ class AnnotationFiles:
     def take(self, path: str, task: str) -> Document:
         """The content of a file that is read for a task. It is not kept."""
         document = self._documents.pop(path, None) or read_document(self._raw, path)
-        if document.annotations and task != "images" and task not in document.tasks():
+        listed = document.annotations if task in _MEMBERS else None
+        if listed and not any(each.serves(task) for each in listed):
+            members = " and no ".join(f"`{member}`" for member in _MEMBERS[task])
             raise RawDataError(
-                f"`{safe(path)}` holds no {task}: its annotations are {document.tasks()[0]}",
+                f"`{safe(path)}` holds no {task}: its annotations have no {members}",
                 hint="check that this is the right file",
             )
         return document

@@ -217,7 +217,8 @@ class TestChoice:
         put(raw, "annotations/captions_train2017.json", "train2017/a.png")
         message, _ = raw.refusal()
         assert message == (
-            "`annotations/captions_train2017.json` holds no captions: its annotations are instances"
+            "`annotations/captions_train2017.json` holds no captions: its annotations have no "
+            "`caption`"
         )
 
     def test_the_kind_of_other_names_is_told_by_the_first_annotation(self, raw: Any) -> None:

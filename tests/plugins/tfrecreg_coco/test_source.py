@@ -321,6 +321,20 @@ def test_sizes_of_items_are_near_those_of_their_records(raw: Any) -> None:
         assert 0.5 < item.size / len(encode(made.example)) < 2
 
 
+@pytest.mark.parametrize("masks", ["none", "polygons"])
+def test_items_carry_their_annotations(raw: Any, masks: str) -> None:
+    pictured = raw.annotation(2, bbox=None, segmentation=[TRIANGLE], caption="x")
+    raw.one(raw.annotation(1, segmentation=[TRIANGLE]), pictured)
+    expected = raw.values(masks=masks)
+    source = raw.source(masks=masks)
+    (item,) = source.items()
+    worker = pickle.loads(pickle.dumps(source))
+    (raw.path / "annotations/instances_train2017.json").unlink()
+    made = worker.example(item).example
+    assert {name: feature.values for name, feature in made.items()} == expected
+    assert len(expected["image/object/area"]) == 2
+
+
 def test_an_image_that_is_none_is_skipped_with_the_reason(raw: Any) -> None:
     raw.one()
     raw.put("train2017/1.png", b"")
