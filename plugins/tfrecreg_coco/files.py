@@ -331,7 +331,9 @@ class AnnotationFiles:
             try:
                 files.append(self._file(path))
             except RawDataError as error:
-                # Lists of results are beside datasets, and other JSON.
+                # Lists of results are beside datasets, and other JSON; COCO's names are datasets.
+                if task_by_name(path) is not None:
+                    raise
                 self.unread[path] = error.message
                 refusal = refusal or error
         if refusal is not None and not files:
@@ -349,6 +351,12 @@ class AnnotationFiles:
 
     def _file(self, path: str) -> AnnotationFile:
         """A file with its tasks: by its name, or else by its annotations."""
+        if target_kind(self._raw, path) == "link":
+            raise RawDataError(
+                f"`{safe(path)}` is a symbolic link that leads nowhere or in a circle",
+                hint="correct the link; `dvc checkout` or `dvc pull` restores the target of a link "
+                "into DVC's cache",
+            )
         named = task_by_name(path)
         if named is not None:
             tasks: tuple[str, ...] = (named,)
