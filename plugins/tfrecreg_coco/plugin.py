@@ -41,7 +41,7 @@ def tfrecreg_sources() -> Iterator[SourceRecord]:
 
 def _examine(preview: RawPreview) -> Recognition | None:
     from tfrecreg.api import Recognition
-    from tfrecreg_coco.annotation_files import split_word
+    from tfrecreg_coco.files import split_word
 
     named = dict.fromkeys(path for glob in _NAMED for path in preview.matches(glob))
     # A list is one of results, as evaluations write them beside the annotations.

@@ -312,7 +312,7 @@ HOMES: dict[str, set[str]] = {
         *("tfrecreg_huggingface.arrow", "tfrecreg_table.parquet_rows"),
         "tfrecreg.sources.parquet",
     },
-    "pycocotools": {"tfrecreg_coco.masks"},
+    "pycocotools": {"tfrecreg_coco.objects"},
     "ray": {"tfrecreg.builtin.engines.ray"},
     "starlette": {"tfrecreg.builtin.view.app", "tfrecreg.builtin.view.server"},
     "tensorflow_data_validation": {"tfrecreg.statistics.tfdv"},

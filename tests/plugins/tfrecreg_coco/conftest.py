@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from object_sources_support import RawFolder
 
-from tfrecreg_coco.coco_options import CocoOptions
+from tfrecreg_coco.files import CocoOptions
 from tfrecreg_coco.source import CocoSource
 
 BOX = [10.0, 20.0, 30.0, 40.0]

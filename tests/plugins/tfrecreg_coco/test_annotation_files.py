@@ -7,13 +7,7 @@ from typing import Any
 import pytest
 
 from tfrecreg.sources.interface import Item
-from tfrecreg_coco.annotation_files import (
-    choose_files,
-    find_annotation_files,
-    split_names,
-    split_word,
-    task_by_name,
-)
+from tfrecreg_coco.files import split_names, split_word, task_by_name
 
 WHERE = "annotations/instances_train2017.json"
 
@@ -163,11 +157,9 @@ class TestChoice:
         put(raw, WHERE, "train2017/a.png")
         for other in ("captions", "stuff", "panoptic", "labels"):
             raw.put(f"annotations/{other}_train2017.json", raw.dataset([]))
-        source = raw.source()
-        (chosen,) = choose_files(
-            find_annotation_files(source._raw, source._options), source._options
-        )
-        assert chosen.files == {"instances": WHERE}
+        described = raw.source().describe()
+        assert described["tasks"] == "instances"
+        assert described["split train"] == f"instances of {WHERE}; images in train2017"
 
     def test_one_other_kind_is_read_and_several_have_to_be_chosen_from(self, raw: Any) -> None:
         raw.image_file("train2017/a.png")
@@ -225,7 +217,7 @@ class TestChoice:
         put(raw, "annotations/captions_train2017.json", "train2017/a.png")
         message, _ = raw.refusal()
         assert message == (
-            "`annotations/captions_train2017.json` holds no captions: its first annotation has no "
+            "`annotations/captions_train2017.json` holds no captions: its annotations have no "
             "`caption`"
         )
 
@@ -269,7 +261,7 @@ class TestNothing:
     def test_other_json_alone_is_refused(self, raw: Any) -> None:
         raw.put("package.json", {"name": "x", "files": []})
         message, _ = raw.refusal()
-        assert message.startswith("`package.json` has no `images`: expected an object with")
+        assert message.startswith("`package.json` is not a COCO dataset: ")
 
     def test_images_that_are_nowhere_are_refused_at_once(self, raw: Any) -> None:
         put(raw, WHERE, "train2017/a.png", names=("b.png", "c.png"))

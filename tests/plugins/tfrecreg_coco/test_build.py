@@ -180,31 +180,6 @@ def test_a_missing_image_refuses_the_build_with_the_option_that_accepts_it(
     assert not (cli.root / "data/d").exists()
 
 
-@pytest.mark.parametrize(
-    ("name", "shown"),
-    [
-        (chr(0xD800), r"\ud800"),
-        (f"a{chr(0xDFFF)}", r"a\udfff"),
-        (chr(0xDCFF), r"\xff"),
-    ],
-    ids=ascii,
-)
-def test_a_file_name_with_half_a_surrogate_pair_is_one_line(
-    raw: Any, cli: Cli, name: str, shown: str
-) -> None:
-    raw.image_file("train2017/1.png")
-    images = [raw.image(1), raw.image(2, f"{name}.png")]
-    raw.put("annotations/instances_train2017.json", raw.dataset(images, []))
-    build = ("build", "d", "--source", "coco", "--raw", str(raw.path))
-    refused = cli(*build, code=1)
-    assert "1 of 2 items were skipped (SRC012: 1)" in refused.replace("\n", " ")
-    cli(*build, "--max-skipped", "1")
-    (line,) = (cli.root / "data/d/ledger.jsonl").read_text("utf-8").splitlines()
-    assert json.loads(line)["key"] == f"{shown}.png"
-    assert json.loads(line)["code"] == "SRC012"
-    cli("release", "d", "--version", "1.0.0")
-
-
 def test_workers_and_their_number_change_no_byte(raw: Any, cli: Cli, tmp_path: Path) -> None:
     arguments = several(raw)
     cli(*arguments, "--shards", "3", "--jobs", "1")

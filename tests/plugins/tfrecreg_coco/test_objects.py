@@ -95,8 +95,6 @@ class TestPanoptic:
         [
             ({"segments_info": [{"id": -1, "category_id": 1}]}, "a segment has the id -1"),
             ({"segments_info": [{"category_id": 1}]}, "a segment has the id None"),
-            ({"segments_info": [5]}, "a segment has the id None"),
-            ({"segments_info": None}, "has no list of segments"),
             ({"file_name": None}, "has no `file_name`"),
         ],
     )

@@ -19,7 +19,7 @@ from tfrecreg.example.decode import decode
 from tfrecreg.operations.init import init
 from tfrecreg.sources.interface import Item, Remark, Written
 from tfrecreg.storage.local import LocalStorage
-from tfrecreg_coco.coco_options import CocoOptions
+from tfrecreg_coco.files import CocoOptions
 from tfrecreg_coco.source import CocoSource
 
 pytestmark = pytest.mark.realdata
@@ -98,22 +98,19 @@ REFUSED: list[tuple[str, dict[str, str], str]] = [
     (
         "results-not-datasets",
         {},
-        "`captions_val2014_fakecap_results.json` is a list of results with `image_id`, `caption`, "
-        "not a dataset: expected an object with `images`, `annotations` and `categories`",
+        "`captions_val2014_fakecap_results.json` is not a COCO dataset: Expected `object`, got "
+        "`array`",
     ),
     (
         "results-not-datasets",
         {"annotations": "instances_val2014_fakebbox100_results.json"},
-        "`instances_val2014_fakebbox100_results.json` is a list of results with `image_id`, "
-        "`category_id`, `bbox`, `score`, not a dataset: expected an object with `images`, "
-        "`annotations` and `categories`",
+        "`instances_val2014_fakebbox100_results.json` is not a COCO dataset: Expected `object`, "
+        "got `array`",
     ),
     (
         "panoptic",
         {},
-        "`panoptic_coco_categories.json` is a list of objects with `supercategory`, `color`, "
-        "`isthing`, `id`, `name`, not a dataset: expected an object with `images`, `annotations` "
-        "and `categories`",
+        "`panoptic_coco_categories.json` is not a COCO dataset: Expected `object`, got `array`",
     ),
     (
         "panoptic/sample_data",

@@ -15,7 +15,7 @@ from object_sources_support import RawFolder
 import tfrecreg
 from tfrecreg.images.pixels import decode_pixels
 from tfrecreg.sources.interface import Written
-from tfrecreg_coco.coco_options import CocoOptions
+from tfrecreg_coco.files import CocoOptions
 from tfrecreg_coco.source import CocoSource
 from tfrecreg_voc.source import VocSource
 from tfrecreg_voc.voc_options import VocOptions

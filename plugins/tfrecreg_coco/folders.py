@@ -18,8 +18,7 @@ from tfrecreg.api import (
     paths_remark,
     safe,
 )
-from tfrecreg_coco.annotation_files import Chosen, format_names, target_kind
-from tfrecreg_coco.coco_options import split_and_path
+from tfrecreg_coco.files import Chosen, format_names, split_and_path, target_kind
 
 _MAX_NAME = 255
 """Most bytes of a name that file systems take (`NAME_MAX`)."""
@@ -42,10 +41,7 @@ def plain_path(text: str) -> str:
     parts = [part for part in text.split("/") if part not in ("", ".")]
     if ".." in parts:
         raise SkipImage("SRC021", f"the path `{safe(text)}` has a part `..`")
-    try:
-        sizes = [len(part.encode("utf-8")) for part in parts]
-    except UnicodeEncodeError:
-        raise SkipImage("SRC012", f"the name `{safe(text)}` is not UTF-8") from None
+    sizes = [len(part.encode("utf-8", "surrogateescape")) for part in parts]
     if not parts or "\0" in text or max(sizes) > _MAX_NAME or sum(sizes) > _MAX_PATH:
         raise SkipImage("SRC021", f"`{safe(text)}` is not a file name")
     return "/".join(parts)
@@ -72,12 +68,12 @@ class ImageFolder:
         A path of another machine or of Windows is that of the file with the same end.
         """
         for end in _foreign_ends(name):
-            path = _below(self.path, end)
+            path = below(self.path, end)
             if path in self._files:
                 if end != name.replace("\\", "/"):
                     self._moved.append(name)
                 return path
-        return _below(self.path, plain_path(name))
+        return below(self.path, plain_path(name))
 
     def size_of(self, path: str) -> int:
         """Size in bytes of the file at `path`, which is below the raw folder."""
@@ -93,11 +89,7 @@ class ImageFolder:
 
     def orphans(self, split: str) -> Iterator[Remark]:
         """One remark on the images that no annotation file named, where there are any."""
-        paths = [
-            path
-            for path in self._files
-            if path not in self._named and path.lower().endswith(_SUFFIXES)
-        ]
+        paths = [path for path in self._files if path not in self._named and _is_image(path)]
         if paths:
             detail = f"no annotation file that was read names {format_names(paths)}"
             yield Remark(split, self.path or ".", "SRC030", detail, len(paths))
@@ -109,28 +101,29 @@ def _foreign_ends(name: str) -> list[str]:
     return path_ends(name) if foreign and "\0" not in name else []
 
 
+def _is_image(path: str) -> bool:
+    return path.lower().endswith(_SUFFIXES)
+
+
 def unread_folders(
     raw: Storage, used: Mapping[str, ImageFolder], aside: Collection[str], split: str
 ) -> Iterator[Remark]:
     """A remark on each folder with images that no split reads, the outermost ones."""
-    above = {parent for path in (*used, *aside) for parent in _parents(path)}
+    parts = [path.split("/") for path in (*used, *aside)]
+    above = {"/".join(each[:end]) for each in parts for end in range(len(each))}
     waiting = [""]
     while waiting:
         folder = waiting.pop()
-        if folder in aside or (folder in used and used[folder].deep):
-            continue
         name = folder.rpartition("/")[2]
-        if name.startswith((".", "panoptic")) or name == "annotations":
+        passed = folder in aside or (folder in used and used[folder].deep)
+        if passed or name.startswith((".", "panoptic")) or name == "annotations":
             continue
         inside = folder in used or folder in above
         paths = []
         for entry in raw.list(folder, recursive=not inside):
-            is_link = entry.kind == "link" and inside
-            kind = target_kind(raw, entry.path) if is_link else entry.kind
-            if kind == "dir":
-                if inside:
-                    waiting.append(entry.path)
-            elif folder not in used and entry.path.lower().endswith(_SUFFIXES):
+            if inside and target_kind(raw, entry.path) == "dir":
+                waiting.append(entry.path)
+            elif folder not in used and _is_image(entry.path):
                 paths.append(entry.path)
         if paths:
             images = "the image" if len(paths) == 1 else f"any of the {len(paths):,} images"
@@ -139,12 +132,6 @@ def unread_folders(
                 f"`{safe(min(paths))}`"
             )
             yield Remark(split, folder or ".", "SRC030", detail, len(paths))
-
-
-def _parents(path: str) -> Iterator[str]:
-    while path:
-        path = path.rpartition("/")[0]
-        yield path
 
 
 class FolderFinder:
@@ -201,15 +188,9 @@ class FolderFinder:
                     wanted.append(plain_path(path))
         searched = []
         for folder in dict.fromkeys(candidates):
-            kind = target_kind(raw, folder)
-            if kind == "link":
-                raise RawDataError(
-                    f"the folder `{safe(folder)}` is a symbolic link that leads nowhere",
-                    hint="correct the link, or put the folder itself there",
-                )
-            if kind == "dir":
+            if target_kind(raw, folder) == "dir":
                 searched.append(folder or ".")
-                if any(target_kind(raw, _below(folder, name)) for name in wanted):
+                if any(target_kind(raw, below(folder, name)) for name in wanted):
                     return folder
         if not wanted:
             return candidates[0]
@@ -232,10 +213,11 @@ def usual_folders(json_path: str, chosen: Chosen) -> list[str]:
     base = above if last == "annotations" else own
     words = dict.fromkeys([*chosen.words, chosen.split, *_SPELLINGS.get(chosen.split, ())])
     of_split = [
-        _below(base, folder) for word in words if word for folder in (word, f"images/{word}")
+        below(base, folder) for word in words if word for folder in (word, f"images/{word}")
     ]
-    return [*of_split, own, _below(base, "images"), _below(base, "data"), base, ""]
+    return [*of_split, own, below(base, "images"), below(base, "data"), base, ""]
 
 
-def _below(folder: str, path: str) -> str:
+def below(folder: str, path: str) -> str:
+    """The path of what is at `path` in a folder."""
     return f"{folder}/{path}" if folder else path
