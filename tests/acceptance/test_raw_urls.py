@@ -163,8 +163,6 @@ def test_a_killed_build_goes_on(s3: S3, raw: Path, local: Path, tmp_path: Path) 
     assert digests(root / "data/imagefolder") == digests(local / "data/imagefolder")
 
 
-
-
 def test_executors_of_a_program_read_the_bucket(
     s3: S3, raw: Path, local: Path, tmp_path: Path
 ) -> None:
