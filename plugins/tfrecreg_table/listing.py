@@ -40,7 +40,7 @@ from tfrecreg_table.table_files import (
 from tfrecreg_table.table_options import FILE_KINDS, Mapped, TableOptions, unsafe_path
 from tfrecreg_table.values import CellError, text_of, ticked
 
-ROW_STATE = Struct("<HQII")
+ROW_STATE = Struct("<HQIQ")
 """The state of an item: the number of its table, first byte, length, line."""
 _MAX_SPLITS = 100
 
@@ -253,33 +253,35 @@ class TableListing:
         if self._options.split_column is None and self._splits_in_rows:
             splits = [_split_of_path(each) for each in columns.get(FILE_NAME, nothing)]
         named = [(each, columns.get(each.name, nothing)) for each in self._naming]
+        good: list[Place] = []
         for at, place in enumerate(places):
             split = file.split
             if self._splits_in_rows:
                 split = self._split(f"`{safe(file.path)}`, {reader.unit} {place.line}", splits[at])
+            size = place.length
             try:
-                paths = [self._named_file(each, values[at], file) for each, values in named]
+                for mapped, values in named:
+                    size += self._named_file(mapped, values[at], file)
                 if self._key is not None:
                     rows.keys.append(self._checked_key(split, keys[at]))
             except _Unusable as error:
                 self._skip(file, reader, place.line, *error.args)
                 continue
-            size = place.length
-            for path in paths:
-                self.named_files[path] = self._sizes[path]
-                size += self._sizes[path]
-            line = min(place.line, 0xFFFFFFFF)
-            rows.places += ROW_STATE.pack(number, place.start, place.length, line)
-            rows.numbers.append(place.number)
+            good.append(place)
             rows.sizes.append(size)
             if self._splits_in_rows:
                 rows.splits.append(split)
+        rows.numbers.extend([place.number for place in good])
+        rows.places += b"".join(
+            [ROW_STATE.pack(number, each.start, each.length, each.line) for each in good]
+        )
 
     def _skip(self, file: TableFile, reader: Rows, line: int, code: str, why: str) -> None:
         detail = f"`{safe(file.path)}`, {reader.unit} {line}: {why}"
         self._skipped.append((file, Skipped("", f"{file.path}:{line}", code, detail)))
 
-    def _named_file(self, mapped: Mapped, value: Any, file: TableFile) -> str:
+    def _named_file(self, mapped: Mapped, value: Any, file: TableFile) -> int:
+        """The size of the file that a value names."""
         if value is None:
             raise _Unusable("SRC054", f"the column {ticked(mapped.name)} names no file")
         try:
@@ -293,7 +295,7 @@ class TableListing:
             if size is None:
                 raise _Unusable("SRC054", f"there is no file {ticked(path)}")
             self._sizes[path] = size
-        return path
+        return self.named_files.setdefault(path, self._sizes[path])
 
     def _checked_key(self, split: str, value: Any) -> str:
         if value is None:

@@ -294,9 +294,8 @@ class _Parquet(Rows):
     def row(self, start: int, length: int) -> Mapping[str, Any]:  # noqa: ARG002 - rows are numbered
         if self._rows is None:
             self._rows = ParquetRows(self._raw, self._path, self._columns)
-        batch, at = self._rows.row(start)
-        columns = zip(batch.schema.names, batch.columns, strict=True)
-        return flatten({name: column[at].as_py() for name, column in columns})
+        columns, at = self._rows.row(start)
+        return flatten({name: column[at].as_py() for name, column in columns.items()})
 
 
 def flatten(value: Mapping[str, Any]) -> dict[str, Any]:

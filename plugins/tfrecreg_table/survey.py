@@ -14,7 +14,8 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from tfrecreg.api import RawDataError, safe
@@ -107,9 +108,9 @@ class ColumnSurvey:
         elif self._is_open:
             self._add_typed(types, values, places)
         elif self._number and str in types:
-            for value, place in zip(values, places, strict=True):
+            for value, times in Counter(values).items():
                 if type(value) is str and is_missing(self._number, value):
-                    self._mark(value, place)
+                    self._mark(value, times, partial(_first_line, value, values, places))
 
     def kind(self, name: str) -> tuple[str, Flaw | None]:
         """The type of the column, and why numbers are kept as text."""
@@ -176,29 +177,30 @@ class ColumnSurvey:
                 self._numbers += len(values)
                 self._has_fractions = True
                 return
-        for value, place in zip(values, places, strict=True):
+        for value, times in Counter(values).items():
+            line = partial(_first_line, value, values, places)
+            bare = value.strip()
             if _IS_INTEGER.fullmatch(value):
-                self._numbers += 1
-                self._add_integer(int(value), place.line)
+                self._add_integer(int(value), line)
             elif _IS_DECIMAL.fullmatch(value):
-                self._numbers += 1
                 self._has_fractions = True
                 is_short = len(value) <= 7 and "e" not in value.lower()
                 if not is_short and not comes_back(value, rounds=self._rounds):
-                    self._flaw("float", place.line, f"float32 does not hold {ticked(value)}")
+                    self._flaw("float", line, f"float32 does not hold {ticked(value)}")
             elif _IS_NUMBER.fullmatch(value):
-                self._numbers += 1
-                self._flaw(
-                    "", place.line, f"{ticked(value)} is written with a sign or zeros before it"
-                )
+                self._flaw("", line, f"{ticked(value)} is written with a sign or zeros before it")
             elif is_missing("float", value):
-                self._mark(value, place)
-            elif _IS_NUMBER.fullmatch(value.strip()) or _IS_DECIMAL.fullmatch(value.strip()):
-                self._numbers += 1
-                self._flaw("", place.line, f"{ticked(value)} has blanks around it")
+                self._mark(value, times, line)
+                continue
+            elif _IS_NUMBER.fullmatch(bare) or _IS_DECIMAL.fullmatch(bare):
+                self._flaw("", line, f"{ticked(value)} has blanks around it")
             else:
-                self._others[value] += 1
-                self._other_line = self._other_line or place.line
+                self._others[value] += times
+                self._other_line = self._other_line or line()
+                if len(self._others) > _MOST_OTHERS:
+                    return
+                continue
+            self._numbers += times
 
     def _add_typed(self, types: set[type], values: Sequence[Any], places: Sequence[Place]) -> None:
         if types - self._types.keys():
@@ -208,28 +210,32 @@ class ColumnSurvey:
             return
         for value, place in zip(values, places, strict=True):
             if type(value) is int:
-                self._add_integer(value, place.number)
+                self._add_integer(value, lambda place=place: place.number)
             elif math.isfinite(value) and float32(value) != value:
                 text = repr(value)
                 if not comes_back(text, rounds=self._rounds):
-                    self._flaw(
-                        "float",
-                        place.number,
-                        f"float32 does not hold {text}",
-                        comes_back(text, rounds=True),
-                    )
+                    can_round = comes_back(text, rounds=True)
+                    why = f"float32 does not hold {text}"
+                    self._flaw("float", lambda place=place: place.number, why, can_round)
 
-    def _add_integer(self, value: int, line: int) -> None:
+    def _add_integer(self, value: int, line: Callable[[], int]) -> None:
+        if abs(value) <= 1 << 24:
+            return
         if not -(1 << 63) <= value < 1 << 63:
             self._flaw("int64", line, f"{ticked(value)} is beyond int64")
-        if abs(value) > 1 << 24 and "float" not in self._flaws and float32(value) != value:
+        if "float" not in self._flaws and float32(value) != value:
             self._flaw("float", line, f"float32 does not hold {ticked(value)}")
 
-    def _flaw(self, kind: str, line: int, why: str, can_round: bool = False) -> None:
-        self._flaws.setdefault(kind, Flaw(line, why, can_round))
+    def _flaw(self, kind: str, line: Callable[[], int], why: str, can_round: bool = False) -> None:
+        if kind not in self._flaws:
+            self._flaws[kind] = Flaw(line(), why, can_round)
 
-    def _mark(self, cell: str, place: Place) -> None:
-        self.mark_line = self.mark_line or place.line
-        self.marks[cell] += 1
+    def _mark(self, cell: str, times: int, line: Callable[[], int]) -> None:
+        self.mark_line = self.mark_line or line()
+        self.marks[cell] += times
         if not self._is_open:
             self.missing = True
+
+
+def _first_line(value: Any, values: Sequence[Any], places: Sequence[Place]) -> int:
+    return places[values.index(value)].line

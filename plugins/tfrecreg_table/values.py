@@ -17,6 +17,9 @@ from tfrecreg.api import Feature, bytes_feature, float_feature, int64_feature, s
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,400}(?:\.0*)?")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]{1,400}\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,5})?")
+_SHORT_INTEGER = re.compile(r"[0-9]{1,18}")
+_SHORT_DECIMAL = re.compile(r"[0-9]{1,5}(?:\.[0-9]{1,2})?")
+"""Most numbers, which int64 or float32 hold."""
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _WORDS = {"nan": math.nan, "inf": math.inf, "+inf": math.inf, "-inf": -math.inf}
 _FLOAT = struct.Struct("<f")
@@ -44,6 +47,8 @@ def ticked(value: object) -> str:
 
 def int64_of(value: Any) -> int:
     """An integer without loss."""
+    if type(value) is str and _SHORT_INTEGER.fullmatch(value):
+        return int(value)
     number = value
     if type(value) is str and _INTEGER.fullmatch(value.strip()):
         number = int(value.partition(".")[0])
@@ -60,6 +65,8 @@ def float_of(value: Any) -> float:
     """A number that float32 holds, or a fraction that is rounded to the next one."""
     number = value
     if type(value) is str:
+        if _SHORT_DECIMAL.fullmatch(value):
+            return float(value)
         found = _WORDS.get(value.lower())
         if found is not None:
             return found
@@ -109,6 +116,8 @@ def comes_back(text: str, *, rounds: bool = False) -> bool:
 
 def text_of(value: Any) -> str:
     """A value as text: numbers as Python writes them, `true` and `false` as JSON does."""
+    if type(value) is str:
+        return value
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, bytes):
@@ -146,7 +155,12 @@ def feature_maker(kind: str) -> FeatureMaker:
         if type(value) is str:
             found = remembered.get(value)
             if found is None:
-                found = make(() if is_missing(kind, value) else convert(value))
+                try:
+                    found = make(convert(value))
+                except CellError:
+                    if not is_missing(kind, value):
+                        raise
+                    found = make(())
                 if len(remembered) < _REMEMBERED and len(value) < 100:
                     remembered[value] = found
             return found

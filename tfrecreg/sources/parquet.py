@@ -105,12 +105,12 @@ class ParquetRows:
 
     def __init__(self, storage: Readable, path: str, columns: Sequence[str]) -> None:
         self._storage, self._path, self._columns = storage, path, columns
-        self._groups: dict[int, tuple[list[int], list[Any]]] = {}
+        self._groups: dict[int, tuple[list[int], list[dict[str, Any]]]] = {}
         with storage.open(path) as reader, ParquetReader(reader, path) as file:
             self._ends = list(accumulate(file.rows()))
 
-    def row(self, number: int) -> tuple[Any, int]:
-        """Arrow's record batch that has the row, and its position there.
+    def row(self, number: int) -> tuple[dict[str, Any], int]:
+        """The arrays of Arrow by column that have the row, and its position there.
 
         Raises:
             RawDataError: its row group cannot be decoded.
@@ -124,7 +124,7 @@ class ParquetRows:
         batch = bisect_right(ends, at)
         return batches[batch], at - (ends[batch - 1] if batch else 0)
 
-    def _decoded(self, group: int) -> tuple[list[int], list[Any]]:
+    def _decoded(self, group: int) -> tuple[list[int], list[dict[str, Any]]]:
         import pyarrow as pa
 
         try:
@@ -147,4 +147,5 @@ class ParquetRows:
                 f"{safe(error.strerror or str(error), limit=200)}",
                 hint="set TMPDIR to a folder with room for the decoded data of each worker",
             ) from error
-        return list(accumulate(batch.num_rows for batch in found)), found
+        ends = list(accumulate(batch.num_rows for batch in found))
+        return ends, [dict(zip(batch.schema.names, batch.columns, strict=True)) for batch in found]
