@@ -184,8 +184,8 @@ class ColumnSurvey:
                 self._add_integer(int(value), line)
             elif _IS_DECIMAL.fullmatch(value):
                 self._has_fractions = True
-                is_short = len(value) <= 7 and "e" not in value.lower()
-                if not is_short and not comes_back(value, rounds=self._rounds):
+                is_plain = len(value) <= 7 and "e" not in value.lower()
+                if not is_plain and not comes_back(value, rounds=self._rounds):
                     self._flaw("float", line, f"float32 does not hold {ticked(value)}")
             elif _IS_NUMBER.fullmatch(value):
                 self._flaw("", line, f"{ticked(value)} is written with a sign or zeros before it")
@@ -210,13 +210,13 @@ class ColumnSurvey:
             return
         for value, place in zip(values, places, strict=True):
             if type(value) is int:
-                self._add_integer(value, lambda place=place: place.number)
+                self._add_integer(value, partial(int, place.number))
             elif math.isfinite(value) and float32(value) != value:
                 text = repr(value)
                 if not comes_back(text, rounds=self._rounds):
                     can_round = comes_back(text, rounds=True)
                     why = f"float32 does not hold {text}"
-                    self._flaw("float", lambda place=place: place.number, why, can_round)
+                    self._flaw("float", partial(int, place.number), why, can_round)
 
     def _add_integer(self, value: int, line: Callable[[], int]) -> None:
         if abs(value) <= 1 << 24:
