@@ -12,4 +12,5 @@ nothing of the project but `tfrecreg.api`.
 - `data_files`: the Parquet files of a configuration, their splits, and their footers
 - `columns`: Arrow's types to features and their part of the schema
 - `cells`: the values of one row as features
+- `arrow`: pyarrow, imported when it is used
 """

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from tfrecreg.api import (
     Example,
@@ -17,6 +16,7 @@ from tfrecreg.api import (
     safe,
     truncation_text,
 )
+from tfrecreg_huggingface.arrow import pa
 from tfrecreg_huggingface.columns import FIXED, LIST, Leaf
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import repeat
 from struct import Struct
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import msgspec
 
@@ -31,8 +31,6 @@ from tfrecreg.api import (
     normal_splits,
     safe,
 )
-from tfrecreg_huggingface.cells import UnusableValue, cell_features
-from tfrecreg_huggingface.columns import Leaf, exported_columns, plan_columns
 from tfrecreg_huggingface.data_files import (
     DataFile,
     DataFiles,
@@ -43,6 +41,9 @@ from tfrecreg_huggingface.data_files import (
 from tfrecreg_huggingface.hub_types import HubTypes, types_from_metadata, types_from_readme
 from tfrecreg_huggingface.huggingface_options import HuggingFaceOptions
 from tfrecreg_huggingface.readme import Readme, read_readme
+
+if TYPE_CHECKING:
+    from tfrecreg_huggingface.columns import Leaf
 
 _KEY, _SPLIT, _REST = "__key__", "__split__", "__rest__"
 """Columns that `tfrecreg export` writes beside the features."""
@@ -160,6 +161,8 @@ class HuggingFaceSource(Source):
         return {"pyarrow": version("pyarrow")}
 
     def example(self, item: Item) -> Example | Written | Skipped:
+        from tfrecreg_huggingface.cells import UnusableValue, cell_features
+
         context = self._known()
         number, row = _PLACE.unpack(item.state)
         if number not in self._rows:
@@ -232,6 +235,8 @@ class HuggingFaceSource(Source):
 
     def _list(self) -> _Listing:
         if self._listing is None:
+            from tfrecreg_huggingface.columns import plan_columns  # imports pyarrow
+
             readme = read_readme(self._raw)
             found = find_data_files(self._raw, self._options, readme)
             footers = read_footers(self._raw, found.files)
@@ -262,6 +267,8 @@ class HuggingFaceSource(Source):
         self, footers: Footers
     ) -> tuple[Sequence[Leaf], Mapping[str, Sequence[str]], str] | None:
         """Columns, labels and schema of files that `tfrecreg export` wrote; None for others."""
+        from tfrecreg_huggingface.columns import exported_columns
+
         metadata = footers.schema.metadata or {}
         names = footers.schema.names
         if not (self._options.restore and b"tfrecreg" in metadata and {_KEY, _REST} <= {*names}):
