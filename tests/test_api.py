@@ -3,13 +3,13 @@ from __future__ import annotations
 import tfrecreg.api
 
 NAMES = """
-BY_HASHES MAX_IMAGE_BYTES BadAnnotation Boxes Cacheable Code CommandRecord Conversion DecoderRecord
-EngineRecord EngineRequest Entry Example Exchange ExportedDataset ExportedShard Exporter
-ExporterRecord FailureError Fault Feature FeatureDecoder Finding Folder ImageError ImageHeader
-ImageRemarks ImageView Item JsonCodec KeyedExample Keypoints Kind Location Manifest ManifestError
+BY_HASHES BadAnnotation Boxes Cacheable Code CommandRecord Conversion DecoderRecord EngineRecord
+EngineRequest Entry Example Exchange ExportedDataset ExportedShard Exporter ExporterRecord
+FailureError Fault Feature FeatureDecoder Finding Folder ImageError ImageHeader ImageRemarks
+ImageView Item JsonCodec KeyedExample Keypoints Kind Location MAX_IMAGE_BYTES Manifest ManifestError
 Measure MediaError MediaKind MissingExtraError MissingFileError Need ObjectLabel ObjectOptions
-ParquetReader Part Polygons RawDataError RawFile RawPreview Reader ReadingFile Recognition
-RecordBatch RecordCount RecordExporter RecordFormat RecordProblem RecordValidator Remark
+ParquetReader ParquetRows Part Polygons RawDataError RawFile RawPreview Reader ReadingFile
+Recognition RecordBatch RecordCount RecordExporter RecordFormat RecordProblem RecordValidator Remark
 RemoteEngine Report ReportContext ReportFormat ReportFormatRecord Resizing Schema SchemaError
 SchemaFeature Session Severity Shard ShardRecord ShardToExport SkipImage Skipped Source SourceRecord
 Splitter Storage StorageError StreamEnd Symlinks Tally Target TensorflowOutcome TfrecregError

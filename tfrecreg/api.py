@@ -35,7 +35,7 @@
   `read_whole_file`
 - images decoded with limits: `verify_pixels`, `digest_pixels`, `convert_image`, `require_pillow`,
   `Conversion`, `Undecodable`
-- files: `Storage`, `Entry`, `Reader`, `ReadingFile`, `ParquetReader`, `open_local`,
+- files: `Storage`, `Entry`, `Reader`, `ReadingFile`, `ParquetReader`, `ParquetRows`, `open_local`,
   `StorageError`, `MissingFileError`
 - an engine: `RemoteEngine`, `EngineRequest`, `perform_work`, `engine_failed`, `usable_cores`; for
   workers that take no bytes: `Exchange`, `new_exchange`
@@ -174,7 +174,7 @@ if TYPE_CHECKING:
     )
     from tfrecreg.sources.objects.shapes import Keypoints, Polygons, box_around
     from tfrecreg.sources.objects.view import BadAnnotation, ImageRemarks, ImageView, SkipImage
-    from tfrecreg.sources.parquet import ParquetReader
+    from tfrecreg.sources.parquet import ParquetReader, ParquetRows
     from tfrecreg.sources.strata import stratified
 
 __all__ = [
@@ -223,6 +223,7 @@ __all__ = [
     "ObjectLabel",
     "ObjectOptions",
     "ParquetReader",
+    "ParquetRows",
     "Part",
     "Polygons",
     "RawDataError",
@@ -389,7 +390,7 @@ _LATER = {
     "sources.objects.shapes": "Keypoints Polygons box_around",
     "sources.objects.view": "BadAnnotation ImageRemarks ImageView SkipImage",
     "sources.strata": "stratified",
-    "sources.parquet": "ParquetReader",
+    "sources.parquet": "ParquetReader ParquetRows",
 }
 _HOMES = {name: module for module, names in _LATER.items() for name in names.split()}
 

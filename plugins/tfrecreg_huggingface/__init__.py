@@ -9,9 +9,8 @@ nothing of the project but `tfrecreg.api`.
 - `huggingface_options`: the options of the source
 - `readme`: the header of `README.md`: configurations, features, license
 - `hub_types`: images, class names and arrays, as the metadata or the README declare them
-- `data_files`: the Parquet files of a configuration, their splits, and their checked footers
+- `data_files`: the Parquet files of a configuration, their splits, and their footers
 - `columns`: Arrow's types to features and their part of the schema
 - `cells`: the values of one row as features
-- `row_groups`: row groups for rows in any order, each read once
 - `arrow`: pyarrow, imported when it is used
 """

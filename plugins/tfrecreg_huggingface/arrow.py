@@ -1,12 +1,7 @@
-"""pyarrow, which takes half a second to import: only when it is used, and only here."""
+"""pyarrow, which takes half a second to import: imported by what reads columns, and only there."""
 
 from __future__ import annotations
 
-from typing import Any
+import pyarrow as pa
 
-
-def arrow() -> Any:
-    """The module `pyarrow`."""
-    import pyarrow
-
-    return pyarrow
+__all__ = ["pa"]

@@ -14,6 +14,7 @@ from tfrecreg.api import (
     Storage,
     UsageError,
     did_you_mean,
+    listed,
     missing_files,
     normal_splits,
     safe,
@@ -22,8 +23,7 @@ from tfrecreg.api import (
 from tfrecreg_huggingface.huggingface_options import HuggingFaceOptions
 from tfrecreg_huggingface.readme import Readme
 
-MAX_GROUP_BYTES = 2 << 30
-"""Bytes of a row group, decompressed: it is in memory as a whole."""
+_CHOOSE = "choose files: `--option splits=train=PATTERN,test=PATTERN`"
 
 
 @dataclass
@@ -33,8 +33,13 @@ class DataFile:
     path: str
     split: str
     size: int
-    groups: list[Any] = field(default_factory=list)
+    groups: list[tuple[int, int]] = field(default_factory=list)
     """Rows and decompressed bytes of each row group."""
+
+    @property
+    def rows(self) -> int:
+        """The number of all rows."""
+        return sum(rows for rows, _ in self.groups)
 
 
 class DataFiles(NamedTuple):
@@ -61,15 +66,20 @@ class Footers:
     is_positive: dict[str, bool] = field(default_factory=dict)
     """By the path of a column: whether no number is negative, for all that is known."""
 
+    def add(self, group: Any) -> None:
+        """Add the statistics of a row group."""
+        for column in map(group.column, range(group.num_columns)):
+            path, found = column.path_in_schema, column.statistics
+            complete = found is not None and found.has_null_count and found.null_count == 0
+            self.is_complete[path] = self.is_complete.get(path, True) and complete
+            is_integer = found is not None and found.physical_type in ("INT32", "INT64")
+            lowest = found.min if is_integer and found.has_min_max else None
+            positive = isinstance(lowest, int) and lowest >= 0
+            self.is_positive[path] = self.is_positive.get(path, True) and positive
+
 
 def find_data_files(raw: Storage, options: HuggingFaceOptions, readme: Readme) -> DataFiles:
     """The files of the configuration that the options or the README choose."""
-    here = raw.stat("")
-    if here is None or here.kind != "dir":
-        raise RawDataError(
-            f"no such folder: `{safe(raw.root, limit=4096)}`",
-            hint="name the folder of the dataset with `--raw`",
-        )
     sizes: dict[str, int] = {}
     for entry in raw.list():
         name = entry.path.rpartition("/")[2]
@@ -103,34 +113,11 @@ def read_footers(raw: Storage, files: Sequence[DataFile]) -> Footers:
                 footers.schema = schema
             elif not schema.equals(footers.schema):
                 raise _differs(files[0].path, each.path, footers.schema, schema)
-            for number in range(metadata.num_row_groups):
-                if metadata.row_group(number).num_rows:  # others have no statistics
-                    _add_statistics(footers, metadata.row_group(number))
-            each.groups = parquet.groups()
-            for number, group in enumerate(each.groups):
-                if group.bytes > MAX_GROUP_BYTES:
-                    raise RawDataError(
-                        f"row group {number} of `{safe(each.path)}` has {group.bytes} bytes, more "
-                        f"than the {MAX_GROUP_BYTES} that are read at once",
-                        hint="write the file with smaller row groups: "
-                        "`pyarrow.parquet.write_table(…, row_group_size=100)`",
-                    )
+            for group in map(metadata.row_group, range(metadata.num_row_groups)):
+                each.groups.append((group.num_rows, group.total_byte_size))
+                if group.num_rows:  # others have no statistics
+                    footers.add(group)
     return footers
-
-
-def _add_statistics(footers: Footers, group: Any) -> None:
-    for position in range(group.num_columns):
-        column = group.column(position)
-        path = column.path_in_schema
-        statistics = column.statistics
-        complete = statistics is not None and statistics.has_null_count
-        complete = complete and statistics.null_count == 0
-        footers.is_complete[path] = footers.is_complete.get(path, True) and complete
-        lowest = None
-        if statistics is not None and statistics.physical_type in ("INT32", "INT64"):
-            lowest = statistics.min if statistics.has_min_max else None
-        positive = isinstance(lowest, int) and lowest >= 0
-        footers.is_positive[path] = footers.is_positive.get(path, True) and positive
 
 
 def _config(
@@ -138,36 +125,34 @@ def _config(
 ) -> tuple[str, Mapping[str, Any]]:
     """The name of the configuration, and its entry in the README; an empty one for none."""
     named = {str(each.get("config_name", "default")): each for each in configs}
-    if wanted:
-        if wanted in named:
-            return wanted, named[wanted]
-        if any(path.startswith(f"{wanted}/") for path in sizes):
-            return wanted, {"data_dir": wanted}
-        known = sorted({*named, *(path.partition("/")[0] for path in sizes if "/" in path)})
-        raise UsageError(
-            f"there is no configuration or folder `{safe(wanted)}`{did_you_mean(wanted, known)}",
-            hint=f"there are {_listed(known)}",
-        )
-    if not named:
+    if not wanted and not named:
         return "default", {}
-    if len(named) > 1:
-        default = [
-            name for name, each in named.items() if each.get("default") is True or name == "default"
-        ]
-        if len(default) != 1:
+    if not wanted:
+        default = [name for name, each in named.items() if each.get("default") is True]
+        if not default and "default" in named:
+            default = ["default"]
+        if len(named) > 1 and len(default) != 1:
             raise UsageError(
-                f"the README has {len(named)} configurations: {_listed(sorted(named))}",
+                f"the README has {len(named)} configurations: {listed(sorted(named))}",
                 hint=f"choose one: --option config={safe(sorted(named)[0])}",
             )
-        return default[0], named[default[0]]
-    return next(iter(named.items()))
+        wanted = next(iter(default or named))
+    if wanted in named:
+        return wanted, named[wanted]
+    if any(path.startswith(f"{wanted}/") for path in sizes):
+        return wanted, {"data_dir": wanted}
+    known = sorted({*named, *(path.partition("/")[0] for path in sizes if "/" in path)})
+    raise UsageError(
+        f"there is no configuration or folder `{safe(wanted)}`{did_you_mean(wanted, known)}",
+        hint=f"there are {listed(known)}",
+    )
 
 
 def _splits(
     options: HuggingFaceOptions, config: Mapping[str, Any], paths: Sequence[str], name: str
 ) -> dict[str, str]:
     folder = str(config.get("data_dir") or "").strip("/")
-    prefix = f"{folder}/" if folder and folder != "." else ""
+    prefix = f"{folder}/" if folder not in ("", ".") else ""
     below = [path for path in paths if path.startswith(prefix)]
     if options.splits:
         return splits_of_files(below, options.splits)
@@ -175,7 +160,7 @@ def _splits(
         if not below:
             raise RawDataError(
                 f"the folder `{safe(folder)}` of README.md has no Parquet files",
-                hint="download it, too; or choose another one: `--option config=FOLDER`",
+                hint="download it, or choose another one: `--option config=FOLDER`",
             )
         # Words of the folder are those of the configuration.
         found = splits_of_files([path[len(prefix) :] for path in below])
@@ -190,14 +175,14 @@ def _splits(
             raise RawDataError(
                 f"README.md names `{safe(pattern)}` for the split `{safe(split)}`, which no "
                 "Parquet file here matches",
-                hint="download these files, too; or choose others: `--option splits=train=PATTERN`",
+                hint=f"download these files, or {_CHOOSE}",
             )
         for path in taken:
             if chosen.setdefault(path, normal[split]) != normal[split]:
                 raise RawDataError(
                     f"README.md has `{safe(path)}` in the splits `{safe(chosen[path])}` and "
                     f"`{safe(normal[split])}`",
-                    hint="choose: `--option splits=train=PATTERN,test=PATTERN`",
+                    hint=_CHOOSE,
                 )
     return chosen
 
@@ -207,41 +192,25 @@ def _rules(found: Any, config: str) -> Iterator[tuple[str, str]]:
     if isinstance(found, dict):
         found = [{"split": split, "path": path} for split, path in found.items()]
     for each in found if isinstance(found, list) else [found]:
-        is_rule = isinstance(each, dict)
-        split: Any = each.get("split") if is_rule else "train"
-        patterns: Any = each.get("path") if is_rule else each
+        rule = each if isinstance(each, dict) else {"split": "train", "path": each}
+        split, patterns = rule.get("split"), rule.get("path")
         for pattern in patterns if isinstance(patterns, list) else [patterns]:
-            if not (isinstance(split, str) and split and isinstance(pattern, str) and pattern):
+            if not (split and pattern):
                 raise RawDataError(
                     f"README.md: `data_files` of the configuration `{safe(config)}` should have "
                     "a split and a path",
-                    hint="correct it, or choose files: `--option splits=train=PATTERN`",
+                    hint=f"correct it, or {_CHOOSE}",
                 )
-            yield split, pattern
+            yield str(split), str(pattern)
 
 
 def _differs(first: str, path: str, expected: Any, found: Any) -> RawDataError:
-    names: list[str] = [*expected.names, *found.names]
-    odd = next(
-        (
-            name
-            for name in names
-            if expected.names.count(name) != found.names.count(name)
-            or expected.field(name).type != found.field(name).type
-        ),
-        names[0] if names else "",
-    )
-    kinds = [
-        str(schema.field(odd).type) if odd in schema.names else "missing"
-        for schema in (expected, found)
-    ]
+    kinds = [{each.name: str(each.type) for each in schema} for schema in (expected, found)]
+    names = [name for name in {**kinds[0], **kinds[1]} if kinds[0].get(name) != kinds[1].get(name)]
+    odd = next(iter(names), "")
+    was, now = (safe(each.get(odd, "missing")) for each in kinds)
     return RawDataError(
-        f"`{safe(path)}` has other columns than `{safe(first)}`: `{safe(odd)}` is "
-        f"{safe(kinds[1])}, expected {safe(kinds[0])}",
+        f"`{safe(path)}` has other columns than `{safe(first)}`: `{safe(odd)}` is {now}, "
+        f"expected {was}",
         hint="choose the files of one configuration: `--option config=FOLDER`, or splits=",
     )
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(f"`{safe(name, limit=60)}`" for name in names[:8])
-    return shown + (f" and {len(names) - 8} more" if len(names) > 8 else "")

@@ -9,8 +9,6 @@ from typing import Any
 from tfrecreg.api import MissingExtraError, RawDataError, Storage, safe
 
 README = "README.md"
-_MAX_BYTES = 8 << 20
-_MAX_HEADER = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -23,29 +21,21 @@ class Readme:
 
     def configs(self) -> list[Mapping[str, Any]]:
         """The configurations with their files."""
-        found = _as_list(self.header.get("configs"))
-        if not all(isinstance(each, dict) for each in found):
-            raise _unusable("`configs` should be a list of mappings")
-        return found
+        return _mappings(self.header.get("configs"))
 
     def info(self, config: str) -> Mapping[str, Any]:
         """The `dataset_info` of a configuration; empty for none."""
-        found = self.header.get("dataset_info")
-        infos = [each for each in _as_list(found) if isinstance(each, dict)]
+        infos = _mappings(self.header.get("dataset_info"))
         named = [each for each in infos if str(each.get("config_name", "default")) == config]
-        if named:
-            return named[0]
-        return infos[0] if len(infos) == 1 else {}
+        return named[0] if named else infos[0] if len(infos) == 1 else {}
 
     def examples(self, config: str) -> dict[str, int]:
         """The number of rows of each split, where it is told."""
-        found: dict[str, int] = {}
-        for each in _as_list(self.info(config).get("splits")):
-            if isinstance(each, dict):
-                name, count = each.get("name"), each.get("num_examples")
-                if isinstance(name, str) and name and type(count) is int:
-                    found[name] = count
-        return found
+        return {
+            str(each["name"]): each["num_examples"]
+            for each in _mappings(self.info(config).get("splits"))
+            if each.get("name") and type(each.get("num_examples")) is int
+        }
 
     def suggestions(self, config: str) -> dict[str, str]:
         """What could go into `datasets/NAME.toml`: key to text, escaped."""
@@ -57,10 +47,9 @@ class Readme:
         ):
             for name in names:
                 value = info.get(name) or self.header.get(name)
-                if isinstance(value, list):
-                    value = ", ".join(map(str, value))
-                if isinstance(value, str) and value.strip():
-                    found[key] = safe(" ".join(value.split()), limit=200)
+                text = ", ".join(map(str, value)) if isinstance(value, list) else str(value or "")
+                if text.strip():
+                    found[key] = safe(" ".join(text.split()), limit=200)
                     break
         if self.citation_line:
             found["citation"] = f"the BibTeX in {README}, line {self.citation_line}"
@@ -72,23 +61,17 @@ def read_readme(raw: Storage) -> Readme:
     found = raw.stat(README, follow="all")
     if found is None or found.kind != "file":
         return Readme()
-    if found.size > _MAX_BYTES:
-        raise _unusable(f"it has {found.size} bytes, at most {_MAX_BYTES} are read")
-    text = raw.read(README).decode("utf-8-sig", "replace")
-    lines = text.splitlines()
+    lines = raw.read(README).decode("utf-8-sig", "replace").splitlines()
     citation = next(
         (at for at, line in enumerate(lines, 1) if line.lstrip().startswith("@") and "{" in line),
         0,
     )
     if not lines or lines[0].rstrip() != "---":
         return Readme(citation_line=citation)
-    end = next((at for at, line in enumerate(lines[1:], 1) if line.rstrip() == "---"), 0)
-    if not end:
+    ends = [at for at, line in enumerate(lines) if at and line.rstrip() == "---"]
+    if not ends:
         raise _unusable("its header, which begins with `---`, does not end")
-    header = "\n".join(lines[1:end])
-    if len(header) > _MAX_HEADER:
-        raise _unusable(f"its header has {len(header)} characters, at most {_MAX_HEADER} are read")
-    return Readme(_parsed(header), citation)
+    return Readme(_parsed("\n".join(lines[1 : ends[0]])), citation)
 
 
 def _parsed(text: str) -> Mapping[str, Any]:
@@ -96,24 +79,19 @@ def _parsed(text: str) -> Mapping[str, Any]:
         import yaml
     except ImportError:
         raise MissingExtraError(f"reading the header of `{README}`", "yaml") from None
-
     try:
         found = yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise _unusable(f"its header is not YAML: {safe(_one_line(error), limit=200)}") from None
-    if found is None:
-        return {}
-    if not isinstance(found, dict):
+        why = safe(" ".join(str(error).split()), limit=200)
+        raise _unusable(f"its header is not YAML: {why}") from None
+    if not isinstance(found or {}, dict):
         raise _unusable("its header should be a mapping")
-    return found
+    return found or {}
 
 
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
-
-
-def _as_list(found: Any) -> list[Any]:
-    return found if isinstance(found, list) else [] if found is None else [found]
+def _mappings(found: Any) -> list[Mapping[str, Any]]:
+    every = found if isinstance(found, list) else [found]
+    return [each for each in every if isinstance(each, dict)]
 
 
 def _unusable(why: str) -> RawDataError:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from tfrecreg.api import RawPreview, Recognition, listed, media_kind, safe
+from tfrecreg_table.rows import suffix_of
 from tfrecreg_table.table_files import (
     FOUND_SUFFIXES,
     METADATA,
     has_file_names,
     is_split_folder,
     split_tables,
-    suffix_of,
 )
 
 _SHOWN = 3

@@ -25,15 +25,14 @@ from tfrecreg.api import (
     read_media_file,
     safe,
 )
-from tfrecreg_table.listing import ROW_STATE, TableListing, class_numbers
-from tfrecreg_table.rows import RowError, RowReader
-from tfrecreg_table.table_files import TableFile, open_rows
+from tfrecreg_table.columns import TableColumn
+from tfrecreg_table.listing import ROW_STATE, TableListing
+from tfrecreg_table.rows import RowError, Rows, open_rows
+from tfrecreg_table.table_files import TableFile
 from tfrecreg_table.table_options import FILE_KINDS, TableOptions
-from tfrecreg_table.table_schema import table_schema
 from tfrecreg_table.values import (
     CellError,
     FeatureMaker,
-    TableColumn,
     feature_maker,
     text_of,
     ticked,
@@ -54,11 +53,11 @@ class TableSource(Source):
         self._raw = raw
         self._options = options
         self._listing: TableListing | None = None
-        self._files: tuple[TableFile, ...] = ()
-        self._columns: tuple[TableColumn, ...] = ()
+        self._files: Sequence[TableFile] = ()
+        self._columns: Sequence[TableColumn] = ()
         self._labels: Mapping[str, Sequence[str]] = {}
         self._path_column: TableColumn | None = None
-        self._readers: dict[int, RowReader] = {}
+        self._readers: dict[int, Rows] = {}
         self._makers: list[tuple[str, str, FeatureMaker]] = []
         self._classes: list[tuple[TableColumn, dict[str, tuple[Feature, Feature]]]] = []
         self._file_columns: list[TableColumn] = []
@@ -81,7 +80,11 @@ class TableSource(Source):
 
     def schema(self) -> str:
         self._known()
-        return table_schema(self._columns, self._labels)
+        return "".join(
+            text
+            for column in self._columns
+            for text in column.schema(self._labels.get(column.feature, ()))
+        )
 
     def codecs(self) -> Mapping[str, str]:
         self._known()
@@ -95,11 +98,9 @@ class TableSource(Source):
             "rows": str(listing.rows),
         }
         for column in listing.columns:
-            text = (
-                column.kind
-                if column.feature == column.name
-                else (f"{column.kind}, as {safe(column.feature)}")
-            )
+            text = column.kind
+            if column.feature != column.name:
+                text += f", as {safe(column.feature)}"
             if column.kind == "label":
                 text += f", {len(listing.labels[column.feature])} classes"
             if column.missing:
@@ -117,7 +118,7 @@ class TableSource(Source):
         if self._path_column is None:
             return None
         folders = [each.folder for each in self._files if each.split == split]
-        return self._path_column.path(key, folders[0] if folders else "")
+        return self._path_column.mapped.path(key, folders[0] if folders else "")
 
     def class_of(self, item: Item) -> str | None:
         """The values of the columns of the type `label`."""
@@ -129,111 +130,84 @@ class TableSource(Source):
                 hint="--option 'columns=*,NAME:label'",
             )
         number, start, length, _ = ROW_STATE.unpack(item.state)
-        reader = self._readers.get(number) or self._open(number)
         try:
-            values = reader.row(start, length)
+            values = self._rows(number).row(start, length)
         except RowError:  # which `example` says of the item
             return None
         return "\n".join(str(values.get(name, "")) for name in names)
 
     def example(self, item: Item) -> Example | Written | Skipped:
         number, start, length, line = ROW_STATE.unpack(item.state)
-        reader = self._readers.get(number)
-        if reader is None:
-            reader = self._open(number)
-        try:
-            values = reader.row(start, length)
-        except RowError as error:
-            return self._skipped(item, number, line, "SRC051", safe(str(error)))
+        rows = self._readers.get(number) or self._rows(number)
         name = ""
         example: dict[str, Feature] = {}
+        remarks: list[Remark] = []
         try:
+            values = rows.row(start, length)
             for name, feature, make in self._makers:
                 example[feature] = make(values.get(name))
             for column, by_name in self._classes:
                 name = column.name
                 self._add_classes(example, column, by_name, values.get(name))
-        except (CellError, ValueError) as error:
-            detail = f"the column {ticked(name)}: {safe(str(error))}"
-            return self._skipped(item, number, line, "SRC052", detail)
-        if self._file_columns:
-            return self._with_files(item, example, values, number, line)
-        return example
-
-    def _with_files(
-        self,
-        item: Item,
-        example: dict[str, Feature],
-        values: Mapping[str, Any],
-        number: int,
-        line: int,
-    ) -> Written | Skipped:
-        remarks = []
-        for column in self._file_columns:
-            path = column.path(values.get(column.name, ""), self._files[number].folder)
-            try:
+            for column in self._file_columns:
+                path = column.mapped.path(values.get(column.name), self._files[number].folder)
+                name = ticked(path)
                 data = read_media_file(self._raw, path)
                 made = media_features(column.media, column.feature, path.rpartition("/")[2], data)
-            except (ImageError, MediaError) as error:
-                return self._skipped(
-                    item, number, line, error.code, f"{ticked(path)}: {error.detail}"
-                )
-            example.update(made.features)
-            if made.code:
-                remarks.append(
-                    Remark(item.split, item.key, made.code, f"{ticked(path)}: {made.detail}")
-                )
-        return Written(example, remarks)
-
-    def _skipped(self, item: Item, number: int, line: int, code: str, detail: str) -> Skipped:
-        path = self._files[number].path
-        unit = self._readers[number].unit
-        where = f"`{safe(path)}`, {unit} {line}"
+                example.update(made.features)
+                if made.code:
+                    detail = f"{name}: {made.detail}"
+                    remarks.append(Remark(item.split, item.key, made.code, detail))
+        except RowError as error:
+            code, detail = "SRC051", safe(str(error))
+        except (ImageError, MediaError) as error:
+            code, detail = error.code, f"{name}: {error.detail}"
+        except ValueError as error:
+            code, detail = "SRC052", f"the column {ticked(name)}: {safe(str(error))}"
+        else:
+            return Written(example, remarks) if remarks else example
+        where = f"`{safe(self._files[number].path)}`, {rows.unit} {line}"
         return Skipped(item.split, item.key, code, f"{where}: {detail}")
 
     @staticmethod
     def _add_classes(
         example: dict[str, Feature],
         column: TableColumn,
-        by_name: dict[str, tuple[Feature, Feature]],
+        by_name: Mapping[str, tuple[Feature, Feature]],
         value: Any,
     ) -> None:
-        if value is None:
-            example[column.feature] = int64_feature(())
-            example[column.text_feature] = bytes_feature(())
-            return
-        parts = without_nulls(value) if type(value) is list else (value,)
-        texts = [text_of(each) for each in parts]
-        try:
-            found = [by_name[each] for each in texts]
-        except KeyError as error:
-            raise CellError(f"the class {ticked(error.args[0])} was not there before") from error
-        if len(found) == 1:
-            example[column.feature], example[column.text_feature] = found[0]
+        if type(value) is list:
+            texts = [text_of(each) for each in without_nulls(value)]
         else:
-            example[column.feature] = int64_feature([each.values[0] for each, _ in found])
+            texts = [] if value is None else [text_of(value)]
+        unknown = next((each for each in texts if each not in by_name), None)
+        if unknown is not None:
+            raise CellError(f"the class {ticked(unknown)} was not there before")
+        if len(texts) == 1:
+            example[column.feature], example[column.text_feature] = by_name[texts[0]]
+        else:
+            example[column.feature] = int64_feature([by_name[each][0].values[0] for each in texts])
             example[column.text_feature] = bytes_feature(texts)
 
-    def _open(self, number: int) -> RowReader:
-        self._known()
-        if not (self._makers or self._classes or self._file_columns):
-            self._prepare()
-        wanted = [each.name for each in self._columns]
-        reader = open_rows(self._raw, self._files[number].path, self._options, wanted)
-        self._readers[number] = reader
-        return reader
+    def _rows(self, number: int) -> Rows:
+        """The rows of a table."""
+        if number not in self._readers:
+            self._known()
+            if not self._readers:
+                self._prepare()
+            wanted = [each.name for each in self._columns]
+            path = self._files[number].path
+            self._readers[number] = open_rows(self._raw, path, self._options, wanted)
+        return self._readers[number]
 
     def _prepare(self) -> None:
         """What becomes of each column, for quick use."""
-        numbers = class_numbers(self._labels)
         for column in sorted(self._columns, key=lambda each: each.feature):
             if column.kind in FILE_KINDS:
                 self._file_columns.append(column)
             elif column.kind == "label":
-                by_name = {
-                    name: (int64_feature(number), bytes_feature(name))
-                    for name, number in numbers[column.feature].items()
-                }
+                names = enumerate(self._labels[column.feature])
+                by_name = {name: (int64_feature(at), bytes_feature(name)) for at, name in names}
                 self._classes.append((column, by_name))
             else:
                 self._makers.append((column.name, column.feature, feature_maker(column.kind)))
@@ -246,7 +220,6 @@ class TableSource(Source):
         if self._listing is None:
             listing = TableListing(self._raw, self._options)
             self._listing = listing
-            self._files = tuple(listing.files)
-            self._columns, self._labels = listing.columns, listing.labels
-            self._path_column = listing.path_column
+            self._files, self._columns = listing.files, listing.columns
+            self._labels, self._path_column = listing.labels, listing.path_column
         return self._listing

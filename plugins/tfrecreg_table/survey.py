@@ -13,67 +13,46 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from tfrecreg.api import RawDataError, safe
-from tfrecreg_table.rows import RowPlace
-from tfrecreg_table.values import (
-    MOST_CLASSES,
-    CellError,
-    comes_back,
-    float32,
-    is_missing,
-    text_of,
-    ticked,
-)
+from tfrecreg_table.rows import Place
+from tfrecreg_table.values import CellError, comes_back, float32, is_missing, text_of, ticked
 
-_INTS = re.compile(r"(?:(?:0|-?[1-9][0-9]{0,399})\n)*")
-_SHORT = re.compile(r"(?:-?[0-9.]{1,7}\n)*")
-_DECIMALS = re.compile(
-    r"(?:(?:-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,5})?|nan|NaN)\n)*"
-)
-_NUMBERS = re.compile(r"(?:[+-]?[0-9][0-9.eE+-]{0,399}\n)*")
-
-
+_INTEGER = r"(?:0|-?[1-9][0-9]{0,399})"
+_DECIMAL = r"(?:-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,5})?|nan|NaN)"
+_IS_INTEGER = re.compile(_INTEGER)
+_IS_DECIMAL = re.compile(_DECIMAL)
+_IS_NUMBER = re.compile(r"[+-]?[0-9][0-9.eE+-]{0,399}")
+_SHORT_INTEGERS = re.compile(r"(?:(?:0|-?[1-9][0-9]{0,5})\n)*")
+_INT64S = re.compile(r"(?:(?:0|-?[1-9][0-9]{0,17})\n)*")
+_SHORT_DECIMALS = re.compile(rf"(?:(?=-?[0-9.]{{1,7}}\n){_DECIMAL}\n)*")
+"""Numbers that int64 or float32 hold, a line each."""
 _FEW, _MOST_OTHERS = 10, 5
 """Cells that are no numbers make a column one of texts if they are more than one in so many, or of
 more different values; otherwise they are remarked."""
 
 
-class KeptAsText(NamedTuple):
-    """Why numbers are kept as text."""
+class Flaw(NamedTuple):
+    """The first value that a type does not hold, and why."""
 
     line: int
     why: str
-
-
-class Marks:
-    """Cells of a column of numbers that mean a missing value."""
-
-    def __init__(self) -> None:
-        self.cells: dict[str, int] = {}
-        """How often each occurs."""
-        self.line = 0
-        """That of the first."""
-
-    def add(self, cell: str, place: RowPlace) -> None:
-        """Count a cell."""
-        self.line = self.line or place.line
-        self.cells[cell] = self.cells.get(cell, 0) + 1
+    can_round: bool = False
+    """Whether the option `decimals=round` would hold it."""
 
 
 class ColumnSurvey:
     """What all values of a column have in common."""
 
-    def __init__(
-        self, *, typed: bool, classes: bool, numbers: str = "", rounds: bool = False
-    ) -> None:
-        self._typed = typed
-        self._numbers = numbers
-        self.marks = Marks()
-        self._rounds = rounds
-        self._in_classes = classes
+    def __init__(self, kinds: Sequence[str], *, texts: bool, rounds: bool) -> None:
+        self._is_open = "" in kinds
+        self._in_classes = "label" in kinds
+        self._number = next((kind for kind in kinds if kind in ("int64", "float")), "")
+        self._texts, self._rounds = texts, rounds
         self.rows = 0
         """Rows that had the column, with a value or without."""
         self.missing = False
@@ -82,15 +61,20 @@ class ColumnSurvey:
         """Names of classes."""
         self.first: Any = None
         """The first value."""
-        self.kept: KeptAsText | None = None
-        self._text = _TextKind(rounds)
-        self._kinds: dict[type, RowPlace] = {}
-        self._beyond: tuple[RowPlace, str] | None = None
-        self._can_round = False
-        """Whether the option `decimals=round` takes the value that float32 does not hold."""
-        self._no_float: tuple[RowPlace, str] | None = None
+        self.marks: Counter[str] = Counter()
+        """Cells of a column of numbers that mean a missing value."""
+        self.mark_line = 0
+        self._numbers = 0
+        self._has_fractions = False
+        self._others: Counter[str] = Counter()
+        """Texts that are no numbers, while they are few."""
+        self._other_line = 0
+        self._flaws: dict[str, Flaw] = {}
+        """By the type that does not hold a value: `int64`, `float`, or `` for both."""
+        self._types: dict[type, int] = {}
+        """The row of the first value of each type."""
 
-    def add(self, name: str, values: Sequence[Any], places: Sequence[RowPlace]) -> None:
+    def add(self, name: str, values: Sequence[Any], places: Sequence[Place]) -> None:
         """Look at more values."""
         self.rows += len(values)
         types = set(map(type, values))
@@ -99,9 +83,7 @@ class ColumnSurvey:
             pairs = [pair for pair in zip(values, places, strict=True) if pair[0] is not None]
             values, places = [each for each, _ in pairs], [place for _, place in pairs]
             types.discard(type(None))
-        if not values:
-            return
-        if self.first is None:
+        if values and self.first is None:
             self.first = values[0]
         if list in types:
             self.lists = True
@@ -120,200 +102,140 @@ class ColumnSurvey:
                     hint=f"leave it out: --option 'columns=*,{safe(name, limit=30)}:skip'",
                 )
         if self._in_classes:
-            self._add_classes(name, types, values)
-        elif not self._typed:
-            self._add_types(types, values, places)
-        elif self._numbers and str in types:
-            given = {each for each in set(values) if type(each) is str}
-            found = {each for each in given if is_missing(self._numbers, each)}
-            for value, place in zip(values, places, strict=True) if found else ():
-                if type(value) is str and value in found:
-                    self.marks.add(value, place)
-            self.missing = self.missing or bool(found)
+            self._add_classes(name, values)
+        elif self._is_open and self._texts:
+            self._add_texts(values, places)
+        elif self._is_open:
+            self._add_typed(types, values, places)
+        elif self._number and str in types:
+            for value, times in Counter(values).items():
+                if type(value) is str and is_missing(self._number, value):
+                    self._mark(value, times, partial(_first_line, value, values, places))
 
-    def _add_classes(self, name: str, types: set[type], values: Sequence[Any]) -> None:
-        try:
-            self.names.update(values if types == {str} else map(text_of, values))
-        except CellError as error:
-            raise RawDataError(
-                f"the column {ticked(name)} does not name classes: {error}", hint=_TYPE_HINT
-            ) from error
-        if len(self.names) > MOST_CLASSES:
-            raise RawDataError(
-                f"the column {ticked(name)} has more than {MOST_CLASSES} classes",
-                hint="if it does not name classes, write it as `text`",
-            )
-
-    def _add_types(
-        self, types: set[type], values: Sequence[Any], places: Sequence[RowPlace]
-    ) -> None:
-        if types - self._kinds.keys():
-            for value, place in zip(values, places, strict=True):  # in the order of the rows
-                self._kinds.setdefault(type(value), place)
-        if types == {str}:
-            self._text.add(values, places)
-        elif self._beyond is None and types <= {int, float}:
-            for value, place in zip(values, places, strict=True):
-                if type(value) is float:
-                    if math.isfinite(value) and not comes_back(repr(value), rounds=self._rounds):
-                        self._beyond = place, f"float32 does not hold {value!r}"
-                        self._can_round = comes_back(repr(value), rounds=True)
-                        return
-                elif not -(1 << 63) <= value < 1 << 63:
-                    self._beyond = place, f"{ticked(value)} is beyond int64"
-                    return
-                elif self._no_float is None and float32(value) != value:
-                    why = f"float32 does not hold {value}, and the column has fractions"
-                    self._no_float = place, why
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is no value at all."""
-        return self.first is None
-
-    def kind(self, name: str, *, texts: bool) -> str:
-        """The type of the column."""
-        if self.is_empty:
-            return "text"
-        if texts:
-            kind, self.kept = self._text.found()
-            if kind != "text" and self._text.marks.cells:
-                self.marks, self.missing = self._text.marks, True
-            return kind
-        kinds = self._kinds
+    def kind(self, name: str) -> tuple[str, Flaw | None]:
+        """The type of the column, and why numbers are kept as text."""
+        number = "float" if self._has_fractions or float in self._types else "int64"
+        flaws = [self._flaws[each] for each in ("", number) if each in self._flaws]
+        flaw = min(flaws, default=None)
+        if self._texts:
+            return self._kind_of_texts(number, flaw)
+        kinds = self._types
         unknown = kinds.keys() - {bool, int, float, str, bytes}
-        mixed = len(kinds) > 1 and kinds.keys() != {int, float}
-        if unknown or mixed:
-            found = ", ".join(
-                f"{each.__name__} (row {place.number})" for each, place in kinds.items()
-            )
+        if unknown or (len(kinds) > 1 and kinds.keys() != {int, float}):
+            found = ", ".join(f"{each.__name__} (row {row})" for each, row in kinds.items())
+            what = "that an example cannot hold" if unknown else "of several types"
             raise RawDataError(
-                f"the column {ticked(name)} has values that an example cannot hold: {found}"
-                if unknown
-                else f"the column {ticked(name)} has values of several types: {found}",
+                f"the column {ticked(name)} has values {what}: {found}",
                 hint=f"--option 'columns=*,{safe(name, limit=30)}:text', or `:skip`",
             )
-        beyond = self._beyond or (self._no_float if float in kinds else None)
-        if beyond is not None:
-            place, why = beyond
-            column = f"--option 'columns=*,{safe(name, limit=30)}"
+        if flaw is not None:
+            remedy = f"--option 'columns=*,{safe(name, limit=30)}:text' keeps the digits"
+            if flaw.can_round:
+                remedy = f"--option decimals=round rounds it, {remedy}"
             raise RawDataError(
-                f"the column {ticked(name)}, row {place.number}: {why}",
-                hint=f"--option decimals=round rounds it, {column}:text' keeps the digits"
-                if beyond is self._beyond and self._can_round
-                else f"{column}:text' keeps the digits",
+                f"the column {ticked(name)}, row {flaw.line}: {flaw.why}", hint=remedy
             )
-        if float in kinds:
-            return "float"
-        if int in kinds or bool in kinds:
-            return "int64"
-        return "bytes" if bytes in kinds else "text"
+        if kinds.keys() & {int, bool, float}:
+            return number, None
+        return "bytes" if bytes in kinds else "text", None
 
-
-_TYPE_HINT = "`columns` gives each column a type"
-
-
-class _TextKind:
-    """The type of texts: what all values so far are."""
-
-    def __init__(self, rounds: bool) -> None:
-        self._kind = "int64"
-        self._rounds = rounds
-        self._decided = False
-        self._kept: KeptAsText | None = None
-        self._not_float: KeptAsText | None = None
-        self._numbers = 0
-        self._others: dict[str, int] = {}
-        """Values that are no numbers, while they are few, and how often each occurs."""
-        self._other_line = 0
-        self.marks = Marks()
-
-    def found(self) -> tuple[str, KeptAsText | None]:
-        """The type, and why numbers are kept as text."""
+    def _kind_of_texts(self, number: str, flaw: Flaw | None) -> tuple[str, Flaw | None]:
         others = sum(self._others.values())
-        if self._decided or not self._numbers or others * _FEW > self._numbers + others:
+        total = self._numbers + others
+        if len(self._others) > _MOST_OTHERS or not self._numbers or others * _FEW > total:
+            self.marks.clear()
             return "text", None
-        if self._others and self._kept is None:
-            first = next(iter(self._others))
-            why = f"{ticked(first)} is not a number"
-            why += f", as {others:,} of {self._numbers + others:,} cells" if others > 1 else ""
-            return "text", KeptAsText(self._other_line, why)
-        return self._kind, self._kept
+        if self._others and flaw is None:
+            why = f"{ticked(next(iter(self._others)))} is not a number"
+            why += f", as {others:,} of {total:,} cells" if others > 1 else ""
+            flaw = Flaw(self._other_line, why)
+        if flaw is not None:
+            self.marks.clear()
+            return "text", flaw
+        self.missing = self.missing or bool(self.marks)
+        return number, None
 
-    def add(self, values: Sequence[str], places: Sequence[RowPlace]) -> None:
-        if self._decided:
-            return
-        joined = "\n".join(values) + "\n"
-        if joined.count("\n") != len(values) or not _are_numbers(joined):
-            numbers = self._sorted_out(values, places)
-            if not numbers:
-                return
-            values, places = [each for each, _ in numbers], [place for _, place in numbers]
-            joined = "\n".join(values) + "\n"
-        self._numbers += len(values)
-        if self._kind == "int64":
-            if _INTS.fullmatch(joined):
-                self._add_ints(values, places)
-                return
-            self._kind = "float"
-            if self._not_float is not None:
-                self._keep(self._not_float)
-        if self._kind != "float":
-            return
-        if not _DECIMALS.fullmatch(joined):
-            bad = (
-                KeptAsText(place.line, f"{ticked(value)} is written with a sign or zeros before it")
-                for value, place in zip(values, places, strict=True)
-                if not _DECIMALS.fullmatch(value + "\n")
-            )
-            self._keep(next(bad))
-        elif not _SHORT.fullmatch(joined):
-            self._keep(self._find_lossy(values, places))
+    def _add_classes(self, name: str, values: Sequence[Any]) -> None:
+        try:
+            self.names.update(map(text_of, values))
+        except CellError as error:
+            raise RawDataError(
+                f"the column {ticked(name)} does not name classes: {error}",
+                hint="`columns` gives each column a type",
+            ) from error
 
-    def _sorted_out(
-        self, values: Sequence[str], places: Sequence[RowPlace]
-    ) -> list[tuple[str, RowPlace]]:
-        """The numbers among the values; decides on `text` where too many are none."""
-        numbers = []
-        for value, place in zip(values, places, strict=True):
-            if "\n" not in value and _are_numbers(value + "\n"):
-                numbers.append((value, place))
+    def _add_texts(self, values: Sequence[str], places: Sequence[Place]) -> None:
+        if len(self._others) > _MOST_OTHERS:  # it is text
+            return
+        lines = "\n".join(values) + "\n"
+        if lines.count("\n") == len(values):
+            is_short = _SHORT_INTEGERS.fullmatch(lines)
+            if is_short or ("float" in self._flaws and _INT64S.fullmatch(lines)):
+                self._numbers += len(values)
+                return
+            if _SHORT_DECIMALS.fullmatch(lines):
+                self._numbers += len(values)
+                self._has_fractions = True
+                return
+        for value, times in Counter(values).items():
+            line = partial(_first_line, value, values, places)
+            bare = value.strip()
+            if _IS_INTEGER.fullmatch(value):
+                self._add_integer(int(value), line)
+            elif _IS_DECIMAL.fullmatch(value):
+                self._has_fractions = True
+                is_plain = len(value) <= 7 and "e" not in value.lower()
+                if not is_plain and not comes_back(value, rounds=self._rounds):
+                    self._flaw("float", line, f"float32 does not hold {ticked(value)}")
+            elif _IS_NUMBER.fullmatch(value):
+                self._flaw("", line, f"{ticked(value)} is written with a sign or zeros before it")
             elif is_missing("float", value):
-                self.marks.add(value, place)
-            elif "\n" not in value and _are_numbers(value.strip() + "\n"):
-                self._numbers += 1
-                self._keep(KeptAsText(place.line, f"{ticked(value)} has blanks around it"))
+                self._mark(value, times, line)
+                continue
+            elif _IS_NUMBER.fullmatch(bare) or _IS_DECIMAL.fullmatch(bare):
+                self._flaw("", line, f"{ticked(value)} has blanks around it")
             else:
-                self._others[value] = self._others.get(value, 0) + 1
-                self._other_line = self._other_line or place.line
-                self._decided = len(self._others) > _MOST_OTHERS
-                if self._decided:
-                    return []
-        return numbers
-
-    def _add_ints(self, values: Sequence[str], places: Sequence[RowPlace]) -> None:
-        longest = max(map(len, values))
-        if longest >= 19:
-            for value, place in zip(values, places, strict=True):
-                if not -(1 << 63) <= int(value) < 1 << 63:
-                    self._keep(KeptAsText(place.line, f"{ticked(value)} is beyond int64"))
+                self._others[value] += times
+                self._other_line = self._other_line or line()
+                if len(self._others) > _MOST_OTHERS:
                     return
-        if longest > 7 and self._not_float is None:
-            self._not_float = self._find_lossy(values, places)
+                continue
+            self._numbers += times
 
-    def _find_lossy(self, values: Sequence[str], places: Sequence[RowPlace]) -> KeptAsText | None:
+    def _add_typed(self, types: set[type], values: Sequence[Any], places: Sequence[Place]) -> None:
+        if types - self._types.keys():
+            for value, place in zip(values, places, strict=True):  # in the order of the rows
+                self._types.setdefault(type(value), place.number)
+        if not types <= {int, float}:
+            return
         for value, place in zip(values, places, strict=True):
-            short = len(value) <= 7 and "e" not in value.lower()
-            if not short and not comes_back(value, rounds=self._rounds):
-                return KeptAsText(place.line, f"float32 does not hold {ticked(value)}")
-        return None
+            if type(value) is int:
+                self._add_integer(value, partial(int, place.number))
+            elif math.isfinite(value) and float32(value) != value:
+                text = repr(value)
+                if not comes_back(text, rounds=self._rounds):
+                    can_round = comes_back(text, rounds=True)
+                    why = f"float32 does not hold {text}"
+                    self._flaw("float", partial(int, place.number), why, can_round)
 
-    def _keep(self, kept: KeptAsText | None) -> None:
-        if kept is not None and self._kept is None:
-            self._kind, self._kept = "text", kept
+    def _add_integer(self, value: int, line: Callable[[], int]) -> None:
+        if abs(value) <= 1 << 24:
+            return
+        if not -(1 << 63) <= value < 1 << 63:
+            self._flaw("int64", line, f"{ticked(value)} is beyond int64")
+        if "float" not in self._flaws and float32(value) != value:
+            self._flaw("float", line, f"float32 does not hold {ticked(value)}")
+
+    def _flaw(self, kind: str, line: Callable[[], int], why: str, can_round: bool = False) -> None:
+        if kind not in self._flaws:
+            self._flaws[kind] = Flaw(line(), why, can_round)
+
+    def _mark(self, cell: str, times: int, line: Callable[[], int]) -> None:
+        self.mark_line = self.mark_line or line()
+        self.marks[cell] += times
+        if not self._is_open:
+            self.missing = True
 
 
-def _are_numbers(joined: str) -> bool:
-    return bool(
-        _INTS.fullmatch(joined) or _DECIMALS.fullmatch(joined) or _NUMBERS.fullmatch(joined)
-    )
+def _first_line(value: Any, values: Sequence[Any], places: Sequence[Place]) -> int:
+    return places[values.index(value)].line

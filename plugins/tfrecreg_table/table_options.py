@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from tfrecreg.api import UsageError, media_kind, safe
+from tfrecreg_table.values import text_of
 
 FILE_KINDS = ("file", "image", "audio", "video")
 """Kinds of columns that name files."""
@@ -29,6 +30,10 @@ class Mapped(NamedTuple):
     """The path of a file below the raw folder, with ``{}`` for the value."""
     feature: str
     """The name of the feature, or what the names of several begin with; empty for the usual one."""
+
+    def path(self, value: Any, folder: str = "") -> str:
+        """The path of the file that a value names, from a folder on."""
+        return folder + self.pattern.replace("{}", text_of(value)).removeprefix("./")
 
 
 @dataclass(frozen=True)
@@ -60,24 +65,19 @@ class TableOptions:
     """Cells of a CSV that mean a missing value, such as `NA,null`; empty cells always do."""
 
     def __post_init__(self) -> None:
-        if (
-            self.delimiter is not None
-            and self.delimiter != "tab"
-            and not (
-                len(self.delimiter) == 1 and self.delimiter.isprintable() and self.delimiter != '"'
-            )
+        if self.delimiter not in (None, "tab") and not re.fullmatch(
+            r'[^"\s]', self.delimiter or ""
         ):
             raise UsageError(
-                f"the option `delimiter` is `{safe(self.delimiter, limit=60)}`, expected one "
+                f"the option `delimiter` is `{safe(self.delimiter or '', limit=60)}`, expected one "
                 "character or `tab`",
                 hint="--option 'delimiter=;'",
             )
-        for name, value in (("key", self.key), ("split_column", self.split_column)):
-            if value == "":
-                raise UsageError(
-                    f"the option `{name}` is empty, expected the name of a column",
-                    hint=f"--option {name}=NAME",
-                )
+        if "" in (self.key, self.split_column):
+            raise UsageError(
+                "the options `key` and `split_column` take the name of a column, found none",
+                hint="--option key=NAME",
+            )
         self.mapping  # noqa: B018 - it is refused here, if it is wrong
 
     @property

@@ -309,7 +309,7 @@ HOMES: dict[str, set[str]] = {
     "array_record": {"tfrecreg.builtin.export.arrayrecord"},
     "pyarrow": {
         *("tfrecreg.builtin.export.parquet", "tfrecreg.builtin.query.packages"),
-        *("tfrecreg_huggingface.arrow", "tfrecreg_table.parquet_rows"),
+        "tfrecreg_huggingface.arrow",
         "tfrecreg.sources.parquet",
     },
     "pycocotools": {"tfrecreg_coco.objects"},

@@ -164,7 +164,7 @@ def test_skipped_rows_fail_a_build_in_one_line(raw, tmp_path, monkeypatch, capsy
     (raw / "kaggle/train.csv").write_bytes(b"a,b\n1,\xff\n")
     assert main(arguments) == 2
     error = capsys.readouterr().err
-    assert "error: `train.csv`, line 2: not UTF-8 (invalid start byte 0xff)" in error
+    assert "error: `train.csv`, line 2: 'utf-8' codec can't decode byte 0xff" in error
 
 
 def test_parquet_without_pyarrow_names_the_extra(raw, tmp_path, monkeypatch, capsys) -> None:

@@ -280,14 +280,6 @@ def test_columns_that_make_the_same_feature_are_refused(raw: Raw) -> None:
     )
 
 
-def test_nesting_is_bounded(raw: Raw) -> None:
-    kind = pa.int64()
-    for _ in range(20):
-        kind = pa.struct([("x", kind)])
-    raw.table("train.parquet", {"c": pa.array([None], kind)})
-    assert "is nested more than 16 deep" in raw.error().message
-
-
 def test_a_folder_in_which_no_column_is_left_is_refused(raw: Raw) -> None:
     raw.table("train.parquet", {"c": pa.array([None])})
     assert raw.error().message.endswith("no column can become a feature")
