@@ -114,32 +114,32 @@ __all__ = [
     "to_example",
 ]
 
-_EXPORTS = {
-    "tfrecreg.errors": "FailureError NoSuchNameError RefusedError TfrecregError UsageError",
-    "tfrecreg.example.decode": "decode",
-    "tfrecreg.example.encode": "encode",
-    "tfrecreg.example.tensors": "parse_tensor serialize_tensor",
-    "tfrecreg.example.values": "to_example",
-    "tfrecreg.findings": "Finding",
-    "tfrecreg.library.dataset": "Dataset",
-    "tfrecreg.library.records": "diff digest export head salvage stats",
-    "tfrecreg.library.questions": "query",
-    "tfrecreg.library.registry": "Registry init open",
-    "tfrecreg.library.targets": "check report",
-    "tfrecreg.library.versions": "Build Release",
-    "tfrecreg.operations.data_source": "data_source",
-    "tfrecreg.operations.load": "load",
-    "tfrecreg.operations.mixture": "mixture",
-    "tfrecreg.plugins.engines": "open_engine",
-    "tfrecreg.records.access": "Records read",
-    "tfrecreg.records.tfrecord_writer": "TFRecordWriter",
-    "tfrecreg.reports.model": "Report",
-    "tfrecreg.training.certificate": "Certificate",
-    "tfrecreg.training.data_source": "DataSource",
-    "tfrecreg.training.mixtures.source": "Mixture",
-    "tfrecreg.training.order": "Order",
-}
-_HOMES = {name: module for module, names in _EXPORTS.items() for name in names.split()}
+_EXPORTS = (
+    ("tfrecreg.errors", "FailureError NoSuchNameError RefusedError TfrecregError UsageError"),
+    ("tfrecreg.example.decode", "decode"),
+    ("tfrecreg.example.encode", "encode"),
+    ("tfrecreg.example.tensors", "parse_tensor serialize_tensor"),
+    ("tfrecreg.example.values", "to_example"),
+    ("tfrecreg.findings", "Finding"),
+    ("tfrecreg.library.dataset", "Dataset"),
+    ("tfrecreg.library.records", "diff digest export head salvage stats"),
+    ("tfrecreg.library.questions", "query"),
+    ("tfrecreg.library.registry", "Registry init open"),
+    ("tfrecreg.library.targets", "check report"),
+    ("tfrecreg.library.versions", "Build Release"),
+    ("tfrecreg.operations.data_source", "data_source"),
+    ("tfrecreg.operations.load", "load"),
+    ("tfrecreg.operations.mixture", "mixture"),
+    ("tfrecreg.plugins.engines", "open_engine"),
+    ("tfrecreg.records.access", "Records read"),
+    ("tfrecreg.records.tfrecord_writer", "TFRecordWriter"),
+    ("tfrecreg.reports.model", "Report"),
+    ("tfrecreg.training.certificate", "Certificate"),
+    ("tfrecreg.training.data_source", "DataSource"),
+    ("tfrecreg.training.mixtures.source", "Mixture"),
+    ("tfrecreg.training.order", "Order"),
+)
+_HOMES = {name: module for module, names in _EXPORTS for name in names.split()}
 
 _VERBS = {
     **dict.fromkeys(("adopt", "build", "log", "release"), '["mnist"]'),

@@ -352,51 +352,60 @@ __all__ = [
 ]
 
 # Imported on first use: a plugin's hooks, or a decoder in a training job, need few of them.
-_LATER = {
-    "commands.session": "Session session_command",
-    "engines.exchange": "Exchange new_exchange",
-    "engines.interface": "EngineRequest",
-    "engines.local": "usable_cores",
-    "engines.remote": "RemoteEngine engine_failed perform_work",
-    "example.decode": "canonical decode",
-    "example.encode": "encode",
-    "example.tensors": "serialize_tensor",
-    "exporters.convert": "RecordExporter RecordFormat",
-    "exporters.interface": "ExportedDataset Exporter",
-    "exporters.json_values": "feature_from_json feature_to_json",
-    "exporters.records": "KeyedExample ShardRecord export_gzip keyed_examples written_records "
-    "verified_records write_records",
-    "exporters.shards": "ExportedShard ShardToExport export_plain export_unchanged",
-    "images.decoder": "Conversion Undecodable convert_image digest_pixels require_pillow "
-    "verify_pixels",
-    "images.pixels": "Resizing decode_pixels decode_resized",
-    "media.features": "MediaKind media_codecs media_features media_kind media_schema",
-    "media.files": "read_media_file read_whole_file",
-    "media.read": "MediaError",
-    "plugins.recognition": "RawPreview Recognition",
-    "plugins.records": "CommandRecord DecoderRecord EngineRecord "
-    "ExporterRecord ReportFormatRecord SourceRecord ValidatorRecord",
-    "plugins.specs": "hookimpl",
-    "reports.interface": "ReportContext ReportFormat",
-    "reports.model": "Report",
-    "reports.places": "location_lines location_text safe_message subject_text",
-    "scan.record_validator": "RecordCount RecordProblem RecordValidator",
-    "schema.definition": "Schema SchemaFeature",
-    "schema.proto": "parse_schema",
-    "sources.objects.boxes": "Boxes ObjectLabel",
-    "sources.objects.images": "MAX_IMAGE_BYTES image_features image_size",
-    "sources.objects.listing": "Symlinks link_problem list_files path_ends paths_remark read_text",
-    "sources.objects.options": "ObjectOptions choose_splits class_summary object_schema",
-    "sources.objects.shapes": "Keypoints Polygons box_around",
-    "sources.objects.view": "BadAnnotation ImageRemarks ImageView SkipImage",
-    "sources.strata": "stratified",
-    "sources.parquet": "ParquetReader ParquetRows",
-}
-_HOMES = {name: module for module, names in _LATER.items() for name in names.split()}
+_LATER = (
+    ("tfrecreg.commands.session", "Session session_command"),
+    ("tfrecreg.engines.exchange", "Exchange new_exchange"),
+    ("tfrecreg.engines.interface", "EngineRequest"),
+    ("tfrecreg.engines.local", "usable_cores"),
+    ("tfrecreg.engines.remote", "RemoteEngine engine_failed perform_work"),
+    ("tfrecreg.example.decode", "canonical decode"),
+    ("tfrecreg.example.encode", "encode"),
+    ("tfrecreg.example.tensors", "serialize_tensor"),
+    ("tfrecreg.exporters.convert", "RecordExporter RecordFormat"),
+    ("tfrecreg.exporters.interface", "ExportedDataset Exporter"),
+    ("tfrecreg.exporters.json_values", "feature_from_json feature_to_json"),
+    (
+        "tfrecreg.exporters.records",
+        "KeyedExample ShardRecord export_gzip keyed_examples written_records "
+        "verified_records write_records",
+    ),
+    ("tfrecreg.exporters.shards", "ExportedShard ShardToExport export_plain export_unchanged"),
+    (
+        "tfrecreg.images.decoder",
+        "Conversion Undecodable convert_image digest_pixels require_pillow "
+        "verify_pixels",
+    ),
+    ("tfrecreg.images.pixels", "Resizing decode_pixels decode_resized"),
+    ("tfrecreg.media.features", "MediaKind media_codecs media_features media_kind media_schema"),
+    ("tfrecreg.media.files", "read_media_file read_whole_file"),
+    ("tfrecreg.media.read", "MediaError"),
+    ("tfrecreg.plugins.recognition", "RawPreview Recognition"),
+    (
+        "tfrecreg.plugins.records",
+        "CommandRecord DecoderRecord EngineRecord ExporterRecord "
+        "ReportFormatRecord SourceRecord ValidatorRecord",
+    ),
+    ("tfrecreg.plugins.specs", "hookimpl"),
+    ("tfrecreg.reports.interface", "ReportContext ReportFormat"),
+    ("tfrecreg.reports.model", "Report"),
+    ("tfrecreg.reports.places", "location_lines location_text safe_message subject_text"),
+    ("tfrecreg.scan.record_validator", "RecordCount RecordProblem RecordValidator"),
+    ("tfrecreg.schema.definition", "Schema SchemaFeature"),
+    ("tfrecreg.schema.proto", "parse_schema"),
+    ("tfrecreg.sources.objects.boxes", "Boxes ObjectLabel"),
+    ("tfrecreg.sources.objects.images", "MAX_IMAGE_BYTES image_features image_size"),
+    ("tfrecreg.sources.objects.listing", "Symlinks link_problem list_files path_ends paths_remark read_text"),
+    ("tfrecreg.sources.objects.options", "ObjectOptions choose_splits class_summary object_schema"),
+    ("tfrecreg.sources.objects.shapes", "Keypoints Polygons box_around"),
+    ("tfrecreg.sources.objects.view", "BadAnnotation ImageRemarks ImageView SkipImage"),
+    ("tfrecreg.sources.strata", "stratified"),
+    ("tfrecreg.sources.parquet", "ParquetReader ParquetRows"),
+)
+_HOMES = {name: module for module, names in _LATER for name in names.split()}
 
 if not TYPE_CHECKING:  # mypy takes the names from the imports above
 
     def __getattr__(name: str) -> Any:
         if name not in _HOMES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(f"tfrecreg.{_HOMES[name]}"), name)
+        return getattr(import_module(_HOMES[name]), name)

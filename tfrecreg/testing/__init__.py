@@ -39,18 +39,18 @@ __all__ = [
     "write_shard",
 ]
 
-_LATER = {
-    "checked": "check_validator",
-    "data": "build_examples examples write_shard",
-    "drawn": "write_digits",
-    "source_tests": "SourceTests",
-    "validator_tests": "ValidatorTests",
-}
-_HOMES = {name: module for module, names in _LATER.items() for name in names.split()}
+_LATER = (
+    ("tfrecreg.testing.checked", "check_validator"),
+    ("tfrecreg.testing.data", "build_examples examples write_shard"),
+    ("tfrecreg.testing.drawn", "write_digits"),
+    ("tfrecreg.testing.source_tests", "SourceTests"),
+    ("tfrecreg.testing.validator_tests", "ValidatorTests"),
+)
+_HOMES = {name: module for module, names in _LATER for name in names.split()}
 
 if not TYPE_CHECKING:  # mypy takes the names from the imports above
 
     def __getattr__(name: str) -> Any:
         if name not in _HOMES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+        return getattr(import_module(_HOMES[name]), name)

@@ -50,12 +50,24 @@ def _record(name: str, summary: str, *codes: str, **when: Any) -> ValidatorRecor
     return ValidatorRecord(name, summary, CodeList(*codes), partial(_load, name), **when)
 
 
-_PACKAGES = ("annotations", "duplicates", "inflation", "items", "manifest", "schema")
-"""Those with a module `validator` of their own."""
+_MODULES = {
+    "crc": "tfrecreg.validators.crc",
+    "manifest": "tfrecreg.validators.manifest.validator",
+    "schema": "tfrecreg.validators.schema.validator",
+    "inflation": "tfrecreg.validators.inflation.validator",
+    "source": "tfrecreg.validators.source",
+    "duplicates": "tfrecreg.validators.duplicates.validator",
+    "images": "tfrecreg.validators.images",
+    "annotations": "tfrecreg.validators.annotations.validator",
+    "statistics": "tfrecreg.validators.statistics",
+    "drift": "tfrecreg.validators.drift",
+    "content": "tfrecreg.validators.content",
+    "items": "tfrecreg.validators.items.validator",
+    "registry": "tfrecreg.validators.registry",
+}
 
 
 def _load(name: str) -> type[Validator]:
     """The class, which is named after its validator."""
-    module = f"tfrecreg.validators.{name}{'.validator' if name in _PACKAGES else ''}"
-    found: type[Validator] = getattr(import_module(module), f"{name.capitalize()}Validator")
+    found: type[Validator] = getattr(import_module(_MODULES[name]), f"{name.capitalize()}Validator")
     return found

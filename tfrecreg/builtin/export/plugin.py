@@ -20,57 +20,57 @@ def tfrecreg_exporters() -> Iterator[ExporterRecord]:
     yield ExporterRecord(
         name="arrayrecord",
         summary="ArrayRecord files, for Grain and TFDS",
-        load=partial(_load, "arrayrecord", "ArrayRecordExporter", _expect_arrayrecord),
+        load=partial(_load, "tfrecreg.builtin.export.arrayrecord", "ArrayRecordExporter", _expect_arrayrecord),
         extra="arrayrecord",
     )
     yield ExporterRecord(
         name="croissant",
         summary="the shards, with a description in Croissant's JSON-LD",
-        load=partial(_load, "croissant", "CroissantExporter"),
+        load=partial(_load, "tfrecreg.builtin.export.croissant", "CroissantExporter"),
     )
     yield ExporterRecord(
         name="files",
         summary="all files as they are, to a folder or a URL, where every command reads them",
-        load=partial(_load, "files", "FilesExporter"),
+        load=partial(_load, "tfrecreg.builtin.export.files", "FilesExporter"),
     )
     yield ExporterRecord(
         name="index",
         summary="the shards, each with an index, for readers such as DALI's",
-        load=partial(_load, "index", "IndexExporter"),
+        load=partial(_load, "tfrecreg.builtin.export.index", "IndexExporter"),
     )
     yield ExporterRecord(
         name="jsonl",
         summary="JSON Lines, one record per line",
-        load=partial(_load, "jsonl", "JsonLinesExporter"),
+        load=partial(_load, "tfrecreg.builtin.export.jsonl", "JsonLinesExporter"),
     )
     yield ExporterRecord(
         name="parquet",
         summary="Parquet files, for pandas, Spark and others",
-        load=partial(_load, "parquet", "ParquetExporter", _expect_parquet),
+        load=partial(_load, "tfrecreg.builtin.export.parquet", "ParquetExporter", _expect_parquet),
         extra="parquet",
     )
     yield ExporterRecord(
         name="tfds",
         summary="a folder for TensorFlow Datasets",
-        load=partial(_load, "tfds", "TfdsExporter"),
+        load=partial(_load, "tfrecreg.builtin.export.tfds", "TfdsExporter"),
     )
     yield ExporterRecord(
         name="tfx",
         summary="examples, statistics and schema, for TFX pipelines",
-        load=partial(_load, "tfx", "TfxExporter"),
+        load=partial(_load, "tfrecreg.builtin.export.tfx", "TfxExporter"),
         extra="tfdv",
     )
     yield ExporterRecord(
         name="webdataset",
         summary="WebDataset's tar files, for PyTorch",
-        load=partial(_load, "webdataset", "WebDatasetExporter"),
+        load=partial(_load, "tfrecreg.builtin.export.webdataset", "WebDatasetExporter"),
     )
 
 
 def _load(module: str, name: str, expect: Callable[[], None] | None = None) -> type[Exporter]:
     if expect is not None:
         expect()
-    found: type[Exporter] = getattr(import_module(f"tfrecreg.builtin.export.{module}"), name)
+    found: type[Exporter] = getattr(import_module(module), name)
     return found
 
 
