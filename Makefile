@@ -34,7 +34,7 @@ help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
 # The stamp is newer than what decides the environment, so a second run installs nothing.
-$(VENV)/.installed: pyproject.toml hatch_build.py tfrecreg/records/walk.c $(CONSTRAINTS)
+$(VENV)/.installed: pyproject.toml hatch_build.py tfrecreg/core/records/walk.c $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip install --quiet --python $(BIN)/python $(CONSTRAINTS:%=--constraint %) --editable '.[$(EXTRAS)]'

@@ -23,7 +23,7 @@ from typing import Any
 from hatchling.builders.config import BuilderConfig
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-FOLDER = "tfrecreg/records"
+FOLDER = "tfrecreg/core/records"
 SOURCE = f"{FOLDER}/walk.c"
 LIBRARY = f"{FOLDER}/libwalk.so.1"
 NO_COMPILE = "TFRECREG_NO_COMPILE"

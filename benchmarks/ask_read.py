@@ -31,7 +31,7 @@ def query(folder: Path, *, fresh: bool) -> Callable[[], int]:
     """A function that asks as `tfrecreg query` does, with all processors."""
     from tfrecreg.builtin.query.ask import ask
     from tfrecreg.builtin.query.packages import expect_packages
-    from tfrecreg.engines.local import LocalEngine
+    from tfrecreg.core.workers.local import LocalEngine
 
     expect_packages()
     cache = Path(os.environ["XDG_CACHE_HOME"])
@@ -101,9 +101,9 @@ def parquet(folder: Path) -> Callable[[], int]:
 
 def check(folder: Path) -> Callable[[], int]:
     """A function that checks the records, with all processors."""
-    from tfrecreg.engines.local import LocalEngine
-    from tfrecreg.operations.check.options import CheckOptions
-    from tfrecreg.operations.check.run import check
+    from tfrecreg.core.check.options import CheckOptions
+    from tfrecreg.core.check.run import check
+    from tfrecreg.core.workers.local import LocalEngine
 
     def answer() -> int:
         options = CheckOptions(fail_on="never")

@@ -19,12 +19,12 @@ from pathlib import Path
 LATER = (
     "google.protobuf.text_format",
     "tensorflow_metadata.proto.v0.schema_pb2",
-    "tfrecreg.schema.compiled",
-    "tfrecreg.schema.vectorized",
+    "tfrecreg.core.schema.compiled",
+    "tfrecreg.core.schema.vectorized",
     "tomlkit",
-    "tfrecreg.validators.crc",
-    "tfrecreg.validators.manifest.validator",
-    "tfrecreg.validators.schema.records",
+    "tfrecreg.builtin.validators.crc",
+    "tfrecreg.builtin.validators.manifest.validator",
+    "tfrecreg.builtin.schemas.validator.records",
 )
 """Modules that a build imports lazily; they are imported before, because imports are not
 counted.
@@ -32,13 +32,13 @@ counted.
 
 
 def main() -> None:
-    from tfrecreg.engines.local import LocalEngine, usable_cores
-    from tfrecreg.operations.builds.data import build
-    from tfrecreg.operations.builds.settings import BuildRequest
-    from tfrecreg.operations.init import init
-    from tfrecreg.plugins.manager import plugins
-    from tfrecreg.plugins.records import SourceRecord
-    from tfrecreg.registry.registry import open_registry
+    from tfrecreg.builtin.python_data.build import build
+    from tfrecreg.core.build.settings import BuildRequest
+    from tfrecreg.core.plugins.manager import plugins
+    from tfrecreg.core.plugins.records import SourceRecord
+    from tfrecreg.core.registry.init import init
+    from tfrecreg.core.registry.registry import open_registry
+    from tfrecreg.core.workers.local import LocalEngine, usable_cores
 
     source, raw, out, *options = sys.argv[1:]
     shutil.rmtree(out, ignore_errors=True)

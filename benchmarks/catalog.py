@@ -12,8 +12,10 @@ from pathlib import Path
 from blake3 import blake3
 
 from benchmarks.pairs import run
-from tfrecreg.manifest.file import render_manifest, seal
-from tfrecreg.manifest.model import (
+from tfrecreg.core.registry import layout
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.registry.manifest.file import render_manifest, seal
+from tfrecreg.core.registry.manifest.model import (
     FORMAT_VERSION,
     SCHEMA_NAME,
     Change,
@@ -29,10 +31,8 @@ from tfrecreg.manifest.model import (
     SourceEntry,
     SplitEntry,
 )
-from tfrecreg.operations.init import init
-from tfrecreg.reference import Version
-from tfrecreg.registry import layout
-from tfrecreg.shards import shard_name
+from tfrecreg.core.values.reference import Version
+from tfrecreg.core.values.shards import shard_name
 
 _RELEASES = 10
 _SHARDS = 4

@@ -17,9 +17,9 @@ TURNS = 3
 
 
 def main() -> None:
-    from tfrecreg.engines.local import LocalEngine
-    from tfrecreg.operations.check.options import CheckOptions
-    from tfrecreg.operations.check.run import check
+    from tfrecreg.core.check.options import CheckOptions
+    from tfrecreg.core.check.run import check
+    from tfrecreg.core.workers.local import LocalEngine
 
     kind, jobs, out = sys.argv[1:]
     os.chdir(out)

@@ -18,8 +18,8 @@ from pathlib import Path
 
 def main() -> None:
     import tfrecreg
-    from tfrecreg.plugins.manager import plugins
-    from tfrecreg.plugins.records import SourceRecord
+    from tfrecreg.core.plugins.manager import plugins
+    from tfrecreg.core.plugins.records import SourceRecord
 
     what, name, jobs, raw, out = sys.argv[1:]
     if what == "build" or not Path(out).exists():

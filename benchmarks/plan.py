@@ -12,9 +12,9 @@ __all__ = ["main"]
 
 _PLAN = """
 import resource, sys, time
-from tfrecreg.operations.builds.plan import make_plan
-from tfrecreg.shards import ShardPolicy
-from tfrecreg.sources.interface import Item
+from tfrecreg.core.build.planning.plan import make_plan
+from tfrecreg.core.values.shards import ShardPolicy
+from tfrecreg.core.build.sources.interface import Item
 count = int(sys.argv[1])
 listed = (
     Item("train", f"class_{number % 1000:04d}/image_{number:09d}.jpg", 100_000 + number % 5000)

@@ -47,8 +47,8 @@ def _put(folder: Path, number: int, classes: int, data: bytes) -> None:
 
 def digits(folder: Path, count: int) -> None:
     """Write `count` drawn digits as plain IDX files of the split `train`."""
-    from tfrecreg.operations.demo.digits import write_digits
-    from tfrecreg.storage.local import LocalStorage
+    from tfrecreg.cli.demo.digits import write_digits
+    from tfrecreg.core.storage.local import LocalStorage
 
     folder.mkdir(parents=True, exist_ok=True)
     write_digits(LocalStorage(folder), train=count, test=1, seed=0)

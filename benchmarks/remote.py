@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.pairs import alternate, row, run, served
-from tfrecreg.records.framing import frame
+from tfrecreg.core.records.framing import frame
 
 __all__ = ["main"]
 
@@ -26,8 +26,8 @@ print(f"seconds={time.perf_counter() - begin}")
 """
 _CHECK = """
 import sys, time
-from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.run import check
+from tfrecreg.core.check.options import CheckOptions
+from tfrecreg.core.check.run import check
 begin = time.perf_counter()
 (report,) = check([sys.argv[1]], options=CheckOptions(only=("crc",)))
 assert report.status == "pass", report

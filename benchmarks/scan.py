@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.pairs import Measured, alternate, row, run
-from tfrecreg.records.framing import frame
+from tfrecreg.core.records.framing import frame
 
 __all__ = ["main"]
 

@@ -18,9 +18,9 @@ def ours(path: str) -> Callable[[], int]:
     """A function that reads a file as ``check --only crc`` does, and returns its number of sound
     records.
     """
-    from tfrecreg.engines.local import LocalEngine
-    from tfrecreg.operations.check.options import CheckOptions
-    from tfrecreg.operations.check.run import check
+    from tfrecreg.core.check.options import CheckOptions
+    from tfrecreg.core.check.run import check
+    from tfrecreg.core.workers.local import LocalEngine
 
     options = CheckOptions(only=("crc",))
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.pairs import Measured, alternate, row, run
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, int64_feature
-from tfrecreg.records.framing import frame
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import bytes_feature, int64_feature
+from tfrecreg.core.records.framing import frame
 
 __all__ = ["SCHEMA", "main"]
 

@@ -25,14 +25,14 @@ def ours(path: str) -> Callable[[], int]:
     """A function that computes our statistics and returns their number of examples."""
     from dataclasses import replace
 
-    from tfrecreg.engines.local import LocalEngine
-    from tfrecreg.scan.run import run_scan
-    from tfrecreg.shardset.target import files_target
-    from tfrecreg.statistics.collect import StatisticsCollector
-    from tfrecreg.statistics.options import StatisticsOptions
-    from tfrecreg.statistics.tfdv import load_tfdv
-    from tfrecreg.validators.crc import CrcValidator
-    from tfrecreg.validators.schema.validator import SchemaValidator
+    from tfrecreg.builtin.schemas.validator.validator import SchemaValidator
+    from tfrecreg.builtin.statistics.collect import StatisticsCollector
+    from tfrecreg.builtin.statistics.options import StatisticsOptions
+    from tfrecreg.builtin.statistics.tfdv import load_tfdv
+    from tfrecreg.builtin.validators.crc import CrcValidator
+    from tfrecreg.core.check.scan.run import run_scan
+    from tfrecreg.core.registry.shardset.target import files_target
+    from tfrecreg.core.workers.local import LocalEngine
 
     options = StatisticsOptions(schema=SCHEMA)
     validate, schema = load_tfdv().api.validate_statistics, options.schema_proto()
@@ -53,7 +53,7 @@ def tfdv(path: str, *, informed: bool) -> Callable[[], int]:
     import tensorflow_data_validation as tfdv
     from apache_beam.options.pipeline_options import PipelineOptions
 
-    from tfrecreg.statistics.options import StatisticsOptions
+    from tfrecreg.builtin.statistics.options import StatisticsOptions
 
     known = StatisticsOptions(schema=SCHEMA).schema_proto() if informed else None
 

@@ -24,16 +24,16 @@ from pathlib import Path
 
 from other_readers import OtherReader, Reading, record_mark
 
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature
-from tfrecreg.operations.adopt.request import AdoptRequest
-from tfrecreg.operations.adopt.run import adopt
-from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.run import check
-from tfrecreg.operations.init import init
-from tfrecreg.records.framing import frame, frame_header
-from tfrecreg.records.gzip_writer import INPUT_BUFFER, GzipEncoder
-from tfrecreg.registry.registry import open_registry
+from tfrecreg.builtin.adopt.request import AdoptRequest
+from tfrecreg.builtin.adopt.run import adopt
+from tfrecreg.core.check.options import CheckOptions
+from tfrecreg.core.check.run import check
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import bytes_feature
+from tfrecreg.core.records.framing import frame, frame_header
+from tfrecreg.core.records.gzip.writer import INPUT_BUFFER, GzipEncoder
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.registry.registry import open_registry
 
 PAGE = Path(__file__).resolve().parent / "integrity.md"
 BEGIN = "<!-- Made by `python docs/integrity_table.py`: do not edit. -->\n"

@@ -23,22 +23,22 @@ from typing import Any
 
 from integrity_table import put, starts, swap
 
-from tfrecreg.builtin.audit.releases import audit_releases
-from tfrecreg.errors import TfrecregError
-from tfrecreg.operations.builds.data import build
-from tfrecreg.operations.builds.settings import BuildRequest
-from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.run import check
-from tfrecreg.operations.data_source import data_source
-from tfrecreg.operations.demo.digits import write_digits
-from tfrecreg.operations.gate import gate
-from tfrecreg.operations.init import init
-from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.records.framing import frame
-from tfrecreg.registry.registry import open_registry
-from tfrecreg.reports.model import Report
-from tfrecreg.shards import ShardPolicy
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.builtin.python_data.build import build
+from tfrecreg.builtin.releases.audit.releases import audit_releases
+from tfrecreg.builtin.releases.release import ReleaseRequest, release
+from tfrecreg.builtin.training.open import data_source
+from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.check.gate import gate
+from tfrecreg.core.check.options import CheckOptions
+from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.check.run import check
+from tfrecreg.core.records.framing import frame
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import TfrecregError
+from tfrecreg.core.values.shards import ShardPolicy
 
 BEGIN = "<!-- Made by `python docs/integrity_ways.py`: do not edit. -->\n"
 END = "<!-- End of the table by way of asking. -->\n"

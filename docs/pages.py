@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from tfrecreg.bundled import COMMANDS_BY_GROUP
 from tfrecreg.cli.app import app
-from tfrecreg.codes import CORE_CODES, PAGES, codes_on
-from tfrecreg.codes.pages import read_page
-from tfrecreg.findings import Code
+from tfrecreg.core.plugins.bundled import COMMANDS_BY_GROUP
+from tfrecreg.core.values.codes import CORE_CODES, PAGES, codes_on
+from tfrecreg.core.values.codes.pages import read_page
+from tfrecreg.core.values.findings import Code
 
 __all__ = ["cli_page", "codes_page", "command_tree"]
 

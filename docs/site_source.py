@@ -23,7 +23,7 @@ OUTSIDE = {
     "README.md": "index.md",
     "CHANGELOG.md": "changelog.md",
     "examples/README.md": "tutorials.md",
-    "tfrecreg/codes": "codes.md",
+    "tfrecreg/core/values/codes": "codes.md",
 }
 """What is outside `docs/` and a page of the site, by path: the name of the page."""
 
@@ -55,7 +55,10 @@ def collect(root: Path, folder: Path) -> None:
     pages = {path.relative_to(root).as_posix(): path for path in (root / "docs").rglob("*.md")}
     places = {path: path.removeprefix("docs/") for path in pages} | OUTSIDE
     places |= {"docs/adr": DECISIONS}
-    places |= {f"tfrecreg/codes/{path.name}": CODES for path in root.glob("tfrecreg/codes/*.md")}
+    places |= {
+        f"tfrecreg/core/values/codes/{path.name}": CODES
+        for path in root.glob("tfrecreg/core/values/codes/*.md")
+    }
     for path in [*pages, *(path for path in OUTSIDE if path.endswith(".md"))]:
         text = relink((root / path).read_text("utf-8"), path, places, root)
         _write(folder / places[path], text)
@@ -136,7 +139,7 @@ def public_places(root: Path, module: str) -> list[str]:
     """Where each name in the `__all__` of a module can be read, without importing it.
 
     Names with `__` are left out. Where a package has a module and a function of one name, such as
-    `tfrecreg.example.decode`, the module would be found: the function is named by its module.
+    `tfrecreg.core.example.decode`, the module would be found: the function is named by its module.
     """
     tree = ast.parse((root / module).read_text("utf-8"))
     sources = {

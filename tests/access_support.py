@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from scan_support import framed
 
-from tfrecreg.records.gzip_writer import GzipEncoder
+from tfrecreg.core.records.gzip.writer import GzipEncoder
 
 __all__ = ["PAYLOADS", "STREAM", "blocks", "members"]
 

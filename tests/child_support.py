@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from importlib import import_module
 from typing import Any
 
-from tfrecreg.errors import TfrecregError
+from tfrecreg.core.values.errors import TfrecregError
 
 __all__ = ["Child", "Ended", "Failure", "apart", "preload"]
 

@@ -106,14 +106,14 @@ def digits_original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     `train` and 60 in `test`, two shards each, its raw data in `raw/`, released as 1.0.0 with its
     bytes in `versions/` and without DVC.
     """
-    from tfrecreg.operations.builds.data import build
-    from tfrecreg.operations.builds.settings import BuildRequest
-    from tfrecreg.operations.demo.digits import write_digits
-    from tfrecreg.operations.init import init
-    from tfrecreg.operations.release import ReleaseRequest, release
-    from tfrecreg.registry.registry import open_registry
-    from tfrecreg.shards import ShardPolicy
-    from tfrecreg.storage.local import LocalStorage
+    from tfrecreg.builtin.python_data.build import build
+    from tfrecreg.builtin.releases.release import ReleaseRequest, release
+    from tfrecreg.cli.demo.digits import write_digits
+    from tfrecreg.core.build.settings import BuildRequest
+    from tfrecreg.core.registry.init import init
+    from tfrecreg.core.registry.registry import open_registry
+    from tfrecreg.core.storage.local import LocalStorage
+    from tfrecreg.core.values.shards import ShardPolicy
 
     root = tmp_path_factory.mktemp("digits") / "registry-root"
     write_digits(LocalStorage(root / "raw"), train=200, test=60, seed=1)
@@ -134,10 +134,10 @@ def digits_registry(digits_original: Path, tmp_path: Path) -> Path:
 @pytest.fixture(scope="session")
 def numbered(digits_original: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A registry with the builds `digits1`, `digits2` and `digits7`, of so many shards a split."""
-    from tfrecreg.operations.builds.data import build
-    from tfrecreg.operations.builds.settings import BuildRequest
-    from tfrecreg.registry.registry import open_registry
-    from tfrecreg.shards import ShardPolicy
+    from tfrecreg.builtin.python_data.build import build
+    from tfrecreg.core.build.settings import BuildRequest
+    from tfrecreg.core.registry.registry import open_registry
+    from tfrecreg.core.values.shards import ShardPolicy
 
     root = tmp_path_factory.mktemp("numbered") / "registry"
     shutil.copytree(digits_original, root)
@@ -158,7 +158,7 @@ def pipe(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[[Callable[[Any], None]], str]:
     """``pipe(render)``: what a pipe that nobody gave a width receives."""
-    from tfrecreg.commands.console import stdout
+    from tfrecreg.core.terminal.console import stdout
 
     for name in ("COLUMNS", "FORCE_COLOR", "TTY_COMPATIBLE"):
         monkeypatch.delenv(name, raising=False)

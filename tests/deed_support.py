@@ -20,21 +20,21 @@ from child_support import apart, preload
 from kept_support import expect_kept, expect_nothing_left
 from tests_support import entries, put_back, tree
 
-from tfrecreg.gating import FailOn
-from tfrecreg.operations.builds.data import build
-from tfrecreg.operations.builds.settings import BuildRequest
-from tfrecreg.operations.catalog import list_datasets
-from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.run import check
-from tfrecreg.operations.demo.digits import write_digits
-from tfrecreg.operations.init import init
-from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.operations.remote.garbage import gc
-from tfrecreg.registry.lookup import resolve
-from tfrecreg.registry.registry import open_registry
-from tfrecreg.shards import ShardPolicy
-from tfrecreg.storage.local import LocalStorage
-from tfrecreg.storage.writer import is_temporary
+from tfrecreg.builtin.dvc.garbage import gc
+from tfrecreg.builtin.python_data.build import build
+from tfrecreg.builtin.releases.release import ReleaseRequest, release
+from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.check.options import CheckOptions
+from tfrecreg.core.check.run import check
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.registry.listing import list_datasets
+from tfrecreg.core.registry.lookup import resolve
+from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.storage.writer import is_temporary
+from tfrecreg.core.values.gating import FailOn
+from tfrecreg.core.values.shards import ShardPolicy
 
 __all__ = ["Deed", "write_images"]
 

@@ -16,12 +16,12 @@ from deeds_publish_support import Gc, Release
 from git_support import commit, git, start
 from registry_support import write
 
-from tfrecreg.operations.init import init
-from tfrecreg.operations.pipeline.run import pipeline
-from tfrecreg.operations.remote.sending import push
-from tfrecreg.operations.remote.transfer import pull
-from tfrecreg.operations.tag import TagRequest, tag
-from tfrecreg.registry.registry import open_registry
+from tfrecreg.builtin.dvc.pipeline.run import pipeline
+from tfrecreg.builtin.dvc.sending import push
+from tfrecreg.builtin.dvc.transfer import pull
+from tfrecreg.builtin.releases.tag import TagRequest, tag
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.registry.registry import open_registry
 
 __all__ = [
     "DvcAdd",

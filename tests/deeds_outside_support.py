@@ -16,10 +16,10 @@ from kept_support import expect_nothing_left
 from salvage_support import filler, make, put
 from tests_support import flip
 
-from tfrecreg.errors import UsageError
-from tfrecreg.operations.export.run import export
-from tfrecreg.operations.salvage.run import salvage
-from tfrecreg.registry.registry import open_registry
+from tfrecreg.builtin.export.run import export
+from tfrecreg.builtin.salvage.run import salvage
+from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.values.errors import UsageError
 
 __all__ = ["ExportIndex", "ExportTfds", "Salvage"]
 

@@ -11,16 +11,16 @@ from foreign_support import write_set
 from kept_support import expect_kept
 from tests_support import flip, tree
 
+from tfrecreg.builtin.adopt.request import AdoptRequest
+from tfrecreg.builtin.adopt.run import adopt
+from tfrecreg.builtin.dvc.garbage import gc
+from tfrecreg.builtin.python_data.build import build
+from tfrecreg.builtin.releases.yank import yank
 from tfrecreg.builtin.repair.run import repair
-from tfrecreg.operations.adopt.request import AdoptRequest
-from tfrecreg.operations.adopt.run import adopt
-from tfrecreg.operations.builds.data import build
-from tfrecreg.operations.builds.settings import BuildRequest
-from tfrecreg.operations.init import init
-from tfrecreg.operations.remote.garbage import gc
-from tfrecreg.operations.yank import yank
-from tfrecreg.registry.lookup import resolve
-from tfrecreg.registry.registry import open_registry
+from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.registry.lookup import resolve
+from tfrecreg.core.registry.registry import open_registry
 
 __all__ = [
     "AdoptCopy",

@@ -13,14 +13,17 @@ from blake3 import blake3
 from image_support import png
 from registry_support import write
 
-from tfrecreg.digests import ContentHasher, record_digest
-from tfrecreg.example.decode import canonical
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, int64_feature
-from tfrecreg.example.model import Example
-from tfrecreg.index import IndexBuilder
-from tfrecreg.manifest.file import render_manifest, seal
-from tfrecreg.manifest.model import (
+from tfrecreg.core.example.decode import canonical
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import bytes_feature, int64_feature
+from tfrecreg.core.example.model import Example
+from tfrecreg.core.records.digests import ContentHasher, record_digest
+from tfrecreg.core.records.framing import frame
+from tfrecreg.core.records.index import IndexBuilder
+from tfrecreg.core.registry import layout
+from tfrecreg.core.registry.lookup import resolve
+from tfrecreg.core.registry.manifest.file import render_manifest, seal
+from tfrecreg.core.registry.manifest.model import (
     FORMAT_VERSION,
     MANIFEST_NAME,
     SCHEMA_NAME,
@@ -35,11 +38,8 @@ from tfrecreg.manifest.model import (
     SourceEntry,
     SplitEntry,
 )
-from tfrecreg.operations.diff.side import Side, side_of
-from tfrecreg.records.framing import frame
-from tfrecreg.registry import layout
-from tfrecreg.registry.lookup import resolve
-from tfrecreg.registry.registry import open_registry
+from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.registry.shardset.side import Side, side_of
 
 SCHEMA = """\
 feature {

@@ -9,10 +9,10 @@ from typing import Any
 from check_support import Document, document, framed
 from image_support import png
 
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, int64_feature
-from tfrecreg.example.model import Feature
-from tfrecreg.operations.init import init
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import bytes_feature, int64_feature
+from tfrecreg.core.example.model import Feature
+from tfrecreg.core.registry.init import init
 
 __all__ = ["codes", "image", "look", "record", "write"]
 

@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfrecreg.errors import RawDataError
-from tfrecreg.guard import PluginId
+from tfrecreg.core.plugins.guard import PluginId
+from tfrecreg.core.values.errors import RawDataError
 
 if TYPE_CHECKING:
     import pytest

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from check_support import framed
 
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
-from tfrecreg.example.model import Example, Feature
-from tfrecreg.example.wire import fields, varint
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.core.example.model import Example, Feature
+from tfrecreg.core.example.wire import fields, varint
 
 __all__ = ["SEQUENCES", "event", "example", "field", "put", "sequence", "summary", "write_set"]
 

@@ -20,24 +20,29 @@ from image_support import bmp, gif, jpeg, png, webp
 from memory_support import see
 from registry_support import manifest
 
-from tfrecreg.codes import CORE_CODES
-from tfrecreg.digests import record_digest
-from tfrecreg.errors import SchemaError, TfrecregError
-from tfrecreg.example.decode import canonical, decode, decode_or_none
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
-from tfrecreg.example.kinds import decode_sequence, payload_kind
-from tfrecreg.example.wire import NotAnExampleError
-from tfrecreg.images.model import ImageError
-from tfrecreg.images.read import is_truncated, read_header
-from tfrecreg.images.sniff import sniff
-from tfrecreg.index import IndexBuilder, read_index
-from tfrecreg.manifest.file import parse_manifest, render_manifest
-from tfrecreg.manifest.model import SplitEntry
-from tfrecreg.records.framing import frame_header, unmask
-from tfrecreg.records.gzip_writer import GzipEncoder
-from tfrecreg.records.offsets import parse_sidecar
-from tfrecreg.schema.proto import parse_schema, render_schema
+from tfrecreg.core.example.decode import canonical, decode, decode_or_none
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import (
+    bytes_feature,
+    float_feature,
+    int64_feature,
+    unset_feature,
+)
+from tfrecreg.core.example.kinds import decode_sequence, payload_kind
+from tfrecreg.core.example.wire import NotAnExampleError
+from tfrecreg.core.images.model import ImageError
+from tfrecreg.core.images.read import is_truncated, read_header
+from tfrecreg.core.images.sniff import sniff
+from tfrecreg.core.records.digests import record_digest
+from tfrecreg.core.records.framing import frame_header, unmask
+from tfrecreg.core.records.gzip.writer import GzipEncoder
+from tfrecreg.core.records.index import IndexBuilder, read_index
+from tfrecreg.core.records.reading.offsets import parse_sidecar
+from tfrecreg.core.registry.manifest.file import parse_manifest, render_manifest
+from tfrecreg.core.registry.manifest.model import SplitEntry
+from tfrecreg.core.schema.proto import parse_schema, render_schema
+from tfrecreg.core.values.codes import CORE_CODES
+from tfrecreg.core.values.errors import SchemaError, TfrecregError
 
 __all__ = ["TARGETS", "Target"]
 

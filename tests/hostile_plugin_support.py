@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from scan_support import files, stream
 
-from tfrecreg.operations.init import init
+from tfrecreg.core.registry.init import init
 
 __all__ = [
     "EVIL",
@@ -214,7 +214,7 @@ RAISED = {
     "no interrupt": "raise GeneratorExit",
     "too deep": "f = lambda: f(); f()",
     "no memory": "raise MemoryError",
-    "a refusal": "from tfrecreg.errors import RefusedError; raise RefusedError('no')",
+    "a refusal": "from tfrecreg.core.values.errors import RefusedError; raise RefusedError('no')",
     "an error that looks like ours": (
         "raise type('Mine', (UsageError,), {'exit_code': 0, '__module__': 'x'})('fine')"
     ),
@@ -242,8 +242,8 @@ class InProcess:
         self._cli, self._root, self.site = cli, place.root, place.site
 
     def run(self, *arguments: str | Path) -> Any:
-        from tfrecreg.code_digest import code_of, digest_of_packages
-        from tfrecreg.plugins.manager import plugins
+        from tfrecreg.core.plugins.code_digest import code_of, digest_of_packages
+        from tfrecreg.core.plugins.manager import plugins
 
         for each in (plugins, code_of, digest_of_packages):  # as in a new process
             each.cache_clear()
@@ -262,7 +262,7 @@ class InProcess:
 
 @pytest.fixture
 def here(cli: Any, place: Place, monkeypatch: pytest.MonkeyPatch) -> Any:
-    from tfrecreg.plugins.manager import plugins
+    from tfrecreg.core.plugins.manager import plugins
 
     place.site.mkdir()
     monkeypatch.syspath_prepend(str(place.site))

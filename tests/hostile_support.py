@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 from datetime import date
 
-from tfrecreg.findings import Finding, Location, Measure, Severity, TensorflowOutcome
-from tfrecreg.gating import FailOn, Lowered, Waiver
-from tfrecreg.reports.model import Basis, Report, SkippedValidator
+from tfrecreg.core.check.reports.model import Basis, Report, SkippedValidator
+from tfrecreg.core.values.findings import Finding, Location, Measure, Severity, TensorflowOutcome
+from tfrecreg.core.values.gating import FailOn, Lowered, Waiver
 
 __all__ = ["NAMES", "hostile_finding", "hostile_report"]
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from child_support import Child, apart
 
-from tfrecreg.storage.local import LocalStorage
-from tfrecreg.storage.writer import LocalWriter
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.storage.writer import LocalWriter
 
 __all__ = ["calls_of", "in_child", "killing"]
 

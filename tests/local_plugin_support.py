@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tfrecreg.builtin.local_plugins.find import change_trust, code_digest
-from tfrecreg.operations.init import init
+from tfrecreg.core.registry.init import init
 
 __all__ = ["CHECK", "SOURCE", "LocalRegistry", "local_registry"]
 

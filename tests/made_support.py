@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import pytest
 from raw_source_support import RawSource
 
-from tfrecreg.errors import TfrecregError
-from tfrecreg.sources.interface import Remark, Source
+from tfrecreg.core.build.sources.interface import Remark, Source
+from tfrecreg.core.values.errors import TfrecregError
 
 __all__ = ["Made", "RawFolder"]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
-from tfrecreg.records.reader import scan
+from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
+from tfrecreg.core.records.reader import scan
 
 __all__ = ["PRINT_PEAK", "MemoryFolder", "MemoryReader", "MemoryStorage", "Seen", "on_linux", "see"]
 

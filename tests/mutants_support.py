@@ -14,9 +14,9 @@ from check_support import framed
 from memory_support import Seen, see
 
 from docs.other_readers import Reading, record_mark
-from tfrecreg.findings import TensorflowOutcome
-from tfrecreg.records.framing import frame_header
-from tfrecreg.records.gzip_writer import INPUT_BUFFER, GzipEncoder
+from tfrecreg.core.records.framing import frame_header
+from tfrecreg.core.records.gzip.writer import INPUT_BUFFER, GzipEncoder
+from tfrecreg.core.values.findings import TensorflowOutcome
 
 __all__ = ["Expected", "Mutant", "compressed", "disagreement", "expected", "mutant", "mutated"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from xml.sax.saxutils import escape
 
-from tfrecreg.images.read import read_header
+from tfrecreg.core.images.read import read_header
 
 __all__ = ["Drawn", "Picture", "read_coco", "write_coco", "write_voc", "write_yolo"]
 

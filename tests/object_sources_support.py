@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import pytest
 
-from tfrecreg.errors import TfrecregError
-from tfrecreg.sources.interface import Item, Remark, Skipped, Source, Written
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.build.sources.interface import Item, Remark, Skipped, Source, Written
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import TfrecregError
 
 __all__ = ["UNFOLLOWED", "RawFolder"]
 

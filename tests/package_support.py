@@ -42,7 +42,7 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 COMPILERS = ("cc", "gcc", "clang")
 """What the build hook looks for."""
 
-LIBRARY = "tfrecreg/records/libwalk.so.1"
+LIBRARY = "tfrecreg/core/records/libwalk.so.1"
 """The compiled scanner."""
 
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
@@ -274,7 +274,7 @@ def tfrecreg_validators():
     yield ValidatorRecord("needy", "needs more than there is", [code], load)
 
 def load():
-    from tfrecreg.errors import MissingExtraError
+    from tfrecreg.core.values.errors import MissingExtraError
     raise MissingExtraError("looking at drift", "tfdv")
 """
 

@@ -9,7 +9,7 @@ The model is simple, and harder than most file systems are:
   there with both its names or not at all, as POSIX has it of rename(2).
 - Steps that were not synced are lost in any combination: nothing orders them.
 
-The log has the calls of `tfrecreg.storage` only: git and DVC sync their own files.
+The log has the calls of `tfrecreg.core.storage` only: git and DVC sync their own files.
 """
 
 from __future__ import annotations

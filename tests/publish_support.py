@@ -115,10 +115,10 @@ def _parsed(line: str) -> Said:
 
 
 def _publish(root: Path, name: str, turn: Turn, versions: str) -> dict[str, Any]:
-    from tfrecreg.errors import TfrecregError
-    from tfrecreg.operations.builds.settings import BuildRequest
-    from tfrecreg.operations.release import publish
-    from tfrecreg.registry.registry import open_registry
+    from tfrecreg.builtin.releases.release import publish
+    from tfrecreg.core.build.settings import BuildRequest
+    from tfrecreg.core.registry.registry import open_registry
+    from tfrecreg.core.values.errors import TfrecregError
 
     request = BuildRequest(
         name=name, source="mnist", raw=str(_raw(root, turn)), options={"encoding": "raw"}
@@ -146,7 +146,7 @@ def _main() -> None:
     turns = [Turn(int(process), number) for number in range(int(count))]
     for turn in turns:
         write_raw(_raw(Path(root), turn), turn)
-    import tfrecreg.operations.release  # so that all begin together
+    import tfrecreg.builtin.releases.release  # so that all begin together
 
     del tfrecreg
     print("ready", flush=True)

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tfrecreg.errors import TfrecregError
-from tfrecreg.operations.builds.conclude import BuildResult
-from tfrecreg.operations.builds.data import build
-from tfrecreg.operations.builds.settings import BuildRequest
-from tfrecreg.operations.init import init
-from tfrecreg.registry import layout
-from tfrecreg.registry.registry import Registry, open_registry
+from tfrecreg.builtin.python_data.build import build
+from tfrecreg.core.build.conclude import BuildResult
+from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.registry import layout
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.registry.registry import Registry, open_registry
+from tfrecreg.core.values.errors import TfrecregError
 
 __all__ = ["COUNT", "Elements", "Notes", "Slow", "element", "made", "refused", "registry", "stage"]
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.errors import TfrecregError
-from tfrecreg.schema.proto import parse_schema
-from tfrecreg.sources.interface import Item, Remark, Skipped, Source, Written
-from tfrecreg.storage.local import LocalStorage
-from tfrecreg.typed_values import parse_options
+from tfrecreg.core.build.sources.interface import Item, Remark, Skipped, Source, Written
+from tfrecreg.core.schema.proto import parse_schema
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import TfrecregError
+from tfrecreg.core.values.typed_values import parse_options
 
 __all__ = ["Made", "RawSource"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from tfrecreg.digests import record_digest
-from tfrecreg.example.encode import encode
-from tfrecreg.example.model import Feature
-from tfrecreg.records.writer import ShardWriter
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.model import Feature
+from tfrecreg.core.records.digests import record_digest
+from tfrecreg.core.records.writer import ShardWriter
+from tfrecreg.core.storage.local import LocalStorage
 
 __all__ = ["write_examples"]
 

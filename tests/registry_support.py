@@ -9,8 +9,8 @@ from typing import Any
 
 from blake3 import blake3
 
-from tfrecreg.manifest.file import render_manifest, seal
-from tfrecreg.manifest.model import (
+from tfrecreg.core.registry.manifest.file import render_manifest, seal
+from tfrecreg.core.registry.manifest.model import (
     FORMAT_VERSION,
     MANIFEST_NAME,
     Manifest,
@@ -21,7 +21,7 @@ from tfrecreg.manifest.model import (
     SourceEntry,
     SplitEntry,
 )
-from tfrecreg.registry.registry import Registry, open_registry
+from tfrecreg.core.registry.registry import Registry, open_registry
 
 SCHEMA = 'feature { name: "text" type: BYTES presence { min_fraction: 1 } shape {} }\n'
 

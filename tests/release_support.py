@@ -7,8 +7,8 @@ from pathlib import Path
 
 from registry_support import SCHEMA, put_build, write
 
-from tfrecreg.manifest.file import render_manifest, seal
-from tfrecreg.manifest.model import Change, Manifest, Parent, ReleaseEntry
+from tfrecreg.core.registry.manifest.file import render_manifest, seal
+from tfrecreg.core.registry.manifest.model import Change, Manifest, Parent, ReleaseEntry
 
 __all__ = ["put_next"]
 

@@ -14,14 +14,14 @@ from typing import Any
 
 from s3_support import ENVIRONMENT, S3
 
-from tfrecreg.operations.builds.data import build
-from tfrecreg.operations.builds.settings import BuildRequest
-from tfrecreg.operations.demo.digits import write_digits
-from tfrecreg.operations.init import init
-from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.registry.registry import open_registry
-from tfrecreg.shards import ShardPolicy
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.builtin.python_data.build import build
+from tfrecreg.builtin.releases.release import ReleaseRequest, release
+from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.shards import ShardPolicy
 
 __all__ = [
     "Cache",

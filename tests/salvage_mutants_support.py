@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 from salvage_support import Made, filler, make, nested
 
-from tfrecreg.records.frame_scan import header_candidates
-from tfrecreg.records.framing import frame_header, header_length, masked_crc
-from tfrecreg.records.gzip_writer import MAGIC, MEMBER_HEADER, TRAILER
+from tfrecreg.core.records.frame_scan import header_candidates
+from tfrecreg.core.records.framing import frame_header, header_length, masked_crc
+from tfrecreg.core.records.gzip.writer import MAGIC, MEMBER_HEADER, TRAILER
 
 __all__ = ["Damaged", "damaged"]
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import google_crc32c
 
-from tfrecreg.digests import record_digest
-from tfrecreg.example.decode import canonical
-from tfrecreg.index import IndexBuilder
-from tfrecreg.operations.salvage.model import ShardResult
-from tfrecreg.operations.salvage.run import salvage
-from tfrecreg.records.framing import frame
-from tfrecreg.records.gzip_writer import GzipEncoder
+from tfrecreg.builtin.salvage.model import ShardResult
+from tfrecreg.builtin.salvage.run import salvage
+from tfrecreg.core.example.decode import canonical
+from tfrecreg.core.records.digests import record_digest
+from tfrecreg.core.records.framing import frame
+from tfrecreg.core.records.gzip.writer import GzipEncoder
+from tfrecreg.core.records.index import IndexBuilder
 
 __all__ = [
     "Made",

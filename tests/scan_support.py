@@ -9,16 +9,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tfrecreg.errors import StorageError
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature
-from tfrecreg.findings import Code, Finding, Location, Measure, Severity, fingerprint
-from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
-from tfrecreg.records.framing import frame
-from tfrecreg.scan.interface import Need, Shard, Target
-from tfrecreg.scan.tally import Tally
-from tfrecreg.storage.interface import Reader, Storage
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.check.scan.interface import Need, Shard, Target
+from tfrecreg.core.check.scan.tally import Tally
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import bytes_feature
+from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
+from tfrecreg.core.records.framing import frame
+from tfrecreg.core.storage.interface import Reader, Storage
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import StorageError
+from tfrecreg.core.values.findings import Code, Finding, Location, Measure, Severity, fingerprint
 
 ODD = Code("ODD001", "odd-record", Severity.ERROR, "a record is odd", "make it even", "A page.")
 

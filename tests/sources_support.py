@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from tfrecreg.operations.init import init
+from tfrecreg.core.registry.init import init
 
 __all__ = ["SOURCES", "build_arguments", "digests", "make_raw", "new_registry", "tfrecreg"]
 

@@ -14,17 +14,22 @@ from typing import Any
 import pytest
 from scan_support import framed
 
-from tfrecreg.engines.interface import Engine
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
-from tfrecreg.example.model import Feature
-from tfrecreg.example.wire import varint
-from tfrecreg.scan.run import run_scan
-from tfrecreg.shardset.target import files_target
-from tfrecreg.statistics.collect import SplitStatistics, StatisticsCollector
-from tfrecreg.statistics.options import StatisticsOptions
-from tfrecreg.statistics.tfdv import load_tfdv, missing_tfdv
+from tfrecreg.builtin.statistics.collect import SplitStatistics, StatisticsCollector
+from tfrecreg.builtin.statistics.options import StatisticsOptions
+from tfrecreg.builtin.statistics.tfdv import load_tfdv, missing_tfdv
+from tfrecreg.core.check.scan.run import run_scan
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import (
+    bytes_feature,
+    float_feature,
+    int64_feature,
+    unset_feature,
+)
+from tfrecreg.core.example.model import Feature
+from tfrecreg.core.example.wire import varint
+from tfrecreg.core.registry.shardset.target import files_target
+from tfrecreg.core.workers.interface import Engine
+from tfrecreg.core.workers.local import LocalEngine
 
 IMAGES = """
 feature { name: "image" type: BYTES image_domain {} }

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from child_support import Child, Ended, apart
 from system_support import System, installed
 
-from tfrecreg.storage import renames
+from tfrecreg.core.storage import renames
 
 __all__ = ["CHANGING", "Step", "killed", "listen", "refused", "steps_of"]
 

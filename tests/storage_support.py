@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from package_support import CHECKOUT
 
-from tfrecreg.storage.interface import Storage
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.storage.interface import Storage
+from tfrecreg.core.storage.local import LocalStorage
 
 __all__ = ["counted", "forbid_links", "names", "put", "run"]
 

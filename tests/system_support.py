@@ -1,4 +1,4 @@
-"""System calls of `tfrecreg.storage`, observed.
+"""System calls of `tfrecreg.core.storage`, observed.
 
 :class:`System` takes the place of the module `os` in the modules of the storage. So a call can fail
 like a system call (`fault_support`) or be logged (`power_support`), and the storage's messages for
@@ -20,7 +20,7 @@ from unittest.mock import patch
 
 import pytest
 
-from tfrecreg.storage import renames
+from tfrecreg.core.storage import renames
 
 __all__ = ["CHANGES", "System", "installed", "unsynced"]
 
@@ -174,11 +174,11 @@ def installed(system: System) -> Iterator[None]:
     patches = [
         patch.object(module, "os", system)
         for name, module in sorted(sys.modules.items())
-        if name.startswith("tfrecreg.storage.") and hasattr(module, "os")
+        if name.startswith("tfrecreg.core.storage.") and hasattr(module, "os")
     ]
     patches.append(patch.object(renames, "_renameat2", system.renameat2))
     shutil = SimpleNamespace(rmtree=system.rmtree)
-    patches.append(patch("tfrecreg.storage.local.shutil", shutil))
+    patches.append(patch("tfrecreg.core.storage.local.shutil", shutil))
     for each in patches:
         each.start()
     try:

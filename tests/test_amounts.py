@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from tfrecreg.amounts import SkipLimit, parse_size
+from tfrecreg.core.values.amounts import SkipLimit, parse_size
 
 
 @pytest.mark.parametrize(

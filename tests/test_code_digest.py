@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.bundled import OURS
-from tfrecreg.code_digest import code_beside, code_digest, code_of, digest_of_packages
-from tfrecreg.guard import PluginId
-from tfrecreg.operations.builds.request import code_of_source
-from tfrecreg.sources.guarded import GuardedSource
+from tfrecreg.core.build.request import code_of_source
+from tfrecreg.core.build.sources.guarded import GuardedSource
+from tfrecreg.core.plugins.bundled import OURS
+from tfrecreg.core.plugins.code_digest import code_beside, code_digest, code_of, digest_of_packages
+from tfrecreg.core.plugins.guard import PluginId
 
 Install = Callable[..., Path]
 
@@ -194,7 +194,7 @@ def test_the_code_of_a_source_is_held_against_what_another_machine_told(install:
 
 
 def test_a_large_file_counts_by_its_size(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tfrecreg.code_digest._LARGE", 100)
+    monkeypatch.setattr("tfrecreg.core.plugins.code_digest._LARGE", 100)
     folder = install({})
     weights = folder / "fake_dolls/weights.bin"
     weights.write_bytes(b"a" * 100)

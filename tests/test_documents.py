@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrecreg.documents import canonical_json, read_note, render_note, strict_json
+from tfrecreg.core.values.documents import canonical_json, read_note, render_note, strict_json
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53) + 1, 2**53 - 1) | st.text(),

@@ -7,14 +7,14 @@ import traceback
 
 import pytest
 
-from tfrecreg.errors import (
+from tfrecreg.core.values.errors import (
     MissingExtraError,
     NoSuchRecordError,
     RefusedError,
     TfrecregError,
     UsageError,
 )
-from tfrecreg.install_hint import install_command
+from tfrecreg.core.values.install_hint import install_command
 
 
 @pytest.mark.parametrize(

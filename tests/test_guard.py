@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from tfrecreg.errors import StorageError, UsageError
-from tfrecreg.guard import Misbehaviour, PluginId, calling, reason_of
+from tfrecreg.core.plugins.guard import Misbehaviour, PluginId, calling, reason_of
+from tfrecreg.core.values.errors import StorageError, UsageError
 
 
 def raised(error: BaseException) -> BaseException:

@@ -9,10 +9,10 @@ from blake3 import blake3
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrecreg.digests import record_digest
-from tfrecreg.errors import ManifestError, NewerFormatError, UsageError
-from tfrecreg.index import Index, IndexBuilder, read_index
-from tfrecreg.install_hint import upgrade_hint
+from tfrecreg.core.records.digests import record_digest
+from tfrecreg.core.records.index import Index, IndexBuilder, read_index
+from tfrecreg.core.values.errors import ManifestError, NewerFormatError, UsageError
+from tfrecreg.core.values.install_hint import upgrade_hint
 
 GOLDEN = (
     "544652494e444558"

@@ -13,7 +13,7 @@ from types import MappingProxyType
 import msgspec
 import pytest
 
-from tfrecreg.json_data import json_data
+from tfrecreg.core.values.json_data import json_data
 
 
 class Colour(Enum):

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrecreg.errors import UsageError
-from tfrecreg.reference import (
+from tfrecreg.core.values.errors import UsageError
+from tfrecreg.core.values.reference import (
     Reference,
     Version,
     check_dataset_name,

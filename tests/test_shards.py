@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrecreg.errors import UsageError
-from tfrecreg.shards import (
+from tfrecreg.core.values.errors import UsageError
+from tfrecreg.core.values.shards import (
     normal_split,
     normal_splits,
     parse_shard_name,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrecreg.errors import UsageError
-from tfrecreg.shards import (
+from tfrecreg.core.values.errors import UsageError
+from tfrecreg.core.values.shards import (
     ShardPolicy,
     bounds,
     parse_shard_size,

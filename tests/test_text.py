@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrecreg.text import ShortRepr, count, hex_start, safe, safe_value, si_bytes
+from tfrecreg.core.values.text import ShortRepr, count, hex_start, safe, safe_value, si_bytes
 
 ANY = st.text(st.characters(exclude_categories=()))
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tfrecreg
-from tfrecreg.errors import MissingExtraError, RefusedError, UsageError
+from tfrecreg.core.values.errors import MissingExtraError, RefusedError, UsageError
 from tfrecreg.torch import Collate, OrderSampler
 
 

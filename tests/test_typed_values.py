@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.errors import PluginError, UsageError
-from tfrecreg.typed_values import options_as_text, parse_options
+from tfrecreg.core.values.errors import PluginError, UsageError
+from tfrecreg.core.values.typed_values import options_as_text, parse_options
 
 
 class Color(Enum):

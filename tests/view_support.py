@@ -16,8 +16,8 @@ from media_support import wav
 
 from tfrecreg.builtin.view.run import open_server
 from tfrecreg.builtin.view.server import ViewServer
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
 
 __all__ = ["Viewing", "serving", "write_pets"]
 

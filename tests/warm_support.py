@@ -99,7 +99,7 @@ def _server() -> socket.socket:
 
 def main() -> None:
     """Fork for each request: a process that waits for the command, which is another fork."""
-    for name in ("s3fs", "tfrecreg.cli.app", "tfrecreg.operations.builds", "multiprocessing"):
+    for name in ("s3fs", "tfrecreg.cli.app", "tfrecreg.core.build", "multiprocessing"):
         import_module(name)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     requests = socket.socket(fileno=int(sys.argv[1]))

@@ -42,35 +42,35 @@ from typing import TYPE_CHECKING, Any
 from tfrecreg._version import __version__
 
 if TYPE_CHECKING:
-    from tfrecreg.errors import (
+    from tfrecreg.builtin.training.data_source import DataSource
+    from tfrecreg.builtin.training.load import load
+    from tfrecreg.builtin.training.mixtures.open import mixture
+    from tfrecreg.builtin.training.mixtures.source import Mixture
+    from tfrecreg.builtin.training.open import data_source
+    from tfrecreg.builtin.training.orders.certificate import Certificate
+    from tfrecreg.builtin.training.orders.order import Order
+    from tfrecreg.core.check.reports.model import Report
+    from tfrecreg.core.example.decode import decode
+    from tfrecreg.core.example.encode import encode
+    from tfrecreg.core.example.tensors import parse_tensor, serialize_tensor
+    from tfrecreg.core.example.values import to_example
+    from tfrecreg.core.plugins.engines import open_engine as engine
+    from tfrecreg.core.records.reading.access import Records, read
+    from tfrecreg.core.records.tfrecord_writer import TFRecordWriter
+    from tfrecreg.core.values.errors import (
         FailureError,
         NoSuchNameError,
         RefusedError,
         TfrecregError,
         UsageError,
     )
-    from tfrecreg.example.decode import decode
-    from tfrecreg.example.encode import encode
-    from tfrecreg.example.tensors import parse_tensor, serialize_tensor
-    from tfrecreg.example.values import to_example
-    from tfrecreg.findings import Finding
+    from tfrecreg.core.values.findings import Finding
     from tfrecreg.library.dataset import Dataset
     from tfrecreg.library.questions import query
     from tfrecreg.library.records import diff, digest, export, head, salvage, stats
     from tfrecreg.library.registry import Registry, init, open
     from tfrecreg.library.targets import check, report
     from tfrecreg.library.versions import Build, Release
-    from tfrecreg.operations.data_source import data_source
-    from tfrecreg.operations.load import load
-    from tfrecreg.operations.mixture import mixture
-    from tfrecreg.plugins.engines import open_engine as engine
-    from tfrecreg.records.access import Records, read
-    from tfrecreg.records.tfrecord_writer import TFRecordWriter
-    from tfrecreg.reports.model import Report
-    from tfrecreg.training.certificate import Certificate
-    from tfrecreg.training.data_source import DataSource
-    from tfrecreg.training.mixtures.source import Mixture
-    from tfrecreg.training.order import Order
 
 __all__ = [
     "Build",
@@ -115,29 +115,32 @@ __all__ = [
 ]
 
 _EXPORTS = (
-    ("tfrecreg.errors", "FailureError NoSuchNameError RefusedError TfrecregError UsageError"),
-    ("tfrecreg.example.decode", "decode"),
-    ("tfrecreg.example.encode", "encode"),
-    ("tfrecreg.example.tensors", "parse_tensor serialize_tensor"),
-    ("tfrecreg.example.values", "to_example"),
-    ("tfrecreg.findings", "Finding"),
+    (
+        "tfrecreg.core.values.errors",
+        "FailureError NoSuchNameError RefusedError TfrecregError UsageError",
+    ),
+    ("tfrecreg.core.example.decode", "decode"),
+    ("tfrecreg.core.example.encode", "encode"),
+    ("tfrecreg.core.example.tensors", "parse_tensor serialize_tensor"),
+    ("tfrecreg.core.example.values", "to_example"),
+    ("tfrecreg.core.values.findings", "Finding"),
     ("tfrecreg.library.dataset", "Dataset"),
     ("tfrecreg.library.records", "diff digest export head salvage stats"),
     ("tfrecreg.library.questions", "query"),
     ("tfrecreg.library.registry", "Registry init open"),
     ("tfrecreg.library.targets", "check report"),
     ("tfrecreg.library.versions", "Build Release"),
-    ("tfrecreg.operations.data_source", "data_source"),
-    ("tfrecreg.operations.load", "load"),
-    ("tfrecreg.operations.mixture", "mixture"),
-    ("tfrecreg.plugins.engines", "open_engine"),
-    ("tfrecreg.records.access", "Records read"),
-    ("tfrecreg.records.tfrecord_writer", "TFRecordWriter"),
-    ("tfrecreg.reports.model", "Report"),
-    ("tfrecreg.training.certificate", "Certificate"),
-    ("tfrecreg.training.data_source", "DataSource"),
-    ("tfrecreg.training.mixtures.source", "Mixture"),
-    ("tfrecreg.training.order", "Order"),
+    ("tfrecreg.builtin.training.open", "data_source"),
+    ("tfrecreg.builtin.training.load", "load"),
+    ("tfrecreg.builtin.training.mixtures.open", "mixture"),
+    ("tfrecreg.core.plugins.engines", "open_engine"),
+    ("tfrecreg.core.records.reading.access", "Records read"),
+    ("tfrecreg.core.records.tfrecord_writer", "TFRecordWriter"),
+    ("tfrecreg.core.check.reports.model", "Report"),
+    ("tfrecreg.builtin.training.orders.certificate", "Certificate"),
+    ("tfrecreg.builtin.training.data_source", "DataSource"),
+    ("tfrecreg.builtin.training.mixtures.source", "Mixture"),
+    ("tfrecreg.builtin.training.orders.order", "Order"),
 )
 _HOMES = {name: module for module, names in _EXPORTS for name in names.split()}
 

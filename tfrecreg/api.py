@@ -51,10 +51,46 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from tfrecreg.config import read_limits
-from tfrecreg.decoding import FeatureDecoder, Thumbnail
-from tfrecreg.documents import no_duplicates
-from tfrecreg.errors import (
+from tfrecreg.core.build.sources.bundled import bundled_schema
+from tfrecreg.core.build.sources.deal import check_stratify
+from tfrecreg.core.build.sources.file_splits import splits_of_files
+from tfrecreg.core.build.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
+from tfrecreg.core.build.sources.numbered_files import missing_files
+from tfrecreg.core.build.sources.schema_text import feature_schema, image_schema
+from tfrecreg.core.build.sources.splitter import BY_HASHES, Splitter
+from tfrecreg.core.check.scan.interface import (
+    Cacheable,
+    Need,
+    Part,
+    Shard,
+    Target,
+    Validator,
+    Visitor,
+)
+from tfrecreg.core.check.scan.tally import JsonCodec, Tally, key_from
+from tfrecreg.core.example.features import (
+    bytes_feature,
+    float_feature,
+    int64_feature,
+    unset_feature,
+)
+from tfrecreg.core.example.model import Example, Feature, Kind
+from tfrecreg.core.images.decodable import why_undecodable
+from tfrecreg.core.images.decoding import FeatureDecoder, Thumbnail
+from tfrecreg.core.images.model import ImageError, ImageHeader
+from tfrecreg.core.images.read import is_truncated, read_header, truncation_text
+from tfrecreg.core.images.sniff import sniff
+from tfrecreg.core.plugins.guard import one_line
+from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
+from tfrecreg.core.registry.manifest.model import Manifest
+from tfrecreg.core.storage.interface import Entry, Reader, Writer
+from tfrecreg.core.storage.interface import Readable as Storage
+from tfrecreg.core.storage.interface import Storage as Folder
+from tfrecreg.core.storage.local_copy import open_local
+from tfrecreg.core.storage.remote.file_object import ReadingFile
+from tfrecreg.core.values.config import read_limits
+from tfrecreg.core.values.documents import no_duplicates
+from tfrecreg.core.values.errors import (
     FailureError,
     ManifestError,
     MissingExtraError,
@@ -65,48 +101,87 @@ from tfrecreg.errors import (
     TfrecregError,
     UsageError,
 )
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
-from tfrecreg.example.model import Example, Feature, Kind
-from tfrecreg.findings import Code, Finding, Location, Measure, Severity, TensorflowOutcome
-from tfrecreg.guard import one_line
-from tfrecreg.images.decodable import why_undecodable
-from tfrecreg.images.model import ImageError, ImageHeader
-from tfrecreg.images.read import is_truncated, read_header, truncation_text
-from tfrecreg.images.sniff import sniff
-from tfrecreg.label_maps import collision
-from tfrecreg.manifest.model import Manifest
-from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
-from tfrecreg.scan.interface import Cacheable, Need, Part, Shard, Target, Validator, Visitor
-from tfrecreg.scan.tally import JsonCodec, Tally, key_from
-from tfrecreg.shards import is_split_name, normal_splits
-from tfrecreg.sources.bundled import bundled_schema
-from tfrecreg.sources.deal import check_stratify
-from tfrecreg.sources.file_splits import splits_of_files
-from tfrecreg.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
-from tfrecreg.sources.numbered_files import missing_files
-from tfrecreg.sources.schema_text import feature_schema, image_schema
-from tfrecreg.sources.splitter import BY_HASHES, Splitter
-from tfrecreg.storage.file_object import ReadingFile
-from tfrecreg.storage.interface import Entry, Reader, Writer
-from tfrecreg.storage.interface import Readable as Storage
-from tfrecreg.storage.interface import Storage as Folder
-from tfrecreg.storage.local_copy import open_local
-from tfrecreg.suggest import did_you_mean, listed
-from tfrecreg.text import safe, si_bytes
+from tfrecreg.core.values.findings import (
+    Code,
+    Finding,
+    Location,
+    Measure,
+    Severity,
+    TensorflowOutcome,
+)
+from tfrecreg.core.values.label_maps import collision
+from tfrecreg.core.values.shards import is_split_name, normal_splits
+from tfrecreg.core.values.suggest import did_you_mean, listed
+from tfrecreg.core.values.text import safe, si_bytes
 
 if TYPE_CHECKING:
-    from tfrecreg.commands.session import Session, session_command
-    from tfrecreg.engines.exchange import Exchange, new_exchange
-    from tfrecreg.engines.interface import EngineRequest
-    from tfrecreg.engines.local import usable_cores
-    from tfrecreg.engines.remote import RemoteEngine, engine_failed, perform_work
-    from tfrecreg.example.decode import canonical, decode
-    from tfrecreg.example.encode import encode
-    from tfrecreg.example.tensors import serialize_tensor
-    from tfrecreg.exporters.convert import RecordExporter, RecordFormat
-    from tfrecreg.exporters.interface import ExportedDataset, Exporter
-    from tfrecreg.exporters.json_values import feature_from_json, feature_to_json
-    from tfrecreg.exporters.records import (
+    from tfrecreg.core.build.media.features import (
+        MediaKind,
+        media_codecs,
+        media_features,
+        media_kind,
+        media_schema,
+    )
+    from tfrecreg.core.build.media.files import read_media_file, read_whole_file
+    from tfrecreg.core.build.media.read import MediaError
+    from tfrecreg.core.build.sources.objects.boxes import Boxes, ObjectLabel
+    from tfrecreg.core.build.sources.objects.images import (
+        MAX_IMAGE_BYTES,
+        image_features,
+        image_size,
+    )
+    from tfrecreg.core.build.sources.objects.listing import (
+        Symlinks,
+        link_problem,
+        list_files,
+        path_ends,
+        paths_remark,
+        read_text,
+    )
+    from tfrecreg.core.build.sources.objects.options import (
+        ObjectOptions,
+        choose_splits,
+        class_summary,
+        object_schema,
+    )
+    from tfrecreg.core.build.sources.objects.shapes import Keypoints, Polygons, box_around
+    from tfrecreg.core.build.sources.objects.view import (
+        BadAnnotation,
+        ImageRemarks,
+        ImageView,
+        SkipImage,
+    )
+    from tfrecreg.core.build.sources.parquet import ParquetReader, ParquetRows
+    from tfrecreg.core.build.sources.strata import stratified
+    from tfrecreg.core.check.reports.interface import ReportContext, ReportFormat
+    from tfrecreg.core.check.reports.model import Report
+    from tfrecreg.core.check.reports.places import (
+        location_lines,
+        location_text,
+        safe_message,
+        subject_text,
+    )
+    from tfrecreg.core.check.scan.record_validator import (
+        RecordCount,
+        RecordProblem,
+        RecordValidator,
+    )
+    from tfrecreg.core.example.decode import canonical, decode
+    from tfrecreg.core.example.encode import encode
+    from tfrecreg.core.example.tensors import serialize_tensor
+    from tfrecreg.core.images.decoder import (
+        Conversion,
+        Undecodable,
+        convert_image,
+        digest_pixels,
+        require_pillow,
+        verify_pixels,
+    )
+    from tfrecreg.core.images.pixels import Resizing, decode_pixels, decode_resized
+    from tfrecreg.core.plugins.exporters.convert import RecordExporter, RecordFormat
+    from tfrecreg.core.plugins.exporters.interface import ExportedDataset, Exporter
+    from tfrecreg.core.plugins.exporters.json_values import feature_from_json, feature_to_json
+    from tfrecreg.core.plugins.exporters.records import (
         KeyedExample,
         ShardRecord,
         export_gzip,
@@ -115,32 +190,14 @@ if TYPE_CHECKING:
         write_records,
         written_records,
     )
-    from tfrecreg.exporters.shards import (
+    from tfrecreg.core.plugins.exporters.shards import (
         ExportedShard,
         ShardToExport,
         export_plain,
         export_unchanged,
     )
-    from tfrecreg.images.decoder import (
-        Conversion,
-        Undecodable,
-        convert_image,
-        digest_pixels,
-        require_pillow,
-        verify_pixels,
-    )
-    from tfrecreg.images.pixels import Resizing, decode_pixels, decode_resized
-    from tfrecreg.media.features import (
-        MediaKind,
-        media_codecs,
-        media_features,
-        media_kind,
-        media_schema,
-    )
-    from tfrecreg.media.files import read_media_file, read_whole_file
-    from tfrecreg.media.read import MediaError
-    from tfrecreg.plugins.recognition import RawPreview, Recognition
-    from tfrecreg.plugins.records import (
+    from tfrecreg.core.plugins.recognition import RawPreview, Recognition
+    from tfrecreg.core.plugins.records import (
         CommandRecord,
         DecoderRecord,
         EngineRecord,
@@ -149,33 +206,14 @@ if TYPE_CHECKING:
         SourceRecord,
         ValidatorRecord,
     )
-    from tfrecreg.plugins.specs import hookimpl
-    from tfrecreg.reports.interface import ReportContext, ReportFormat
-    from tfrecreg.reports.model import Report
-    from tfrecreg.reports.places import location_lines, location_text, safe_message, subject_text
-    from tfrecreg.scan.record_validator import RecordCount, RecordProblem, RecordValidator
-    from tfrecreg.schema.definition import Schema, SchemaFeature
-    from tfrecreg.schema.proto import parse_schema
-    from tfrecreg.sources.objects.boxes import Boxes, ObjectLabel
-    from tfrecreg.sources.objects.images import MAX_IMAGE_BYTES, image_features, image_size
-    from tfrecreg.sources.objects.listing import (
-        Symlinks,
-        link_problem,
-        list_files,
-        path_ends,
-        paths_remark,
-        read_text,
-    )
-    from tfrecreg.sources.objects.options import (
-        ObjectOptions,
-        choose_splits,
-        class_summary,
-        object_schema,
-    )
-    from tfrecreg.sources.objects.shapes import Keypoints, Polygons, box_around
-    from tfrecreg.sources.objects.view import BadAnnotation, ImageRemarks, ImageView, SkipImage
-    from tfrecreg.sources.parquet import ParquetReader, ParquetRows
-    from tfrecreg.sources.strata import stratified
+    from tfrecreg.core.plugins.specs import hookimpl
+    from tfrecreg.core.schema.definition import Schema, SchemaFeature
+    from tfrecreg.core.schema.proto import parse_schema
+    from tfrecreg.core.terminal.session import Session, session_command
+    from tfrecreg.core.workers.exchange import Exchange, new_exchange
+    from tfrecreg.core.workers.interface import EngineRequest
+    from tfrecreg.core.workers.local import usable_cores
+    from tfrecreg.core.workers.remote import RemoteEngine, engine_failed, perform_work
 
 __all__ = [
     "BY_HASHES",
@@ -353,53 +391,67 @@ __all__ = [
 
 # Imported on first use: a plugin's hooks, or a decoder in a training job, need few of them.
 _LATER = (
-    ("tfrecreg.commands.session", "Session session_command"),
-    ("tfrecreg.engines.exchange", "Exchange new_exchange"),
-    ("tfrecreg.engines.interface", "EngineRequest"),
-    ("tfrecreg.engines.local", "usable_cores"),
-    ("tfrecreg.engines.remote", "RemoteEngine engine_failed perform_work"),
-    ("tfrecreg.example.decode", "canonical decode"),
-    ("tfrecreg.example.encode", "encode"),
-    ("tfrecreg.example.tensors", "serialize_tensor"),
-    ("tfrecreg.exporters.convert", "RecordExporter RecordFormat"),
-    ("tfrecreg.exporters.interface", "ExportedDataset Exporter"),
-    ("tfrecreg.exporters.json_values", "feature_from_json feature_to_json"),
+    ("tfrecreg.core.terminal.session", "Session session_command"),
+    ("tfrecreg.core.workers.exchange", "Exchange new_exchange"),
+    ("tfrecreg.core.workers.interface", "EngineRequest"),
+    ("tfrecreg.core.workers.local", "usable_cores"),
+    ("tfrecreg.core.workers.remote", "RemoteEngine engine_failed perform_work"),
+    ("tfrecreg.core.example.decode", "canonical decode"),
+    ("tfrecreg.core.example.encode", "encode"),
+    ("tfrecreg.core.example.tensors", "serialize_tensor"),
+    ("tfrecreg.core.plugins.exporters.convert", "RecordExporter RecordFormat"),
+    ("tfrecreg.core.plugins.exporters.interface", "ExportedDataset Exporter"),
+    ("tfrecreg.core.plugins.exporters.json_values", "feature_from_json feature_to_json"),
     (
-        "tfrecreg.exporters.records",
+        "tfrecreg.core.plugins.exporters.records",
         "KeyedExample ShardRecord export_gzip keyed_examples written_records "
         "verified_records write_records",
     ),
-    ("tfrecreg.exporters.shards", "ExportedShard ShardToExport export_plain export_unchanged"),
     (
-        "tfrecreg.images.decoder",
-        "Conversion Undecodable convert_image digest_pixels require_pillow "
-        "verify_pixels",
+        "tfrecreg.core.plugins.exporters.shards",
+        "ExportedShard ShardToExport export_plain export_unchanged",
     ),
-    ("tfrecreg.images.pixels", "Resizing decode_pixels decode_resized"),
-    ("tfrecreg.media.features", "MediaKind media_codecs media_features media_kind media_schema"),
-    ("tfrecreg.media.files", "read_media_file read_whole_file"),
-    ("tfrecreg.media.read", "MediaError"),
-    ("tfrecreg.plugins.recognition", "RawPreview Recognition"),
     (
-        "tfrecreg.plugins.records",
+        "tfrecreg.core.images.decoder",
+        "Conversion Undecodable convert_image digest_pixels require_pillow verify_pixels",
+    ),
+    ("tfrecreg.core.images.pixels", "Resizing decode_pixels decode_resized"),
+    (
+        "tfrecreg.core.build.media.features",
+        "MediaKind media_codecs media_features media_kind media_schema",
+    ),
+    ("tfrecreg.core.build.media.files", "read_media_file read_whole_file"),
+    ("tfrecreg.core.build.media.read", "MediaError"),
+    ("tfrecreg.core.plugins.recognition", "RawPreview Recognition"),
+    (
+        "tfrecreg.core.plugins.records",
         "CommandRecord DecoderRecord EngineRecord ExporterRecord "
         "ReportFormatRecord SourceRecord ValidatorRecord",
     ),
-    ("tfrecreg.plugins.specs", "hookimpl"),
-    ("tfrecreg.reports.interface", "ReportContext ReportFormat"),
-    ("tfrecreg.reports.model", "Report"),
-    ("tfrecreg.reports.places", "location_lines location_text safe_message subject_text"),
-    ("tfrecreg.scan.record_validator", "RecordCount RecordProblem RecordValidator"),
-    ("tfrecreg.schema.definition", "Schema SchemaFeature"),
-    ("tfrecreg.schema.proto", "parse_schema"),
-    ("tfrecreg.sources.objects.boxes", "Boxes ObjectLabel"),
-    ("tfrecreg.sources.objects.images", "MAX_IMAGE_BYTES image_features image_size"),
-    ("tfrecreg.sources.objects.listing", "Symlinks link_problem list_files path_ends paths_remark read_text"),
-    ("tfrecreg.sources.objects.options", "ObjectOptions choose_splits class_summary object_schema"),
-    ("tfrecreg.sources.objects.shapes", "Keypoints Polygons box_around"),
-    ("tfrecreg.sources.objects.view", "BadAnnotation ImageRemarks ImageView SkipImage"),
-    ("tfrecreg.sources.strata", "stratified"),
-    ("tfrecreg.sources.parquet", "ParquetReader ParquetRows"),
+    ("tfrecreg.core.plugins.specs", "hookimpl"),
+    ("tfrecreg.core.check.reports.interface", "ReportContext ReportFormat"),
+    ("tfrecreg.core.check.reports.model", "Report"),
+    (
+        "tfrecreg.core.check.reports.places",
+        "location_lines location_text safe_message subject_text",
+    ),
+    ("tfrecreg.core.check.scan.record_validator", "RecordCount RecordProblem RecordValidator"),
+    ("tfrecreg.core.schema.definition", "Schema SchemaFeature"),
+    ("tfrecreg.core.schema.proto", "parse_schema"),
+    ("tfrecreg.core.build.sources.objects.boxes", "Boxes ObjectLabel"),
+    ("tfrecreg.core.build.sources.objects.images", "MAX_IMAGE_BYTES image_features image_size"),
+    (
+        "tfrecreg.core.build.sources.objects.listing",
+        "Symlinks link_problem list_files path_ends paths_remark read_text",
+    ),
+    (
+        "tfrecreg.core.build.sources.objects.options",
+        "ObjectOptions choose_splits class_summary object_schema",
+    ),
+    ("tfrecreg.core.build.sources.objects.shapes", "Keypoints Polygons box_around"),
+    ("tfrecreg.core.build.sources.objects.view", "BadAnnotation ImageRemarks ImageView SkipImage"),
+    ("tfrecreg.core.build.sources.strata", "stratified"),
+    ("tfrecreg.core.build.sources.parquet", "ParquetReader ParquetRows"),
 )
 _HOMES = {name: module for module, names in _LATER for name in names.split()}
 

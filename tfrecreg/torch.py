@@ -20,12 +20,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tfrecreg.errors import MissingExtraError, RefusedError, UsageError
-from tfrecreg.text import safe
-from tfrecreg.training.batches import expect_free_names
-from tfrecreg.training.certificate import KEY_FEATURE
-from tfrecreg.training.elements import Elements
-from tfrecreg.training.order import Order
+from tfrecreg.builtin.training.arrays.elements import Elements
+from tfrecreg.builtin.training.batches import expect_free_names
+from tfrecreg.builtin.training.orders.certificate import KEY_FEATURE
+from tfrecreg.builtin.training.orders.order import Order
+from tfrecreg.core.values.errors import MissingExtraError, RefusedError, UsageError
+from tfrecreg.core.values.text import safe
 
 __all__ = ["Collate", "OrderSampler"]
 

@@ -12,8 +12,8 @@ import pytest
 from registry_support import write
 from shell_support import Shell, open_shell
 
-from tfrecreg.operations.demo.digits import write_digits
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.core.storage.local import LocalStorage
 
 pytestmark = [
     pytest.mark.slow,

@@ -10,8 +10,8 @@ import pytest
 from shell_support import Shell, open_shell
 from tests_support import flip, tree
 
-from tfrecreg.operations.demo.digits import write_digits
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.core.storage.local import LocalStorage
 
 pytestmark = [
     pytest.mark.slow,

@@ -20,10 +20,10 @@ from steps_support import CHANGING, Step, steps_of
 from sweep_support import part
 from system_support import unsynced as unsynced  # and this one
 
-from tfrecreg.operations.remote.garbage import gc
-from tfrecreg.operations.remote.sending import push
-from tfrecreg.operations.remote.transfer import pull
-from tfrecreg.registry.registry import open_registry
+from tfrecreg.builtin.dvc.garbage import gc
+from tfrecreg.builtin.dvc.sending import push
+from tfrecreg.builtin.dvc.transfer import pull
+from tfrecreg.core.registry.registry import open_registry
 
 PLAIN = (
     *("build", "growth", "first", "release", "adopt-copy", "adopt-link", "adopt-in-place"),

@@ -10,11 +10,11 @@ import pytest
 from git_support import commit, git, start
 from publish_support import Turn, write_raw
 
-from tfrecreg.builtin.audit.releases import audit_releases
-from tfrecreg.operations.builds.settings import BuildRequest
-from tfrecreg.operations.init import init
-from tfrecreg.operations.release import ReleaseResult, publish
-from tfrecreg.registry.registry import open_registry
+from tfrecreg.builtin.releases.audit.releases import audit_releases
+from tfrecreg.builtin.releases.release import ReleaseResult, publish
+from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.registry.registry import open_registry
 
 
 @pytest.fixture

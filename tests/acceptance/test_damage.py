@@ -10,21 +10,21 @@ from pathlib import Path
 import pytest
 from tests_support import flip
 
+from tfrecreg.builtin.python_data.build import build
 from tfrecreg.cli.main import main
-from tfrecreg.config import Config
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.operations.builds.data import build
-from tfrecreg.operations.builds.settings import BuildRequest
-from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.target import check_target
-from tfrecreg.operations.init import init
-from tfrecreg.records.batch import RecordBatch
-from tfrecreg.records.reader import scan
-from tfrecreg.registry.registry import open_registry
-from tfrecreg.reports.model import Report
-from tfrecreg.shards import ShardPolicy
-from tfrecreg.shardset.target import build_target, files_target
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.check.options import CheckOptions
+from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.check.target import check_target
+from tfrecreg.core.records.batch import RecordBatch
+from tfrecreg.core.records.reader import scan
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.registry.shardset.target import build_target, files_target
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.config import Config
+from tfrecreg.core.values.shards import ShardPolicy
+from tfrecreg.core.workers.local import LocalEngine
 
 ENGINE = LocalEngine(1)
 OPTIONS = CheckOptions(only=("crc", "manifest"))

@@ -16,10 +16,10 @@ from memory_support import see
 from mutants_support import Mutant, disagreement, expected, mutant
 
 from docs.other_readers import OtherReader, Reading, record_mark
-from tfrecreg.codes import CORE_CODES, CodeList
-from tfrecreg.findings import TensorflowOutcome
-from tfrecreg.records.framing import frame_header
-from tfrecreg.records.gzip_writer import INPUT_BUFFER, GzipEncoder
+from tfrecreg.core.records.framing import frame_header
+from tfrecreg.core.records.gzip.writer import INPUT_BUFFER, GzipEncoder
+from tfrecreg.core.values.codes import CORE_CODES, CodeList
+from tfrecreg.core.values.findings import TensorflowOutcome
 
 SAMPLE, SWEEP = range(550, 750), range(1_000, 11_000)
 """Numbers of mutants."""

@@ -16,12 +16,12 @@ import pytest
 from check_support import framed
 from memory_support import MemoryReader, MemoryStorage, Seen, see
 
-from tfrecreg.errors import FailureError
-from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
-from tfrecreg.records.framing import frame
-from tfrecreg.records.gzip_writer import GzipEncoder
-from tfrecreg.records.reader import scan
-from tfrecreg.records.scanner import VARIABLE, load_scanner, scanner_kind
+from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
+from tfrecreg.core.records.framing import frame
+from tfrecreg.core.records.gzip.writer import GzipEncoder
+from tfrecreg.core.records.reader import scan
+from tfrecreg.core.records.scanner import VARIABLE, load_scanner, scanner_kind
+from tfrecreg.core.values.errors import FailureError
 
 
 @pytest.fixture(params=["native", "python"], autouse=True)

@@ -32,14 +32,14 @@ DIGITS = 1500
 KILLS = 3
 MAKE = """
 import sys
-from tfrecreg.operations.demo.digits import write_digits
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.core.storage.local import LocalStorage
 write_digits(LocalStorage(sys.argv[1]), train=int(sys.argv[2]), test=100, seed=3)
 """
 EAGER = """
 import sys
 from tfrecreg.cli.main import main
-from tfrecreg.operations.diff import reading
+from tfrecreg.builtin.releases.diff import reading
 reading._FEW = reading._SHARD = 0
 reading._TASK = 200
 sys.exit(main(sys.argv[1:]))

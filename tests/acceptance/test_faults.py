@@ -24,8 +24,8 @@ from system_support import installed
 from system_support import unsynced as unsynced  # and this one
 from tests_support import tree
 
-from tfrecreg.errors import StorageError, TfrecregError
-from tfrecreg.storage.writer import is_temporary
+from tfrecreg.core.storage.writer import is_temporary
+from tfrecreg.core.values.errors import StorageError, TfrecregError
 
 QUICK = ("build", "release", "repair", "yank", "gc", "salvage")
 ALL = ("build", "release", "yank", "gc", "salvage", "first", "tag")

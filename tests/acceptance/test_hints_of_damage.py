@@ -16,10 +16,10 @@ pytest.importorskip("dvc", reason="the extra `dvc` is not installed")
 from hints_support import follow
 from remote_support import Cache, FolderPlace, configure, files_of_release, git, made, registry_at
 
-from tfrecreg.operations.check.run import check
-from tfrecreg.operations.remote.sending import push
-from tfrecreg.operations.remote.transfer import pull
-from tfrecreg.registry.registry import open_registry
+from tfrecreg.builtin.dvc.sending import push
+from tfrecreg.builtin.dvc.transfer import pull
+from tfrecreg.core.check.run import check
+from tfrecreg.core.registry.registry import open_registry
 
 SHARD = "digits-test.tfrecord-00000-of-00002"
 INDEX = f"index/{SHARD}.index"

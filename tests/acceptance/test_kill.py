@@ -18,20 +18,21 @@ from sweep_support import part
 from system_support import unsynced as unsynced  # a fixture: what is killed loses no page
 from tests_support import tree
 
-from tfrecreg.engines.interface import Engine
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.gating import FailOn
-from tfrecreg.operations.builds import make, plan
-from tfrecreg.operations.builds.data import build
-from tfrecreg.operations.builds.settings import BuildRequest
-from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.run import check
-from tfrecreg.operations.demo.digits import write_digits
-from tfrecreg.operations.init import init
-from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.registry.registry import open_registry
-from tfrecreg.shards import ShardPolicy
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.builtin.python_data.build import build
+from tfrecreg.builtin.releases.release import ReleaseRequest, release
+from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.core.build import make
+from tfrecreg.core.build.planning import plan
+from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.check.options import CheckOptions
+from tfrecreg.core.check.run import check
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.gating import FailOn
+from tfrecreg.core.values.shards import ShardPolicy
+from tfrecreg.core.workers.interface import Engine
+from tfrecreg.core.workers.local import LocalEngine
 
 
 class Segmenting(LocalEngine):

@@ -13,14 +13,14 @@ from sweep_support import part
 from system_support import unsynced as unsynced  # a fixture: what is killed loses no page
 from tests_support import tree
 
-from tfrecreg.gating import FailOn
-from tfrecreg.operations.adopt.request import AdoptRequest
-from tfrecreg.operations.adopt.run import adopt
-from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.run import check
-from tfrecreg.operations.init import init
-from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.registry.registry import open_registry
+from tfrecreg.builtin.adopt.request import AdoptRequest
+from tfrecreg.builtin.adopt.run import adopt
+from tfrecreg.builtin.releases.release import ReleaseRequest, release
+from tfrecreg.core.check.options import CheckOptions
+from tfrecreg.core.check.run import check
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.values.gating import FailOn
 
 ADOPTED = ("labels.json", "ledger.jsonl", "manifest.json", "index")
 

@@ -16,7 +16,7 @@ from kill_support import calls_of, in_child
 from sweep_support import part
 from system_support import unsynced as unsynced  # and this one: what is killed loses no page
 
-from tfrecreg.tracking import cache
+from tfrecreg.builtin.dvc import cache
 
 QUICK = ("first", "growth", "repair", "yank", "gc", "salvage", "export-tfds")
 ALL = ("first", "yank", "gc", "salvage", "export-index", "export-webdataset", "tag", "gc-dvc")

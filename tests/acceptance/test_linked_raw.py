@@ -13,8 +13,8 @@ pytest.importorskip("dvc", reason="the extra `dvc` is not installed")
 from image_support import png
 from shell_support import Shell, open_shell
 
-from tfrecreg.operations.demo.digits import write_digits
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.core.storage.local import LocalStorage
 
 SOURCES = ("mnist", "imagefolder", "coco")
 

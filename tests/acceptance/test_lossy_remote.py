@@ -34,13 +34,13 @@ from remote_support import (
 )
 from s3_support import ENVIRONMENT, S3, s3_server
 
-from tfrecreg.errors import TfrecregError
-from tfrecreg.operations.demo.digits import write_digits
-from tfrecreg.operations.remote.garbage import gc
-from tfrecreg.operations.remote.sending import push
-from tfrecreg.operations.remote.transfer import pull
-from tfrecreg.registry.registry import open_registry
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.builtin.dvc.garbage import gc
+from tfrecreg.builtin.dvc.sending import push
+from tfrecreg.builtin.dvc.transfer import pull
+from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import TfrecregError
 
 pytestmark = pytest.mark.slow
 

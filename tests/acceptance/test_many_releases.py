@@ -11,14 +11,14 @@ import pytest
 from git_support import commit, git, start
 from publish_support import Said, all_at_once, images
 
-from tfrecreg.builtin.audit.releases import audit_releases
-from tfrecreg.gating import FailOn
-from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.run import check
-from tfrecreg.operations.init import init
-from tfrecreg.reference import parse_version
-from tfrecreg.registry.registry import open_registry
-from tfrecreg.tracking.dvc import cached_files
+from tfrecreg.builtin.dvc.dvc import cached_files
+from tfrecreg.builtin.releases.audit.releases import audit_releases
+from tfrecreg.core.check.options import CheckOptions
+from tfrecreg.core.check.run import check
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.values.gating import FailOn
+from tfrecreg.core.values.reference import parse_version
 
 
 def started(folder: Path, *, with_dvc: bool = False) -> Path:

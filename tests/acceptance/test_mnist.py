@@ -59,8 +59,8 @@ def tfrecreg(root: Path, *arguments: str, code: int = 0) -> str:
 @pytest.mark.slow
 def test_tensorflow_reads_every_image_and_label_as_the_idx_has_them(repository) -> None:
     tf = pytest.importorskip("tensorflow", reason="reading the release needs TensorFlow")
-    from tfrecreg.index import read_index
-    from tfrecreg.operations.load import load
+    from tfrecreg.builtin.training.load import load
+    from tfrecreg.core.records.index import read_index
 
     raw = repository.parent / "raw"
     pixels = np.frombuffer(gzip.decompress((raw / IMAGES).read_bytes()), np.uint8, offset=16)

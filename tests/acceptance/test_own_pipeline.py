@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.operations.pipeline.run import pipeline
-from tfrecreg.registry.registry import open_registry
+from tfrecreg.builtin.dvc.pipeline.run import pipeline
+from tfrecreg.core.registry.registry import open_registry
 
 ROOT = Path(__file__).parents[2]
 OWN = "examples/own-registry"
@@ -56,8 +56,8 @@ def clone(tmp_path: Path) -> Path:
     for name in DATASETS:  # the reports that are made anew keep their folders in a clone
         (here / f"reports/{name}").mkdir(parents=True)
     shutil.copytree(
-        ROOT / "tfrecreg/operations/demo",
-        root / "tfrecreg/operations/demo",
+        ROOT / "tfrecreg/cli/demo",
+        root / "tfrecreg/cli/demo",
         ignore=shutil.ignore_patterns("__pycache__"),
     )
     subprocess.run(["git", "init", "--quiet", str(root)], check=True)

@@ -18,11 +18,11 @@ from page_support import read_page
 from shell_support import Shell, open_shell
 from tests_support import flip, tree
 
-from tfrecreg.commands.report_format import report_formats
-from tfrecreg.operations.demo.digits import write_digits
-from tfrecreg.operations.pipeline.run import pipeline
-from tfrecreg.registry.registry import open_registry
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.builtin.dvc.pipeline.run import pipeline
+from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.terminal.report_format import report_formats
 
 pytestmark = [
     pytest.mark.slow,

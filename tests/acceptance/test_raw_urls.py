@@ -16,7 +16,7 @@ from s3_command_support import command, ended, run
 from s3_support import KEY, S3, SECRET, SERVERS, Faults, faulty, s3_server
 from sources_support import SOURCES, digests, make_raw
 
-from tfrecreg.operations.init import init
+from tfrecreg.core.registry.init import init
 
 pytestmark = pytest.mark.slow
 

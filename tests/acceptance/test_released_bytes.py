@@ -25,10 +25,10 @@ from sweep_support import part
 from system_support import unsynced as unsynced  # and this one
 from tests_support import flip
 
-from tfrecreg.config import CONFIG_NAME
-from tfrecreg.operations.remote.sending import push
-from tfrecreg.operations.remote.transfer import pull
-from tfrecreg.registry.registry import open_registry
+from tfrecreg.builtin.dvc.sending import push
+from tfrecreg.builtin.dvc.transfer import pull
+from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.values.config import CONFIG_NAME
 
 SHARD = "digits-train.tfrecord-00000-of-00002"
 PIECES = 3

@@ -29,7 +29,7 @@ from s3_support import (
 )
 from tests_support import flip
 
-from tfrecreg.records.tfrecord_writer import TFRecordWriter
+from tfrecreg.core.records.tfrecord_writer import TFRecordWriter
 
 pytestmark = pytest.mark.slow
 
@@ -194,7 +194,7 @@ def test_a_data_source_over_failing_requests(s3: S3, lake: Path, tmp_path: Path)
 OPENED = """
 import sys
 import tfrecreg
-from tfrecreg.storage.remote import RemoteStorage
+from tfrecreg.core.storage.remote.remote import RemoteStorage
 names = [f"s3://lake/large/train-{number:05d}-of-00004" for number in range(4)]
 cache = dict(cache=sys.argv[1], cache_limit="1GiB")
 if sys.argv[2] == "build":

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from tfrecreg.cli.demo.digits import write_digits
 from tfrecreg.cli.main import main
-from tfrecreg.operations.demo.digits import write_digits
-from tfrecreg.operations.init import init
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.storage.local import LocalStorage
 
 
 @dataclass

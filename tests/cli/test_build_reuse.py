@@ -13,7 +13,7 @@ from hostile_plugin_support import EVIL, InProcess, expect_one_line, plant_sourc
 from hostile_plugin_support import here as here  # the fixtures
 from hostile_plugin_support import place as place
 
-from tfrecreg.manifest.file import parse_manifest
+from tfrecreg.core.registry.manifest.file import parse_manifest
 
 SPLITS = """
 def items(self):
@@ -195,7 +195,7 @@ IMPURE = {
 def test_a_source_that_makes_something_else_of_the_same_item_is_named(
     bench: Bench, how: str, jobs: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tfrecreg.operations.builds.make.WORTH_SECONDS", 0)
+    monkeypatch.setattr("tfrecreg.core.build.make.WORTH_SECONDS", 0)
     bench.write(f"def example(self, item):\n    {IMPURE[how]}")
     done = bench.fails("-j", jobs, "--max-skipped", "8")
     expect_one_line(done)

@@ -15,16 +15,16 @@ import pytest
 from check_support import framed
 from tests_support import flip
 
-from tfrecreg.config import Config
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.errors import StorageError
-from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.target import check_target
-from tfrecreg.reports.model import Report
-from tfrecreg.shardset.target import files_target
-from tfrecreg.storage.local import LocalStorage
-from tfrecreg.storage.paths import refusal
-from tfrecreg.storage.reader import LocalReader
+from tfrecreg.core.check.options import CheckOptions
+from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.check.target import check_target
+from tfrecreg.core.registry.shardset.target import files_target
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.storage.paths import refusal
+from tfrecreg.core.storage.reader import LocalReader
+from tfrecreg.core.values.config import Config
+from tfrecreg.core.values.errors import StorageError
+from tfrecreg.core.workers.local import LocalEngine
 
 
 @pytest.fixture

@@ -205,5 +205,5 @@ def test_completing_imports_nothing_heavy(
     heavy = {"PIL", "dvc", "pandas", "pyarrow", "rich", "tensorflow", "tensorflow_metadata"}
     assert loaded & heavy == set()
     if light:
-        assert "tfrecreg.engines" not in done.stderr.split()
+        assert "tfrecreg.core.workers" not in done.stderr.split()
         assert loaded & {"numpy", "pluggy"} == set()

@@ -10,9 +10,9 @@ import pytest
 from diff_support import SCHEMA, example, put_build, put_release
 from page_support import read_page
 
-from tfrecreg.example.features import bytes_feature, int64_feature
-from tfrecreg.reference import Version
-from tfrecreg.registry.registry import open_registry
+from tfrecreg.core.example.features import bytes_feature, int64_feature
+from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.values.reference import Version
 
 BEFORE = {
     "test": [{"t0": example(50), "t1": example(51)}],
@@ -190,7 +190,7 @@ def test_a_payload_that_is_no_example_is_named_as_such(cli, tmp_path: Path) -> N
 def test_what_is_not_listed_is_counted(
     cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tfrecreg.operations.diff.compare._MOST", 22)
+    monkeypatch.setattr("tfrecreg.builtin.releases.diff.compare._MOST", 22)
     root = tmp_path / "root"
     put_build(root, {"train": [{f"k{n}": example(n, label=int64_feature(n)) for n in range(25)}]})
     put_release(root, "1.0.0")

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hostile_plugin_support import EVIL, Place, here, place, plant
 
-from tfrecreg.code_digest import code_of, digest_of_packages
-from tfrecreg.engines.handshake import terms
+from tfrecreg.core.plugins.code_digest import code_of, digest_of_packages
+from tfrecreg.core.workers.handshake import terms
 
 __all__ = ["here", "place"]
 

@@ -99,7 +99,7 @@ def test_its_name_is_a_value_of_the_option(site: dict[str, str]) -> None:
     assert "hex: a line for each record." in " ".join(shown.split())
     assert "shards and a list" in tfrecreg("plugins", "list", env=site).stdout
     script = (
-        "from tfrecreg.commands.complete import named_by;"
+        "from tfrecreg.core.terminal.complete import named_by;"
         "print([each.value for each in named_by('ExporterRecord')(None, None, 'h')])"
     )
     done = subprocess.run(

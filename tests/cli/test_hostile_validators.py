@@ -20,7 +20,7 @@ from hostile_plugin_support import (
 from hostile_plugin_support import here as here  # the fixtures
 from hostile_plugin_support import place as place
 
-from tfrecreg.install_hint import install_command
+from tfrecreg.core.values.install_hint import install_command
 
 OF_VALIDATORS = {
     "__init__": "def __init__(self): {}",

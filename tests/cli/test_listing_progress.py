@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 from image_support import png
 
-from tfrecreg.operations.builds.data import build
-from tfrecreg.operations.builds.settings import BuildRequest
-from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.run import check
-from tfrecreg.operations.init import init
-from tfrecreg.registry.registry import open_registry
-from tfrecreg.storage.raw import RawFolder
-from tfrecreg.storage.reader import LocalReader
+from tfrecreg.builtin.python_data.build import build
+from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.check.options import CheckOptions
+from tfrecreg.core.check.run import check
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.storage.raw import RawFolder
+from tfrecreg.core.storage.reader import LocalReader
 
 FILES = 250
 

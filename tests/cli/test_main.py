@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from tests_support import interruptible
 
+from tfrecreg.cli.demo.digits import write_digits
 from tfrecreg.cli.main import main
-from tfrecreg.commands.session import Session
-from tfrecreg.operations.demo.digits import write_digits
-from tfrecreg.operations.init import init
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.terminal.session import Session
 
 
 def test_an_unknown_command_suggests_the_one_that_was_meant(cli) -> None:
@@ -119,7 +119,7 @@ def test_a_broken_pipe_is_quiet(tmp_path) -> None:
 
 def test_a_bug_keeps_its_traceback(tmp_path) -> None:
     code = (
-        "import tfrecreg.operations.catalog as c\n"
+        "import tfrecreg.core.registry.listing as c\n"
         "def broken(registry): raise RuntimeError('a bug')\n"
         "c.list_datasets = broken\n"
         "from tfrecreg.cli.main import main\n"
@@ -191,7 +191,7 @@ def test_a_build_in_the_background_of_a_shell_ignores_the_interrupt(tmp_path) ->
 
 
 def test_a_broken_plugin_is_named_and_harms_nothing(cli, tmp_path, monkeypatch) -> None:
-    from tfrecreg.plugins.manager import plugins
+    from tfrecreg.core.plugins.manager import plugins
 
     info = tmp_path / "site" / "stranger-2.1.dist-info"
     info.mkdir(parents=True)

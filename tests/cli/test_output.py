@@ -12,10 +12,10 @@ import pytest
 from scan_support import framed
 from tests_support import flip
 
-from tfrecreg.commands.output import expect_free_file, write_text
-from tfrecreg.errors import UsageError
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import int64_feature
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import int64_feature
+from tfrecreg.core.terminal.output import expect_free_file, write_text
+from tfrecreg.core.values.errors import UsageError
 
 HINT = "hint: name a file in a folder that is there and that you may write to"
 

@@ -71,7 +71,7 @@ def test_an_unknown_name_is_exit_2_with_a_suggestion(cli) -> None:
 
 
 def test_names_are_completed(cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tfrecreg.commands.complete import plugin_names
+    from tfrecreg.core.terminal.complete import plugin_names
 
     found = plugin_names(None, None, "i")  # type: ignore[arg-type]  # it looks at neither
     assert [each.value for each in found] == [

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from page_support import read_page
 
-from tfrecreg.install_hint import install_command
+from tfrecreg.core.values.install_hint import install_command
 
 
 @pytest.fixture
@@ -174,7 +174,7 @@ def test_what_cannot_be_done_is_said(
 def test_without_pillow_the_page_says_how_to_get_images(
     cli, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tfrecreg.images.decoder.find_spec", lambda name: None)
+    monkeypatch.setattr("tfrecreg.core.images.decoder.find_spec", lambda name: None)
     assert cli("report", "digits", "--output", "page.html").code == 0
     page = read_page((here / "page.html").read_text("utf-8"))
     assert page.images == 0

@@ -123,7 +123,7 @@ def test_a_killed_run_leaves_a_report_that_says_so(built, form) -> None:
     Path("report").write_text(OLD)
     program = (
         "import os, signal, sys\n"
-        "from tfrecreg.operations.check import run\n"
+        "from tfrecreg.core.check import run\n"
         "from tfrecreg.cli.main import main\n"
         "run.check = lambda *a, **k: os.kill(os.getpid(), signal.SIGKILL)\n"
         "main(sys.argv[1:])\n"
@@ -139,7 +139,7 @@ def test_a_killed_run_leaves_a_report_that_says_so(built, form) -> None:
 
 
 def test_a_report_that_cannot_be_written_is_told_before_the_scan(cli, built, monkeypatch) -> None:
-    from tfrecreg.operations.check import run
+    from tfrecreg.core.check import run
 
     monkeypatch.setattr(run, "check", lambda *_, **__: pytest.fail("it was scanned"))
     done = cli("check", "digits", "--json", "--output", "no/such/folder/report")

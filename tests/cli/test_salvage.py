@@ -10,9 +10,9 @@ import pytest
 from salvage_support import Made, filler, make, payloads_in, put, report_of
 from tests_support import flip, tree
 
-from tfrecreg.errors import StorageError
-from tfrecreg.storage.local import LocalStorage
-from tfrecreg.storage.reader import LocalReader
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.storage.reader import LocalReader
+from tfrecreg.core.values.errors import StorageError
 
 FIRST = "digits-train.tfrecord-00000-of-00002"
 

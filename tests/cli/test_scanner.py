@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests_support import flip
 
-from tfrecreg.records import scanner as scanner_module
+from tfrecreg.core.records import scanner as scanner_module
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.codes import SCH020
-from tfrecreg.schema.definition import IntDomain
-from tfrecreg.schema.proto import parse_schema
+from tfrecreg.core.schema.definition import IntDomain
+from tfrecreg.core.schema.proto import parse_schema
+from tfrecreg.core.values.codes import SCH020
 
 
 @pytest.fixture
@@ -340,8 +340,8 @@ def test_a_release_can_be_held_against_a_working_schema(cli: Any, root: Path) ->
 
 
 def test_a_schema_that_changed_in_the_meantime_is_not_written_over(root: Path) -> None:
-    from tfrecreg.errors import ConflictError
-    from tfrecreg.operations.schemas.accept import propose, write_proposal
+    from tfrecreg.builtin.schemas.accept import propose, write_proposal
+    from tfrecreg.core.values.errors import ConflictError
 
     change(root, "max: 255", "max: 4")
     proposal = propose("digits", registry=root)

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from statistics_support import alike_examples, dealt, needs_tfdv, write
 
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, int64_feature
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import bytes_feature, int64_feature
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_one_json_document(cli, files: str) -> None:
 
 def test_the_text_of_tfdv(cli, files: str, tmp_path: Path) -> None:
     needs_tfdv()
-    from tfrecreg.statistics.tfdv import load_tfdv
+    from tfrecreg.builtin.statistics.tfdv import load_tfdv
 
     done = cli("stats", files, "--pbtxt")
     path = tmp_path / "stats.pbtxt"

@@ -12,7 +12,7 @@ from typing import IO, Any
 import pytest
 from tests_support import flip
 
-from tfrecreg.operations.init import init
+from tfrecreg.core.registry.init import init
 
 FULL = Path("/dev/full")
 needs_full = pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
@@ -91,7 +91,7 @@ def test_messages_that_cannot_be_written_are_3(digits_registry: Path, command: s
 @needs_full
 def test_a_bug_that_cannot_be_told_is_3(tmp_path: Path) -> None:
     code = (
-        "import tfrecreg.operations.catalog as c\n"
+        "import tfrecreg.core.registry.listing as c\n"
         "def broken(registry): raise RuntimeError('a bug')\n"
         "c.list_datasets = broken\n"
         "from tfrecreg.cli.main import run\n"

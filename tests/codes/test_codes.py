@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-import tfrecreg.codes
-from tfrecreg.codes import CORE_CODES, PAGES, CodeList, codes_on
-from tfrecreg.findings import Code, Severity
-from tfrecreg.plugins.manager import plugins
-from tfrecreg.plugins.records import ValidatorRecord
+import tfrecreg.core.values.codes
+from tfrecreg.core.plugins.manager import plugins
+from tfrecreg.core.plugins.records import ValidatorRecord
+from tfrecreg.core.values.codes import CORE_CODES, PAGES, CodeList, codes_on
+from tfrecreg.core.values.findings import Code, Severity
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTS = ROOT / "tests"
@@ -45,7 +45,7 @@ every_code = pytest.mark.parametrize("code", CORE_CODES.values(), ids=CORE_CODES
 
 
 def test_every_page_is_known_and_has_codes_of_its_family() -> None:
-    folder = Path(tfrecreg.codes.__file__).parent
+    folder = Path(tfrecreg.core.values.codes.__file__).parent
     assert {path.stem for path in folder.glob("*.md")} == set(PAGES)
     for page, family in PAGES.items():
         assert family in FAMILIES
@@ -57,7 +57,7 @@ def test_every_page_is_known_and_has_codes_of_its_family() -> None:
 def test_a_code_is_known_by_its_name(name: str) -> None:
     code = CORE_CODES[name]
     assert code.code == name
-    assert getattr(tfrecreg.codes, name) is code
+    assert getattr(tfrecreg.core.values.codes, name) is code
 
 
 @pytest.mark.parametrize("name", ["CRC099", "CRC", "XYZ001", "SCH100", "crc001", ""])
@@ -66,12 +66,12 @@ def test_another_name_is_unknown(name: str) -> None:
     with pytest.raises(KeyError):
         CORE_CODES[name]
     with pytest.raises(AttributeError, match="no attribute"):
-        getattr(tfrecreg.codes, name)
+        getattr(tfrecreg.core.values.codes, name)
 
 
 def test_the_import_of_an_unknown_code_fails() -> None:
     with pytest.raises(ImportError, match="CRC099"):
-        exec("from tfrecreg.codes import CRC099", {})
+        exec("from tfrecreg.core.values.codes import CRC099", {})
 
 
 def code_names(path: Path) -> Iterator[str]:

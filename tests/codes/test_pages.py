@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tfrecreg.codes.pages import PageError, parse_codes
-from tfrecreg.codes.tfdv import parse_anomalies
-from tfrecreg.findings import Severity, TensorflowOutcome
+from tfrecreg.core.values.codes.pages import PageError, parse_codes
+from tfrecreg.core.values.codes.tfdv import parse_anomalies
+from tfrecreg.core.values.findings import Severity, TensorflowOutcome
 
 PAGE = """\
 # XYZ: an example

@@ -8,7 +8,7 @@ import click
 import pytest
 
 import tfrecreg
-from tfrecreg.commands.complete import _references, _releases
+from tfrecreg.core.terminal.complete import _references, _releases
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from tfrecreg.commands.console import PlainTable, _breaks, line, print_facts, stdout
+from tfrecreg.core.terminal.console import PlainTable, _breaks, line, print_facts, stdout
 
 LONG = "one two three four five six seven eight nine ten eleven twelve thirteen " * 4
 

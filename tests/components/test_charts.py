@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 
 from markupsafe import Markup
 
-from tfrecreg.components.charts import Bars, Histogram, Scatter, Series
-from tfrecreg.components.svg import bar_chart, column_chart, scatter_chart
+from tfrecreg.core.images.drawing.charts import Bars, Histogram, Scatter, Series
+from tfrecreg.core.images.drawing.svg import bar_chart, column_chart, scatter_chart
 
 Numbers = tuple[float, ...]
 

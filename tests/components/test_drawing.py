@@ -11,8 +11,9 @@ import pytest
 from hostile_support import NAMES
 from PIL import Image
 
-from tfrecreg.components.colors import COLORS, class_color
-from tfrecreg.components.drawing import (
+from tfrecreg.core.example.values import to_example
+from tfrecreg.core.images.drawing.colors import COLORS, class_color
+from tfrecreg.core.images.drawing.drawing import (
     ClassMark,
     Drawing,
     DrawnBox,
@@ -22,9 +23,8 @@ from tfrecreg.components.drawing import (
     marks_of,
     overlay,
 )
-from tfrecreg.components.masks import Strip
-from tfrecreg.example.values import to_example
-from tfrecreg.text import safe
+from tfrecreg.core.images.drawing.masks import Strip
+from tfrecreg.core.values.text import safe
 
 LABEL = "image/object/class/label"
 

@@ -24,7 +24,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(output):
         patch.setenv("TFRECREG_JOBS", "1")
         # DVC makes no difference to what is shown, only to the time it takes.
-        patch.setattr("tfrecreg.tracking.dvc.available", lambda: False)
+        patch.setattr("tfrecreg.builtin.dvc.dvc.available", lambda: False)
         assert main(["demo", str(folder)]) == 0
     return folder, output.getvalue()
 
@@ -57,7 +57,7 @@ def test_what_to_try_next_can_be_tried(demo: tuple[Path, str], monkeypatch, caps
 def test_the_program_is_named_so_that_the_shell_finds_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tfrecreg.cli.demo import _own_name
+    from tfrecreg.cli.demo.command import _own_name
 
     script = tmp_path / "tfrecreg"
     script.touch()

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tfrecreg.codes import CORE_CODES
+from tfrecreg.core.values.codes import CORE_CODES
 
 DOCS = Path(__file__).parents[2] / "docs"
 PRODUCTS = ("images/concepts.svg", "images/demo.svg")

@@ -15,8 +15,8 @@ from types import ModuleType
 
 import pytest
 
-from tfrecreg.codes import CORE_CODES
-from tfrecreg.findings import TensorflowOutcome
+from tfrecreg.core.values.codes import CORE_CODES
+from tfrecreg.core.values.findings import TensorflowOutcome
 
 DOCS = Path(__file__).parents[2] / "docs"
 

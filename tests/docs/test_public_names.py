@@ -77,7 +77,7 @@ def test_text_names_what_is_public(file: str) -> None:
 @pytest.mark.parametrize(
     "code",
     [
-        "from tfrecreg.storage.local import LocalStorage",
+        "from tfrecreg.core.storage.local import LocalStorage",
         "from tfrecreg import nothing",
         "import tfrecreg.cli",
         "import tfrecreg as tr\ntr.cli.main()",

@@ -39,15 +39,15 @@ import pytest
 from image_support import jpeg, png
 from tests_support import flip
 
-from tfrecreg.bundled import COMMANDS
-from tfrecreg.codes import CORE_CODES
-from tfrecreg.config import parse_config, parse_dataset
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, int64_feature
-from tfrecreg.operations.demo.digits import draw_digits
-from tfrecreg.plugins.manager import plugins
-from tfrecreg.plugins.records import ValidatorRecord
-from tfrecreg.records.framing import frame
+from tfrecreg.cli.demo.digits import draw_digits
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import bytes_feature, int64_feature
+from tfrecreg.core.plugins.bundled import COMMANDS
+from tfrecreg.core.plugins.manager import plugins
+from tfrecreg.core.plugins.records import ValidatorRecord
+from tfrecreg.core.records.framing import frame
+from tfrecreg.core.values.codes import CORE_CODES
+from tfrecreg.core.values.config import parse_config, parse_dataset
 
 ROOT = Path(__file__).parents[2]
 
@@ -493,7 +493,9 @@ def test_the_reference_names_every_command_and_every_bundled_validator() -> None
 
 def test_the_readme_lists_every_family_of_codes() -> None:
     readme = (ROOT / "README.md").read_text("utf-8")
-    listed = re.findall(r"^\|.*\[([A-Z]{3})\]\(tfrecreg/codes/\w+\.md#", readme, re.MULTILINE)
+    listed = re.findall(
+        r"^\|.*\[([A-Z]{3})\]\(tfrecreg/core/values/codes/\w+\.md#", readme, re.MULTILINE
+    )
     assert sorted(listed) == sorted({code[:3] for code in CORE_CODES})
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.schema.compat import RULES, clashes
-from tfrecreg.schema.proto import parse_schema
+from tfrecreg.core.schema.compat import RULES, clashes
+from tfrecreg.core.schema.proto import parse_schema
 
 PAGE = (Path(__file__).parents[2] / "docs/schemas.md").read_text("utf-8")
 

@@ -52,8 +52,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory, site_source: ModuleType) -> 
         ("README.md", "docs/ci.md", "ci.md"),
         ("README.md", "docs/images/page.png", "images/page.png"),
         ("README.md", "docs/adr", "adr/index.md"),
-        ("README.md", "tfrecreg/codes", "codes.md"),
-        ("docs/schemas.md", "../tfrecreg/codes/sch.md#sch001", "codes.md#sch001"),
+        ("README.md", "tfrecreg/core/values/codes", "codes.md"),
+        ("docs/schemas.md", "../tfrecreg/core/values/codes/sch.md#sch001", "codes.md#sch001"),
         ("README.md", "LICENSE", "REPOSITORY/blob/main/LICENSE"),
         ("README.md", "schemas", "REPOSITORY/tree/main/schemas"),
         ("examples/README.md", "by_hand.py", "REPOSITORY/blob/main/examples/by_hand.py"),
@@ -67,7 +67,10 @@ def test_a_link_leads_to_the_same_place(
 ) -> None:
     files = [file.relative_to(ROOT).as_posix() for file in (ROOT / "docs").rglob("*.md")]
     places = {file: file.removeprefix("docs/") for file in files} | site_source.OUTSIDE
-    places |= {"docs/adr": site_source.DECISIONS, "tfrecreg/codes/sch.md": site_source.CODES}
+    places |= {
+        "docs/adr": site_source.DECISIONS,
+        "tfrecreg/core/values/codes/sch.md": site_source.CODES,
+    }
     text = f"see [this]({link})\n\n```text\n[kept](../nowhere)\n```\n"
     found = site_source.relink(text, path, places, ROOT)
     moved = moved.replace("REPOSITORY", site_source.repository(ROOT))

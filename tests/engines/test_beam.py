@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tfrecreg.builtin.engines.beam import BeamEngine, _Pipeline
-from tfrecreg.engines.exchange import Exchange, new_exchange
-from tfrecreg.errors import FailureError
-from tfrecreg.plugins.engines import open_engine
+from tfrecreg.core.plugins.engines import open_engine
+from tfrecreg.core.values.errors import FailureError
+from tfrecreg.core.workers.exchange import Exchange, new_exchange
 
 
 # `importorskip` would import Beam, which takes seconds.

@@ -9,10 +9,10 @@ import pytest
 
 import tfrecreg
 from tfrecreg.cli.main import main
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.errors import MissingExtraError, UsageError
-from tfrecreg.install_hint import install_command
-from tfrecreg.plugins.manager import plugins
+from tfrecreg.core.plugins.manager import plugins
+from tfrecreg.core.values.errors import MissingExtraError, UsageError
+from tfrecreg.core.values.install_hint import install_command
+from tfrecreg.core.workers.local import LocalEngine
 
 SHARD = "data/digits/digits-test.tfrecord-00000-of-00002"
 

@@ -18,11 +18,11 @@ import pytest
 from dask_support import Cluster, cluster
 from engines_support import exit_hard, fail, process_of, refuse_two, touch_late
 
-from tfrecreg.engines.handshake import terms
-from tfrecreg.engines.remote import AHEAD
-from tfrecreg.errors import FailureError, RawDataError, UsageError
-from tfrecreg.install_hint import install_command
-from tfrecreg.plugins.engines import open_engine
+from tfrecreg.core.plugins.engines import open_engine
+from tfrecreg.core.values.errors import FailureError, RawDataError, UsageError
+from tfrecreg.core.values.install_hint import install_command
+from tfrecreg.core.workers.handshake import terms
+from tfrecreg.core.workers.remote import AHEAD
 
 SLOW = pytest.mark.slow
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.engines.exchange import Exchange, new_exchange
-from tfrecreg.errors import StorageError, UsageError
-from tfrecreg.storage.remote import RemoteStorage
+from tfrecreg.core.storage.remote.remote import RemoteStorage
+from tfrecreg.core.values.errors import StorageError, UsageError
+from tfrecreg.core.workers.exchange import Exchange, new_exchange
 
 
 @pytest.fixture(params=["folder", "store"])

@@ -21,14 +21,14 @@ from engines_support import (
     trap,
 )
 
-from tfrecreg.code_digest import code_of, digest_of_packages
-from tfrecreg.engines.handshake import terms
-from tfrecreg.engines.interface import Engine
-from tfrecreg.engines.remote import AHEAD
-from tfrecreg.errors import FailureError, RawDataError
-from tfrecreg.install_hint import install_command
-from tfrecreg.plugins.engines import open_engine
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.plugins.code_digest import code_of, digest_of_packages
+from tfrecreg.core.plugins.engines import open_engine
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import FailureError, RawDataError
+from tfrecreg.core.values.install_hint import install_command
+from tfrecreg.core.workers.handshake import terms
+from tfrecreg.core.workers.interface import Engine
+from tfrecreg.core.workers.remote import AHEAD
 
 KINDS = ("threads", "processes")
 

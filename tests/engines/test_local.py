@@ -32,10 +32,10 @@ from engines_support import (
 )
 from tests_support import interruptible
 
-from tfrecreg.engines import pool
-from tfrecreg.engines.local import LocalEngine, usable_cores
-from tfrecreg.engines.outcome import result_of
-from tfrecreg.errors import FailureError, RawDataError, UsageError
+from tfrecreg.core.values.errors import FailureError, RawDataError, UsageError
+from tfrecreg.core.workers import pool
+from tfrecreg.core.workers.local import LocalEngine, usable_cores
+from tfrecreg.core.workers.outcome import result_of
 
 JOBS = pytest.mark.parametrize("jobs", [1, 2])
 
@@ -215,7 +215,7 @@ def test_two_runs_at_once_do_not_disturb_each_other() -> None:
 
 SCRIPT = """
     import time
-    from tfrecreg.engines.local import LocalEngine
+    from tfrecreg.core.workers.local import LocalEngine
 
     def nap(task):
         time.sleep(0 if task == 0 else 60)
@@ -301,7 +301,7 @@ def test_a_script_without_a_main_guard_is_told_of_it(tmp_path: Path) -> None:
     assert parent.returncode == 1
     *_, last, hint = err.strip().splitlines()
     assert last == (
-        "tfrecreg.errors.FailureError: a worker process ended with exit code 1 "
+        "tfrecreg.core.values.errors.FailureError: a worker process ended with exit code 1 "
         "before its task was done"
     )
     assert hint.startswith("hint: a script that asks for more than one job keeps its code under")
@@ -350,8 +350,8 @@ BUILD = """
 from pathlib import Path
 
 import tfrecreg
-from tfrecreg.operations.demo.digits import write_digits
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.core.storage.local import LocalStorage
 
 if not Path("raw").exists():
     write_digits(LocalStorage("raw"), train=20_000, test=10, seed=1)

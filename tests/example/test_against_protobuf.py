@@ -9,11 +9,22 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.example.decode import canonical, decode, decode_fast, decode_fully, decode_or_none
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
-from tfrecreg.example.model import Example, Feature
-from tfrecreg.example.wire import NotAnExampleError
+from tfrecreg.core.example.decode import (
+    canonical,
+    decode,
+    decode_fast,
+    decode_fully,
+    decode_or_none,
+)
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import (
+    bytes_feature,
+    float_feature,
+    int64_feature,
+    unset_feature,
+)
+from tfrecreg.core.example.model import Example, Feature
+from tfrecreg.core.example.wire import NotAnExampleError
 
 Judge = Callable[[bytes], "tuple[bytes, bool] | None"]
 

@@ -10,11 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.example.decode import canonical, decode
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
-from tfrecreg.example.model import Feature, Kind
-from tfrecreg.example.wire import NotAnExampleError
+from tfrecreg.core.example.decode import canonical, decode
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import (
+    bytes_feature,
+    float_feature,
+    int64_feature,
+    unset_feature,
+)
+from tfrecreg.core.example.model import Feature, Kind
+from tfrecreg.core.example.wire import NotAnExampleError
 
 Build = Callable[[dict[str, Any]], bytes]
 

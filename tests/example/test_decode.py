@@ -10,11 +10,22 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.example.decode import canonical, decode, decode_fast, decode_fully, decode_or_none
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
-from tfrecreg.example.model import Feature, Kind
-from tfrecreg.example.wire import NotAnExampleError
+from tfrecreg.core.example.decode import (
+    canonical,
+    decode,
+    decode_fast,
+    decode_fully,
+    decode_or_none,
+)
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import (
+    bytes_feature,
+    float_feature,
+    int64_feature,
+    unset_feature,
+)
+from tfrecreg.core.example.model import Feature, Kind
+from tfrecreg.core.example.wire import NotAnExampleError
 
 Delimited = Callable[[int, bytes], bytes]
 
@@ -77,7 +88,7 @@ def test_large_values_are_copied_once_by_the_encoder() -> None:
 @pytest.mark.parametrize("module", ["wire", "model", "features", "encode", "decode", "kinds"])
 def test_each_module_imports_alone_and_light(module: str) -> None:
     code = (
-        f"import sys, tfrecreg.example.{module}\n"
+        f"import sys, tfrecreg.core.example.{module}\n"
         "heavy = {'numpy', 'google.protobuf', 'tensorflow'} & set(sys.modules)\n"
         "assert not heavy, heavy"
     )

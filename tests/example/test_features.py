@@ -12,17 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.example.decode import decode
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import (
+from tfrecreg.core.example.decode import decode
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import (
     bytes_feature,
     float_feature,
     float_features,
     int64_feature,
     unset_feature,
 )
-from tfrecreg.example.model import Feature, Kind
-from tfrecreg.example.wire import varint_size
+from tfrecreg.core.example.model import Feature, Kind
+from tfrecreg.core.example.wire import varint_size
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,14 @@ from foreign_support import event, example, field, sequence, summary
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
-from tfrecreg.example.kinds import PayloadKind, decode_sequence, payload_kind
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import (
+    bytes_feature,
+    float_feature,
+    int64_feature,
+    unset_feature,
+)
+from tfrecreg.core.example.kinds import PayloadKind, decode_sequence, payload_kind
 
 LISTS = {"s": [bytes_feature(b"a"), int64_feature([1, 2])], "t": []}
 

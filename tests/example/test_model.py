@@ -9,11 +9,16 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.example.decode import decode
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
-from tfrecreg.example.model import Feature, Kind
-from tfrecreg.example.wire import NotAnExampleError
+from tfrecreg.core.example.decode import decode
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import (
+    bytes_feature,
+    float_feature,
+    int64_feature,
+    unset_feature,
+)
+from tfrecreg.core.example.model import Feature, Kind
+from tfrecreg.core.example.wire import NotAnExampleError
 
 QUIET, SIGNALLING = bytes.fromhex("0000c07f"), bytes.fromhex("0100807f")
 FEATURES = {

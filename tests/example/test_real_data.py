@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.example.decode import canonical, decode, decode_fully
-from tfrecreg.example.encode import encode
+from tfrecreg.core.example.decode import canonical, decode, decode_fully
+from tfrecreg.core.example.encode import encode
 
 Judge = Callable[[bytes], "tuple[bytes, bool] | None"]
 

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sequences_support import tf_sequence, video
 
-from tfrecreg.errors import RefusedError
-from tfrecreg.example.kinds import SequenceExample
-from tfrecreg.example.model import Feature, Kind
-from tfrecreg.sequences.read import read_sequence
-from tfrecreg.training.arrays import ArrayColumn
-from tfrecreg.training.sequence_arrays import SequenceReader
+from tfrecreg.builtin.training.arrays.arrays import ArrayColumn
+from tfrecreg.builtin.training.arrays.sequence_arrays import SequenceReader
+from tfrecreg.core.example.kinds import SequenceExample
+from tfrecreg.core.example.model import Feature, Kind
+from tfrecreg.core.example.sequences.read import read_sequence
+from tfrecreg.core.values.errors import RefusedError
 
 names = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 values: st.SearchStrategy[Any] = st.one_of(

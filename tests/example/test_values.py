@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tfrecreg.errors import UsageError
-from tfrecreg.example.decode import decode
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import int64_feature
-from tfrecreg.example.model import Kind
-from tfrecreg.example.tensors import parse_tensor, serialize_tensor
-from tfrecreg.example.values import to_example
+from tfrecreg.core.example.decode import decode
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import int64_feature
+from tfrecreg.core.example.model import Kind
+from tfrecreg.core.example.tensors import parse_tensor, serialize_tensor
+from tfrecreg.core.example.values import to_example
+from tfrecreg.core.values.errors import UsageError
 
 B, F, I = Kind.BYTES, Kind.FLOAT, Kind.INT64  # noqa: E741 - as short as the table wants them
 

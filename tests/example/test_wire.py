@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.example.wire import count_minimal, pack_varints, varint, varint_size, varints
+from tfrecreg.core.example.wire import count_minimal, pack_varints, varint, varint_size, varints
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.errors import UsageError
-from tfrecreg.foreign.label_files import feature_of_maps, label_files_in
-from tfrecreg.foreign.label_maps import parse_label_map
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.registry.foreign.label_files import feature_of_maps, label_files_in
+from tfrecreg.core.registry.foreign.label_maps import parse_label_map
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import UsageError
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tfrecreg.images.model import ImageError
-from tfrecreg.images.pixels import decode_pixels, decode_resized, resized
-from tfrecreg.images.read import is_truncated, read_header
+from tfrecreg.core.images.model import ImageError
+from tfrecreg.core.images.pixels import decode_pixels, decode_resized, resized
+from tfrecreg.core.images.read import is_truncated, read_header
 
 Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
 ImageOps = pytest.importorskip("PIL.ImageOps", reason="Pillow is not installed")

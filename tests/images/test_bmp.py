@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from image_support import bmp
 
-from tfrecreg.images.model import ImageError
-from tfrecreg.images.read import is_truncated, read_header
+from tfrecreg.core.images.model import ImageError
+from tfrecreg.core.images.read import is_truncated, read_header
 
 HEADERS = (12, 16, 40, 52, 56, 64, 108, 124)
 

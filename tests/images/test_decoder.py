@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 from image_support import chunk, jpeg, png
 
-from tfrecreg.images import decoder
-from tfrecreg.images.decoder import (
+from tfrecreg.core.images import decoder
+from tfrecreg.core.images.decoder import (
     Conversion,
     Undecodable,
     convert_image,
     digest_pixels,
     verify_pixels,
 )
-from tfrecreg.images.read import read_header
+from tfrecreg.core.images.read import read_header
 
 Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
 

@@ -6,8 +6,8 @@ import time
 import pytest
 from image_support import gif
 
-from tfrecreg.images.model import ImageError
-from tfrecreg.images.read import is_truncated, read_header
+from tfrecreg.core.images.model import ImageError
+from tfrecreg.core.images.read import is_truncated, read_header
 
 
 def reason(data: bytes) -> str:

@@ -5,9 +5,9 @@ import re
 import pytest
 from image_support import jpeg, segment
 
-from tfrecreg.images import jpeg as jpeg_module
-from tfrecreg.images.model import ImageError
-from tfrecreg.images.read import is_truncated, read_header
+from tfrecreg.core.images import jpeg as jpeg_module
+from tfrecreg.core.images.model import ImageError
+from tfrecreg.core.images.read import is_truncated, read_header
 
 MARKER = jpeg_module._MARKER
 

@@ -5,8 +5,8 @@ import struct
 import pytest
 from image_support import chunk, png
 
-from tfrecreg.images.model import ImageError
-from tfrecreg.images.read import is_truncated, read_header
+from tfrecreg.core.images.model import ImageError
+from tfrecreg.core.images.read import is_truncated, read_header
 
 LEGAL = [(0, d) for d in (1, 2, 4, 8, 16)] + [(3, d) for d in (1, 2, 4, 8)]
 LEGAL += [(c, d) for c in (2, 4, 6) for d in (8, 16)]

@@ -10,10 +10,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from image_support import bmp, gif, jpeg, png, webp
 
-from tfrecreg.codes import CORE_CODES
-from tfrecreg.images.model import IMAGE_FORMATS, REASONS, ImageError, ImageHeader
-from tfrecreg.images.read import is_truncated, read_header
-from tfrecreg.text import safe
+from tfrecreg.core.images.model import IMAGE_FORMATS, REASONS, ImageError, ImageHeader
+from tfrecreg.core.images.read import is_truncated, read_header
+from tfrecreg.core.values.codes import CORE_CODES
+from tfrecreg.core.values.text import safe
 
 MADE = [
     *(jpeg(marker=marker) for marker in (0xC0, 0xC2, 0xC3, 0xC9)),

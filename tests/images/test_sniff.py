@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from image_support import bmp, gif, jpeg, png, webp
 
-from tfrecreg.images.model import IMAGE_FORMATS
-from tfrecreg.images.sniff import guess, sniff
+from tfrecreg.core.images.model import IMAGE_FORMATS
+from tfrecreg.core.images.sniff import guess, sniff
 
 MADE = {"bmp": bmp(), "gif": gif(), "jpeg": jpeg(), "png": png(), "webp": webp()}
 

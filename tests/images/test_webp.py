@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from image_support import webp
 
-from tfrecreg.images.model import ImageError
-from tfrecreg.images.read import is_truncated, read_header
+from tfrecreg.core.images.model import ImageError
+from tfrecreg.core.images.read import is_truncated, read_header
 
 
 def reason(data: bytes) -> tuple[str, str]:

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import tfrecreg as tr
-from tfrecreg.errors import (
+from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import (
     ConflictError,
     FailureError,
     NotHereError,
@@ -18,8 +20,6 @@ from tfrecreg.errors import (
     RefusedError,
     UsageError,
 )
-from tfrecreg.operations.demo.digits import write_digits
-from tfrecreg.storage.local import LocalStorage
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from dask_support import cluster
 from git_support import commit, start
 
 import tfrecreg
-from tfrecreg.operations.demo.digits import write_digits
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.core.storage.local import LocalStorage
 
 PROGRAM = """\
 import tfrecreg as tr

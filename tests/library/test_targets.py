@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import tfrecreg as tr
-from tfrecreg.errors import RefusedError, UsageError
-from tfrecreg.gating import FailOn
-from tfrecreg.operations.demo.digits import write_digits
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import RefusedError, UsageError
+from tfrecreg.core.values.gating import FailOn
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import tfrecreg as tr
-from tfrecreg.errors import RefusedError, UsageError
+from tfrecreg.core.values.errors import RefusedError, UsageError
 
 
 @pytest.fixture

@@ -10,10 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrecreg.errors import ManifestError, NewerFormatError
-from tfrecreg.install_hint import upgrade_hint
-from tfrecreg.manifest.file import manifest_digest, parse_manifest, render_manifest, seal
-from tfrecreg.manifest.model import (
+from tfrecreg.core.registry.manifest.file import (
+    manifest_digest,
+    parse_manifest,
+    render_manifest,
+    seal,
+)
+from tfrecreg.core.registry.manifest.model import (
     FORMAT_VERSION,
     Change,
     FileEntry,
@@ -28,6 +31,8 @@ from tfrecreg.manifest.model import (
     SourceEntry,
     SplitEntry,
 )
+from tfrecreg.core.values.errors import ManifestError, NewerFormatError
+from tfrecreg.core.values.install_hint import upgrade_hint
 
 
 def open_part(data: bytes, original: dict[str, Any]) -> Provenance | None:
@@ -117,7 +122,7 @@ def resealed(plain: dict[str, Any]) -> bytes:
     """The file with the digest that fits what it says."""
     from blake3 import blake3
 
-    from tfrecreg.documents import canonical_json
+    from tfrecreg.core.values.documents import canonical_json
 
     covered = {k: v for k, v in plain.items() if k not in ("digest", "provenance")}
     return json.dumps(plain | {"digest": blake3(canonical_json(covered)).hexdigest()}).encode()

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from registry_support import empty_registry, manifest, put_build, put_release, write
 
-from tfrecreg.errors import ManifestError, UsageError
-from tfrecreg.manifest.model import Provenance, ShardEntry, SplitEntry
-from tfrecreg.operations.catalog import list_datasets, log, manifest_json
-from tfrecreg.registry.lookup import resolve
-from tfrecreg.registry.registry import open_registry
+from tfrecreg.core.registry.listing import list_datasets, log, manifest_json
+from tfrecreg.core.registry.lookup import resolve
+from tfrecreg.core.registry.manifest.model import Provenance, ShardEntry, SplitEntry
+from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.values.errors import ManifestError, UsageError
 
 
 def sized(name: str, records: int) -> dict[str, object]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import tfrecreg
-from tfrecreg.errors import UsageError
+from tfrecreg.core.values.errors import UsageError
 
 
 def test_a_release_is_described_by_its_manifest(digits_original: Path) -> None:

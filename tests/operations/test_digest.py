@@ -11,9 +11,9 @@ from check_support import framed
 from tests_support import flip
 
 import tfrecreg
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.errors import RefusedError, UsageError
-from tfrecreg.records.reader import HOLD_LIMIT
+from tfrecreg.core.records.reader import HOLD_LIMIT
+from tfrecreg.core.values.errors import RefusedError, UsageError
+from tfrecreg.core.workers.local import LocalEngine
 
 
 def shards_of(root: Path, split: str) -> list[Path]:

@@ -10,20 +10,20 @@ from typing import Any
 import psutil
 import pytest
 
+from tfrecreg.builtin.adopt.request import AdoptRequest
+from tfrecreg.builtin.adopt.run import adopt
+from tfrecreg.builtin.export.run import export
+from tfrecreg.builtin.python_data.build import build
+from tfrecreg.builtin.releases.diff.run import diff
+from tfrecreg.builtin.releases.release import ReleaseRequest, publish, release
+from tfrecreg.builtin.salvage.run import salvage
 from tfrecreg.cli.main import main
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.errors import UsageError
-from tfrecreg.operations.adopt.request import AdoptRequest
-from tfrecreg.operations.adopt.run import adopt
-from tfrecreg.operations.builds.data import build
-from tfrecreg.operations.builds.run import preview
-from tfrecreg.operations.builds.settings import BuildRequest
-from tfrecreg.operations.check.run import check
-from tfrecreg.operations.diff.run import diff
-from tfrecreg.operations.export.run import export
-from tfrecreg.operations.release import ReleaseRequest, publish, release
-from tfrecreg.operations.salvage.run import salvage
-from tfrecreg.registry.registry import open_registry
+from tfrecreg.core.build.run import preview
+from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.check.run import check
+from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.values.errors import UsageError
+from tfrecreg.core.workers.local import LocalEngine
 
 
 class Watched(LocalEngine):

@@ -11,13 +11,19 @@ from typing import Any
 import pytest
 from check_support import Document, document, framed, places
 
-from tfrecreg.errors import ManifestError, NewerFormatError, NotHereError, RefusedError, UsageError
-from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.run import check
-from tfrecreg.operations.data_source import data_source
-from tfrecreg.operations.digest import digest
-from tfrecreg.operations.load import load
-from tfrecreg.shardset.target import find_target
+from tfrecreg.builtin.look.digest import digest
+from tfrecreg.builtin.training.load import load
+from tfrecreg.builtin.training.open import data_source
+from tfrecreg.core.check.options import CheckOptions
+from tfrecreg.core.check.run import check
+from tfrecreg.core.registry.shardset.target import find_target
+from tfrecreg.core.values.errors import (
+    ManifestError,
+    NewerFormatError,
+    NotHereError,
+    RefusedError,
+    UsageError,
+)
 
 FOLDER = "data/digits"
 TRAIN = "digits-train.tfrecord-00000-of-00002"

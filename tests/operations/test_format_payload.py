@@ -9,12 +9,12 @@ from foreign_support import event, field, put, sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
-from tfrecreg.example.kinds import PayloadKind, payload_kind
-from tfrecreg.example.model import Feature
-from tfrecreg.operations.format_payload import ShownPart, describe_payload
-from tfrecreg.operations.head import head
-from tfrecreg.shardset.target import find_target
+from tfrecreg.builtin.look.head import head
+from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.core.example.format_payload import ShownPart, describe_payload
+from tfrecreg.core.example.kinds import PayloadKind, payload_kind
+from tfrecreg.core.example.model import Feature
+from tfrecreg.core.registry.shardset.target import find_target
 
 SEQUENCE = sequence(
     {"n": int64_feature([1, 2]), "b\x1b": bytes_feature(b"\x1b[31mred")},

@@ -16,14 +16,14 @@ from typing import Any
 import pytest
 from tests_support import flip
 
-from tfrecreg.errors import NewerFormatError, UsageError
-from tfrecreg.findings import Measure
-from tfrecreg.gating import FailOn
-from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.run import check
-from tfrecreg.operations.gate import gate
-from tfrecreg.registry.registry import open_registry
-from tfrecreg.reports.model import Report
+from tfrecreg.core.check.gate import gate
+from tfrecreg.core.check.options import CheckOptions
+from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.check.run import check
+from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.values.errors import NewerFormatError, UsageError
+from tfrecreg.core.values.findings import Measure
+from tfrecreg.core.values.gating import FailOn
 
 TODAY = date(2026, 5, 1)
 NEVER = CheckOptions(fail_on=FailOn.NEVER)
@@ -153,10 +153,10 @@ def refused(root: Path, path: Path, complaint: str, target: str = "digits") -> N
 
 @pytest.mark.medium
 def test_a_report_about_another_build_is_refused(digits_registry: Path) -> None:
-    from tfrecreg.operations.builds.data import build
-    from tfrecreg.operations.builds.settings import BuildRequest
-    from tfrecreg.operations.demo.digits import write_digits
-    from tfrecreg.storage.local import LocalStorage
+    from tfrecreg.builtin.python_data.build import build
+    from tfrecreg.cli.demo.digits import write_digits
+    from tfrecreg.core.build.settings import BuildRequest
+    from tfrecreg.core.storage.local import LocalStorage
 
     path = save(digits_registry)
     raw = digits_registry / "raw-now"
@@ -389,7 +389,7 @@ def test_a_report_that_is_not_there_or_newer_is_told(digits_registry: Path) -> N
 def test_a_report_is_read_as_it_was_written(digits_registry: Path) -> None:
     damage(digits_registry)
     (report,) = check(["digits"], registry=str(digits_registry), options=NEVER)
-    from tfrecreg.operations.saved_report import parse_report
+    from tfrecreg.core.check.saved_report import parse_report
 
     far = Measure("drift.numbers.test", math.inf, "inf")
     document = replace(report, measures=(*report.measures, far)).to_json()
@@ -408,7 +408,7 @@ def test_a_report_is_read_as_it_was_written(digits_registry: Path) -> None:
 def test_a_report_with_any_name_is_read_as_it_was_written(name: str) -> None:
     from hostile_support import hostile_report
 
-    from tfrecreg.operations.saved_report import parse_report
+    from tfrecreg.core.check.saved_report import parse_report
 
     document = hostile_report(name).to_json()
     document["waived"] = [dict(each) for each in document["waived"]]

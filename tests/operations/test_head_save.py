@@ -9,13 +9,13 @@ from image_support import gif, jpeg, png
 from scan_support import framed
 from tests_support import tree
 
-from tfrecreg.errors import StorageError, UsageError
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, int64_feature
-from tfrecreg.example.model import Example
-from tfrecreg.operations.head import ShownRecord, head
-from tfrecreg.operations.head_save import save_images
-from tfrecreg.shardset.target import files_target
+from tfrecreg.builtin.look.head import ShownRecord, head
+from tfrecreg.builtin.look.head_save import save_images
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import bytes_feature, int64_feature
+from tfrecreg.core.example.model import Example
+from tfrecreg.core.registry.shardset.target import files_target
+from tfrecreg.core.values.errors import StorageError, UsageError
 
 
 def saved(folder: Path, out: Path, *examples: Example) -> list[str]:

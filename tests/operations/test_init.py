@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from tests_support import tree
 
-from tfrecreg.config import Config
-from tfrecreg.errors import FailureError, StorageError, UsageError
-from tfrecreg.operations.init import init
-from tfrecreg.registry.registry import open_registry
-from tfrecreg.tracking import dvc
+from tfrecreg.builtin.dvc import dvc
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.values.config import Config
+from tfrecreg.core.values.errors import FailureError, StorageError, UsageError
 
 FILES = {
     "tfrecreg.toml",

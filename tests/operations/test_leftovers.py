@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tfrecreg.operations.leftovers import remove_leftovers
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.build.leftovers import remove_leftovers
+from tfrecreg.core.storage.local import LocalStorage
 
 
 def test_temporary_files_are_removed_and_others_stay(tmp_path: Path) -> None:

@@ -16,14 +16,14 @@ from image_support import gif, webp
 from registry_support import put_odd, write
 from tests_support import tree
 
-from tfrecreg.errors import ManifestError, SchemaError, UsageError
-from tfrecreg.install_hint import install_command
-from tfrecreg.operations.builds.data import build
-from tfrecreg.operations.builds.settings import BuildRequest
-from tfrecreg.operations.load import load
-from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.registry.registry import open_registry
-from tfrecreg.shards import ShardPolicy
+from tfrecreg.builtin.python_data.build import build
+from tfrecreg.builtin.releases.release import ReleaseRequest, release
+from tfrecreg.builtin.training.load import load
+from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.values.errors import ManifestError, SchemaError, UsageError
+from tfrecreg.core.values.install_hint import install_command
+from tfrecreg.core.values.shards import ShardPolicy
 
 
 @pytest.fixture(scope="module")
@@ -323,7 +323,7 @@ def test_a_schema_that_is_wrong_is_refused(digits_registry: Path) -> None:
 CODE = """
 import sys
 {before}
-from tfrecreg.errors import TfrecregError
+from tfrecreg.core.values.errors import TfrecregError
 import tfrecreg
 try:
     tfrecreg.load("digits", "test", registry=sys.argv[1])

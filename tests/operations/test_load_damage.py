@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from registry_support import empty_registry, put_build, write
 
-from tfrecreg.errors import RefusedError, UsageError
-from tfrecreg.index import read_index
-from tfrecreg.manifest.model import ShardEntry, SplitEntry
-from tfrecreg.operations.builds.data import build
-from tfrecreg.operations.builds.settings import BuildRequest
-from tfrecreg.operations.load import load
-from tfrecreg.records.access import Records
-from tfrecreg.registry.registry import open_registry
-from tfrecreg.shards import ShardPolicy
+from tfrecreg.builtin.python_data.build import build
+from tfrecreg.builtin.training.load import load
+from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.records.index import read_index
+from tfrecreg.core.records.reading.access import Records
+from tfrecreg.core.registry.manifest.model import ShardEntry, SplitEntry
+from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.values.errors import RefusedError, UsageError
+from tfrecreg.core.values.shards import ShardPolicy
 
 SHARD = "digits-train.tfrecord-00000-of-00002"
 OTHER = "digits-train.tfrecord-00001-of-00002"

@@ -15,11 +15,11 @@ from check_support import framed
 from tests_support import flip
 
 import tfrecreg
-from tfrecreg.errors import NoSuchRecordError, UsageError
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, int64_feature
-from tfrecreg.text import DOCS
-from tfrecreg.training.mixtures.source import Mixture
+from tfrecreg.builtin.training.mixtures.source import Mixture
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import bytes_feature, int64_feature
+from tfrecreg.core.values.errors import NoSuchRecordError, UsageError
+from tfrecreg.core.values.text import DOCS
 
 RECORDS = [114, 106, 67, 179, 83, 170]
 SHARES = {"digits@1.*": 0.7, "digits7": 0.3}

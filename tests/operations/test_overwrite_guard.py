@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 from tests_support import tree
 
-from tfrecreg.errors import UsageError
-from tfrecreg.operations.adopt.request import AdoptRequest
-from tfrecreg.operations.adopt.run import adopt
-from tfrecreg.operations.builds.data import build
-from tfrecreg.operations.builds.run import preview
-from tfrecreg.operations.builds.settings import BuildRequest
-from tfrecreg.operations.demo.digits import write_digits
-from tfrecreg.operations.init import init
-from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.records.writer import ShardWriter
-from tfrecreg.registry.registry import Registry, open_registry
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.builtin.adopt.request import AdoptRequest
+from tfrecreg.builtin.adopt.run import adopt
+from tfrecreg.builtin.python_data.build import build
+from tfrecreg.builtin.releases.release import ReleaseRequest, release
+from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.core.build.run import preview
+from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.records.writer import ShardWriter
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.registry.registry import Registry, open_registry
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import UsageError
 
 
 @pytest.fixture

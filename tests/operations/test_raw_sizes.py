@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.errors import MissingFileError, UsageError
-from tfrecreg.shardset.raw_sizes import measure_raw, total_raw
-from tfrecreg.sources.interface import RawFile
+from tfrecreg.core.build.sources.interface import RawFile
+from tfrecreg.core.registry.shardset.raw_sizes import measure_raw, total_raw
+from tfrecreg.core.values.errors import MissingFileError, UsageError
 
 
 def test_whole_file_compression_is_taken_off_and_nothing_else(tmp_path: Path) -> None:

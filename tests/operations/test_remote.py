@@ -16,20 +16,20 @@ pytest.importorskip("dvc", reason="the extra `dvc` is not installed")
 from remote_support import git, made
 from tests_support import flip, tree
 
+from tfrecreg.builtin.dvc import dvc
+from tfrecreg.builtin.dvc.garbage import gc
+from tfrecreg.builtin.dvc.sending import push
+from tfrecreg.builtin.dvc.transfer import pull
+from tfrecreg.builtin.python_data.build import build
+from tfrecreg.builtin.releases.release import ReleaseRequest, release
+from tfrecreg.cli.demo.digits import write_digits
 from tfrecreg.cli.main import main
-from tfrecreg.errors import FailureError, ManifestError, RefusedError, UsageError
-from tfrecreg.operations.builds.data import build
-from tfrecreg.operations.builds.settings import BuildRequest
-from tfrecreg.operations.check.run import check
-from tfrecreg.operations.demo.digits import write_digits
-from tfrecreg.operations.init import init
-from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.operations.remote.garbage import gc
-from tfrecreg.operations.remote.sending import push
-from tfrecreg.operations.remote.transfer import pull
-from tfrecreg.registry.registry import Registry, open_registry
-from tfrecreg.storage.local import LocalStorage
-from tfrecreg.tracking import dvc
+from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.check.run import check
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.registry.registry import Registry, open_registry
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import FailureError, ManifestError, RefusedError, UsageError
 
 
 @pytest.fixture(scope="module")

@@ -10,20 +10,20 @@ from registry_support import SCHEMA, empty_registry, manifest, put_build, put_re
 from scan_support import Broken, files, framed, payload, shard, stream, target
 from tests_support import flip
 
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.errors import FailureError, ManifestError, UsageError
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import int64_feature
-from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.run import check
-from tfrecreg.operations.schemas.accept import AcceptOptions, propose
-from tfrecreg.operations.schemas.find import find_schema
-from tfrecreg.operations.schemas.infer import infer_schema
-from tfrecreg.scan.interface import Target
-from tfrecreg.schema.proto import parse_schema
-from tfrecreg.shardset.target import find_target
-from tfrecreg.storage.local import LocalStorage
-from tfrecreg.validators.payload_kinds import described
+from tfrecreg.builtin.schemas.accept import AcceptOptions, propose
+from tfrecreg.core.check.infer import infer_schema
+from tfrecreg.core.check.options import CheckOptions
+from tfrecreg.core.check.run import check
+from tfrecreg.core.check.scan.interface import Target
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import int64_feature
+from tfrecreg.core.registry.find_schema import find_schema
+from tfrecreg.core.registry.shardset.target import find_target
+from tfrecreg.core.schema.proto import parse_schema
+from tfrecreg.core.schema.roles.payload_kinds import described
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import FailureError, ManifestError, UsageError
+from tfrecreg.core.workers.local import LocalEngine
 
 ENGINE = LocalEngine(1)
 

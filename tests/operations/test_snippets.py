@@ -15,8 +15,8 @@ import pytest
 from foreign_support import SEQUENCES, put
 
 import tfrecreg
-from tfrecreg.errors import UsageError
-from tfrecreg.operations.snippets import FRAMEWORKS, snippet
+from tfrecreg.builtin.look.snippets import FRAMEWORKS, snippet
+from tfrecreg.core.values.errors import UsageError
 
 NEEDED = {
     "tf": "tensorflow",

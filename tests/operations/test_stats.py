@@ -11,12 +11,12 @@ from scan_support import framed
 from statistics_support import IMAGES, alike_examples, dealt, odd_examples, write
 from tests_support import flip
 
-from tfrecreg.errors import FailureError, StorageError, UsageError
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import int64_feature
-from tfrecreg.json_data import json_data
-from tfrecreg.operations.stats import stats
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.builtin.statistics.run import stats
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import int64_feature
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import FailureError, StorageError, UsageError
+from tfrecreg.core.values.json_data import json_data
 
 
 def cached(root: Path) -> list[Path]:

@@ -12,19 +12,19 @@ from git_support import commit, git, start
 
 pytest.importorskip("dvc", reason="the extra `dvc` is not installed")
 
-from tfrecreg.errors import ConflictError, FailureError, UsageError
-from tfrecreg.operations.builds.data import build
-from tfrecreg.operations.builds.settings import BuildRequest
-from tfrecreg.operations.demo.digits import write_digits
-from tfrecreg.operations.init import init
-from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.operations.tag import TagRequest, TagResult, tag
-from tfrecreg.operations.yank import yank
-from tfrecreg.registry.lookup import resolve
-from tfrecreg.registry.registry import Registry, open_registry
-from tfrecreg.shards import ShardPolicy
-from tfrecreg.storage.local import LocalStorage
-from tfrecreg.tracking import git as git_
+from tfrecreg.builtin.python_data.build import build
+from tfrecreg.builtin.releases.release import ReleaseRequest, release
+from tfrecreg.builtin.releases.tag import TagRequest, TagResult, tag
+from tfrecreg.builtin.releases.yank import yank
+from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.registry.git import git as git_
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.registry.lookup import resolve
+from tfrecreg.core.registry.registry import Registry, open_registry
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import ConflictError, FailureError, UsageError
+from tfrecreg.core.values.shards import ShardPolicy
 
 
 @pytest.fixture(scope="session")

@@ -10,11 +10,11 @@ import pytest
 from foreign_support import example, put
 
 from tfrecreg import check, data_source, digest, head
-from tfrecreg.errors import ManifestError, MissingFileError, UsageError
-from tfrecreg.registry.lookup import resolve
-from tfrecreg.registry.registry import open_registry
-from tfrecreg.scan.interface import Target
-from tfrecreg.shardset.target import files_target, find_target, target_of
+from tfrecreg.core.check.scan.interface import Target
+from tfrecreg.core.registry.lookup import resolve
+from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.registry.shardset.target import files_target, find_target, target_of
+from tfrecreg.core.values.errors import ManifestError, MissingFileError, UsageError
 
 
 def touch(folder: Path, *names: str) -> None:

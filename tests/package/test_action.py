@@ -24,15 +24,15 @@ from page_support import read_page
 from remote_support import configure, registry_at
 from tests_support import flip
 
-from tfrecreg.operations.builds.data import build
-from tfrecreg.operations.builds.settings import BuildRequest
-from tfrecreg.operations.demo.digits import write_digits
-from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.operations.remote.sending import push
-from tfrecreg.registry.registry import open_registry
-from tfrecreg.shards import ShardPolicy
-from tfrecreg.storage.local import LocalStorage
-from tfrecreg.tracking import dvc
+from tfrecreg.builtin.dvc import dvc
+from tfrecreg.builtin.dvc.sending import push
+from tfrecreg.builtin.python_data.build import build
+from tfrecreg.builtin.releases.release import ReleaseRequest, release
+from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.shards import ShardPolicy
 
 pytest.importorskip("ruamel.yaml", reason="the extra `dvc` is not installed")
 

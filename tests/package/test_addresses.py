@@ -13,9 +13,9 @@ from package_support import CHECKOUT
 
 import tfrecreg
 import tfrecreg.api
-from tfrecreg.errors import MissingExtraError
-from tfrecreg.install_hint import install_command
-from tfrecreg.text import DOCS
+from tfrecreg.core.values.errors import MissingExtraError
+from tfrecreg.core.values.install_hint import install_command
+from tfrecreg.core.values.text import DOCS
 
 MODULES = [
     path
@@ -32,7 +32,7 @@ def test_a_missing_extra_says_how_to_get_it() -> None:
 
 def shown_texts() -> Iterator[tuple[str, str]]:
     """Texts that a user of a wheel may read, which has no folder `docs`: where, and the text."""
-    for path in sorted((CHECKOUT / "tfrecreg/codes").glob("*.md")):
+    for path in sorted((CHECKOUT / "tfrecreg/core/values/codes").glob("*.md")):
         yield path.name, path.read_text("utf-8")
     for module in (tfrecreg, tfrecreg.api):
         yield module.__name__, module.__doc__ or ""

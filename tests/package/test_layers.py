@@ -57,20 +57,36 @@ def test_imports_keep_the_contracts() -> None:
     ("module", "line", "contract"),
     [
         (
-            "tfrecreg/text.py",
-            "from tfrecreg.storage.interface import Storage",
+            "tfrecreg/core/values/text.py",
+            "from tfrecreg.core.storage.interface import Storage",
             "Imports point down",
         ),
-        ("tfrecreg/scan/run.py", "import tfrecreg.validators.crc", "Imports point down"),
-        ("tfrecreg/operations/load.py", "import tfrecreg_mnist", "Nothing imports the bundled"),
         (
-            "tfrecreg/validators/crc.py",
+            "tfrecreg/core/check/scan/run.py",
+            "import tfrecreg.builtin.validators.crc",
+            "Imports point down",
+        ),
+        (
+            "tfrecreg/builtin/training/load.py",
+            "import tfrecreg_mnist",
+            "Nothing imports the bundled",
+        ),
+        (
+            "tfrecreg/builtin/validators/crc.py",
             "import rich",
             "Only commands print",
         ),
-        ("tfrecreg/render/findings.py", "import dvc.repo", "dvc lives in tracking only"),
-        ("plugins/tfrecreg_mnist/source.py", "import tfrecreg.errors", "Plugins know the api"),
-        ("tfrecreg/operations/policy.py", "import tfrecreg.operations.check.run", "No circles"),
+        (
+            "tfrecreg/core/terminal/render/findings.py",
+            "import dvc.repo",
+            "dvc lives in tracking only",
+        ),
+        (
+            "plugins/tfrecreg_mnist/source.py",
+            "import tfrecreg.core.values.errors",
+            "Plugins know the api",
+        ),
+        ("tfrecreg/core/check/policy.py", "import tfrecreg.core.check.run", "No circles"),
     ],
 )
 def test_an_import_that_points_up_is_found(
@@ -130,7 +146,7 @@ that one of another distribution would want, too, belongs into the api. The list
 
 
 def test_exporters_import_little_of_the_project_beside_its_api() -> None:
-    package = "tfrecreg.builtin.export."
+    package = "tfrecreg.builtin.export.formats."
     beside = {}
     for name, path in source_modules().items():
         if name.startswith(package):
@@ -254,13 +270,17 @@ of the package's pages. The lists only get shorter.
 
 
 def test_validators_use_little_that_the_api_does_not_have() -> None:
-    package = "tfrecreg.validators."
+    package = "tfrecreg.builtin.validators."
     names = imports_of(source_modules()["tfrecreg.api"])
     beside = {}
     for name, path in source_modules().items():
         if name.startswith(package):
             found = {each for each in imports_of(path) if each.startswith("tfrecreg.")} - names
-            found = {each for each in found if not each.startswith((package, "tfrecreg.codes."))}
+            found = {
+                each
+                for each in found
+                if not each.startswith((package, "tfrecreg.core.values.codes."))
+            }
             if found:
                 modules = {each.rpartition(".")[0] for each in found}
                 beside[name.removeprefix(package)] = modules
@@ -299,24 +319,24 @@ def test_only_the_faces_know_how_to_print_and_parse() -> None:
 
 
 HOMES: dict[str, set[str]] = {
-    "PIL": set(),  # through `tfrecreg.images.decoder.pillow` alone
+    "PIL": set(),  # through `tfrecreg.core.images.decoder.pillow` alone
     "anyio": {"tfrecreg.builtin.view.app"},
     "apache_beam": {"tfrecreg.builtin.engines.beam"},
     "distributed": {"tfrecreg.builtin.engines.dask"},
     "duckdb": {"tfrecreg.builtin.query.packages"},
-    "dvc": {"tfrecreg.tracking.dvc"},
+    "dvc": {"tfrecreg.builtin.dvc.dvc"},
     "pandas": set(),
-    "array_record": {"tfrecreg.builtin.export.arrayrecord"},
+    "array_record": {"tfrecreg.builtin.export.formats.arrayrecord"},
     "pyarrow": {
-        *("tfrecreg.builtin.export.parquet", "tfrecreg.builtin.query.packages"),
+        *("tfrecreg.builtin.export.formats.parquet", "tfrecreg.builtin.query.packages"),
         "tfrecreg_huggingface.arrow",
-        "tfrecreg.sources.parquet",
+        "tfrecreg.core.build.sources.parquet",
     },
     "pycocotools": {"tfrecreg_coco.objects"},
     "ray": {"tfrecreg.builtin.engines.ray"},
     "starlette": {"tfrecreg.builtin.view.app", "tfrecreg.builtin.view.server"},
-    "tensorflow_data_validation": {"tfrecreg.statistics.tfdv"},
-    "tinytag": {"tfrecreg.media.read"},
+    "tensorflow_data_validation": {"tfrecreg.builtin.statistics.tfdv"},
+    "tinytag": {"tfrecreg.core.build.media.read"},
     "torch": {"tfrecreg.torch"},
     "uvicorn": {"tfrecreg.builtin.view.server"},
     "yaml": {"tfrecreg_huggingface.readme", "tfrecreg_yolo.yaml_reader"},

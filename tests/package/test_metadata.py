@@ -27,9 +27,9 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from tfrecreg import __version__
-from tfrecreg.bundled import BUNDLED
-from tfrecreg.plugins.manager import plugins
-from tfrecreg.plugins.records import PLUGIN_KINDS
+from tfrecreg.core.plugins.bundled import BUNDLED
+from tfrecreg.core.plugins.manager import plugins
+from tfrecreg.core.plugins.records import PLUGIN_KINDS
 
 HEAVY = {
     "apache-beam",
@@ -228,7 +228,7 @@ def test_each_extra_that_an_error_names_exists(described: Message) -> None:
             if each.plugin_id.is_ours and each.record.extra is not None:
                 named[each.qualified] = each.record.extra
     for name, path in source_modules().items():
-        if name == "tfrecreg.plugins.manager":
+        if name == "tfrecreg.core.plugins.manager":
             continue  # it names the extra of a record
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "MissingExtraError":

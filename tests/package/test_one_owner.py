@@ -16,13 +16,13 @@ from deeds_support import Deed
 from deeds_support import deed as deed  # the fixture
 from package_support import source_modules
 
-from tfrecreg.registry import layout, transaction
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.registry import layout, transaction
+from tfrecreg.core.storage.local import LocalStorage
 
-OWNER = "tfrecreg.registry.transaction"
-DVC = "tfrecreg.operations.remote.keeper"
+OWNER = "tfrecreg.core.registry.transaction"
+DVC = "tfrecreg.builtin.dvc.keeper"
 """Is asked by the transaction to keep a release."""
-OUTSIDE = "tfrecreg.registry.output_folder"
+OUTSIDE = "tfrecreg.core.registry.output_folder"
 """Makes folders of the user's, which lie in no registry."""
 
 CALLS = {
@@ -31,7 +31,7 @@ CALLS = {
     "remove_abandoned": {OWNER},
     "keep": {OWNER, DVC},
     "remove_corrupt": {DVC},
-    "remove_objects": {"tfrecreg.operations.remote.garbage"},
+    "remove_objects": {"tfrecreg.builtin.dvc.garbage"},
     "stage_folder": {OWNER},
 }
 """Methods and functions, and who may call them."""
@@ -57,7 +57,7 @@ def calls(path: Path) -> tuple[tuple[str, str], ...]:
 
 @pytest.fixture(scope="module")
 def modules() -> dict[str, Path]:
-    below = ("tfrecreg.storage", "tfrecreg.tracking")
+    below = ("tfrecreg.core.storage", "tfrecreg.builtin.dvc")
     return {name: path for name, path in source_modules().items() if not name.startswith(below)}
 
 

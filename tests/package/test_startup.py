@@ -12,7 +12,7 @@ import pytest
 from package_support import CHECKOUT, Interpreter, plain_environment
 from tests_support import flip
 
-from tfrecreg.codes import PAGES
+from tfrecreg.core.values.codes import PAGES
 
 HEAVY = frozenset(
     {
@@ -158,7 +158,7 @@ def test_commands_that_read_no_record_do_without_numpy(
 ) -> None:
     modules = imported_by(checked_out, tmp_path, "-C", digits_original, *arguments)
     assert "numpy" not in modules
-    assert "tfrecreg.records.reader" not in modules
+    assert "tfrecreg.core.records.reader" not in modules
 
 
 @pytest.mark.medium
@@ -169,7 +169,7 @@ def test_checksums_alone_need_no_protobuf(
     modules = imported_by(checked_out, tmp_path, "check", "--only", "crc", shard)
     assert "google_crc32c" in modules
     assert "google.protobuf" not in modules
-    assert "tfrecreg.validators.schema" not in modules
+    assert "tfrecreg.builtin.schemas.validator" not in modules
 
 
 TOML = "tomllib" if sys.version_info >= (3, 11) else "tomli"
@@ -179,20 +179,20 @@ IN_VAIN = frozenset(
         "google.protobuf",
         "rich.progress",
         "rich.table",
-        "tfrecreg.commands.progress_bar",
-        "tfrecreg.plugins.describe",
-        "tfrecreg.records.access",
-        "tfrecreg.records.gzip_reader",
-        "tfrecreg.records.writer",
-        "tfrecreg.registry.audit",
-        "tfrecreg.schema.check",
-        "tfrecreg.schema.compiled",
-        "tfrecreg.schema.definition",
-        "tfrecreg.schema.infer",
-        "tfrecreg.schema.proto",
-        "tfrecreg.schema.vectorized",
-        "tfrecreg.tracking.git",
-        "tfrecreg.validators.schema.records",
+        "tfrecreg.core.terminal.progress_bar",
+        "tfrecreg.core.plugins.describe",
+        "tfrecreg.core.records.reading.access",
+        "tfrecreg.core.records.gzip.reader",
+        "tfrecreg.core.records.writer",
+        "tfrecreg.core.registry.audit",
+        "tfrecreg.core.schema.check",
+        "tfrecreg.core.schema.compiled",
+        "tfrecreg.core.schema.definition",
+        "tfrecreg.core.schema.infer",
+        "tfrecreg.core.schema.proto",
+        "tfrecreg.core.schema.vectorized",
+        "tfrecreg.core.registry.git.git",
+        "tfrecreg.builtin.schemas.validator.records",
         TOML,
         # Before Python 3.11, `platform` imports it for Click.
         *(["subprocess"] if sys.version_info >= (3, 11) else []),
@@ -209,7 +209,10 @@ def test_a_check_of_a_small_file_imports_nothing_in_vain(
     shard = digits_original / "data/digits/digits-test.tfrecord-00000-of-00002"
     copy = Path(shutil.copy(shard, tmp_path))
     modules = imported_by(checked_out, tmp_path, "check", copy, "--skip", "manifest")
-    assert {"tfrecreg.validators.schema.validator", "tfrecreg.validators.registry"} <= modules
+    assert {
+        "tfrecreg.builtin.schemas.validator.validator",
+        "tfrecreg.builtin.releases.audit.validator",
+    } <= modules
     assert modules & IN_VAIN == set()
 
 
@@ -219,8 +222,8 @@ def test_a_check_with_a_schema_loads_what_holds_records_against_it(
 ) -> None:
     """The control of the test above."""
     modules = imported_by(checked_out, tmp_path, "-C", digits_original, "check", "digits")
-    assert "tfrecreg.validators.schema.records" in modules
-    assert modules & IN_VAIN >= {"tfrecreg.schema.check", "google.protobuf", TOML}
+    assert "tfrecreg.builtin.schemas.validator.records" in modules
+    assert modules & IN_VAIN >= {"tfrecreg.core.schema.check", "google.protobuf", TOML}
 
 
 @pytest.mark.parametrize(

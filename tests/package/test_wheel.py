@@ -26,7 +26,7 @@ from package_support import (
 from tests_support import flip
 
 from tfrecreg import __version__
-from tfrecreg.codes import PAGES
+from tfrecreg.core.values.codes import PAGES
 
 TEMPLATES = (
     "base.html.j2",
@@ -50,13 +50,13 @@ SCHEMAS = sorted(path.name for path in (CHECKOUT / "schemas").glob("*.pbtxt"))
 
 READ_SCHEMA = """
 import sys
-from tfrecreg.sources.bundled import bundled_schema
+from tfrecreg.core.build.sources.bundled import bundled_schema
 sys.stdout.write(bundled_schema(sys.argv[1], sys.argv[2]))
 """
 
 MADE_SCHEMA = """
 import sys
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg_mnist.source import MnistOptions, MnistSource
 sys.stdout.write(MnistSource(LocalStorage("/"), MnistOptions()).schema())
 """
@@ -117,13 +117,13 @@ def test_each_schema_lies_in_the_package_of_its_plugin(
 ) -> None:
     (package,) = home_of(schema, files)
     # Objects in images are the same for several sources.
-    assert package in [*plugin_packages, "tfrecreg/sources"]
+    assert package in [*plugin_packages, "tfrecreg/core/build/sources"]
     assert files[f"{package}/{schema}"] == (CHECKOUT / "schemas" / schema).read_bytes()
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_wheel_holds_the_pages_of_the_codes(page: str, files: dict[str, bytes]) -> None:
-    path = f"tfrecreg/codes/{page}.md"
+    path = f"tfrecreg/core/values/codes/{page}.md"
     assert files[path] == (CHECKOUT / path).read_bytes()
 
 
@@ -138,9 +138,9 @@ def test_the_wheel_holds_nothing_but_code_and_data_of_its_packages(
 ) -> None:
     known = (".py", ".pbtxt", "/py.typed")
     others = {name for name in files if not name.endswith(known) and ".dist-info/" not in name}
-    others -= {f"tfrecreg/codes/{page}.md" for page in PAGES}
-    others -= {"tfrecreg/components/tokens.css"}
-    others -= {f"tfrecreg/pages/templates/{name}" for name in TEMPLATES}
+    others -= {f"tfrecreg/core/values/codes/{page}.md" for page in PAGES}
+    others -= {"tfrecreg/core/images/drawing/tokens.css"}
+    others -= {f"tfrecreg/builtin/pages/templates/{name}" for name in TEMPLATES}
     others -= {path.relative_to(CHECKOUT).as_posix() for path in [*PLUGIN_TEMPLATES, *VIEWER]}
     assert others == ({LIBRARY} if has_compiler() else set())
 
@@ -207,7 +207,7 @@ def test_building_leaves_the_checkout_as_it_was(archives: Archives) -> None:
     del archives  # which were built
     left = {path.name for path in CHECKOUT.iterdir()} & {"build", "dist", "tfrecreg.egg-info"}
     assert left == set()
-    names = {path.name for path in (CHECKOUT / "tfrecreg/records").iterdir()}
+    names = {path.name for path in (CHECKOUT / "tfrecreg/core/records").iterdir()}
     assert {name for name in names if ".so" in name} <= {Path(LIBRARY).name}
 
 
@@ -223,7 +223,7 @@ def test_the_sdist_holds_what_builds_tests_and_explains_the_project(archives: Ar
     wanted = {path.relative_to(CHECKOUT).as_posix() for path in source_modules().values()}
     wanted |= {f"schemas/{name}" for name in SCHEMAS}
     wanted |= {"pyproject.toml", "README.md", "ARCHITECTURE.md", "CHANGELOG.md", "PKG-INFO"}
-    wanted |= {"hatch_build.py", "tfrecreg/records/walk.c"}
+    wanted |= {"hatch_build.py", "tfrecreg/core/records/walk.c"}
     for folder, pattern in (("tests", "*.py"), ("docs", "*.md")):
         found = (CHECKOUT / folder).rglob(pattern)
         wanted |= {path.relative_to(CHECKOUT).as_posix() for path in found}

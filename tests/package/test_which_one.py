@@ -70,7 +70,7 @@ STORAGES, ENGINES = ("Readable", "below"), ("Engine",)
 
 
 @pytest.mark.parametrize(
-    ("owner", "common"), [("tfrecreg.storage.", STORAGES), ("tfrecreg.engines.", ENGINES)]
+    ("owner", "common"), [("tfrecreg.core.storage.", STORAGES), ("tfrecreg.core.workers.", ENGINES)]
 )
 def test_nobody_asks_which_one_it_has(
     modules: dict[str, Seen], owner: str, common: tuple[str, ...]

@@ -16,9 +16,9 @@ from page_support import hostile_records
 from PIL import Image
 
 import tfrecreg
-from tfrecreg.pages.collect import Surveys
-from tfrecreg.pages.render import render_page
-from tfrecreg.text import safe
+from tfrecreg.builtin.pages.collect import Surveys
+from tfrecreg.builtin.pages.render import render_page
+from tfrecreg.core.values.text import safe
 
 pytestmark = pytest.mark.slow
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import tfrecreg
-from tfrecreg.components.charts import Bars
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.pages.collect import BUDGET, make_page
-from tfrecreg.pages.content import TargetPage
-from tfrecreg.pages.features import PageFeature
+from tfrecreg.builtin.pages.collect import BUDGET, make_page
+from tfrecreg.builtin.pages.content import TargetPage
+from tfrecreg.builtin.pages.features import PageFeature
+from tfrecreg.core.images.drawing.charts import Bars
+from tfrecreg.core.workers.local import LocalEngine
 
 NONE = np.zeros(0, np.int64)
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tfrecreg.pages.looks import striking_looks
-from tfrecreg.pages.records import PageImage, PageRecord
+from tfrecreg.builtin.pages.looks import striking_looks
+from tfrecreg.builtin.pages.records import PageImage, PageRecord
 
 
 def record(number: int, pixels: np.ndarray) -> PageRecord:

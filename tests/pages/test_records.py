@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import tfrecreg as tr
-from tfrecreg.pages.records import PagePlace, PageRecord, read_records
-from tfrecreg.shardset.target import find_target
+from tfrecreg.builtin.pages.records import PagePlace, PageRecord, read_records
+from tfrecreg.core.registry.shardset.target import find_target
 
 
 def test_classes_that_are_there_once_have_no_number() -> None:

@@ -8,9 +8,9 @@ import pytest
 from hostile_support import NAMES, hostile_report
 from page_support import read_page
 
-from tfrecreg.pages.collect import Surveys
-from tfrecreg.pages.render import render_page
-from tfrecreg.text import safe
+from tfrecreg.builtin.pages.collect import Surveys
+from tfrecreg.builtin.pages.render import render_page
+from tfrecreg.core.values.text import safe
 
 
 @pytest.fixture(scope="module")

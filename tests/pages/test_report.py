@@ -25,21 +25,21 @@ from statistics_support import needs_tfdv
 from tests_support import flip
 
 import tfrecreg
-from tfrecreg.components.charts import Bars
-from tfrecreg.components.colors import COLORS
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.errors import UsageError
-from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.pages.collect import BUDGET, Surveys, _with_anomalies, make_page
-from tfrecreg.pages.make import diff_page
-from tfrecreg.pages.overview import figures_of
-from tfrecreg.pages.render import render_page
-from tfrecreg.progress import SILENT
+from tfrecreg.builtin.pages.collect import BUDGET, Surveys, _with_anomalies, make_page
+from tfrecreg.builtin.pages.make import diff_page
+from tfrecreg.builtin.pages.overview import figures_of
+from tfrecreg.builtin.pages.render import render_page
+from tfrecreg.core.check.options import CheckOptions
+from tfrecreg.core.images.drawing.charts import Bars
+from tfrecreg.core.images.drawing.colors import COLORS
+from tfrecreg.core.values.errors import UsageError
+from tfrecreg.core.values.progress import SILENT
+from tfrecreg.core.workers.local import LocalEngine
 
 STATISTICS = {"Statistics of train: 200 examples", "Statistics of test: 60 examples"}
 
 
-def bars(page: tfrecreg.pages.Page, heading: str) -> Bars:
+def bars(page: tfrecreg.builtin.pages.Page, heading: str) -> Bars:
     (target,) = page.targets
     (found,) = [each for each in target.charts if each.heading == heading]
     assert isinstance(found, Bars)
@@ -84,7 +84,7 @@ def test_classes_are_counted_and_all_are_in_the_sample(digits_original: Path) ->
         assert {record.label for record in gallery.records} == set(map(str, range(10)))
 
 
-def keys(page: tfrecreg.pages.Page) -> list[list[str | None]]:
+def keys(page: tfrecreg.builtin.pages.Page) -> list[list[str | None]]:
     (target,) = page.targets
     return [[record.key for record in gallery.records] for gallery in target.galleries]
 
@@ -209,11 +209,11 @@ def test_the_difference_is_made_by_the_engine(
 ) -> None:
     put_build(tmp_path, {"train": [{"a": example(1), "b": example(2)}]}, name="old")
     put_build(tmp_path, {"train": [{"a": example(1), "b": example(3)}]}, name="new")
-    monkeypatch.setattr("tfrecreg.operations.diff.reading._FEW", 0)
+    monkeypatch.setattr("tfrecreg.builtin.releases.diff.reading._FEW", 0)
     engine = Asked()
     _, result = diff_page("old", "new", registry=tmp_path, engine=engine)
     assert result.totals["changed"] == 1
-    assert "tfrecreg.operations.diff.reading.read_there" in engine.asked
+    assert "tfrecreg.builtin.releases.diff.reading.read_there" in engine.asked
     assert len(engine.asked) == 2  # the scans of the survey are the other one
 
 
@@ -492,7 +492,7 @@ def test_statistics_are_made_in_the_pass_of_the_check_by_its_engine(
     def another_pass(*arguments: Any, **options: Any) -> None:
         raise AssertionError("the records are read again")
 
-    monkeypatch.setattr("tfrecreg.statistics.make.read_whole", another_pass)
+    monkeypatch.setattr("tfrecreg.builtin.statistics.make.read_whole", another_pass)
     pages = []
     for _ in range(2):  # the second time they are remembered
         engine = Counting()
@@ -522,7 +522,7 @@ def test_images_without_pillow_are_one_notice(
         def note(self, message: str) -> None:
             told.append(message)
 
-    monkeypatch.setattr("tfrecreg.images.decoder.find_spec", lambda name: None)
+    monkeypatch.setattr("tfrecreg.core.images.decoder.find_spec", lambda name: None)
     made = tfrecreg.report("digits", registry=digits_registry, progress=Told())
     notice = "decoding images needs the extra `images`, which is not installed"
     assert made.html.count("which is not installed") == 1
@@ -546,7 +546,7 @@ def test_statistics_without_tfdv_have_no_anomalies(
         def note(self, message: str) -> None:
             told.append(message)
 
-    monkeypatch.setattr("tfrecreg.statistics.tfdv.find_spec", lambda name: None)
+    monkeypatch.setattr("tfrecreg.builtin.statistics.tfdv.find_spec", lambda name: None)
     made = tfrecreg.report(
         "digits", registry=digits_original, statistics=True, against="digits@1.0.0", progress=Told()
     )

@@ -10,12 +10,12 @@ from PIL import Image
 from scan_support import shard
 
 import tfrecreg
-from tfrecreg.pages.survey import Pick, Survey, SurveyVisitor
-from tfrecreg.plugins.decoders import Decoders
-from tfrecreg.records.batch import RecordBatch, StreamEnd
-from tfrecreg.records.framing import frame
-from tfrecreg.records.reader import scan
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.builtin.pages.survey import Pick, Survey, SurveyVisitor
+from tfrecreg.core.plugins.decoders import Decoders
+from tfrecreg.core.records.batch import RecordBatch, StreamEnd
+from tfrecreg.core.records.framing import frame
+from tfrecreg.core.records.reader import scan
+from tfrecreg.core.storage.local import LocalStorage
 
 
 def survey(folder: Path, *sides: int) -> Survey:
@@ -77,8 +77,8 @@ def test_records_are_chosen_by_a_hash_that_stays_as_it_is(tmp_path: Path) -> Non
 
 
 def test_what_is_counted_and_kept_has_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tfrecreg.pages.survey._CLASSES", 3)
-    monkeypatch.setattr("tfrecreg.pages.survey._COUNTED", 3)
+    monkeypatch.setattr("tfrecreg.builtin.pages.survey._CLASSES", 3)
+    monkeypatch.setattr("tfrecreg.builtin.pages.survey._COUNTED", 3)
     found = Survey()
     found.keep(None, (Pick(1, "x", 1),))  # a record of any class, which is none of the three
     for number in (4, 2, 9, 5, 2):

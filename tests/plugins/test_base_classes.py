@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from tfrecreg.api import Need, RecordValidator, Source, Validator, Visitor
-from tfrecreg.errors import PluginError
-from tfrecreg.guard import PluginId
-from tfrecreg.plugins.manager import Plugins
-from tfrecreg.plugins.records import SourceRecord
-from tfrecreg.sources.deal import DealOptions, SourceOptions
-from tfrecreg.sources.guarded import GuardedSource
-from tfrecreg.storage.local import LocalStorage
-from tfrecreg.suggest import overrides
+from tfrecreg.core.build.sources.deal import DealOptions, SourceOptions
+from tfrecreg.core.build.sources.guarded import GuardedSource
+from tfrecreg.core.plugins.guard import PluginId
+from tfrecreg.core.plugins.manager import Plugins
+from tfrecreg.core.plugins.records import SourceRecord
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import PluginError
+from tfrecreg.core.values.suggest import overrides
 
 Site = Any  # of conftest.py, which test modules cannot import
 

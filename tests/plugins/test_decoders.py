@@ -14,10 +14,10 @@ from plugins.conftest import Site
 
 from tfrecreg.api import FeatureDecoder, ImageHeader, Thumbnail
 from tfrecreg.builtin.images.decoder import PictureDecoder
-from tfrecreg.errors import PluginError
-from tfrecreg.guard import PluginId
-from tfrecreg.images.pixels import decode_pixels
-from tfrecreg.plugins.decoders import GuardedDecoder, _bundled
+from tfrecreg.core.images.pixels import decode_pixels
+from tfrecreg.core.plugins.decoders import GuardedDecoder, _bundled
+from tfrecreg.core.plugins.guard import PluginId
+from tfrecreg.core.values.errors import PluginError
 
 ANSWER: list[Any] = [None]
 """What each method answers, or raises."""
@@ -189,7 +189,7 @@ MIXED = """
 
 CHOOSE = """
 import sys
-from tfrecreg.plugins.decoders import Decoders
+from tfrecreg.core.plugins.decoders import Decoders
 decoders = Decoders()
 print([int(decoders.array("x", data)[0]) for data in (b"a", b"b", b"a", b"a")])
 import fake_first

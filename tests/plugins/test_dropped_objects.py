@@ -11,8 +11,8 @@ import pytest
 from image_support import png
 
 import tfrecreg
-from tfrecreg.errors import RefusedError, UsageError
-from tfrecreg.operations.init import init
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.values.errors import RefusedError, UsageError
 
 GOOD, BAD = (10, 10, 30, 20), (10, 10, -30, 20)
 

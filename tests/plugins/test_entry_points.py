@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.entry_points import may_be_installed
-from tfrecreg.plugins.manager import Plugins
+from tfrecreg.core.plugins.entry_points import may_be_installed
+from tfrecreg.core.plugins.manager import Plugins
 
 Site = Any  # of conftest.py, which test modules cannot import
 
@@ -51,10 +51,10 @@ def test_the_backport_of_importlib_metadata_changes_nothing(site: Site) -> None:
     info.write_text(info.read_text() + "fourth = not a module\n")
     code = """
         import sys, importlib_metadata
-        from tfrecreg.code_digest import code_digest
-        from tfrecreg.engines.handshake import terms
-        from tfrecreg.plugins.manager import Plugins
-        from tfrecreg.plugins.records import SourceRecord
+        from tfrecreg.core.plugins.code_digest import code_digest
+        from tfrecreg.core.workers.handshake import terms
+        from tfrecreg.core.plugins.manager import Plugins
+        from tfrecreg.core.plugins.records import SourceRecord
         found = Plugins.search(sys.argv[1:])
         print([one.name for one in found.every(SourceRecord)], [one.reason for one in found.broken])
         print(terms().versions["several"], code_digest("several") != code_digest("nobody"))

@@ -114,7 +114,7 @@ def test_the_schema_of_the_guide_is_one(place: Path, env: dict[str, str]) -> Non
             (place / block.title).parent.mkdir(exist_ok=True)
             (place / block.title).write_text(block.text, "utf-8")
     script = (
-        "from lines_source import Lines; from tfrecreg.schema.proto import parse_schema;"
+        "from lines_source import Lines; from tfrecreg.core.schema.proto import parse_schema;"
         "print(parse_schema(Lines(None, Lines.Options()).schema()) is not None)"
     )
     done = subprocess.run(

@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.errors import MissingExtraError, PluginError
-from tfrecreg.install_hint import install_command
-from tfrecreg.plugins.manager import Plugins
-from tfrecreg.plugins.records import (
+from tfrecreg.core.plugins.manager import Plugins
+from tfrecreg.core.plugins.records import (
     PLUGIN_KINDS,
     CommandRecord,
     ExporterRecord,
     SourceRecord,
     ValidatorRecord,
 )
+from tfrecreg.core.values.errors import MissingExtraError, PluginError
+from tfrecreg.core.values.install_hint import install_command
 
 Site = Any  # of conftest.py, which test modules cannot import
 
@@ -372,7 +372,7 @@ def test_a_missing_extra_stays_what_it_is(site: Site) -> None:
     site.module(
         "fake_lines_plugin_source",
         """
-        from tfrecreg.errors import MissingExtraError
+        from tfrecreg.core.values.errors import MissingExtraError
         raise MissingExtraError("reading lines", "tf")
         """,
     )
@@ -478,8 +478,8 @@ def test_a_process_finds_its_plugins_once_and_without_warnings(site: Site) -> No
         run(
             site,
             """
-        from tfrecreg.plugins.manager import plugins
-        from tfrecreg.plugins.records import SourceRecord
+        from tfrecreg.core.plugins.manager import plugins
+        from tfrecreg.core.plugins.records import SourceRecord
         assert plugins() is plugins()
         assert "lines" in [one.name for one in plugins().every(SourceRecord)]
         assert "broken" in [one.distribution for one in plugins().broken]
@@ -497,10 +497,10 @@ def test_listing_plugins_imports_nothing_heavy(site: Site) -> None:
         site,
         """
         import sys
-        import tfrecreg.plugins.manager
-        from tfrecreg.plugins.records import PLUGIN_KINDS
+        import tfrecreg.core.plugins.manager
+        from tfrecreg.core.plugins.records import PLUGIN_KINDS
         print("pluggy" in sys.modules)
-        found = tfrecreg.plugins.manager.plugins()
+        found = tfrecreg.core.plugins.manager.plugins()
         [found.every(kind) for kind in PLUGIN_KINDS], found.clashes
         print("pluggy" in sys.modules)
         print(*{name.partition(".")[0] for name in sys.modules})

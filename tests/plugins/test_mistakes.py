@@ -13,8 +13,8 @@ from plugin_support import install
 
 import tfrecreg
 from tfrecreg.api import RecordValidator
-from tfrecreg.errors import TfrecregError
-from tfrecreg.plugins.manager import Plugins
+from tfrecreg.core.plugins.manager import Plugins
+from tfrecreg.core.values.errors import TfrecregError
 
 __all__ = ["local_registry"]
 

@@ -14,15 +14,15 @@ from object_sources_support import UNFOLLOWED
 from tests_support import tree
 
 import tfrecreg
-from tfrecreg.operations.builds.data import build
-from tfrecreg.operations.builds.settings import BuildRequest
-from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.run import check
-from tfrecreg.operations.init import init
-from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.registry.registry import Registry, open_registry
-from tfrecreg.shards import ShardPolicy
-from tfrecreg.sources.interface import Skipped
+from tfrecreg.builtin.python_data.build import build
+from tfrecreg.builtin.releases.release import ReleaseRequest, release
+from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.build.sources.interface import Skipped
+from tfrecreg.core.check.options import CheckOptions
+from tfrecreg.core.check.run import check
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.registry.registry import Registry, open_registry
+from tfrecreg.core.values.shards import ShardPolicy
 from tfrecreg.testing import examples
 
 CLASSES = ["red fox", "Ameise", "zebra"]

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.operations.builds.detection import glob_strength
-from tfrecreg.plugins import recognition
-from tfrecreg.plugins.recognition import RawPreview
-from tfrecreg.storage.raw import RawFolder
+from tfrecreg.core.build.planning.detection import glob_strength
+from tfrecreg.core.plugins import recognition
+from tfrecreg.core.plugins.recognition import RawPreview
+from tfrecreg.core.storage.raw import RawFolder
 
 
 @pytest.mark.parametrize(

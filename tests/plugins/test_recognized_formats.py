@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 from image_support import png
 
-from tfrecreg.operations.builds.detection import Candidate, candidates_for
-from tfrecreg.plugins.manager import Plugins, plugins
-from tfrecreg.plugins.records import SourceRecord
-from tfrecreg.storage.raw import RawFolder
+from tfrecreg.core.build.planning.detection import Candidate, candidates_for
+from tfrecreg.core.plugins.manager import Plugins, plugins
+from tfrecreg.core.plugins.records import SourceRecord
+from tfrecreg.core.storage.raw import RawFolder
 
 ROW = b"0 0.5 0.5 0.2 1e-3\n"
 XML = b"<?xml version='1.0'?>\n<annotation><filename>1.jpg</filename></annotation>"

@@ -15,19 +15,19 @@ import pytest
 from image_support import jpeg
 from media_support import wav
 
+from tfrecreg.builtin.python_data.build import build
+from tfrecreg.builtin.releases.release import ReleaseRequest, release
 from tfrecreg.cli.main import main
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.operations.builds.conclude import BuildResult
-from tfrecreg.operations.builds.data import build
-from tfrecreg.operations.builds.settings import BuildRequest
-from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.run import check
-from tfrecreg.operations.init import init
-from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.plugins.manager import plugins
-from tfrecreg.plugins.records import SourceRecord
-from tfrecreg.registry.registry import Registry, open_registry
-from tfrecreg.shards import ShardPolicy
+from tfrecreg.core.build.conclude import BuildResult
+from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.check.options import CheckOptions
+from tfrecreg.core.check.run import check
+from tfrecreg.core.plugins.manager import plugins
+from tfrecreg.core.plugins.records import SourceRecord
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.registry.registry import Registry, open_registry
+from tfrecreg.core.values.shards import ShardPolicy
+from tfrecreg.core.workers.local import LocalEngine
 
 ROOT = Path(__file__).parents[2]
 OPTIONS: dict[str, dict[str, Any]] = {

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from image_support import png
 
-from tfrecreg.plugins.manager import plugins
-from tfrecreg.plugins.records import SourceRecord
-from tfrecreg.sources.interface import Item, Remark, Skipped, Written
-from tfrecreg.storage.raw import RawFolder
-from tfrecreg.typed_values import parse_options
+from tfrecreg.core.build.sources.interface import Item, Remark, Skipped, Written
+from tfrecreg.core.plugins.manager import plugins
+from tfrecreg.core.plugins.records import SourceRecord
+from tfrecreg.core.storage.raw import RawFolder
+from tfrecreg.core.values.typed_values import parse_options
 
 JUNK = (".DS_Store", "__MACOSX/a/._0.png", "notes.docx", "a/Thumbs.db", "a/._0.png")
 IMAGES = ("0.png", "1.PNG", "two words.png", "line\nend.png", "ünï 猫.png")

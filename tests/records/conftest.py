@@ -13,10 +13,10 @@ import memory_support
 import pytest
 from memory_support import MemoryReader, MemoryStorage, Seen
 
-from tfrecreg.errors import FailureError
-from tfrecreg.records import scanner as scanner_module
-from tfrecreg.records.framing import frame
-from tfrecreg.records.gzip_writer import MEMBER_BYTES, GzipEncoder
+from tfrecreg.core.records import scanner as scanner_module
+from tfrecreg.core.records.framing import frame
+from tfrecreg.core.records.gzip.writer import MEMBER_BYTES, GzipEncoder
+from tfrecreg.core.values.errors import FailureError
 
 
 @dataclass

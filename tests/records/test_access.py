@@ -22,7 +22,15 @@ from hypothesis import strategies as st
 from scan_support import Counting, framed
 from tests_support import flip
 
-from tfrecreg.errors import (
+from tfrecreg.core.records.batch import Fault, RecordBatch
+from tfrecreg.core.records.framing import frame_header
+from tfrecreg.core.records.gzip.writer import GzipEncoder
+from tfrecreg.core.records.index import IndexBuilder
+from tfrecreg.core.records.reader import scan
+from tfrecreg.core.records.reading.access import Records, read
+from tfrecreg.core.records.writer import ShardWriter
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import (
     DamagedRecordError,
     ManifestError,
     MissingFileError,
@@ -30,14 +38,6 @@ from tfrecreg.errors import (
     StorageError,
     UsageError,
 )
-from tfrecreg.index import IndexBuilder
-from tfrecreg.records.access import Records, read
-from tfrecreg.records.batch import Fault, RecordBatch
-from tfrecreg.records.framing import frame_header
-from tfrecreg.records.gzip_writer import GzipEncoder
-from tfrecreg.records.reader import scan
-from tfrecreg.records.writer import ShardWriter
-from tfrecreg.storage.local import LocalStorage
 
 FORMS: dict[str, bytes] = {
     "plain": STREAM,

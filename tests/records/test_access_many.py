@@ -12,9 +12,9 @@ from access_support import PAYLOADS, STREAM, blocks, members
 from scan_support import Counting, framed
 from tests_support import flip
 
-from tfrecreg.errors import DamagedRecordError, NoSuchRecordError
-from tfrecreg.records.access import Records
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.records.reading.access import Records
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import DamagedRecordError, NoSuchRecordError
 
 
 @pytest.mark.parametrize("form", ["plain", "members", "blocks"])
@@ -64,8 +64,8 @@ def test_a_run_of_records_is_scanned_and_damage_in_it_found(
     tmp_path: Path, scanner: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every byte of a stretch of records, flipped: the record that it is in, and no other."""
-    from tfrecreg.records import access
-    from tfrecreg.records.scanner import scanner_kind
+    from tfrecreg.core.records.reading import access
+    from tfrecreg.core.records.scanner import scanner_kind
 
     if scanner == "native" and scanner_kind() != "native":
         pytest.skip("the scanner is not compiled")

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.digests import record_digest
-from tfrecreg.records.writer import ShardWriter
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.records.digests import record_digest
+from tfrecreg.core.records.writer import ShardWriter
+from tfrecreg.core.storage.local import LocalStorage
 
 PAYLOADS = [random.Random(n).randbytes(n * 7 % 300) for n in range(120)]
 
@@ -106,7 +106,7 @@ def test_every_cut_that_tensorflow_swallows_is_found(
 
 
 def test_multi_member_gzip_means_the_same_to_both(tf: Any, tmp_path: Path, see: Any) -> None:
-    from tfrecreg.records.framing import frame
+    from tfrecreg.core.records.framing import frame
 
     stream = b"".join(b"".join((frame(p)[0], p, frame(p)[1])) for p in PAYLOADS)
     data = b"".join(gzip.compress(stream[at : at + 777]) for at in range(0, len(stream), 777))

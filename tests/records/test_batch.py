@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tfrecreg.example.decode import decode_or_none
-from tfrecreg.records.batch import RecordBatch
-from tfrecreg.records.reader import scan
+from tfrecreg.core.example.decode import decode_or_none
+from tfrecreg.core.records.batch import RecordBatch
+from tfrecreg.core.records.reader import scan
 
 # An Example of no features, and what is none.
 PAYLOADS = [b"", b"\x0a\x00", b"\xff\xff"]

@@ -12,14 +12,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrecreg.digests import record_digest
-from tfrecreg.example.decode import canonical
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
-from tfrecreg.example.model import Feature
-from tfrecreg.records.batch import RecordBatch
-from tfrecreg.records.batch_digests import batch_digests, canonical_ones
-from tfrecreg.records.scanner import VARIABLE, load_scanner
+from tfrecreg.core.example.decode import canonical
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import (
+    bytes_feature,
+    float_feature,
+    int64_feature,
+    unset_feature,
+)
+from tfrecreg.core.example.model import Feature
+from tfrecreg.core.records.batch import RecordBatch
+from tfrecreg.core.records.batch_digests import batch_digests, canonical_ones
+from tfrecreg.core.records.digests import record_digest
+from tfrecreg.core.records.scanner import VARIABLE, load_scanner
 
 
 def _batch(payloads: Sequence[bytes]) -> RecordBatch:

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.records.frame_scan import (
+from tfrecreg.core.records.frame_scan import (
     KEPT_BYTES,
     Finder,
     FrameScan,
@@ -28,8 +28,8 @@ from tfrecreg.records.frame_scan import (
     repaired_length,
     stored_length,
 )
-from tfrecreg.records.framing import MAX_LENGTH, frame, frame_header, header_length, masked_crc
-from tfrecreg.records.scanner import ENGINES, NativeFinder, NativeFrameScanner, load_scanner
+from tfrecreg.core.records.framing import MAX_LENGTH, frame, frame_header, header_length, masked_crc
+from tfrecreg.core.records.scanner import ENGINES, NativeFinder, NativeFrameScanner, load_scanner
 
 Compiled = list[tuple[str, NativeFrameScanner]]
 
@@ -199,8 +199,8 @@ def test_walkers_agree_on_any_bytes(memory: bytes, base: int, walkers: Any) -> N
 GUARDED = """
 import ctypes, mmap, random, sys
 from pathlib import Path
-from tfrecreg.records.framing import frame, frame_header
-from tfrecreg.records import scanner
+from tfrecreg.core.records.framing import frame, frame_header
+from tfrecreg.core.records import scanner
 scanner.LIBRARY = Path(sys.argv[1])
 walk, page = scanner.load_scanner().walk, mmap.PAGESIZE
 libc = ctypes.CDLL(None)
@@ -435,7 +435,7 @@ def test_more_headers_than_it_remembers_cost_no_near_record(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if make is PythonFinder:
-        monkeypatch.setattr("tfrecreg.records.frame_scan._PENDING", 64)
+        monkeypatch.setattr("tfrecreg.core.records.frame_scan._PENDING", 64)
         data = frame_header(1 << 20) * 100 + record(b"near")
     else:
         data = frame_header(1 << 30) * ((1 << 20) + 10) + record(b"near")

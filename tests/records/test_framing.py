@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrecreg.records.framing import (
+from tfrecreg.core.records.framing import (
     MAX_LENGTH,
     OVERHEAD,
     frame,

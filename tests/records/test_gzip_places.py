@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from memory_support import MemoryReader
 
-from tfrecreg.records.gzip_places import HEADER_LIMIT, member_places, python_members
-from tfrecreg.records.gzip_writer import MAGIC
-from tfrecreg.records.scanner import VARIABLE, load_scanner
-from tfrecreg.records.stream import READ_BYTES, HashedFile
+from tfrecreg.core.records.gzip.places import HEADER_LIMIT, member_places, python_members
+from tfrecreg.core.records.gzip.writer import MAGIC
+from tfrecreg.core.records.scanner import VARIABLE, load_scanner
+from tfrecreg.core.records.stream import READ_BYTES, HashedFile
 
 FEW = 400
 MANY = 40_000

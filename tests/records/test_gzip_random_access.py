@@ -5,8 +5,8 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
-from tfrecreg.records.gzip_random_access import decoded_size
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.records.gzip.random_access import decoded_size
+from tfrecreg.core.storage.local import LocalStorage
 
 
 def test_decoded_size_is_that_of_all_members(tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from salvage_support import nested
 
-from tfrecreg.records.gzip_reader import GzipStream
-from tfrecreg.records.stream import HashedFile
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.records.gzip.reader import GzipStream
+from tfrecreg.core.records.stream import HashedFile
+from tfrecreg.core.storage.local import LocalStorage
 
 TEXT = random.Random(3).randbytes(400) * 60
 

@@ -16,8 +16,8 @@ from inflate_support import crc32_of, inflate
 from memory_support import see
 from salvage_support import nested
 
-from tfrecreg.records.framing import header_length, masked_crc
-from tfrecreg.records.gzip_writer import GzipEncoder
+from tfrecreg.core.records.framing import header_length, masked_crc
+from tfrecreg.core.records.gzip.writer import GzipEncoder
 
 FEW = 250
 MANY = 12_000

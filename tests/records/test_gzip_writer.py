@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.records.framing import header_length
-from tfrecreg.records.gzip_writer import (
+from tfrecreg.core.records.framing import header_length
+from tfrecreg.core.records.gzip.writer import (
     INPUT_BUFFER,
     MEMBER_BYTES,
     MEMBER_HEADER,

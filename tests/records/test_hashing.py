@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from blake3 import blake3
 
-from tfrecreg.records.hashing import HashThread
-from tfrecreg.records.reader import scan
-from tfrecreg.records.stream import HashedFile
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.records.hashing import HashThread
+from tfrecreg.core.records.reader import scan
+from tfrecreg.core.records.stream import HashedFile
+from tfrecreg.core.storage.local import LocalStorage
 
 DATA = bytes(range(256)) * 20
 DIGEST = blake3(DATA).hexdigest()
@@ -137,7 +137,7 @@ def test_a_reader_that_fails_leaves_no_thread(memory_reader: Any) -> None:
 
 @pytest.mark.slow
 def test_a_scan_that_is_closed_early_leaves_no_thread(tmp_path: Path) -> None:
-    from tfrecreg.records.framing import frame
+    from tfrecreg.core.records.framing import frame
 
     head, foot = frame(LARGE[:900_000])
     (tmp_path / "s").write_bytes((head + LARGE[:900_000] + foot) * 14)

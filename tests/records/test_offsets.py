@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from scan_support import framed
 from tests_support import flip
 
-from tfrecreg.builtin.export.index import render_sidecar
-from tfrecreg.errors import DamagedRecordError, UsageError
-from tfrecreg.records.access import Records, read
-from tfrecreg.records.offsets import parse_sidecar
+from tfrecreg.builtin.export.formats.index import render_sidecar
+from tfrecreg.core.records.reading.access import Records, read
+from tfrecreg.core.records.reading.offsets import parse_sidecar
+from tfrecreg.core.values.errors import DamagedRecordError, UsageError
 
 PAYLOADS = [b"", b"ab", bytes(300), b"c"]
 STREAM = b"".join(map(framed, PAYLOADS))

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.example import columns as with_numpy
-from tfrecreg.example.columns import Column, Layout, Slot, layout_of
-from tfrecreg.example.decode import decode, decode_or_none
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
-from tfrecreg.example.model import Feature, Kind
-from tfrecreg.records.payload_columns import layout_columns
-from tfrecreg.records.scanner import VARIABLE
+from tfrecreg.core.example import columns as with_numpy
+from tfrecreg.core.example.columns import Column, Layout, Slot, layout_of
+from tfrecreg.core.example.decode import decode, decode_or_none
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.core.example.model import Feature, Kind
+from tfrecreg.core.records.payload_columns import layout_columns
+from tfrecreg.core.records.scanner import VARIABLE
 
 _NAMES = st.sampled_from(["", "a", "b", "é", "image/encoded", "k" * 130, "k" * 5000])
 _VALUES = st.one_of(

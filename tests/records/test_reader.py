@@ -10,10 +10,10 @@ from blake3 import blake3
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.errors import StorageError
-from tfrecreg.records.framing import frame_header
-from tfrecreg.records.reader import scan
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.records.framing import frame_header
+from tfrecreg.core.records.reader import scan
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import StorageError
 
 
 def flips(shard: Any, count: int, seed: int) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from blake3 import blake3
 
-from tfrecreg.records.framing import frame_header
+from tfrecreg.core.records.framing import frame_header
 
 # Bytes of a member's header that no checksum covers and that change nothing: time, effort, system.
 IDLE = range(4, 10)

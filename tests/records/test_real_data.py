@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
-from tfrecreg.records.reader import scan
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
+from tfrecreg.core.records.reader import scan
+from tfrecreg.core.storage.local import LocalStorage
 
 pytestmark = pytest.mark.realdata
 

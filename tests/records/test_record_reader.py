@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.errors import DamagedRecordError
-from tfrecreg.records.access import Records
-from tfrecreg.records.framing import frame
-from tfrecreg.records.scanner import record_reader, scanner_kind
+from tfrecreg.core.records.framing import frame
+from tfrecreg.core.records.reading.access import Records
+from tfrecreg.core.records.scanner import record_reader, scanner_kind
+from tfrecreg.core.values.errors import DamagedRecordError
 
 SIZES = (0, 1, 2, 3, 100, 40_000, 5)
 

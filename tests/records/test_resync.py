@@ -9,7 +9,7 @@ import google_crc32c
 import numpy as np
 import pytest
 
-from tfrecreg.records.framing import frame_header, masked_crc, unmask
+from tfrecreg.core.records.framing import frame_header, masked_crc, unmask
 
 
 @pytest.fixture(scope="module")

@@ -12,20 +12,20 @@ import pytest
 from memory_support import MemoryReader, MemoryStorage
 from sweep_support import part
 
-from tfrecreg.codes import CodeList
-from tfrecreg.errors import FailureError, TfrecregError, UsageError
-from tfrecreg.records import scanner as scanner_module
-from tfrecreg.records.batch import RecordBatch
-from tfrecreg.records.frame_scan import PythonFrameScanner
-from tfrecreg.records.framing import frame_header
-from tfrecreg.records.reader import scan
-from tfrecreg.records.scanner import (
+from tfrecreg.core.records import scanner as scanner_module
+from tfrecreg.core.records.batch import RecordBatch
+from tfrecreg.core.records.frame_scan import PythonFrameScanner
+from tfrecreg.core.records.framing import frame_header
+from tfrecreg.core.records.reader import scan
+from tfrecreg.core.records.scanner import (
     VARIABLE,
     NativeFrameScanner,
     make_frame_scanner,
     scanner,
     scanner_kind,
 )
+from tfrecreg.core.values.codes import CodeList
+from tfrecreg.core.values.errors import FailureError, TfrecregError, UsageError
 
 WINDOWS: tuple[dict[str, Any], ...] = (
     {},

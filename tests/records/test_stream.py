@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from blake3 import blake3
 
-from tfrecreg.records.framing import frame, frame_header
-from tfrecreg.records.reader import open_stream
-from tfrecreg.records.stream import sniff_compression
+from tfrecreg.core.records.framing import frame, frame_header
+from tfrecreg.core.records.reader import open_stream
+from tfrecreg.core.records.stream import sniff_compression
 
 
 def test_plain_record_whose_length_looks_like_gzip_is_plain(shard: Any, see: Any) -> None:

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.findings import TensorflowOutcome
-from tfrecreg.records.framing import frame_header
-from tfrecreg.records.gzip_writer import INPUT_BUFFER
-from tfrecreg.records.tensorflow_reader import (
+from tfrecreg.core.records.framing import frame_header
+from tfrecreg.core.records.gzip.writer import INPUT_BUFFER
+from tfrecreg.core.records.reading.tensorflow_reader import (
     InputBuffer,
     of_length,
     of_misread,
     of_rest,
     zlib_makes,
 )
+from tfrecreg.core.values.findings import TensorflowOutcome
 
 READS, STOPS = TensorflowOutcome.READS, TensorflowOutcome.STOPS
 CRASHES = TensorflowOutcome.CRASHES
@@ -181,7 +181,7 @@ def test_a_record_above_the_limit_that_is_really_there_is_read(
 ) -> None:
     monkeypatch.setenv("TFRECREG_SCANNER", "python")
     for module in ("frame_scan", "resync"):
-        monkeypatch.setattr(f"tfrecreg.records.{module}.MAX_LENGTH", 1000)
+        monkeypatch.setattr(f"tfrecreg.core.records.{module}.MAX_LENGTH", 1000)
     made = shard([b"first", random.Random(1).randbytes(1001), b"last"])
     seen = see(made.stream)
     assert faults(seen) == [("CRC005", READS)]

@@ -13,11 +13,11 @@ from blake3 import blake3
 
 import tfrecreg
 from tfrecreg import TFRecordWriter
-from tfrecreg.errors import StorageError, UsageError
-from tfrecreg.example.decode import canonical
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, int64_feature
-from tfrecreg.index import read_index
+from tfrecreg.core.example.decode import canonical
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import bytes_feature, int64_feature
+from tfrecreg.core.records.index import read_index
+from tfrecreg.core.values.errors import StorageError, UsageError
 
 
 def write(path: Path, **records: Any) -> None:

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from blake3 import blake3
 
-from tfrecreg.digests import record_digest
-from tfrecreg.errors import UsageError
-from tfrecreg.index import read_index
-from tfrecreg.records.framing import MAX_LENGTH
-from tfrecreg.records.gzip_writer import INPUT_BUFFER, ends_badly
-from tfrecreg.records.writer import SegmentWriter, ShardWriter, hashed_write
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.records.digests import record_digest
+from tfrecreg.core.records.framing import MAX_LENGTH
+from tfrecreg.core.records.gzip.writer import INPUT_BUFFER, ends_badly
+from tfrecreg.core.records.index import read_index
+from tfrecreg.core.records.writer import SegmentWriter, ShardWriter, hashed_write
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import UsageError
 
 PAYLOADS = [random.Random(n).randbytes(n * 13 % 500) for n in range(300)]
 LARGE = [random.Random(n).randbytes(900_000) for n in range(3)]

@@ -10,17 +10,17 @@ from blake3 import blake3
 from git_support import commit, git, start
 from registry_support import SCHEMA, empty_registry, manifest, put_build, put_release, write
 
-from tfrecreg.errors import NotHereError, UsageError
-from tfrecreg.manifest.model import SchemaEntry
-from tfrecreg.registry.absence import (
+from tfrecreg.core.registry.absence import (
     absent_schema,
     expect_same_schema,
     expects_schema,
     schema_hint,
     strays,
 )
-from tfrecreg.registry.lookup import resolve
-from tfrecreg.registry.registry import Registry
+from tfrecreg.core.registry.lookup import resolve
+from tfrecreg.core.registry.manifest.model import SchemaEntry
+from tfrecreg.core.registry.registry import Registry
+from tfrecreg.core.values.errors import NotHereError, UsageError
 
 MNIST = 'source = "mnist"\nraw = "raw"\n'
 STAGES = """\

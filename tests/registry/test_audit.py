@@ -11,12 +11,12 @@ from git_support import commit, git, start
 from registry_support import empty_registry, put_build, write
 from release_support import put_next
 
-from tfrecreg.errors import NewerFormatError
-from tfrecreg.manifest.file import parse_manifest, render_manifest, seal
-from tfrecreg.manifest.model import Manifest
-from tfrecreg.reference import Version
-from tfrecreg.registry.audit import Audit, audit
-from tfrecreg.registry.registry import Registry, open_registry
+from tfrecreg.core.registry.audit import Audit, audit
+from tfrecreg.core.registry.manifest.file import parse_manifest, render_manifest, seal
+from tfrecreg.core.registry.manifest.model import Manifest
+from tfrecreg.core.registry.registry import Registry, open_registry
+from tfrecreg.core.values.errors import NewerFormatError
+from tfrecreg.core.values.reference import Version
 
 
 def found(root: Path) -> list[tuple[str, str]]:

@@ -17,18 +17,18 @@ from steps_support import CHANGING, Step, killed, steps_of
 from system_support import installed
 from tests_support import put_back, tree
 
+from tfrecreg.builtin.adopt.request import AdoptRequest
+from tfrecreg.builtin.adopt.run import adopt
+from tfrecreg.builtin.dvc.garbage import gc
+from tfrecreg.builtin.python_data.build import build
+from tfrecreg.cli.demo.digits import write_digits
 from tfrecreg.cli.main import main
-from tfrecreg.errors import StorageError
-from tfrecreg.operations.adopt.request import AdoptRequest
-from tfrecreg.operations.adopt.run import adopt
-from tfrecreg.operations.builds.data import build
-from tfrecreg.operations.builds.settings import BuildRequest
-from tfrecreg.operations.demo.digits import write_digits
-from tfrecreg.operations.init import init
-from tfrecreg.operations.remote.garbage import gc
-from tfrecreg.registry.registry import Registry, open_registry
-from tfrecreg.registry.transaction import transaction
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.registry.registry import Registry, open_registry
+from tfrecreg.core.registry.transaction import transaction
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import StorageError
 
 MANIFEST, SCHEMA, CONFIG = (
     "data/digits/manifest.json",

@@ -8,10 +8,10 @@ import pytest
 from blake3 import blake3
 from registry_support import empty_registry, write
 
-from tfrecreg.errors import StorageError
-from tfrecreg.manifest.model import FileEntry
-from tfrecreg.registry import indexes, layout
-from tfrecreg.registry.registry import Registry
+from tfrecreg.core.registry import indexes, layout
+from tfrecreg.core.registry.manifest.model import FileEntry
+from tfrecreg.core.registry.registry import Registry
+from tfrecreg.core.values.errors import StorageError
 
 DATA = b"0123456789"
 ENTRY = FileEntry(path="index/a.index", bytes=len(DATA), blake3=blake3(DATA).hexdigest(), sha256="")

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from registry_support import empty_registry
 
-from tfrecreg.errors import StorageError
-from tfrecreg.reference import is_dataset_name
-from tfrecreg.registry.layout import EVERYTHING, lock_path
-from tfrecreg.registry.lock import copy_unless_read, dataset_lock, hold_copy
-from tfrecreg.registry.registry import Registry
+from tfrecreg.core.registry.layout import EVERYTHING, lock_path
+from tfrecreg.core.registry.lock import copy_unless_read, dataset_lock, hold_copy
+from tfrecreg.core.registry.registry import Registry
+from tfrecreg.core.values.errors import StorageError
+from tfrecreg.core.values.reference import is_dataset_name
 
 
 @pytest.fixture
@@ -95,8 +95,8 @@ def test_who_comes_second_is_told_and_waits(registry: Registry) -> None:
 
 def test_a_killed_holder_holds_nothing(registry: Registry) -> None:
     code = (
-        "import sys, time; from tfrecreg.registry.registry import open_registry\n"
-        "from tfrecreg.registry.lock import dataset_lock\n"
+        "import sys, time; from tfrecreg.core.registry.registry import open_registry\n"
+        "from tfrecreg.core.registry.lock import dataset_lock\n"
         "with dataset_lock(open_registry(sys.argv[1]), 'mnist'):\n"
         "    print('held', flush=True); time.sleep(60)\n"
     )

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from registry_support import SCHEMA, empty_registry, manifest, put_build, put_release, write
 
-from tfrecreg.errors import ManifestError, NewerFormatError, NotHereError, UsageError
-from tfrecreg.manifest.model import Manifest, SchemaEntry, ShardEntry
-from tfrecreg.registry.absence import expect_dataset
-from tfrecreg.registry.lookup import resolve
-from tfrecreg.registry.registry import Registry
+from tfrecreg.core.registry.absence import expect_dataset
+from tfrecreg.core.registry.lookup import resolve
+from tfrecreg.core.registry.manifest.model import Manifest, SchemaEntry, ShardEntry
+from tfrecreg.core.registry.registry import Registry
+from tfrecreg.core.values.errors import ManifestError, NewerFormatError, NotHereError, UsageError
 
 NEWER = '{"format_version": 9}'
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.errors import StorageError, UsageError
-from tfrecreg.operations.init import init
-from tfrecreg.registry.output_folder import free_folder, new_folder
-from tfrecreg.registry.registry import Registry, open_registry
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.registry.output_folder import free_folder, new_folder
+from tfrecreg.core.registry.registry import Registry, open_registry
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import StorageError, UsageError
 
 
 @pytest.fixture

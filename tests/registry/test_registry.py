@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 from registry_support import SCHEMA, empty_registry, manifest, put_build, put_release, write
 
-from tfrecreg.errors import (
+from tfrecreg.core.registry.manifest.file import render_manifest
+from tfrecreg.core.registry.manifest.model import MANIFEST_NAME
+from tfrecreg.core.registry.registry import Registry, find_registry, open_registry
+from tfrecreg.core.values.errors import (
     ConfigError,
     DatasetConfigError,
     ManifestError,
@@ -18,11 +21,8 @@ from tfrecreg.errors import (
     StorageError,
     UsageError,
 )
-from tfrecreg.install_hint import upgrade_hint
-from tfrecreg.manifest.file import render_manifest
-from tfrecreg.manifest.model import MANIFEST_NAME
-from tfrecreg.reference import Version
-from tfrecreg.registry.registry import Registry, find_registry, open_registry
+from tfrecreg.core.values.install_hint import upgrade_hint
+from tfrecreg.core.values.reference import Version
 
 
 @pytest.fixture

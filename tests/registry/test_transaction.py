@@ -11,19 +11,19 @@ import pytest
 from git_support import commit, git, start
 from tests_support import flip, tree
 
+from tfrecreg.builtin.dvc.garbage import gc
+from tfrecreg.builtin.python_data.build import build
+from tfrecreg.builtin.releases.release import ReleaseRequest, release
+from tfrecreg.builtin.releases.yank import yank
+from tfrecreg.cli.demo.digits import write_digits
 from tfrecreg.cli.main import main
-from tfrecreg.errors import ConflictError, StorageError, UsageError
-from tfrecreg.operations.builds.data import build
-from tfrecreg.operations.builds.settings import BuildRequest
-from tfrecreg.operations.demo.digits import write_digits
-from tfrecreg.operations.init import init
-from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.operations.remote.garbage import gc
-from tfrecreg.operations.yank import yank
-from tfrecreg.registry.lock import copy_unless_read
-from tfrecreg.registry.registry import Registry, open_registry
-from tfrecreg.registry.transaction import removal, transaction
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.registry.lock import copy_unless_read
+from tfrecreg.core.registry.registry import Registry, open_registry
+from tfrecreg.core.registry.transaction import removal, transaction
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import ConflictError, StorageError, UsageError
 
 
 def built(root: Path, seed: int) -> Registry:
@@ -152,8 +152,8 @@ def test_the_next_command_clears_away_what_a_killed_one_staged(root: Path) -> No
 
 READER = """
 import sys
-from tfrecreg.registry.registry import open_registry
-from tfrecreg.registry.lookup import resolve
+from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.registry.lookup import resolve
 resolve(open_registry(sys.argv[1]), "digits@1.0.0").storage()
 print("reading", flush=True)
 sys.stdin.read()

@@ -8,13 +8,13 @@ import pytest
 from git_support import commit, git, start
 from registry_support import empty_registry, put_build, put_release, write
 
-from tfrecreg.errors import ManifestError, NewerFormatError, UsageError
-from tfrecreg.reference import Version
-from tfrecreg.registry import layout
-from tfrecreg.registry.lookup import resolve
-from tfrecreg.registry.registry import Registry
-from tfrecreg.registry.transaction import transaction
-from tfrecreg.registry.yanks import Yank, parse_yanks, read_yanks, yanked
+from tfrecreg.core.registry import layout
+from tfrecreg.core.registry.history.yanks import Yank, parse_yanks, read_yanks, yanked
+from tfrecreg.core.registry.lookup import resolve
+from tfrecreg.core.registry.registry import Registry
+from tfrecreg.core.registry.transaction import transaction
+from tfrecreg.core.values.errors import ManifestError, NewerFormatError, UsageError
+from tfrecreg.core.values.reference import Version
 
 ONE, TWO = Version(1, 0, 0), Version(1, 1, 0)
 WHY = Yank(created="2026-01-01T00:00:00Z", by="ada", reason="labels are wrong")

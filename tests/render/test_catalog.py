@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from tfrecreg.cli.render.origin import print_origin
-from tfrecreg.manifest.model import (
+from tfrecreg.builtin.look.printed_origin import print_origin
+from tfrecreg.core.build.origin import Origin
+from tfrecreg.core.registry.listing import Listed, LogEntry
+from tfrecreg.core.registry.manifest.model import (
     Change,
     Ledger,
     Manifest,
@@ -20,15 +22,13 @@ from tfrecreg.manifest.model import (
     SourceEntry,
     SplitEntry,
 )
-from tfrecreg.operations.catalog import Listed, LogEntry
-from tfrecreg.operations.origin import Origin
-from tfrecreg.render.catalog import (
+from tfrecreg.core.terminal.render.catalog import (
     feature_sizes,
     print_list,
     print_log,
     print_manifest,
 )
-from tfrecreg.shards import in_reading_order
+from tfrecreg.core.values.shards import in_reading_order
 
 
 def shard(split: str, records: int) -> ShardEntry:

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from tfrecreg.findings import Finding, Location, Measure, Severity, TensorflowOutcome
-from tfrecreg.render import findings
-from tfrecreg.render.findings import print_report
-from tfrecreg.reports.model import Report, SkippedValidator
-from tfrecreg.validators.plugin import tfrecreg_validators
+from tfrecreg.builtin.validators.plugin import tfrecreg_validators
+from tfrecreg.core.check.reports.model import Report, SkippedValidator
+from tfrecreg.core.terminal.render import findings
+from tfrecreg.core.terminal.render.findings import print_report
+from tfrecreg.core.values.findings import Finding, Location, Measure, Severity, TensorflowOutcome
 
 DAMAGE = Finding(
     code="CRC002",

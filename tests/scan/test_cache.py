@@ -12,12 +12,12 @@ import pytest
 from scan_support import ODD, Broken, Counting, Eye, Looking, files, stream
 from tests_support import flip
 
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.scan.cache import ScanCache
-from tfrecreg.scan.interface import Cacheable, Need, Shard, Target
-from tfrecreg.scan.run import ScanResult, run_scan
-from tfrecreg.scan.tally import JsonCodec, Tally
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.check.scan.cache import ScanCache
+from tfrecreg.core.check.scan.interface import Cacheable, Need, Shard, Target
+from tfrecreg.core.check.scan.run import ScanResult, run_scan
+from tfrecreg.core.check.scan.tally import JsonCodec, Tally
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.workers.local import LocalEngine
 
 pytestmark = pytest.mark.usefixtures("light_workers")
 
@@ -221,7 +221,7 @@ def test_parts_are_reused_only_where_all_is_the_same(
 
 def test_another_version_reads_again(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     place.scan()
-    monkeypatch.setattr("tfrecreg.scan.cache.__version__", "99.0")
+    monkeypatch.setattr("tfrecreg.core.check.scan.cache.__version__", "99.0")
     assert place.scan().cached == 0
 
 
@@ -434,11 +434,11 @@ def test_two_jobs_do_the_same(place: Place) -> None:
 
 
 def test_the_bundled_validators_can_keep_their_parts() -> None:
-    from tfrecreg.validators.crc import CrcValidator
-    from tfrecreg.validators.inflation.validator import InflationValidator
-    from tfrecreg.validators.manifest.validator import ManifestValidator
-    from tfrecreg.validators.schema.validator import SchemaValidator
-    from tfrecreg.validators.source import SourceValidator
+    from tfrecreg.builtin.schemas.validator.validator import SchemaValidator
+    from tfrecreg.builtin.validators.crc import CrcValidator
+    from tfrecreg.builtin.validators.inflation.validator import InflationValidator
+    from tfrecreg.builtin.validators.manifest.validator import ManifestValidator
+    from tfrecreg.builtin.validators.source import SourceValidator
 
     kinds = (CrcValidator, InflationValidator, ManifestValidator, SchemaValidator, SourceValidator)
     assert all(isinstance(kind(), Cacheable) for kind in kinds)

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from scan_support import Counting, Looking, framed, payload, shard, target
 
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.findings import Finding
-from tfrecreg.records.writer import ShardWriter
-from tfrecreg.scan.indexes import IndexHints
-from tfrecreg.scan.interface import Shard
-from tfrecreg.scan.run import run_scan
-from tfrecreg.storage.local import LocalStorage
-from tfrecreg.validators.crc import CrcValidator
+from tfrecreg.builtin.validators.crc import CrcValidator
+from tfrecreg.core.check.scan.indexes import IndexHints
+from tfrecreg.core.check.scan.interface import Shard
+from tfrecreg.core.check.scan.run import run_scan
+from tfrecreg.core.records.writer import ShardWriter
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.findings import Finding
+from tfrecreg.core.workers.local import LocalEngine
 
 COUNT, BEFORE, LOST = 40, 10, 5
 

@@ -9,11 +9,11 @@ import msgspec
 import pytest
 from scan_support import ODD
 
-from tfrecreg.findings import MAX_LOCATIONS, Location, TensorflowOutcome
-from tfrecreg.records.batch import StreamEnd
-from tfrecreg.scan.tally import JsonCodec, Tally, key_from
-from tfrecreg.schema.check import DistinctValues
-from tfrecreg.validators.crc import CheckedShard, CrcValidator
+from tfrecreg.builtin.validators.crc import CheckedShard, CrcValidator
+from tfrecreg.core.check.scan.tally import JsonCodec, Tally, key_from
+from tfrecreg.core.records.batch import StreamEnd
+from tfrecreg.core.schema.check import DistinctValues
+from tfrecreg.core.values.findings import MAX_LOCATIONS, Location, TensorflowOutcome
 
 
 class Mine(NamedTuple):
@@ -72,12 +72,12 @@ def test_what_tensorflow_does_comes_back() -> None:
 
 
 def test_different_values_come_back() -> None:
-    from tfrecreg.schema.definition import ValueCount
+    from tfrecreg.core.schema.definition import ValueCount
 
     class Part(NamedTuple):
         seen: dict[str, DistinctValues]
 
-    from tfrecreg.example.features import bytes_feature, int64_feature
+    from tfrecreg.core.example.features import bytes_feature, int64_feature
 
     seen = DistinctValues(ValueCount(2, 5))
     seen.add(int64_feature([3, -1, 3]))

@@ -6,10 +6,10 @@ import pytest
 from scan_support import Looking, stream, target
 from scan_support import shard as make_shard
 
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.scan.interface import Shard
-from tfrecreg.scan.run import run_scan
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.check.scan.interface import Shard
+from tfrecreg.core.check.scan.run import run_scan
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.workers.local import LocalEngine
 
 
 class Merger(Looking):

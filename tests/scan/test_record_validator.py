@@ -10,17 +10,17 @@ from typing import Any, ClassVar
 import pytest
 from scan_support import ODD, files, framed
 
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.errors import UsageError
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, int64_feature
-from tfrecreg.findings import Code, Severity
-from tfrecreg.guard import PluginId
-from tfrecreg.scan.cache import ScanCache
-from tfrecreg.scan.interface import Target
-from tfrecreg.scan.record_validator import RecordCount, RecordProblem, RecordValidator
-from tfrecreg.scan.run import ScanResult, run_scan
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.check.scan.cache import ScanCache
+from tfrecreg.core.check.scan.interface import Target
+from tfrecreg.core.check.scan.record_validator import RecordCount, RecordProblem, RecordValidator
+from tfrecreg.core.check.scan.run import ScanResult, run_scan
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import bytes_feature, int64_feature
+from tfrecreg.core.plugins.guard import PluginId
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import UsageError
+from tfrecreg.core.values.findings import Code, Severity
+from tfrecreg.core.workers.local import LocalEngine
 
 EVEN = Code("ODD002", "even-record", Severity.WARNING, "a record is even", "make it odd", "A page.")
 

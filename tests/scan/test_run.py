@@ -23,13 +23,13 @@ from scan_support import (
     target,
 )
 
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.errors import ConfigError, SchemaError
-from tfrecreg.findings import MAX_LOCATIONS, Location, Measure, Severity
-from tfrecreg.records.batch import StreamEnd
-from tfrecreg.scan.interface import Need, Shard, Target, Visitor
-from tfrecreg.scan.run import ScanResult, run_scan
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.check.scan.interface import Need, Shard, Target, Visitor
+from tfrecreg.core.check.scan.run import ScanResult, run_scan
+from tfrecreg.core.records.batch import StreamEnd
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import ConfigError, SchemaError
+from tfrecreg.core.values.findings import MAX_LOCATIONS, Location, Measure, Severity
+from tfrecreg.core.workers.local import LocalEngine
 
 JOBS = pytest.mark.parametrize("jobs", [1, 2])
 

@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scan_support import ODD
 
-from tfrecreg.findings import MAX_LOCATIONS, Code, Finding, Location, Severity
-from tfrecreg.records.batch import RecordBatch
-from tfrecreg.records.framing import frame
-from tfrecreg.records.reader import scan
-from tfrecreg.scan.interface import Shard
-from tfrecreg.scan.tally import Tally
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.check.scan.interface import Shard
+from tfrecreg.core.check.scan.tally import Tally
+from tfrecreg.core.records.batch import RecordBatch
+from tfrecreg.core.records.framing import frame
+from tfrecreg.core.records.reader import scan
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.findings import MAX_LOCATIONS, Code, Finding, Location, Severity
 
 DATA = (b"first", b"second one")
 

@@ -9,13 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
-from tfrecreg.example.model import Example
-from tfrecreg.findings import Severity
-from tfrecreg.schema.accept import Answer, SplitFacts, Violations, edit_schema
-from tfrecreg.schema.check import Checker
-from tfrecreg.schema.compiled import compile_schema
-from tfrecreg.schema.proto import parse_schema, schema_message
+from tfrecreg.builtin.schemas.edit import Answer, SplitFacts, Violations, edit_schema
+from tfrecreg.core.example.features import (
+    bytes_feature,
+    float_feature,
+    int64_feature,
+    unset_feature,
+)
+from tfrecreg.core.example.model import Example
+from tfrecreg.core.schema.check import Checker
+from tfrecreg.core.schema.compiled import compile_schema
+from tfrecreg.core.schema.proto import parse_schema, schema_message
+from tfrecreg.core.values.findings import Severity
 
 ALWAYS = "presence { min_fraction: 1 min_count: 1 }"
 B, F, N = bytes_feature, float_feature, int64_feature

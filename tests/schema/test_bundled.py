@@ -7,11 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.schema.compiled import compile_schema
-from tfrecreg.schema.definition import FloatDomain, ImageDomain, IntDomain, Schema, StringDomain
-from tfrecreg.schema.differ import compare_schemas
-from tfrecreg.schema.proto import parse_schema, render_schema
-from tfrecreg.schema.spec import tensor_specs
+from tfrecreg.core.schema.compiled import compile_schema
+from tfrecreg.core.schema.definition import (
+    FloatDomain,
+    ImageDomain,
+    IntDomain,
+    Schema,
+    StringDomain,
+)
+from tfrecreg.core.schema.differ import compare_schemas
+from tfrecreg.core.schema.proto import parse_schema, render_schema
+from tfrecreg.core.schema.spec import tensor_specs
 
 FILES = sorted((Path(__file__).parents[2] / "schemas").glob("*.pbtxt"))
 

@@ -6,14 +6,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.example.decode import decode
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
-from tfrecreg.example.model import Example, Feature
-from tfrecreg.findings import Severity
-from tfrecreg.schema.check import Checker
-from tfrecreg.schema.compiled import CompiledSchema, compile_schema
-from tfrecreg.schema.definition import (
+from tfrecreg.core.example.decode import decode
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import (
+    bytes_feature,
+    float_feature,
+    int64_feature,
+    unset_feature,
+)
+from tfrecreg.core.example.model import Example, Feature
+from tfrecreg.core.schema.check import Checker
+from tfrecreg.core.schema.compiled import CompiledSchema, compile_schema
+from tfrecreg.core.schema.definition import (
     BoolDomain,
     FloatDomain,
     IntDomain,
@@ -22,7 +26,8 @@ from tfrecreg.schema.definition import (
     StringDomain,
     ValueCount,
 )
-from tfrecreg.schema.proto import parse_schema
+from tfrecreg.core.schema.proto import parse_schema
+from tfrecreg.core.values.findings import Severity
 
 REQUIRED = "presence { min_fraction: 1 }"
 

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from tfrecreg.errors import SchemaError
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
-from tfrecreg.example.model import Example
-from tfrecreg.schema.check import Checker
-from tfrecreg.schema.compiled import compile_schema
-from tfrecreg.schema.definition import SparseFeature, WeightedFeature
-from tfrecreg.schema.proto import parse_schema
+from tfrecreg.core.example.features import (
+    bytes_feature,
+    float_feature,
+    int64_feature,
+    unset_feature,
+)
+from tfrecreg.core.example.model import Example
+from tfrecreg.core.schema.check import Checker
+from tfrecreg.core.schema.compiled import compile_schema
+from tfrecreg.core.schema.definition import SparseFeature, WeightedFeature
+from tfrecreg.core.schema.proto import parse_schema
+from tfrecreg.core.values.errors import SchemaError
 
 PARTS = """
 feature { name: "i" type: INT }

@@ -5,12 +5,12 @@ import pickle
 import msgspec
 import pytest
 
-from tfrecreg.errors import SchemaError
-from tfrecreg.example.features import bytes_feature, int64_feature
-from tfrecreg.schema.check import MAX_DISTINCT, DistinctValues
-from tfrecreg.schema.compiled import compile_schema
-from tfrecreg.schema.definition import ValueCount
-from tfrecreg.schema.proto import parse_schema
+from tfrecreg.core.example.features import bytes_feature, int64_feature
+from tfrecreg.core.schema.check import MAX_DISTINCT, DistinctValues
+from tfrecreg.core.schema.compiled import compile_schema
+from tfrecreg.core.schema.definition import ValueCount
+from tfrecreg.core.schema.proto import parse_schema
+from tfrecreg.core.values.errors import SchemaError
 
 
 def seen(bounds: ValueCount, *values: int | bytes) -> DistinctValues:

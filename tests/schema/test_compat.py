@@ -16,18 +16,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tf_spec_support import feature_spec
 
-from tfrecreg.codes import SCH020, SCH021
-from tfrecreg.errors import SchemaError
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
-from tfrecreg.example.model import Example, Kind
-from tfrecreg.findings import Severity
-from tfrecreg.schema.check import Checker
-from tfrecreg.schema.compat import RULES, Mode, clashes, parse_mode
-from tfrecreg.schema.compiled import compile_schema
-from tfrecreg.schema.definition import Schema
-from tfrecreg.schema.proto import parse_schema
-from tfrecreg.schema.spec import tensor_specs
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import (
+    bytes_feature,
+    float_feature,
+    int64_feature,
+    unset_feature,
+)
+from tfrecreg.core.example.model import Example, Kind
+from tfrecreg.core.schema.check import Checker
+from tfrecreg.core.schema.compat import RULES, Mode, clashes, parse_mode
+from tfrecreg.core.schema.compiled import compile_schema
+from tfrecreg.core.schema.definition import Schema
+from tfrecreg.core.schema.proto import parse_schema
+from tfrecreg.core.schema.spec import tensor_specs
+from tfrecreg.core.values.codes import SCH020, SCH021
+from tfrecreg.core.values.errors import SchemaError
+from tfrecreg.core.values.findings import Severity
 
 ALWAYS = "presence { min_fraction: 1 }"
 NONE = None  # the schema does not have the feature

@@ -4,10 +4,10 @@ import pickle
 
 import pytest
 
-from tfrecreg.errors import SchemaError
-from tfrecreg.schema.compiled import CompiledSchema, compile_schema
-from tfrecreg.schema.definition import FloatDomain, ImageDomain, IntDomain, SchemaFeature
-from tfrecreg.schema.proto import parse_schema as parse
+from tfrecreg.core.schema.compiled import CompiledSchema, compile_schema
+from tfrecreg.core.schema.definition import FloatDomain, ImageDomain, IntDomain, SchemaFeature
+from tfrecreg.core.schema.proto import parse_schema as parse
+from tfrecreg.core.values.errors import SchemaError
 
 ENVIRONMENTS = """
 default_environment: "TRAINING"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tfrecreg.errors import SchemaError
-from tfrecreg.schema.proto import parse_schema
+from tfrecreg.core.schema.proto import parse_schema
+from tfrecreg.core.values.errors import SchemaError
 
 TWICE = 'feature { name: "x" type: INT }\nfeature { name: "x" type: FLOAT }'
 

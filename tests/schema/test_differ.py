@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.json_data import json_data
-from tfrecreg.schema.differ import SchemaChange, compare_schemas
-from tfrecreg.schema.proto import parse_schema, render_schema
+from tfrecreg.core.schema.differ import SchemaChange, compare_schemas
+from tfrecreg.core.schema.proto import parse_schema, render_schema
+from tfrecreg.core.values.json_data import json_data
 
 BODY = """
 feature {

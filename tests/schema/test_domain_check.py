@@ -4,12 +4,12 @@ import datetime
 
 import pytest
 
-from tfrecreg.example.features import bytes_feature, int64_feature
-from tfrecreg.schema.check import Checker
-from tfrecreg.schema.compiled import compile_schema
-from tfrecreg.schema.definition import TimeDomain
-from tfrecreg.schema.domain_check import is_packed_time, time_pattern
-from tfrecreg.schema.proto import parse_schema
+from tfrecreg.core.example.features import bytes_feature, int64_feature
+from tfrecreg.core.schema.check import Checker
+from tfrecreg.core.schema.compiled import compile_schema
+from tfrecreg.core.schema.definition import TimeDomain
+from tfrecreg.core.schema.domain_check import is_packed_time, time_pattern
+from tfrecreg.core.schema.proto import parse_schema
 
 
 def matches(form: str, text: str) -> bool:

@@ -9,16 +9,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.example.decode import decode
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
-from tfrecreg.example.model import Example, Feature, Kind
-from tfrecreg.findings import Severity
-from tfrecreg.schema.check import Checker
-from tfrecreg.schema.compiled import compile_schema
-from tfrecreg.schema.definition import StringDomain
-from tfrecreg.schema.infer import SchemaSketch
-from tfrecreg.schema.proto import parse_schema
+from tfrecreg.core.example.decode import decode
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import (
+    bytes_feature,
+    float_feature,
+    int64_feature,
+    unset_feature,
+)
+from tfrecreg.core.example.model import Example, Feature, Kind
+from tfrecreg.core.schema.check import Checker
+from tfrecreg.core.schema.compiled import compile_schema
+from tfrecreg.core.schema.definition import StringDomain
+from tfrecreg.core.schema.infer import SchemaSketch
+from tfrecreg.core.schema.proto import parse_schema
+from tfrecreg.core.values.findings import Severity
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
-from tfrecreg.errors import SchemaError
-from tfrecreg.render.schema_changes import print_changes
-from tfrecreg.schema.compat import clashes
-from tfrecreg.schema.differ import SchemaChange
-from tfrecreg.schema.proto import parse_schema
+from tfrecreg.core.schema.compat import clashes
+from tfrecreg.core.schema.differ import SchemaChange
+from tfrecreg.core.schema.proto import parse_schema
+from tfrecreg.core.terminal.render.schema_changes import print_changes
+from tfrecreg.core.values.errors import SchemaError
 
 
 def features(count: int, kind: str = "INT") -> str:

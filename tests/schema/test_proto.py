@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.errors import SchemaError
-from tfrecreg.schema.definition import (
+from tfrecreg.core.schema.definition import (
     BoolDomain,
     FloatDomain,
     ImageDomain,
@@ -20,7 +19,8 @@ from tfrecreg.schema.definition import (
     StructDomain,
     ValueCount,
 )
-from tfrecreg.schema.proto import parse_schema, render_schema
+from tfrecreg.core.schema.proto import parse_schema, render_schema
+from tfrecreg.core.values.errors import SchemaError
 
 
 def feature(body: str) -> SchemaFeature:
@@ -41,7 +41,7 @@ def error(text: str | bytes) -> SchemaError:
 
 def test_importing_what_checks_records_imports_neither_tensorflow_nor_protobuf() -> None:
     code = (
-        "import sys, tfrecreg.schema.spec, tfrecreg.validators.schema.records;"
+        "import sys, tfrecreg.core.schema.spec, tfrecreg.builtin.schemas.validator.records;"
         "print([n for n in ('tensorflow', 'google.protobuf') if n in sys.modules])"
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -50,7 +50,7 @@ def test_importing_what_checks_records_imports_neither_tensorflow_nor_protobuf()
 
 def test_parsing_imports_no_tensorflow() -> None:
     code = (
-        "import sys; from tfrecreg.schema.proto import parse_schema;"
+        "import sys; from tfrecreg.core.schema.proto import parse_schema;"
         "parse_schema('feature { name: \"x\" type: INT }');"
         "print('tensorflow' in sys.modules, 'google.protobuf' in sys.modules)"
     )

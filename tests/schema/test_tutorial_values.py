@@ -16,13 +16,13 @@ import pytest
 from check_support import framed
 from tf_spec_support import feature_spec
 
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.run import check
-from tfrecreg.operations.head import head
-from tfrecreg.operations.schemas.infer import infer_schema
-from tfrecreg.schema.proto import parse_schema
-from tfrecreg.shardset.target import find_target
+from tfrecreg.builtin.look.head import head
+from tfrecreg.core.check.infer import infer_schema
+from tfrecreg.core.check.options import CheckOptions
+from tfrecreg.core.check.run import check
+from tfrecreg.core.registry.shardset.target import find_target
+from tfrecreg.core.schema.proto import parse_schema
+from tfrecreg.core.workers.local import LocalEngine
 
 
 class Colour(enum.IntEnum):

@@ -8,14 +8,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.example.decode import decode_or_none
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
-from tfrecreg.example.model import Example
-from tfrecreg.schema.check import Checker
-from tfrecreg.schema.compiled import compile_schema
-from tfrecreg.schema.proto import parse_schema
-from tfrecreg.schema.vectorized import VectorizedCheck
+from tfrecreg.core.example.decode import decode_or_none
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import (
+    bytes_feature,
+    float_feature,
+    int64_feature,
+    unset_feature,
+)
+from tfrecreg.core.example.model import Example
+from tfrecreg.core.schema.check import Checker
+from tfrecreg.core.schema.compiled import compile_schema
+from tfrecreg.core.schema.proto import parse_schema
+from tfrecreg.core.schema.vectorized import VectorizedCheck
 
 ALWAYS = "presence { min_fraction: 1 }"
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.errors import PluginError
-from tfrecreg.sources.bundled import bundled_schema
+from tfrecreg.core.build.sources.bundled import bundled_schema
+from tfrecreg.core.values.errors import PluginError
 
 
 @pytest.fixture

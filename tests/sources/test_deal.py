@@ -14,14 +14,14 @@ from image_support import png
 
 import tfrecreg as tr
 from tfrecreg.api import Item, RawFile, Remark, Source, Written, int64_feature
-from tfrecreg.guard import PluginId
-from tfrecreg.plugins.manager import plugins
-from tfrecreg.plugins.records import SourceRecord
-from tfrecreg.sources.deal import DealOptions, SourceOptions
-from tfrecreg.sources.guarded import GuardedSource, Record
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.build.sources.deal import DealOptions, SourceOptions
+from tfrecreg.core.build.sources.guarded import GuardedSource, Record
+from tfrecreg.core.plugins.guard import PluginId
+from tfrecreg.core.plugins.manager import plugins
+from tfrecreg.core.plugins.records import SourceRecord
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.typed_values import NoOptions
 from tfrecreg.testing import write_digits
-from tfrecreg.typed_values import NoOptions
 
 SHARES = "split=train=0.8,validation=0.2"
 

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tfrecreg.errors import RawDataError
-from tfrecreg.example.wire import varint
-from tfrecreg.sources.parquet import ParquetReader, ParquetRows
-from tfrecreg.storage.raw import RawFolder
+from tfrecreg.core.build.sources.parquet import ParquetReader, ParquetRows
+from tfrecreg.core.example.wire import varint
+from tfrecreg.core.storage.raw import RawFolder
+from tfrecreg.core.values.errors import RawDataError
 
 ROWS = 5000
 START = "`x.parquet` cannot be read as Parquet: "

@@ -14,7 +14,7 @@ from tfrecreg.api import (
     image_schema,
     parse_schema,
 )
-from tfrecreg.errors import UsageError
+from tfrecreg.core.values.errors import UsageError
 
 
 @pytest.mark.parametrize(

@@ -21,13 +21,18 @@ from statistics_support import (
     write,
 )
 
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
-from tfrecreg.example.model import Feature, Kind
-from tfrecreg.statistics.accumulate import ExampleColumns, Values
-from tfrecreg.statistics.options import StatisticsOptions
-from tfrecreg.statistics.part import StatisticsPart
-from tfrecreg.statistics.summary import FeatureSummary, Image, Numbers, Texts, summarize
+from tfrecreg.builtin.statistics.accumulate import ExampleColumns, Values
+from tfrecreg.builtin.statistics.options import StatisticsOptions
+from tfrecreg.builtin.statistics.part import StatisticsPart
+from tfrecreg.builtin.statistics.summary import FeatureSummary, Image, Numbers, Texts, summarize
+from tfrecreg.core.example.features import (
+    bytes_feature,
+    float_feature,
+    int64_feature,
+    unset_feature,
+)
+from tfrecreg.core.example.model import Feature, Kind
+from tfrecreg.core.workers.local import LocalEngine
 
 
 def summary(
@@ -173,7 +178,7 @@ def test_quantiles_are_those_of_numpy_within_their_bound(tmp_path: Path) -> None
 
 
 def test_the_same_columns_decoded_and_from_the_wire(tmp_path: Path, monkeypatch) -> None:
-    from tfrecreg.example import columns
+    from tfrecreg.core.example import columns
 
     pattern = write(tmp_path, map(as_written, alike_examples(500)))
     found: Any = ours(pattern, StatisticsOptions(schema=IMAGES))

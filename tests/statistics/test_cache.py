@@ -7,12 +7,12 @@ import pytest
 from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import statistics_pb2
 
-from tfrecreg.example.kinds import PayloadKind
-from tfrecreg.statistics.cache import StatisticsCache
-from tfrecreg.statistics.collect import SplitStatistics
-from tfrecreg.statistics.options import StatisticsOptions
-from tfrecreg.statistics.part import LeftOut
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.builtin.statistics.cache import StatisticsCache
+from tfrecreg.builtin.statistics.collect import SplitStatistics
+from tfrecreg.builtin.statistics.options import StatisticsOptions
+from tfrecreg.builtin.statistics.part import LeftOut
+from tfrecreg.core.example.kinds import PayloadKind
+from tfrecreg.core.storage.local import LocalStorage
 
 CONTENT = "c" * 64
 OPTIONS = StatisticsOptions()

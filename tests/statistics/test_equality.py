@@ -20,10 +20,10 @@ from statistics_support import (
     write,
 )
 
-from tfrecreg.example.features import float_feature, int64_feature
-from tfrecreg.statistics.options import StatisticsOptions
-from tfrecreg.statistics.summary import Texts, parse_proto, render_proto, summarize
-from tfrecreg.statistics.tfdv import load_tfdv
+from tfrecreg.builtin.statistics.options import StatisticsOptions
+from tfrecreg.builtin.statistics.summary import Texts, parse_proto, render_proto, summarize
+from tfrecreg.builtin.statistics.tfdv import load_tfdv
+from tfrecreg.core.example.features import float_feature, int64_feature
 
 FLOATS = 'feature { name: "share" type: FLOAT float_domain { is_categorical: true } }'
 DERIVED = """

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from tfrecreg.errors import SchemaError, UsageError
-from tfrecreg.statistics.options import StatisticsOptions
+from tfrecreg.builtin.statistics.options import StatisticsOptions
+from tfrecreg.core.values.errors import SchemaError, UsageError
 
 SCHEMA = """
 feature { name: "image" type: BYTES image_domain {} }

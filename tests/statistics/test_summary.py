@@ -7,7 +7,7 @@ import pytest
 from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import statistics_pb2
 
-from tfrecreg.statistics.summary import (
+from tfrecreg.builtin.statistics.summary import (
     FeatureSummary,
     Image,
     Numbers,

@@ -8,10 +8,10 @@ from importlib.util import find_spec
 import pytest
 from statistics_support import needs_tfdv
 
-from tfrecreg.errors import MissingExtraError
-from tfrecreg.install_hint import install_command
-from tfrecreg.statistics import tfdv
-from tfrecreg.statistics.tfdv import load_tfdv, missing_tfdv
+from tfrecreg.builtin.statistics import tfdv
+from tfrecreg.builtin.statistics.tfdv import load_tfdv, missing_tfdv
+from tfrecreg.core.values.errors import MissingExtraError
+from tfrecreg.core.values.install_hint import install_command
 
 
 def absent(name: str):
@@ -88,7 +88,7 @@ def test_where_it_cannot_be_had_that_is_said(on, machine, named) -> None:
 @pytest.mark.slow
 def test_a_process_without_a_stream_of_errors_imports_it_too() -> None:
     needs_tfdv()
-    code = "import os; os.close(2); from tfrecreg.statistics.tfdv import load_tfdv; load_tfdv()"
+    code = "import os; os.close(2); from tfrecreg.builtin.statistics.tfdv import load_tfdv; load_tfdv()"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
@@ -96,7 +96,7 @@ def test_a_process_without_a_stream_of_errors_imports_it_too() -> None:
 def test_importing_it_says_nothing_and_leaves_logging_as_it_was() -> None:
     needs_tfdv()
     code = (
-        "import logging; from tfrecreg.statistics.tfdv import load_tfdv; load_tfdv();"
+        "import logging; from tfrecreg.builtin.statistics.tfdv import load_tfdv; load_tfdv();"
         "assert logging.getLogger().handlers == []"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

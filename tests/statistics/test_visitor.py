@@ -17,20 +17,20 @@ from statistics_support import (
 )
 from tests_support import flip
 
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.errors import RefusedError
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
-from tfrecreg.example.kinds import PayloadKind
-from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
-from tfrecreg.records.reader import scan
-from tfrecreg.scan.run import run_scan
-from tfrecreg.shardset.target import files_target
-from tfrecreg.statistics import part as parts_module
-from tfrecreg.statistics.collect import StatisticsCollector, make_visitor
-from tfrecreg.statistics.options import StatisticsOptions
-from tfrecreg.statistics.visitor import StatisticsVisitor
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.builtin.statistics import part as parts_module
+from tfrecreg.builtin.statistics.collect import StatisticsCollector, make_visitor
+from tfrecreg.builtin.statistics.options import StatisticsOptions
+from tfrecreg.builtin.statistics.visitor import StatisticsVisitor
+from tfrecreg.core.check.scan.run import run_scan
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.core.example.kinds import PayloadKind
+from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
+from tfrecreg.core.records.reader import scan
+from tfrecreg.core.registry.shardset.target import files_target
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import RefusedError
+from tfrecreg.core.workers.local import LocalEngine
 
 SEQUENCE = encode({"a": int64_feature(1)}) + b"\x12\x05\n\x03\n\x01x"
 EVENT = b"\x09" + bytes(8) + b"\x1a\x0dbrain.Event:2"

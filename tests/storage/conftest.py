@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.storage.local import LocalStorage
 
 
 @pytest.fixture

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.errors import StorageError
-from tfrecreg.storage.far.block_cache import BlockCache, open_cache
-from tfrecreg.storage.flock import exclusive
+from tfrecreg.core.storage.far.block_cache import BlockCache, open_cache
+from tfrecreg.core.storage.flock import exclusive
+from tfrecreg.core.values.errors import StorageError
 
 KIB = 1 << 10
 SIZE = 64 * KIB

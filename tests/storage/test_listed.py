@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.errors import RawDataError, StorageError, UsageError
-from tfrecreg.storage.listed import ListedStorage, listed_storage
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.storage.listed import ListedStorage, listed_storage
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import RawDataError, StorageError, UsageError
 
 FILES = {"a/x.jpg": b"0123456789", "a/deep/y": b"y", "a-b": b"-", "b/z ü.png": b"zz", "k": b""}
 

@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from storage_support import forbid_links, names, put, run
 
-from tfrecreg.errors import MissingFileError, StorageError, UsageError
-from tfrecreg.storage import writer as writer_module
-from tfrecreg.storage.interface import Entry, Storage
-from tfrecreg.storage.links import list_through_links
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.storage import writer as writer_module
+from tfrecreg.core.storage.interface import Entry, Storage
+from tfrecreg.core.storage.links import list_through_links
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import MissingFileError, StorageError, UsageError
 
 
 class TestStorage:
@@ -48,7 +48,7 @@ class TestStorage:
     def test_relative_root_without_a_current_folder_is_refused(self, tmp_path: Path) -> None:
         script = (
             "import os, sys\n"
-            "from tfrecreg.storage.local import LocalStorage\n"
+            "from tfrecreg.core.storage.local import LocalStorage\n"
             "os.mkdir(sys.argv[1]); os.chdir(sys.argv[1]); os.rmdir(sys.argv[1])\n"
             "try: LocalStorage('x')\n"
             "except Exception as error: print(type(error).__name__, error.message)\n"

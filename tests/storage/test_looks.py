@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.errors import StorageError
-from tfrecreg.storage.daemon_threads import at_once
-from tfrecreg.storage.looks import looks_remembered
-from tfrecreg.storage.remote import RemoteStorage
+from tfrecreg.core.storage.looks import looks_remembered
+from tfrecreg.core.storage.remote.daemon_threads import at_once
+from tfrecreg.core.storage.remote.remote import RemoteStorage
+from tfrecreg.core.values.errors import StorageError
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from storage_support import names, put
 
-from tfrecreg.errors import MissingFileError, UsageError
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import MissingFileError, UsageError
 
 
 class TestPaths:

@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 from storage_support import counted
 
-from tfrecreg.errors import MissingFileError, StorageError, TransferError
-from tfrecreg.storage.interface import Entry, RereadableReader
-from tfrecreg.storage.listed import ListedStorage, listed_storage
-from tfrecreg.storage.local import LocalStorage
-from tfrecreg.storage.local_copy import open_local
-from tfrecreg.storage.read_ahead import ReadAhead
-from tfrecreg.storage.remote import RemoteStorage
-from tfrecreg.storage.remote_reader import BLOCK_BYTES
+from tfrecreg.core.storage.interface import Entry, RereadableReader
+from tfrecreg.core.storage.listed import ListedStorage, listed_storage
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.storage.local_copy import open_local
+from tfrecreg.core.storage.remote.read_ahead import ReadAhead
+from tfrecreg.core.storage.remote.remote import RemoteStorage
+from tfrecreg.core.storage.remote.remote_reader import BLOCK_BYTES
+from tfrecreg.core.values.errors import MissingFileError, StorageError, TransferError
 
 
 class Store:

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from storage_support import put, run
 
-from tfrecreg.errors import MissingFileError, StorageError
-from tfrecreg.storage import reader as reader_module
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.storage import reader as reader_module
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import MissingFileError, StorageError
 
 
 class TestOpen:
@@ -121,8 +121,8 @@ class TestOpen:
     def test_permission_denied_is_one_line(self) -> None:
         script = (
             "import os, sys\n"
-            "from tfrecreg.errors import StorageError\n"
-            "from tfrecreg.storage.local import LocalStorage\n"
+            "from tfrecreg.core.values.errors import StorageError\n"
+            "from tfrecreg.core.storage.local import LocalStorage\n"
             "if os.geteuid() == 0: os.setgid(65534); os.setuid(65534)\n"
             "storage = LocalStorage(sys.argv[1])\n"
             "def tell(call):\n"

@@ -11,9 +11,9 @@ from registry_support import empty_registry
 from system_support import installed
 from tests_support import tree
 
-from tfrecreg.errors import StorageError
-from tfrecreg.registry.lock import dataset_lock
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.registry.lock import dataset_lock
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import StorageError
 
 
 @pytest.fixture

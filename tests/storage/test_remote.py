@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.errors import MissingFileError, StorageError, UsageError
-from tfrecreg.storage.remote import RemoteStorage
+from tfrecreg.core.storage.remote.remote import RemoteStorage
+from tfrecreg.core.values.errors import MissingFileError, StorageError, UsageError
 
 
 @pytest.fixture

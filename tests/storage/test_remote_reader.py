@@ -13,10 +13,10 @@ import pytest
 from blake3 import blake3
 from s3_support import SIGNATURE, Faults, faulty, web_server
 
-from tfrecreg.errors import MissingFileError, StorageError, TransferError, UsageError
-from tfrecreg.records.hashing import hash_file
-from tfrecreg.storage.locations import storage_of
-from tfrecreg.storage.remote_reader import BLOCK_BYTES, RemoteReader
+from tfrecreg.core.records.hashing import hash_file
+from tfrecreg.core.storage.locations import storage_of
+from tfrecreg.core.storage.remote.remote_reader import BLOCK_BYTES, RemoteReader
+from tfrecreg.core.values.errors import MissingFileError, StorageError, TransferError, UsageError
 
 DATA = random.Random(1).randbytes(2 * BLOCK_BYTES + 12345)
 FILES = {"/a/large": DATA, "/a/small": DATA[:1000], "/secret/x": b"secret"}
@@ -73,7 +73,7 @@ def test_threads_may_share_a_reader(port: int) -> None:
 
 @pytest.mark.slow
 def test_many_readers_hold_few_blocks(port: int) -> None:
-    from tfrecreg.storage import remote_reader
+    from tfrecreg.core.storage.remote import remote_reader
 
     readers = [opened(port) for _ in range(4)]
     for at in range(0, len(DATA), 1 << 20):

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from storage_support import put
 
-from tfrecreg.errors import MissingFileError, StorageError, UsageError
-from tfrecreg.storage import renames as renames_module
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.storage import renames as renames_module
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import MissingFileError, StorageError, UsageError
 
 
 class Kill(BaseException):

@@ -8,8 +8,8 @@ import fsspec
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from tfrecreg.errors import StorageError
-from tfrecreg.storage.remote import RemoteStorage
+from tfrecreg.core.storage.remote.remote import RemoteStorage
+from tfrecreg.core.values.errors import StorageError
 
 
 class Older(MemoryFileSystem):  # type: ignore[misc]

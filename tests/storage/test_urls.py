@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from tfrecreg.errors import TfrecregError, UsageError
-from tfrecreg.storage.local import LocalStorage
-from tfrecreg.storage.locations import storage_at, storage_of
-from tfrecreg.storage.urls import is_url, named_url, query_of, split_url, without_secrets
-from tfrecreg.text import DOCS
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.storage.locations import storage_at, storage_of
+from tfrecreg.core.storage.remote.urls import (
+    is_url,
+    named_url,
+    query_of,
+    split_url,
+    without_secrets,
+)
+from tfrecreg.core.values.errors import TfrecregError, UsageError
+from tfrecreg.core.values.text import DOCS
 
 
 @pytest.mark.parametrize("text", ["s3://b/x", "memory://a", "https://h/x?q=1", "gs://b/*"])

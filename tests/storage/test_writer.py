@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from storage_support import forbid_links, names, put, run
 
-from tfrecreg.errors import StorageError
-from tfrecreg.storage import writer as writer_module
-from tfrecreg.storage.local import LocalStorage
-from tfrecreg.storage.writer import is_temporary
+from tfrecreg.core.storage import writer as writer_module
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.storage.writer import is_temporary
+from tfrecreg.core.values.errors import StorageError
 
 
 class TestCreate:
@@ -129,8 +129,8 @@ class TestCreate:
     def test_failed_write_makes_close_refuse(self, tmp_path: Path) -> None:
         script = (
             "import resource, sys\n"
-            "from tfrecreg.errors import StorageError\n"
-            "from tfrecreg.storage.local import LocalStorage\n"
+            "from tfrecreg.core.values.errors import StorageError\n"
+            "from tfrecreg.core.storage.local import LocalStorage\n"
             "storage = LocalStorage(sys.argv[1])\n"
             "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
             "writer = storage.create('a')\n"
@@ -162,7 +162,7 @@ class TestCreate:
         (tmp_path / "a").write_bytes(b"old")
         script = (
             "import os, sys\n"
-            "from tfrecreg.storage.local import LocalStorage\n"
+            "from tfrecreg.core.storage.local import LocalStorage\n"
             "writer = LocalStorage(sys.argv[1]).create('a')\n"
             "writer.write(bytes(3_000_000))\n"
             "os.kill(os.getpid(), 9)\n"

@@ -8,8 +8,8 @@ import pytest
 from kit_support import Short
 
 import tfrecreg
-from tfrecreg.plugins.manager import plugins
-from tfrecreg.plugins.records import ValidatorRecord
+from tfrecreg.core.plugins.manager import plugins
+from tfrecreg.core.plugins.records import ValidatorRecord
 from tfrecreg.testing import check_validator, write_shard
 
 

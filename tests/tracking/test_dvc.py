@@ -15,9 +15,9 @@ import pytest
 
 pytest.importorskip("dvc", reason="the extra `dvc` is not installed")
 
-from tfrecreg.errors import FailureError, StorageError, UsageError
-from tfrecreg.install_hint import install_command
-from tfrecreg.tracking import dvc
+from tfrecreg.builtin.dvc import dvc
+from tfrecreg.core.values.errors import FailureError, StorageError, UsageError
+from tfrecreg.core.values.install_hint import install_command
 
 SITE_CACHE = Path("/var/tmp/dvc/repo")
 """Where DVC would leave pickles for everybody to write."""
@@ -223,7 +223,7 @@ def test_it_is_quiet_where_it_was_imported_before(tree: Path) -> None:
     put_data(tree)
     code = (
         "import sys, dvc\n"
-        "from tfrecreg.tracking import dvc\n"
+        "from tfrecreg.builtin.dvc import dvc\n"
         "dvc.initialise(sys.argv[1]); dvc.keep(sys.argv[1], 'data/mnist')\n"
     )
     done = subprocess.run(
@@ -240,8 +240,8 @@ def test_where_it_is_missing_the_extra_is_named(tree: Path) -> None:
     code = (
         "import sys\n"
         "sys.modules['dvc'] = None  # as if it were not installed\n"
-        "from tfrecreg.errors import MissingExtraError\n"
-        "from tfrecreg.tracking import dvc\n"
+        "from tfrecreg.core.values.errors import MissingExtraError\n"
+        "from tfrecreg.builtin.dvc import dvc\n"
         "try:\n"
         "    dvc.keep(sys.argv[1], 'data/mnist')\n"
         "except MissingExtraError as error:\n"
@@ -262,7 +262,7 @@ def test_where_it_is_missing_the_extra_is_named(tree: Path) -> None:
 
 def test_looking_imports_nothing() -> None:
     code = (
-        "import sys; from tfrecreg.tracking import dvc\n"
+        "import sys; from tfrecreg.builtin.dvc import dvc\n"
         "dvc.available(); dvc.initialised('.'); dvc.pointer('data/mnist')\n"
         "sys.exit('dvc' in sys.modules)"
     )

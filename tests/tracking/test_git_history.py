@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from git_support import commit, git, start
 
-from tfrecreg.errors import FailureError, UsageError
-from tfrecreg.tracking import git as ours
+from tfrecreg.core.registry.git import git as ours
+from tfrecreg.core.values.errors import FailureError, UsageError
 
 
 @pytest.fixture

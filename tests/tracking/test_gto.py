@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from git_support import commit, start
 
-from tfrecreg.errors import UsageError
-from tfrecreg.tracking import git, gto
-from tfrecreg.tracking.git import GitTag
+from tfrecreg.core.registry.git import git, gto
+from tfrecreg.core.registry.git.git import GitTag
+from tfrecreg.core.values.errors import UsageError
 
 
 def tags(*names: str, commit_: str = "c" * 40) -> list[GitTag]:

@@ -8,12 +8,17 @@ import numpy as np
 import pytest
 from foreign_support import SEQUENCES, event
 
-from tfrecreg.errors import RefusedError
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
-from tfrecreg.example.model import Feature
-from tfrecreg.schema.proto import parse_schema
-from tfrecreg.training.arrays import ExampleReader, columns_of
+from tfrecreg.builtin.training.arrays.arrays import ExampleReader, columns_of
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import (
+    bytes_feature,
+    float_feature,
+    int64_feature,
+    unset_feature,
+)
+from tfrecreg.core.example.model import Feature
+from tfrecreg.core.schema.proto import parse_schema
+from tfrecreg.core.values.errors import RefusedError
 
 SCHEMA = """
 feature { name: "label" type: INT presence { min_fraction: 1 } shape {} }

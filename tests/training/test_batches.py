@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from training.conftest import Write
 
 import tfrecreg
-from tfrecreg.errors import UsageError
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
-from tfrecreg.training.batches import numbers_of_batches
-from tfrecreg.training.order import Order
+from tfrecreg.builtin.training.batches import numbers_of_batches
+from tfrecreg.builtin.training.orders.order import Order
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.core.values.errors import UsageError
 
 
 def test_features_of_fixed_shape_are_stacked(digits_original: Path) -> None:

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tfrecreg
-from tfrecreg.errors import UsageError
-from tfrecreg.training.block_order import Blocks
-from tfrecreg.training.order import Order
+from tfrecreg.builtin.training.orders.block_order import Blocks
+from tfrecreg.builtin.training.orders.order import Order
+from tfrecreg.core.values.errors import UsageError
 
 SOURCE = "0123456789abcdef"
 QUICK, ALL = 60, 1000

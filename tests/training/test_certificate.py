@@ -15,8 +15,8 @@ from tests_support import flip
 from training.conftest import Write, payload
 
 import tfrecreg
-from tfrecreg.errors import UsageError
-from tfrecreg.training.certificate import Certificate, RecordName
+from tfrecreg.builtin.training.orders.certificate import Certificate, RecordName
+from tfrecreg.core.values.errors import UsageError
 
 NAME = "0" * 32
 

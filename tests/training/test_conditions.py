@@ -12,11 +12,11 @@ import pytest
 from training.conftest import Write, payload
 
 import tfrecreg
-from tfrecreg.errors import RefusedError, UsageError
-from tfrecreg.operations.split_target import splits_of
-from tfrecreg.shardset.find import find
-from tfrecreg.training.data_source import DataSource
-from tfrecreg.training.order import Order
+from tfrecreg.builtin.training.data_source import DataSource
+from tfrecreg.builtin.training.orders.order import Order
+from tfrecreg.core.registry.shardset.find import find
+from tfrecreg.core.registry.shardset.split_target import splits_of
+from tfrecreg.core.values.errors import RefusedError, UsageError
 
 pytest.importorskip("duckdb", reason="the extra `query` is not installed")
 

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrecreg.training.consumed import Stage, joined
+from tfrecreg.builtin.training.orders.consumed import Stage, joined
 
 PREFIX, APART = Stage([3, 2]), Stage([0, 3])
 """Five places dealt to two hosts in turn; three that one of two hosts took alone."""

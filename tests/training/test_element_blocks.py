@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from training.test_arrays import FULL, SCHEMA
 
-from tfrecreg.errors import RefusedError
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
-from tfrecreg.example.model import Feature
-from tfrecreg.schema.proto import parse_schema
-from tfrecreg.training.arrays import ExampleReader, columns_of
-from tfrecreg.training.element_blocks import BlockReader
+from tfrecreg.builtin.training.arrays.arrays import ExampleReader, columns_of
+from tfrecreg.builtin.training.arrays.element_blocks import BlockReader
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.core.example.model import Feature
+from tfrecreg.core.schema.proto import parse_schema
+from tfrecreg.core.values.errors import RefusedError
 
 COLUMNS = columns_of(parse_schema(SCHEMA, "x"))
 FLAT = columns_of(

@@ -20,10 +20,10 @@ from s3_support import Faults, faulty, web_server
 from training.conftest import payload
 
 import tfrecreg
-from tfrecreg.errors import DamagedRecordError, StorageError, TransferError, UsageError
-from tfrecreg.storage import daemon_threads
-from tfrecreg.storage.far.far_files import THREADS
-from tfrecreg.storage.remote import RemoteStorage
+from tfrecreg.core.storage.far.far_files import THREADS
+from tfrecreg.core.storage.remote import daemon_threads
+from tfrecreg.core.storage.remote.remote import RemoteStorage
+from tfrecreg.core.values.errors import DamagedRecordError, StorageError, TransferError, UsageError
 
 SHARDS, RECORDS = 4, 60
 MIB = 1 << 20

@@ -20,14 +20,15 @@ from tests_support import flip
 from training.conftest import Write, payload
 
 import tfrecreg
-from tfrecreg.errors import (
+from tfrecreg.builtin.training import selection
+from tfrecreg.core.records.reading import shards
+from tfrecreg.core.values.errors import (
     DamagedRecordError,
     NoSuchRecordError,
     RefusedError,
     StorageError,
     UsageError,
 )
-from tfrecreg.training import selection, shards
 
 
 def found(source: Sequence[Any]) -> list[int]:
@@ -265,7 +266,7 @@ def test_threads_read_the_same_source(numbers: Path, monkeypatch: pytest.MonkeyP
 
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The shards whose records are looked for in the shard itself, from now on."""
-    from tfrecreg.training import kept_offsets
+    from tfrecreg.core.records.reading import kept_offsets
 
     looked: list[str] = []
     really = kept_offsets.find_offsets

@@ -10,12 +10,12 @@ import numpy.typing as npt
 import pytest
 
 import tfrecreg
-from tfrecreg.decoding import FeatureDecoder
-from tfrecreg.errors import UsageError
-from tfrecreg.images.pixels import Resizing
-from tfrecreg.training.elements import Elements
-from tfrecreg.training.fitted_images import fitting
-from tfrecreg.training.image_sizes import ImageSize
+from tfrecreg.builtin.training.arrays.elements import Elements
+from tfrecreg.builtin.training.arrays.fitted_images import fitting
+from tfrecreg.builtin.training.arrays.image_sizes import ImageSize
+from tfrecreg.core.images.decoding import FeatureDecoder
+from tfrecreg.core.images.pixels import Resizing
+from tfrecreg.core.values.errors import UsageError
 
 pytest.importorskip("PIL.Image", reason="the extra `images` is not installed")
 SIDES = [(4, 8), (8, 4), (6, 6), (5, 9), (1, 7)]

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tfrecreg.errors import RefusedError
-from tfrecreg.plugins.decoders import Decoders
-from tfrecreg.training import image_arrays
+from tfrecreg.builtin.training.arrays import image_arrays
+from tfrecreg.core.plugins.decoders import Decoders
+from tfrecreg.core.values.errors import RefusedError
 
 Image = pytest.importorskip("PIL.Image", reason="the extra `images` is not installed")
 image_array = partial(image_arrays.image_array, decode=Decoders().array)

@@ -14,8 +14,8 @@ from check_support import framed
 from training.conftest import Write, payload
 
 import tfrecreg
-from tfrecreg.errors import DamagedRecordError, RefusedError
-from tfrecreg.records.access import Records
+from tfrecreg.core.records.reading.access import Records
+from tfrecreg.core.values.errors import DamagedRecordError, RefusedError
 
 RECORDS = 60
 PAYLOADS = [payload(number) for number in range(RECORDS)]

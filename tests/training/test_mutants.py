@@ -21,10 +21,10 @@ from check_support import framed
 from mutants_support import compressed, mutant, mutated
 
 import tfrecreg
-from tfrecreg.errors import TfrecregError
-from tfrecreg.operations.demo.digits import write_digits
-from tfrecreg.operations.init import init
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import TfrecregError
 
 Compression = Literal["none", "gzip"]
 EXCHANGED = "exchange_two_of_one_length"

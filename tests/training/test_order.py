@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrecreg.errors import UsageError
-from tfrecreg.training.consumed import Stage
-from tfrecreg.training.order import Order
+from tfrecreg.builtin.training.orders.consumed import Stage
+from tfrecreg.builtin.training.orders.order import Order
+from tfrecreg.core.values.errors import UsageError
 
 SOURCE = "0123456789abcdef"
 SEEDS = st.none() | st.integers(0, 1000)

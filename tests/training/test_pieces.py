@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from tfrecreg.errors import UsageError
-from tfrecreg.training.pieces import RecordRun, find_pieces, host_numbers
+from tfrecreg.builtin.training.arrays.pieces import RecordRun, find_pieces, host_numbers
+from tfrecreg.core.values.errors import UsageError
 
 STARTS = [0, 4, 4, 10, 13]
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import tfrecreg
-from tfrecreg.errors import RefusedError, UsageError
-from tfrecreg.shards import parse_shard_name
+from tfrecreg.core.values.errors import RefusedError, UsageError
+from tfrecreg.core.values.shards import parse_shard_name
 
 pytestmark = pytest.mark.realdata
 

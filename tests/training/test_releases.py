@@ -16,7 +16,8 @@ from package_support import CHECKOUT, plain_environment
 from tests_support import flip
 
 import tfrecreg
-from tfrecreg.errors import (
+from tfrecreg.cli.demo.digits import draw_digits
+from tfrecreg.core.values.errors import (
     DamagedRecordError,
     ManifestError,
     NotHereError,
@@ -24,8 +25,7 @@ from tfrecreg.errors import (
     StorageError,
     UsageError,
 )
-from tfrecreg.install_hint import install_command
-from tfrecreg.operations.demo.digits import draw_digits
+from tfrecreg.core.values.install_hint import install_command
 
 TRAIN = "data/digits/digits-train.tfrecord-00000-of-00002"
 

@@ -12,9 +12,9 @@ from foreign_support import field
 from sequences_support import SCHEMA, tf_sequence, tf_specs, video
 
 import tfrecreg as tr
-from tfrecreg.errors import RefusedError, SchemaError, UsageError
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import int64_feature
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import int64_feature
+from tfrecreg.core.values.errors import RefusedError, SchemaError, UsageError
 from tfrecreg.torch import Collate
 
 from .conftest import Write

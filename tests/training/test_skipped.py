@@ -17,7 +17,7 @@ from tests_support import flip
 from training.conftest import Write, payload
 
 import tfrecreg
-from tfrecreg.errors import RefusedError, StorageError
+from tfrecreg.core.values.errors import RefusedError, StorageError
 
 RECORDS = 100
 DAMAGED = (3, 77)

@@ -12,12 +12,12 @@ import pytest
 from training.conftest import Write
 
 import tfrecreg
-from tfrecreg.errors import UsageError
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, int64_feature
-from tfrecreg.training.data_source import DataSource
-from tfrecreg.training.order import Order
-from tfrecreg.training.weights import Draws, Weights
+from tfrecreg.builtin.training.data_source import DataSource
+from tfrecreg.builtin.training.orders.order import Order
+from tfrecreg.builtin.training.orders.weights import Draws, Weights
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import bytes_feature, int64_feature
+from tfrecreg.core.values.errors import UsageError
 
 SOURCE = "0123456789abcdef" * 2
 GOLDEN = [2, 2, 2, 4, 1, 4, 1, 4, 4, 4, 4, 1, 1, 1, 4, 4, 2, 4, 4, 2]

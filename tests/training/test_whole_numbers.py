@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tfrecreg
-from tfrecreg.errors import UsageError
+from tfrecreg.core.values.errors import UsageError
 
 
 @pytest.fixture

@@ -13,12 +13,12 @@ import pytest
 from tests_support import flip
 
 import tfrecreg
-from tfrecreg.digests import record_digest
-from tfrecreg.errors import DamagedRecordError, ManifestError
-from tfrecreg.example.decode import canonical
-from tfrecreg.index import IndexBuilder, load_index
-from tfrecreg.storage.local import LocalStorage
-from tfrecreg.training.kept_offsets import kept_offsets
+from tfrecreg.core.example.decode import canonical
+from tfrecreg.core.records.digests import record_digest
+from tfrecreg.core.records.index import IndexBuilder, load_index
+from tfrecreg.core.records.reading.kept_offsets import kept_offsets
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import DamagedRecordError, ManifestError
 
 Open = Callable[[Path], tfrecreg.DataSource]
 FOLDER = "data/digits"

@@ -14,14 +14,14 @@ from tests_support import flip
 
 import tfrecreg
 from tfrecreg.cli.main import main
-from tfrecreg.digests import content_digest
-from tfrecreg.errors import UsageError
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import int64_feature
-from tfrecreg.findings import Finding
-from tfrecreg.index import read_index
-from tfrecreg.manifest.model import SplitEntry
-from tfrecreg.registry import layout
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import int64_feature
+from tfrecreg.core.records.digests import content_digest
+from tfrecreg.core.records.index import read_index
+from tfrecreg.core.registry import layout
+from tfrecreg.core.registry.manifest.model import SplitEntry
+from tfrecreg.core.values.errors import UsageError
+from tfrecreg.core.values.findings import Finding
 
 
 def payloads(root: Path, split: str) -> list[bytes]:

@@ -12,9 +12,9 @@ import pytest
 from check_support import Digits, Document, document, framed, places
 from tests_support import flip
 
-from tfrecreg.codes import CORE_CODES
-from tfrecreg.findings import MAX_LOCATIONS
-from tfrecreg.records.framing import frame_header
+from tfrecreg.core.records.framing import frame_header
+from tfrecreg.core.values.codes import CORE_CODES
+from tfrecreg.core.values.findings import MAX_LOCATIONS
 
 READS = "reads without an error"
 PAYLOADS = [bytes([number]) * (20 + number) for number in range(30)]
@@ -274,9 +274,9 @@ class TestCRC006:
 
 def build_gzip(digits: Digits) -> Path:
     """The same raw data as a second dataset, in gzip; its folder."""
-    from tfrecreg.operations.builds.data import build
-    from tfrecreg.operations.builds.settings import BuildRequest
-    from tfrecreg.registry.registry import open_registry
+    from tfrecreg.builtin.python_data.build import build
+    from tfrecreg.core.build.settings import BuildRequest
+    from tfrecreg.core.registry.registry import open_registry
 
     raw = str(digits.root / "raw")
     request = BuildRequest(name="packed", source="mnist", raw=raw, compression="gzip")

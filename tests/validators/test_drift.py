@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 from records_support import write_examples
 
+from tfrecreg.builtin.statistics import tfdv
 from tfrecreg.cli.main import main
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.errors import FailureError, RefusedError, UsageError
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
-from tfrecreg.gating import FailOn
-from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.run import check
-from tfrecreg.progress import Progress
-from tfrecreg.reports.model import Report
-from tfrecreg.statistics import tfdv
+from tfrecreg.core.check.options import CheckOptions
+from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.check.run import check
+from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.core.values.errors import FailureError, RefusedError, UsageError
+from tfrecreg.core.values.gating import FailOn
+from tfrecreg.core.values.progress import Progress
+from tfrecreg.core.workers.local import LocalEngine
 
 LABELS = 'feature { name: "label" type: INT int_domain { min: 0 max: 9 is_categorical: true } }\n'
 

@@ -6,13 +6,13 @@ import pytest
 from blake3 import blake3
 from image_support import jpeg, png
 
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, int64_feature
-from tfrecreg.example.model import Example
-from tfrecreg.records.batch import RecordBatch
-from tfrecreg.validators import image_features
-from tfrecreg.validators.image_features import ImageFeatures
-from tfrecreg.validators.record_tables import value_digest
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import bytes_feature, int64_feature
+from tfrecreg.core.example.model import Example
+from tfrecreg.core.records.batch import RecordBatch
+from tfrecreg.core.schema.roles import image_features
+from tfrecreg.core.schema.roles.image_features import ImageFeatures
+from tfrecreg.core.schema.roles.record_tables import value_digest
 
 IMAGE = bytes_feature(png() + bytes(64))
 

@@ -9,10 +9,10 @@ import pytest
 from check_support import document, framed
 from image_support import jpeg, png
 
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature
-from tfrecreg.findings import MAX_LOCATIONS, Location
-from tfrecreg.validators.image_sizes import ImageSizes
+from tfrecreg.builtin.validators.image_sizes import ImageSizes
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import bytes_feature
+from tfrecreg.core.values.findings import MAX_LOCATIONS, Location
 
 
 def told(sizes: ImageSizes) -> list[tuple[str, int, int, str]]:

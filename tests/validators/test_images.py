@@ -13,12 +13,12 @@ import pytest
 from check_support import Digits, Document, document, framed
 from image_support import bmp, chunk, gif, jpeg, png, segment, webp
 
-from tfrecreg.errors import ConfigError
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
-from tfrecreg.example.model import Feature
-from tfrecreg.images import decoder
-from tfrecreg.operations.init import init
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.core.example.model import Feature
+from tfrecreg.core.images import decoder
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.values.errors import ConfigError
 
 
 def record(data: bytes, **declared: bytes | int) -> bytes:
@@ -304,8 +304,8 @@ def test_a_dataset_without_images_says_why_it_was_not_looked_at(digits: Digits) 
 
     from scan_support import target
 
-    from tfrecreg.registry.registry import open_registry
-    from tfrecreg.validators.images import ImagesValidator
+    from tfrecreg.builtin.validators.images import ImagesValidator
+    from tfrecreg.core.registry.registry import open_registry
 
     manifest = open_registry(digits.root).dataset("digits").build_manifest()
     assert manifest is not None

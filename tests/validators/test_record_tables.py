@@ -15,12 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from image_support import jpeg, png
 
-from tfrecreg.example import columns
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
-from tfrecreg.example.model import Feature
-from tfrecreg.records.batch import RecordBatch
-from tfrecreg.validators.record_tables import Tables, holds_bytes, holds_integers, tables_of
+from tfrecreg.core.example import columns
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.core.example.model import Feature
+from tfrecreg.core.records.batch import RecordBatch
+from tfrecreg.core.schema.roles.record_tables import Tables, holds_bytes, holds_integers, tables_of
 
 VALIDATORS = ("annotations", "duplicates", "images", "inflation")
 
@@ -233,7 +233,7 @@ def test_any_records_give_the_same_findings_either_way(
 def test_a_label_map_is_held_against_either_way(
     planted: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tfrecreg.operations.init import init
+    from tfrecreg.core.registry.init import init
 
     init(tmp_path / "registry", with_dvc=False)
     names = tmp_path / "names.txt"

@@ -13,13 +13,13 @@ from git_support import commit, git, start
 from tests_support import flip, tree
 
 from tfrecreg.cli.main import main
-from tfrecreg.errors import ConfigError
-from tfrecreg.manifest.file import render_manifest, seal
-from tfrecreg.manifest.model import Manifest
-from tfrecreg.reference import Version
-from tfrecreg.registry.registry import open_registry
-from tfrecreg.registry.transaction import transaction
-from tfrecreg.registry.yanks import Yank
+from tfrecreg.core.registry.history.yanks import Yank
+from tfrecreg.core.registry.manifest.file import render_manifest, seal
+from tfrecreg.core.registry.manifest.model import Manifest
+from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.registry.transaction import transaction
+from tfrecreg.core.values.errors import ConfigError
+from tfrecreg.core.values.reference import Version
 
 
 def rewrite(root: Path, before: bytes, after: bytes) -> None:

@@ -6,16 +6,21 @@ from math import nan
 
 import pytest
 
-from tfrecreg.codes import CORE_CODES
-from tfrecreg.errors import ConfigError, SchemaError
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
-from tfrecreg.example.model import Example
-from tfrecreg.findings import Finding, Location, Measure, Severity
-from tfrecreg.records.batch import RecordBatch, StreamEnd
-from tfrecreg.scan.interface import Shard, Target
-from tfrecreg.storage.local import LocalStorage
-from tfrecreg.validators.schema.validator import SchemaValidator
+from tfrecreg.builtin.schemas.validator.validator import SchemaValidator
+from tfrecreg.core.check.scan.interface import Shard, Target
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import (
+    bytes_feature,
+    float_feature,
+    int64_feature,
+    unset_feature,
+)
+from tfrecreg.core.example.model import Example
+from tfrecreg.core.records.batch import RecordBatch, StreamEnd
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.codes import CORE_CODES
+from tfrecreg.core.values.errors import ConfigError, SchemaError
+from tfrecreg.core.values.findings import Finding, Location, Measure, Severity
 
 SCHEMA = """
 default_environment: "TRAINING"

@@ -7,14 +7,19 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
-from tfrecreg.example.model import Example
-from tfrecreg.findings import Finding, Severity
-from tfrecreg.records.batch import RecordBatch, StreamEnd
-from tfrecreg.scan.interface import Shard, Target
-from tfrecreg.storage.local import LocalStorage
-from tfrecreg.validators.schema.validator import SchemaValidator
+from tfrecreg.builtin.schemas.validator.validator import SchemaValidator
+from tfrecreg.core.check.scan.interface import Shard, Target
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import (
+    bytes_feature,
+    float_feature,
+    int64_feature,
+    unset_feature,
+)
+from tfrecreg.core.example.model import Example
+from tfrecreg.core.records.batch import RecordBatch, StreamEnd
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.findings import Finding, Severity
 
 B, F, N = bytes_feature, float_feature, int64_feature
 INF, NAN = float("inf"), float("nan")

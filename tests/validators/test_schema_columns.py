@@ -11,10 +11,15 @@ from check_support import Document, document, framed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
-from tfrecreg.example.model import Feature
-from tfrecreg.schema import vectorized
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import (
+    bytes_feature,
+    float_feature,
+    int64_feature,
+    unset_feature,
+)
+from tfrecreg.core.example.model import Feature
+from tfrecreg.core.schema import vectorized
 
 ALWAYS = "presence { min_fraction: 1 }"
 SCHEMA = f"""

@@ -17,13 +17,18 @@ import pytest
 from check_support import framed
 
 from tfrecreg.cli.main import main
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
-from tfrecreg.example.model import Example, Feature
-from tfrecreg.findings import Finding, Severity
-from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.run import check
+from tfrecreg.core.check.options import CheckOptions
+from tfrecreg.core.check.run import check
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import (
+    bytes_feature,
+    float_feature,
+    int64_feature,
+    unset_feature,
+)
+from tfrecreg.core.example.model import Example, Feature
+from tfrecreg.core.values.findings import Finding, Severity
+from tfrecreg.core.workers.local import LocalEngine
 
 B, F, N = bytes_feature, float_feature, int64_feature
 EACH = 20

@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import int64_feature
-from tfrecreg.findings import Finding
-from tfrecreg.records.batch import RecordBatch
-from tfrecreg.records.framing import frame
-from tfrecreg.records.reader import scan
-from tfrecreg.scan.interface import Shard, Target
-from tfrecreg.scan.run import ScanResult, run_scan
-from tfrecreg.schema.infer import SchemaSketch
-from tfrecreg.storage.local import LocalStorage
-from tfrecreg.validators.schema.validator import SchemaValidator
+from tfrecreg.builtin.schemas.validator.validator import SchemaValidator
+from tfrecreg.core.check.scan.interface import Shard, Target
+from tfrecreg.core.check.scan.run import ScanResult, run_scan
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import int64_feature
+from tfrecreg.core.records.batch import RecordBatch
+from tfrecreg.core.records.framing import frame
+from tfrecreg.core.records.reader import scan
+from tfrecreg.core.schema.infer import SchemaSketch
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.findings import Finding
+from tfrecreg.core.workers.local import LocalEngine
 
 TAXI = "tfrecord/tfx/components/testdata/csv_example_gen"
 

@@ -9,14 +9,19 @@ import pytest
 from foreign_support import sequence
 from sequences_support import SCHEMA
 
-from tfrecreg.example.decode import decode_or_none
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
-from tfrecreg.example.kinds import PayloadKind, payload_kind
-from tfrecreg.example.model import Feature
-from tfrecreg.operations.schemas.lists import list_clashes
-from tfrecreg.schema.proto import parse_schema
-from tfrecreg.sequences.sketch import PayloadSketch
+from tfrecreg.builtin.schemas.lists import list_clashes
+from tfrecreg.core.example.decode import decode_or_none
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import (
+    bytes_feature,
+    float_feature,
+    int64_feature,
+    unset_feature,
+)
+from tfrecreg.core.example.kinds import PayloadKind, payload_kind
+from tfrecreg.core.example.model import Feature
+from tfrecreg.core.example.sequences.sketch import PayloadSketch
+from tfrecreg.core.schema.proto import parse_schema
 
 from .test_schema import run, shard
 

@@ -13,21 +13,21 @@ from check_support import document, framed
 from image_support import png
 from tests_support import flip
 
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, float_feature
-from tfrecreg.example.model import Example
-from tfrecreg.findings import Finding
-from tfrecreg.manifest.model import Ledger, Manifest, SourceEntry
-from tfrecreg.operations.builds.data import build
-from tfrecreg.operations.builds.settings import BuildRequest
-from tfrecreg.operations.init import init
-from tfrecreg.registry.registry import open_registry
-from tfrecreg.scan.run import run_scan
-from tfrecreg.shards import ShardPolicy
-from tfrecreg.shardset.target import build_target
-from tfrecreg.storage.local import LocalStorage
-from tfrecreg.validators.source import SourceValidator
+from tfrecreg.builtin.python_data.build import build
+from tfrecreg.builtin.validators.source import SourceValidator
+from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.check.scan.run import run_scan
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import bytes_feature, float_feature
+from tfrecreg.core.example.model import Example
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.registry.manifest.model import Ledger, Manifest, SourceEntry
+from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.registry.shardset.target import build_target
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.findings import Finding
+from tfrecreg.core.values.shards import ShardPolicy
+from tfrecreg.core.workers.local import LocalEngine
 
 
 def record(image: bytes, digest: bytes | None = None) -> bytes:
@@ -277,7 +277,7 @@ def test_skipped_items_and_remarks_agree_with_their_list(pets) -> None:
     (pets.raw / "TRAIN/cat/empty.png").write_bytes(b"")
     (pets.raw / "TRAIN/LICENSE").write_bytes(b"stray")
     (pets.raw / "TEST/dog/cut.png").write_bytes(png(9, 7)[:-12])
-    from tfrecreg.amounts import SkipLimit
+    from tfrecreg.core.values.amounts import SkipLimit
 
     request = BuildRequest(
         name="pets", source="imagefolder", raw=str(pets.raw), max_skipped=SkipLimit.parse(1)

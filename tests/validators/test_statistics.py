@@ -12,16 +12,16 @@ import pytest
 from records_support import write_examples
 from tensorflow_metadata.proto.v0.anomalies_pb2 import AnomalyInfo
 
+from tfrecreg.builtin.statistics import tfdv
 from tfrecreg.cli.main import main
-from tfrecreg.codes.tfdv import anomaly_code
-from tfrecreg.errors import UsageError
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
-from tfrecreg.example.model import Feature
-from tfrecreg.gating import FailOn
-from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.run import check
-from tfrecreg.reports.model import Report
-from tfrecreg.statistics import tfdv
+from tfrecreg.core.check.options import CheckOptions
+from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.check.run import check
+from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.core.example.model import Feature
+from tfrecreg.core.values.codes.tfdv import anomaly_code
+from tfrecreg.core.values.errors import UsageError
+from tfrecreg.core.values.gating import FailOn
 
 # Not `importorskip`: whoever collects tests would import TensorFlow.
 pytestmark = pytest.mark.skipif(
@@ -185,7 +185,7 @@ def test_values_of_two_types_are_told_instead_of_statistics(tmp_path) -> None:
 def test_too_many_features_are_told_instead_of_statistics(
     tmp_path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tfrecreg.statistics.part.MAX_FEATURES", 1)
+    monkeypatch.setattr("tfrecreg.builtin.statistics.part.MAX_FEATURES", 1)
     report = judged(tmp_path, feature(""), [{"x": INT(1), "y": INT(2)}])
     (finding,) = report.findings
     assert (finding.code, finding.rule) == ("SCH198", "too-many-features")

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.codes.tfdv import anomaly_code
-from tfrecreg.gating import FailOn
-from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.run import check
-from tfrecreg.reports.model import Report
+from tfrecreg.core.check.options import CheckOptions
+from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.check.run import check
+from tfrecreg.core.values.codes.tfdv import anomaly_code
+from tfrecreg.core.values.gating import FailOn
 
 TESTDATA = "tfrecord/tfx/components/testdata"
 SETS = {

@@ -15,8 +15,8 @@ from image_support import png
 from view_support import serving
 
 import tfrecreg
-from tfrecreg.operations.demo.digits import write_digits
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.core.storage.local import LocalStorage
 
 RECORDS = 60_000
 MANY, FIRST, SECOND, HOSTILE, DAMAGED, NAMED = range(6)

@@ -18,7 +18,7 @@ from view_support import write_pets
 
 from tfrecreg.builtin.view.run import open_server
 from tfrecreg.cli.main import main
-from tfrecreg.errors import FailureError
+from tfrecreg.core.values.errors import FailureError
 
 
 def start(*arguments: str, folder: Path, browser: str = "false") -> subprocess.Popen[str]:

@@ -15,9 +15,9 @@ from view_support import Viewing, serving
 
 import tfrecreg
 from tfrecreg.builtin.derived.derived_options import DerivedOptions
-from tfrecreg.config import parse_config
-from tfrecreg.example.features import int64_feature
-from tfrecreg.toml_files import read_toml
+from tfrecreg.core.example.features import int64_feature
+from tfrecreg.core.values.config import parse_config
+from tfrecreg.core.values.toml_files import read_toml
 
 pytest.importorskip("duckdb", reason="the extra `query` is not installed")
 

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tfrecreg._version import __version__
-from tfrecreg.bundled import COMMANDS, COMMANDS_BY_GROUP
-from tfrecreg.commands import complete
-from tfrecreg.commands.lazy_group import LazyGroup
-from tfrecreg.commands.session import Session
-from tfrecreg.errors import TfrecregError
+from tfrecreg.core.plugins.bundled import COMMANDS, COMMANDS_BY_GROUP
+from tfrecreg.core.terminal import complete
+from tfrecreg.core.terminal.lazy_group import LazyGroup
+from tfrecreg.core.terminal.session import Session
+from tfrecreg.core.values.errors import TfrecregError
 
 if TYPE_CHECKING:
-    from tfrecreg.plugins.discovery import Announced
-    from tfrecreg.plugins.manager import Plugins
-    from tfrecreg.plugins.records import CommandRecord
+    from tfrecreg.core.plugins.discovery import Announced
+    from tfrecreg.core.plugins.manager import Plugins
+    from tfrecreg.core.plugins.records import CommandRecord
 
 
 class _App(LazyGroup):
@@ -30,8 +30,8 @@ class _App(LazyGroup):
         if cmd_name in COMMANDS:
             command: click.Command = import_module(COMMANDS[cmd_name][0]).command
             return command
-        from tfrecreg.errors import PluginError, UnknownPluginError
-        from tfrecreg.plugins.records import CommandRecord
+        from tfrecreg.core.plugins.records import CommandRecord
+        from tfrecreg.core.values.errors import PluginError, UnknownPluginError
 
         known = _plugins(ctx)
         try:
@@ -57,7 +57,7 @@ class _App(LazyGroup):
             announced = ctx.meta.get(__name__)
             if announced is None or _is_of_output(error):
                 raise
-            from tfrecreg.guard import failure
+            from tfrecreg.core.plugins.guard import failure
 
             raise failure(announced.plugin_id, "failed", error) from error
 
@@ -67,7 +67,7 @@ class _App(LazyGroup):
             for title, group in COMMANDS_BY_GROUP.items()
         }
         for each in _of_others(ctx):
-            from tfrecreg.text import safe
+            from tfrecreg.core.values.text import safe
 
             title = safe(each.record.section, limit=60) or "Commands of plugins"
             sections.setdefault(title, {})[each.name] = safe(each.record.summary, limit=200)
@@ -79,17 +79,17 @@ class _App(LazyGroup):
 
 def _of_others(ctx: click.Context) -> list[Announced[CommandRecord]]:
     """The commands of other distributions, in order of name."""
-    from tfrecreg.entry_points import may_be_installed
+    from tfrecreg.core.plugins.entry_points import may_be_installed
 
     if not may_be_installed():
         return []
-    from tfrecreg.plugins.records import CommandRecord
+    from tfrecreg.core.plugins.records import CommandRecord
 
     return [each for each in _plugins(ctx).every(CommandRecord) if not each.plugin_id.is_ours]
 
 
 def _plugins(ctx: click.Context) -> Plugins:
-    from tfrecreg.plugins.manager import plugins
+    from tfrecreg.core.plugins.manager import plugins
 
     try:
         return Session(ctx.find_root().params.get("registry")).plugins()
@@ -98,7 +98,7 @@ def _plugins(ctx: click.Context) -> Plugins:
 
 
 def _is_of_output(error: Exception) -> bool:
-    from tfrecreg.cli.streams import write_failure
+    from tfrecreg.core.terminal.streams import write_failure
 
     return isinstance(error, OSError) and write_failure() is not None
 

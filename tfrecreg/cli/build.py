@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tfrecreg.commands import complete
-from tfrecreg.commands.build_settings import settings_options
-from tfrecreg.commands.options import jobs_option
-from tfrecreg.commands.session import Session, session_command
+from tfrecreg.core.terminal import complete
+from tfrecreg.core.terminal.build_settings import settings_options
+from tfrecreg.core.terminal.options import jobs_option
+from tfrecreg.core.terminal.session import Session, session_command
 
 if TYPE_CHECKING:
-    from tfrecreg.engines.interface import Engine
-    from tfrecreg.operations.builds.conclude import BuildResult
-    from tfrecreg.operations.builds.run import Preview
-    from tfrecreg.operations.builds.settings import BuildRequest
+    from tfrecreg.core.build.conclude import BuildResult
+    from tfrecreg.core.build.run import Preview
+    from tfrecreg.core.build.settings import BuildRequest
+    from tfrecreg.core.workers.interface import Engine
 
 
 @session_command("build")
@@ -47,9 +47,9 @@ def command(
     repeats it. Settings of a later build apply to that build only, unless `--save-options` saves
     them.
     """
-    from tfrecreg.operations.builds.run import build_from_source, preview
-    from tfrecreg.operations.builds.settings import BuildRequest
-    from tfrecreg.render.built import print_built
+    from tfrecreg.builtin.releases.printed_build import print_built
+    from tfrecreg.core.build.run import build_from_source, preview
+    from tfrecreg.core.build.settings import BuildRequest
 
     registry = session.open()
     session.warn_of_broken_plugins()
@@ -62,7 +62,7 @@ def command(
     if version is None:
         built = build_from_source(registry, request, engine=engine, progress=progress)
     else:
-        from tfrecreg.operations.release import publish
+        from tfrecreg.builtin.releases.release import publish
 
         number = None if version == "auto" else version
         built, released = publish(registry, request, number, engine=engine, progress=progress)
@@ -72,8 +72,8 @@ def command(
 
 def _note_shards(session: Session, request: BuildRequest, built: BuildResult) -> None:
     """Say which splits have fewer records than the shards that were asked for."""
-    from tfrecreg.commands.console import line
-    from tfrecreg.text import count
+    from tfrecreg.core.terminal.console import line
+    from tfrecreg.core.values.text import count
 
     asked = request.policy.shards if request.policy is not None else None
     for split in built.manifest.splits:
@@ -84,12 +84,12 @@ def _note_shards(session: Session, request: BuildRequest, built: BuildResult) ->
 
 def _print_preview(session: Session, found: Preview) -> None:
     if not session.as_json:
-        from tfrecreg.cli.render.preview import print_preview
+        from tfrecreg.cli.preview import print_preview
 
         print_preview(session.out, found)
         return
 
-    from tfrecreg.render.built import growth_json
+    from tfrecreg.builtin.releases.printed_build import growth_json
 
     plan = found.plan
     splits = plan.splits()

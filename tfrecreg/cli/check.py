@@ -6,23 +6,23 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tfrecreg.commands import complete
-from tfrecreg.commands.options import jobs_option, pairs
-from tfrecreg.commands.output import write_json, write_text
-from tfrecreg.commands.report_format import PluginFormat, open_format
-from tfrecreg.commands.session import Session, session_command
-from tfrecreg.render.report_command import ReportCommand
-from tfrecreg.render.reports import (
+from tfrecreg.core.terminal import complete
+from tfrecreg.core.terminal.options import jobs_option, pairs
+from tfrecreg.core.terminal.output import write_json, write_text
+from tfrecreg.core.terminal.render.report_command import ReportCommand
+from tfrecreg.core.terminal.render.reports import (
     choose_format,
     exit_code,
     fail_on_option,
     format_options,
     show,
 )
+from tfrecreg.core.terminal.report_format import PluginFormat, open_format
+from tfrecreg.core.terminal.session import Session, session_command
 
 if TYPE_CHECKING:
-    from tfrecreg.engines.interface import Engine
-    from tfrecreg.reports.model import Report
+    from tfrecreg.core.check.reports.model import Report
+    from tfrecreg.core.workers.interface import Engine
 
 
 @session_command("check", cls=ReportCommand)
@@ -127,7 +127,7 @@ def command(
     its build, or its newest release if only that is present. A missing dataset makes the check
     incomplete, which is exit code 3.
     """
-    from tfrecreg.operations.check.options import CheckOptions
+    from tfrecreg.core.check.options import CheckOptions
 
     chosen = open_format(choose_format(session, form), session.plugins)
     chosen_options = CheckOptions(
@@ -145,7 +145,7 @@ def command(
         ignore_missing=ignore_missing,
     )
     session.warn_of_broken_plugins()
-    from tfrecreg.operations.check.run import check
+    from tfrecreg.core.check.run import check
 
     reports = check(
         targets,
@@ -166,8 +166,8 @@ def _names(text: str | None) -> tuple[str, ...]:
 
 def _counts(text: str | None) -> dict[str, int]:
     """The number of records by split, of ``train=60000,test=10000``."""
-    from tfrecreg.errors import UsageError
-    from tfrecreg.text import safe
+    from tfrecreg.core.values.errors import UsageError
+    from tfrecreg.core.values.text import safe
 
     counts: dict[str, int] = {}
     for split, number in pairs(_names(text), "--expect", example="train=60000").items():
@@ -185,8 +185,8 @@ def _measured(reports: list[Report], numbers: str | None, tables: str | None) ->
     """Write metrics and plots for DVC. They describe a single report."""
     if numbers is None and tables is None:
         return
-    from tfrecreg.errors import UsageError
-    from tfrecreg.operations.check.metrics import metrics, plots
+    from tfrecreg.core.check.metrics import metrics, plots
+    from tfrecreg.core.values.errors import UsageError
 
     if len(reports) != 1:
         option = "--metrics" if numbers is not None else "--plots"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tfrecreg.commands.session import COMPLETE, Session, session_command
+from tfrecreg.core.terminal.session import COMPLETE, Session, session_command
 
 
 @session_command("completion")

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 import click
 
 from tfrecreg._version import JSON_VERSION
-from tfrecreg.commands import complete
-from tfrecreg.commands.options import jobs_option
-from tfrecreg.commands.output import write_text
-from tfrecreg.commands.session import Session, session_command
-from tfrecreg.errors import UsageError
-from tfrecreg.json_data import json_data
-from tfrecreg.render.reports import choose_format
-from tfrecreg.text import safe, si_bytes
+from tfrecreg.core.terminal import complete
+from tfrecreg.core.terminal.options import jobs_option
+from tfrecreg.core.terminal.output import write_text
+from tfrecreg.core.terminal.render.reports import choose_format
+from tfrecreg.core.terminal.session import Session, session_command
+from tfrecreg.core.values.errors import UsageError
+from tfrecreg.core.values.json_data import json_data
+from tfrecreg.core.values.text import safe, si_bytes
 
 if TYPE_CHECKING:
-    from tfrecreg.engines.interface import Engine
+    from tfrecreg.core.workers.interface import Engine
 
 
 @session_command("diff")
@@ -57,7 +57,7 @@ def command(
     are read from the records, if the bytes of both are on this machine. The last lines give the
     smallest version number for the change from A to B, and the reason.
     """
-    from tfrecreg.operations.diff.run import diff
+    from tfrecreg.builtin.releases.diff.run import diff
 
     chosen = choose_format(session, form)
     if output is not None and chosen != "html":
@@ -72,14 +72,14 @@ def command(
         progress=session.progress(),
     )
     if chosen == "json" and records:
-        from tfrecreg.commands.console import print_json_list
+        from tfrecreg.core.terminal.console import print_json_list
 
         document = {"format_version": JSON_VERSION, **json_data(result)}
         print_json_list(document, map(json_data, result.records(engine)))
     elif chosen == "json":
         session.print_json(result)
     else:
-        from tfrecreg.cli.render.diff import print_diff
+        from tfrecreg.builtin.releases.diff.printed import print_diff
 
         print_diff(session.out, result, records=records, engine=engine)
     return 1 if exit_code and not result.same else 0
@@ -96,7 +96,7 @@ def _page(
 ) -> int:
     import sys
 
-    from tfrecreg.pages.make import diff_page
+    from tfrecreg.builtin.pages.make import diff_page
 
     html, result = diff_page(
         before, after, registry=session.registry, engine=engine, progress=session.progress()
@@ -104,7 +104,7 @@ def _page(
     if output is None:
         sys.stdout.write(html)
     else:
-        from tfrecreg.commands.console import line
+        from tfrecreg.core.terminal.console import line
 
         write_text(output, html)
         size = si_bytes(len(html.encode()))

@@ -6,12 +6,12 @@ import datetime
 
 import click
 
-from tfrecreg.commands import complete
-from tfrecreg.commands.report_format import open_format
-from tfrecreg.commands.session import Session, session_command
-from tfrecreg.gating import next_expiry
-from tfrecreg.render.report_command import ReportCommand
-from tfrecreg.render.reports import choose_format, exit_code, format_options, show
+from tfrecreg.core.terminal import complete
+from tfrecreg.core.terminal.render.report_command import ReportCommand
+from tfrecreg.core.terminal.render.reports import choose_format, exit_code, format_options, show
+from tfrecreg.core.terminal.report_format import open_format
+from tfrecreg.core.terminal.session import Session, session_command
+from tfrecreg.core.values.gating import next_expiry
 
 
 @session_command("gate", cls=ReportCommand)
@@ -44,7 +44,7 @@ def command(
     TARGET is a build or a release. A report about another state of it, or one that lacks checks
     required by the gate, is refused with exit code 2.
     """
-    from tfrecreg.operations.gate import gate
+    from tfrecreg.core.check.gate import gate
 
     chosen = open_format(choose_format(session, form), session.plugins)
     registry = session.open()

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tfrecreg.commands import complete
-from tfrecreg.commands.options import where_option
-from tfrecreg.commands.session import Session, session_command
+from tfrecreg.core.terminal import complete
+from tfrecreg.core.terminal.options import where_option
+from tfrecreg.core.terminal.session import Session, session_command
 
 if TYPE_CHECKING:
-    from tfrecreg.operations.head import ShownRecord
-    from tfrecreg.scan.full_scan import PassedOver
-    from tfrecreg.scan.interface import Target
+    from tfrecreg.builtin.look.head import ShownRecord
+    from tfrecreg.core.check.scan.full_scan import PassedOver
+    from tfrecreg.core.check.scan.interface import Target
 
 
 @session_command("head")
@@ -69,13 +69,13 @@ def command(
     TFRecord files, which need no registry. Damaged records are skipped, and the exit code is then
     1.
     """
-    from tfrecreg.entry_points import with_plugins
-    from tfrecreg.operations.head import head
-    from tfrecreg.scan.full_scan import passed_over
-    from tfrecreg.shardset.target import find_target
+    from tfrecreg.builtin.look.head import head
+    from tfrecreg.core.check.scan.full_scan import passed_over
+    from tfrecreg.core.plugins.entry_points import with_plugins
+    from tfrecreg.core.registry.shardset.target import find_target
 
     if next(with_plugins(), None):  # which may have decoders, and are supervised from the beginning
-        from tfrecreg.plugins.manager import plugins
+        from tfrecreg.core.plugins.manager import plugins
 
         plugins()
 
@@ -96,7 +96,7 @@ def command(
         progress=session.progress(),
     )
     if save is not None:
-        from tfrecreg.operations.head_save import save_images
+        from tfrecreg.builtin.look.head_save import save_images
 
         records = save_images(records, save)
     if session.as_json:
@@ -104,7 +104,7 @@ def command(
         asked = {} if where is None else {"where": where}
         session.print_json({"target": target, **asked, "records": shown, "damage": damage})
         return 1 if damage else 0
-    from tfrecreg.render.records import print_records
+    from tfrecreg.builtin.look.printed_records import print_records
 
     places: list[tuple[str, int]] = []
     seen = saved = 0
@@ -137,7 +137,7 @@ def _open(session: Session, target: Target, places: Sequence[tuple[str, int]]) -
     import webbrowser
     from pathlib import Path
 
-    from tfrecreg.pages.make import show_records
+    from tfrecreg.builtin.pages.make import show_records
 
     with tempfile.NamedTemporaryFile(
         "w", encoding="utf-8", prefix="tfrecreg-", suffix=".html", delete=False

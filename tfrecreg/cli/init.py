@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from tfrecreg.commands import complete
-from tfrecreg.commands.session import Session, session_command
-from tfrecreg.text import safe
+from tfrecreg.core.terminal import complete
+from tfrecreg.core.terminal.session import Session, session_command
+from tfrecreg.core.values.text import safe
 
 
 @session_command("init")
@@ -26,7 +26,7 @@ def command(session: Session, folder: str | None, with_dvc: bool | None) -> None
     changed. If DVC is installed, a new registry also becomes a DVC repository; an existing
     registry without DVC needs `--dvc` for that. Nothing is committed to git.
     """
-    from tfrecreg.operations.init import init
+    from tfrecreg.core.registry.init import init
 
     result = init(folder or session.registry or ".", with_dvc=with_dvc)
     if session.printed_json(result):

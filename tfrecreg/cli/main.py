@@ -15,12 +15,12 @@ from contextlib import suppress
 
 import click
 
-from tfrecreg import guard
 from tfrecreg.cli.app import app
-from tfrecreg.cli.streams import explanation, settle, watch_streams, write_failure
-from tfrecreg.commands.session import COMPLETE, Session
-from tfrecreg.errors import FailureError, NoShardsError, RefusedError, TfrecregError
-from tfrecreg.text import safe
+from tfrecreg.core.plugins import guard
+from tfrecreg.core.terminal.session import COMPLETE, Session
+from tfrecreg.core.terminal.streams import explanation, settle, watch_streams, write_failure
+from tfrecreg.core.values.errors import FailureError, NoShardsError, RefusedError, TfrecregError
+from tfrecreg.core.values.text import safe
 
 _INTERRUPTED = 130
 _CLOSED_PIPE = 141
@@ -107,13 +107,13 @@ def _main(arguments: Sequence[str]) -> int:
 def _refuse(session: Session, arguments: Sequence[str], error: TfrecregError) -> int:
     findings = error.findings if isinstance(error, RefusedError) else ()
     if findings:
-        from tfrecreg.commands.console import stderr
-        from tfrecreg.render.findings import print_findings
+        from tfrecreg.core.terminal.console import stderr
+        from tfrecreg.core.terminal.render.findings import print_findings
 
         print_findings(stderr(), findings)
     hint = error.hint
     if isinstance(error, NoShardsError):
-        from tfrecreg.plugins.raw_data import build_hint
+        from tfrecreg.core.plugins.raw_data import build_hint
 
         with suppress(TfrecregError):  # of the configuration: the command did not need it
             hint = build_hint(error.place, session.plugins()) or hint
@@ -154,7 +154,7 @@ def _misused(session: Session, arguments: Sequence[str], error: click.ClickExcep
 def _print_error(message: str, hint: str) -> None:
     from rich.text import Text
 
-    from tfrecreg.commands.console import line, stderr
+    from tfrecreg.core.terminal.console import line, stderr
 
     console = stderr()
     head, colon, rest = message.partition(":")

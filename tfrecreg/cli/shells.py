@@ -2,7 +2,7 @@
 
 Click's own scripts erase the paths, or the names, where an argument may be either; they take
 `mnist@1.0.0` for two words in bash, which breaks words at an `@`; and they print what goes wrong.
-The names and paths themselves come from :mod:`tfrecreg.commands.complete`.
+The names and paths themselves come from :mod:`tfrecreg.core.terminal.complete`.
 """
 
 from __future__ import annotations

@@ -11,5 +11,5 @@
 - `progress`: the bar of a long verb, in a notebook and on a terminal
 - `arguments`: arguments of verbs and functions in the form of operations
 
-The classes are those of :mod:`tfrecreg.registry`, which read, with the operations as methods.
+The classes are those of :mod:`tfrecreg.core.registry`, which read, with the operations as methods.
 """

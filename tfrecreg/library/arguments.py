@@ -6,10 +6,10 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from tfrecreg.registry.lookup import Resolved
+from tfrecreg.core.registry.lookup import Resolved
 
 if TYPE_CHECKING:
-    from tfrecreg.operations.check.options import CheckOptions
+    from tfrecreg.core.check.options import CheckOptions
 
 FailOnWord: TypeAlias = Literal["error", "warning", "never"]
 Words: TypeAlias = "str | Iterable[str]"
@@ -42,7 +42,7 @@ def check_options(
     ignore_missing: bool = False,
 ) -> CheckOptions:
     """The options of a check."""
-    from tfrecreg.operations.check.options import CheckOptions
+    from tfrecreg.core.check.options import CheckOptions
 
     return CheckOptions(
         only=tuple_of(only),

@@ -5,22 +5,22 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Literal
 
+from tfrecreg.core.registry import registry as registries
+from tfrecreg.core.registry.lookup import resolve
 from tfrecreg.library.arguments import path_or_none
 from tfrecreg.library.progress import shown
 from tfrecreg.library.schemas import SchemaVerbs
 from tfrecreg.library.versions import Build, Release
-from tfrecreg.registry import registry as registries
-from tfrecreg.registry.lookup import resolve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from tfrecreg.amounts import SkipLimit
-    from tfrecreg.engines.interface import Engine
-    from tfrecreg.operations.catalog import LogEntry
-    from tfrecreg.operations.release import Level
-    from tfrecreg.progress import Progress
-    from tfrecreg.sources.python_data.elements import SplitData
+    from tfrecreg.builtin.python_data.elements import SplitData
+    from tfrecreg.builtin.releases.release import Level
+    from tfrecreg.core.registry.listing import LogEntry
+    from tfrecreg.core.values.amounts import SkipLimit
+    from tfrecreg.core.values.progress import Progress
+    from tfrecreg.core.workers.interface import Engine
 
 
 class Dataset(SchemaVerbs, registries.Dataset):
@@ -94,7 +94,7 @@ class Dataset(SchemaVerbs, registries.Dataset):
             >>> [(str(entry.version), entry.note) for entry in reg["mnist"].log()]
             [('1.0.0', 'first')]
         """
-        from tfrecreg.operations.catalog import log
+        from tfrecreg.core.registry.listing import log
 
         return log(self.registry, self.name)
 
@@ -176,9 +176,9 @@ class Dataset(SchemaVerbs, registries.Dataset):
             >>> reg["points"].build(data=points, labels={"label": ["left", "right"]})
             <Build points: 2 train records in 1 shard>
         """
-        from tfrecreg.operations.builds.data import build
-        from tfrecreg.operations.builds.settings import BuildRequest
-        from tfrecreg.shards import shard_policy
+        from tfrecreg.builtin.python_data.build import build
+        from tfrecreg.core.build.settings import BuildRequest
+        from tfrecreg.core.values.shards import shard_policy
 
         request = BuildRequest(
             name=self.name,
@@ -246,8 +246,8 @@ class Dataset(SchemaVerbs, registries.Dataset):
             >>> reg["points"].adopt("points-train.tfrecord")
             <Build points: 1 train record in 1 shard>
         """
-        from tfrecreg.operations.adopt.request import AdoptRequest
-        from tfrecreg.operations.adopt.run import adopt
+        from tfrecreg.builtin.adopt.request import AdoptRequest
+        from tfrecreg.builtin.adopt.run import adopt
 
         request = AdoptRequest(
             name=self.name,
@@ -303,7 +303,7 @@ class Dataset(SchemaVerbs, registries.Dataset):
             >>> release.name, release.result.change.level
             ('mnist@1.0.1', 'patch')
         """
-        from tfrecreg.operations.release import ReleaseRequest, release
+        from tfrecreg.builtin.releases.release import ReleaseRequest, release
 
         request = ReleaseRequest(
             name=self.name,

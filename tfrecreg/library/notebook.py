@@ -6,12 +6,12 @@ import io
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from tfrecreg.operations.head import ShownRecord
+from tfrecreg.builtin.look.head import ShownRecord
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tfrecreg.registry.lookup import Resolved
+    from tfrecreg.core.registry.lookup import Resolved
 
 _WIDTH = 100
 _PRE = '<pre style="line-height:normal">{code}</pre>'
@@ -29,7 +29,7 @@ class Head(list[ShownRecord]):
 
 def version_html(version: Resolved) -> str:
     """A build or a release, as ``tfrecreg show`` prints it, with its table of splits."""
-    from tfrecreg.render.catalog import print_manifest
+    from tfrecreg.core.terminal.render.catalog import print_manifest
 
     title, folder, manifest = version.name, version.folder, version.manifest
     return _html(lambda out: print_manifest(out, title, folder, manifest, brief=True))

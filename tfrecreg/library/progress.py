@@ -7,10 +7,10 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from tfrecreg.progress import SILENT, Progress
+from tfrecreg.core.values.progress import SILENT, Progress
 
 if TYPE_CHECKING:
-    from tfrecreg.commands.progress_bar import ProgressBar
+    from tfrecreg.core.terminal.progress_bar import ProgressBar
 
 _PAUSE = 0.1
 """Seconds between two pictures of a bar in a notebook: each is a message to the browser."""
@@ -30,7 +30,7 @@ def shown(progress: Progress | bool) -> Progress:
     if shell is not None:
         return NotebookProgress(shell.display_pub)
     if sys.stderr is not None and sys.stderr.isatty():
-        from tfrecreg.commands.console import ConsoleProgress
+        from tfrecreg.core.terminal.console import ConsoleProgress
 
         return ConsoleProgress()
     return SILENT
@@ -58,7 +58,7 @@ class NotebookProgress:
         self._drawn = 0.0
 
     def start(self, what: str, total: int, unit: str = "records") -> None:
-        from tfrecreg.commands.progress_bar import ProgressBar
+        from tfrecreg.core.terminal.progress_bar import ProgressBar
 
         self._bar = ProgressBar(None, what, total, unit)
         self._draw(self._bar)

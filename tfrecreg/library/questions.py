@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from tfrecreg.core.registry.lookup import Resolved
 from tfrecreg.library.arguments import path_or_none
 from tfrecreg.library.progress import shown
-from tfrecreg.registry.lookup import Resolved
 
 if TYPE_CHECKING:
     from tfrecreg.builtin.query.ask import QueryAnswer
     from tfrecreg.builtin.view.run import View
-    from tfrecreg.engines.interface import Engine
-    from tfrecreg.progress import Progress
-    from tfrecreg.registry.registry import RegistryLike
-    from tfrecreg.shardset.find import TargetLike, TargetsLike
+    from tfrecreg.core.registry.registry import RegistryLike
+    from tfrecreg.core.registry.shardset.find import TargetLike, TargetsLike
+    from tfrecreg.core.values.progress import Progress
+    from tfrecreg.core.workers.interface import Engine
 
 
 def query(

@@ -6,22 +6,22 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, overload
 
+from tfrecreg.core.registry.lookup import Resolved
 from tfrecreg.library.arguments import path_or_none, tuple_of
 from tfrecreg.library.notebook import Head
 from tfrecreg.library.progress import shown
-from tfrecreg.registry.lookup import Resolved
 
 if TYPE_CHECKING:
-    from tfrecreg.engines.interface import Engine
+    from tfrecreg.builtin.export.run import ExportResult
+    from tfrecreg.builtin.look.digest import ContentDigests
+    from tfrecreg.builtin.releases.diff.result import DiffResult
+    from tfrecreg.builtin.salvage.model import SalvageResult
+    from tfrecreg.builtin.statistics.make import Stats
+    from tfrecreg.core.registry.registry import RegistryLike
+    from tfrecreg.core.registry.shardset.find import Built, TargetLike, TargetsLike
+    from tfrecreg.core.values.progress import Progress
+    from tfrecreg.core.workers.interface import Engine
     from tfrecreg.library.arguments import Words
-    from tfrecreg.operations.diff.result import DiffResult
-    from tfrecreg.operations.digest import ContentDigests
-    from tfrecreg.operations.export.run import ExportResult
-    from tfrecreg.operations.salvage.model import SalvageResult
-    from tfrecreg.progress import Progress
-    from tfrecreg.registry.registry import RegistryLike
-    from tfrecreg.shardset.find import Built, TargetLike, TargetsLike
-    from tfrecreg.statistics.make import Stats
 
 
 def diff(
@@ -55,7 +55,7 @@ def diff(
         >>> difference.same
         True
     """
-    from tfrecreg.operations.diff.run import diff
+    from tfrecreg.builtin.releases.diff.run import diff
 
     return diff(before, after, registry=registry, engine=engine, progress=shown(progress))
 
@@ -114,7 +114,7 @@ def digest(
         >>> build.content == release.content
         True
     """
-    from tfrecreg.operations.digest import digest
+    from tfrecreg.builtin.look.digest import digest
 
     found = digest(
         targets,
@@ -161,8 +161,8 @@ def export(
         >>> tr.export("mnist@1.0.0", "lines", to="jsonl", registry=reg).files[:2]
         ('mnist-test-00000-of-00002.jsonl', 'mnist-test-00001-of-00002.jsonl')
     """
-    from tfrecreg.operations.export.run import export
-    from tfrecreg.shardset.find import resolve_in
+    from tfrecreg.builtin.export.run import export
+    from tfrecreg.core.registry.shardset.find import resolve_in
 
     found = resolve_in(registry, target)
     return export(
@@ -219,7 +219,7 @@ def head(
         mnist-test.tfrecord-00000-of-00002 0 00016
         mnist-test.tfrecord-00000-of-00002 1 00048
     """
-    from tfrecreg.operations.head import head
+    from tfrecreg.builtin.look.head import head
 
     count = records if records is not None else 5 if at is None else 1
     return Head(
@@ -272,7 +272,7 @@ def salvage(
         >>> [(shard.status, shard.kept) for shard in result.shards]
         [('sound', 30), ('sound', 30), ('sound', 100), ('sound', 100)]
     """
-    from tfrecreg.operations.salvage.run import salvage
+    from tfrecreg.builtin.salvage.run import salvage
 
     return salvage(targets, output, registry=registry, engine=engine, progress=shown(progress))
 
@@ -309,7 +309,7 @@ def stats(
         >>> statistics.target
         'mnist@1.0.0'
     """
-    from tfrecreg.operations.stats import stats
+    from tfrecreg.builtin.statistics.run import stats
 
     return stats(
         target,

@@ -6,28 +6,28 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
 
-from tfrecreg.errors import NoSuchNameError, UsageError
+from tfrecreg.core.registry import lookup
+from tfrecreg.core.registry import registry as registries
+from tfrecreg.core.values.errors import NoSuchNameError, UsageError
+from tfrecreg.core.values.reference import parse_reference
 from tfrecreg.library.arguments import FailOnWord, Words, check_options
 from tfrecreg.library.dataset import Dataset
 from tfrecreg.library.progress import shown
 from tfrecreg.library.versions import Build, Release, handle
-from tfrecreg.reference import parse_reference
-from tfrecreg.registry import lookup
-from tfrecreg.registry import registry as registries
 
 if TYPE_CHECKING:
+    from tfrecreg.builtin.dvc.garbage import Unneeded
+    from tfrecreg.builtin.dvc.pipeline.run import PipelineResult
+    from tfrecreg.builtin.dvc.sending import PushResult
+    from tfrecreg.builtin.dvc.transfer import PullResult
+    from tfrecreg.builtin.pages.make import PageResult
+    from tfrecreg.builtin.pages.static_site import SiteResult
     from tfrecreg.builtin.view.run import View
-    from tfrecreg.engines.interface import Engine
-    from tfrecreg.operations.catalog import Listed
-    from tfrecreg.operations.pipeline.run import PipelineResult
-    from tfrecreg.operations.remote.garbage import Unneeded
-    from tfrecreg.operations.remote.sending import PushResult
-    from tfrecreg.operations.remote.transfer import PullResult
-    from tfrecreg.pages.make import PageResult
-    from tfrecreg.pages.static_site import SiteResult
-    from tfrecreg.progress import Progress
-    from tfrecreg.reports.model import Report
-    from tfrecreg.shardset.find import TargetLike
+    from tfrecreg.core.check.reports.model import Report
+    from tfrecreg.core.registry.listing import Listed
+    from tfrecreg.core.registry.shardset.find import TargetLike
+    from tfrecreg.core.values.progress import Progress
+    from tfrecreg.core.workers.interface import Engine
 
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Registry(registries.Registry):
         Raises:
             NoSuchNameError: there is no such release, or no dataset of that name may exist. It is a
                 `KeyError`.
-            TfrecregError: as :func:`tfrecreg.registry.lookup.resolve`.
+            TfrecregError: as :func:`tfrecreg.core.registry.lookup.resolve`.
         """
         try:
             reference = parse_reference(name)
@@ -125,7 +125,7 @@ class Registry(registries.Registry):
             >>> reg.audit().status
             'pass'
         """
-        from tfrecreg.builtin.audit.releases import audit_releases
+        from tfrecreg.builtin.releases.audit.releases import audit_releases
 
         return audit_releases(self, names, base=base, fail_on=fail_on)
 
@@ -138,7 +138,7 @@ class Registry(registries.Registry):
             >>> [(each.name, each.latest, each.records) for each in reg.catalog()]
             [('mnist', '1.0.0', 260)]
         """
-        from tfrecreg.operations.catalog import list_datasets
+        from tfrecreg.core.registry.listing import list_datasets
 
         return list_datasets(self)
 
@@ -180,7 +180,7 @@ class Registry(registries.Registry):
             >>> [report.status for report in reg.check(only=["crc"])]
             ['pass']
         """
-        from tfrecreg.operations.check.run import check
+        from tfrecreg.core.check.run import check
 
         options = check_options(
             only=only,
@@ -214,7 +214,7 @@ class Registry(registries.Registry):
             >>> [(result.name, result.files) for result in reg.pull()]
             [('mnist@1.0.0', 0)]
         """
-        from tfrecreg.operations.remote.transfer import pull_needed
+        from tfrecreg.builtin.dvc.transfer import pull_needed
 
         return pull_needed(self, remote=remote, progress=shown(progress))
 
@@ -239,7 +239,7 @@ class Registry(registries.Registry):
             >>> reg.push("mnist").releases
             ('mnist@1.0.0',)
         """
-        from tfrecreg.operations.remote.sending import push
+        from tfrecreg.builtin.dvc.sending import push
 
         return push(
             self, names, remote=remote, verify=verify, repair=repair, progress=shown(progress)
@@ -267,7 +267,7 @@ class Registry(registries.Registry):
             >>> reg.gc()
             []
         """
-        from tfrecreg.operations.remote.garbage import gc
+        from tfrecreg.builtin.dvc.garbage import gc
 
         return gc(self, apply=apply, remote=remote, progress=shown(progress))
 
@@ -288,7 +288,7 @@ class Registry(registries.Registry):
             >>> reg.pipeline("digits").datasets
             ('digits',)
         """
-        from tfrecreg.operations.pipeline.run import pipeline
+        from tfrecreg.builtin.dvc.pipeline.run import pipeline
 
         return pipeline(self, names, look=check, only_artifacts=artifacts)
 
@@ -356,7 +356,7 @@ class Registry(registries.Registry):
             >>> reg.site("public").pages
             3
         """
-        from tfrecreg.pages.static_site import site
+        from tfrecreg.builtin.pages.static_site import site
 
         return site(folder, registry=self, engine=engine, progress=shown(progress))
 
@@ -429,6 +429,6 @@ def init(
         >>> len(registry)
         0
     """
-    from tfrecreg.operations.init import init
+    from tfrecreg.core.registry.init import init
 
     return open(init(folder, with_dvc=with_dvc, nested=nested).root)

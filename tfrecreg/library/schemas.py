@@ -10,11 +10,11 @@ from tfrecreg.library.arguments import FailOnWord, path_or_none
 from tfrecreg.library.progress import shown
 
 if TYPE_CHECKING:
-    from tfrecreg.engines.interface import Engine
-    from tfrecreg.operations.schemas.accept import Proposal
-    from tfrecreg.operations.schemas.compare import CompatibilityReport, SchemaDiff
-    from tfrecreg.progress import Progress
-    from tfrecreg.registry.registry import Registry
+    from tfrecreg.builtin.schemas.accept import Proposal
+    from tfrecreg.builtin.schemas.compare import CompatibilityReport, SchemaDiff
+    from tfrecreg.core.registry.registry import Registry
+    from tfrecreg.core.values.progress import Progress
+    from tfrecreg.core.workers.interface import Engine
 
 
 class _Named(Protocol):
@@ -49,10 +49,10 @@ class SchemaVerbs:
             >>> 'name: "image/encoded"' in draft
             True
         """
-        from tfrecreg.engines.local import LocalEngine
-        from tfrecreg.operations.schemas.infer import infer_schema
-        from tfrecreg.scan.full_scan import PassedOver, passed_over
-        from tfrecreg.shardset.target import find_target
+        from tfrecreg.core.check.infer import infer_schema
+        from tfrecreg.core.check.scan.full_scan import PassedOver, passed_over
+        from tfrecreg.core.registry.shardset.target import find_target
+        from tfrecreg.core.workers.local import LocalEngine
 
         target = find_target(self.name, registry=self.registry)
         damage: list[PassedOver] = []
@@ -88,7 +88,7 @@ class SchemaVerbs:
             >>> reg["mnist"].accept_schema().edits  # the data pass already
             ()
         """
-        from tfrecreg.operations.schemas.accept import AcceptOptions, propose, write_proposal
+        from tfrecreg.builtin.schemas.accept import AcceptOptions, propose, write_proposal
 
         named = (features,) if isinstance(features, str) else tuple(features)
         options = AcceptOptions(features=named, schema=path_or_none(schema))
@@ -117,7 +117,7 @@ class SchemaVerbs:
             >>> reg["mnist@1.0.0"].diff_schema(reg["mnist"]).changes
             ()
         """
-        from tfrecreg.operations.schemas.compare import diff_schemas
+        from tfrecreg.builtin.schemas.compare import diff_schemas
 
         return diff_schemas(self.name, _name(other), registry=self.registry)
 
@@ -154,11 +154,11 @@ class SchemaVerbs:
             >>> reg["mnist"].check_schema(mode="backward").status
             'pass'
         """
-        from tfrecreg.errors import UsageError
-        from tfrecreg.gating import FailOn
-        from tfrecreg.operations.schemas.compare import CompatibilityOptions, check_compatibility
-        from tfrecreg.schema.compat import parse_mode
-        from tfrecreg.text import safe
+        from tfrecreg.builtin.schemas.compare import CompatibilityOptions, check_compatibility
+        from tfrecreg.core.schema.compat import parse_mode
+        from tfrecreg.core.values.errors import UsageError
+        from tfrecreg.core.values.gating import FailOn
+        from tfrecreg.core.values.text import safe
 
         try:
             way, transitive = parse_mode(mode)

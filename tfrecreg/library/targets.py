@@ -6,17 +6,17 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, overload
 
+from tfrecreg.core.registry.lookup import Resolved
 from tfrecreg.library.arguments import FailOnWord, Words, check_options, name_or_none, path_or_none
 from tfrecreg.library.progress import shown
-from tfrecreg.registry.lookup import Resolved
 
 if TYPE_CHECKING:
-    from tfrecreg.engines.interface import Engine
-    from tfrecreg.pages.make import PageResult
-    from tfrecreg.progress import Progress
-    from tfrecreg.registry.registry import RegistryLike
-    from tfrecreg.reports.model import Report
-    from tfrecreg.shardset.find import TargetLike, TargetsLike
+    from tfrecreg.builtin.pages.make import PageResult
+    from tfrecreg.core.check.reports.model import Report
+    from tfrecreg.core.registry.registry import RegistryLike
+    from tfrecreg.core.registry.shardset.find import TargetLike, TargetsLike
+    from tfrecreg.core.values.progress import Progress
+    from tfrecreg.core.workers.interface import Engine
 
 
 @overload
@@ -117,8 +117,8 @@ def check(
         >>> [(report.target, report.status) for report in reports]
         [('mnist', 'pass'), ('mnist@1.0.0', 'pass')]
     """
-    from tfrecreg.errors import UsageError
-    from tfrecreg.operations.check import run
+    from tfrecreg.core.check import run
+    from tfrecreg.core.values.errors import UsageError
 
     chosen = check_options(
         only=only,
@@ -186,11 +186,11 @@ def report(
         >>> [report.status for report in page.reports]
         ['pass']
     """
-    from tfrecreg.amounts import parse_size
-    from tfrecreg.errors import UsageError
-    from tfrecreg.operations.check.options import CheckOptions
-    from tfrecreg.pages.make import report
-    from tfrecreg.text import safe
+    from tfrecreg.builtin.pages.make import report
+    from tfrecreg.core.check.options import CheckOptions
+    from tfrecreg.core.values.amounts import parse_size
+    from tfrecreg.core.values.errors import UsageError
+    from tfrecreg.core.values.text import safe
 
     try:
         size = parse_size(budget)

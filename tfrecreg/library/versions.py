@@ -7,39 +7,39 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tfrecreg.core.registry import lookup
+from tfrecreg.core.values.text import count, safe
 from tfrecreg.library.arguments import FailOnWord, Words, path_or_none
 from tfrecreg.library.progress import shown
 from tfrecreg.library.questions import QuestionVerbs
 from tfrecreg.library.schemas import SchemaVerbs
-from tfrecreg.registry import lookup
-from tfrecreg.text import count, safe
 
 if TYPE_CHECKING:
+    from tfrecreg.builtin.dvc.sending import PushResult
+    from tfrecreg.builtin.dvc.transfer import PullResult
+    from tfrecreg.builtin.export.run import ExportResult
+    from tfrecreg.builtin.look.digest import ContentDigests
+    from tfrecreg.builtin.pages.make import PageResult
+    from tfrecreg.builtin.releases.diff.result import DiffResult
+    from tfrecreg.builtin.releases.release import ReleaseResult
+    from tfrecreg.builtin.releases.tag import TagResult
+    from tfrecreg.builtin.releases.yank import YankResult
     from tfrecreg.builtin.repair.run import RepairResult
-    from tfrecreg.engines.interface import Engine
+    from tfrecreg.builtin.statistics.make import Stats
+    from tfrecreg.builtin.training.load import load
+    from tfrecreg.builtin.training.open import data_source
+    from tfrecreg.core.build.conclude import BuildResult
+    from tfrecreg.core.check.reports.model import Report
+    from tfrecreg.core.values.progress import Progress
+    from tfrecreg.core.workers.interface import Engine
     from tfrecreg.library.notebook import Head
-    from tfrecreg.operations.builds.conclude import BuildResult
-    from tfrecreg.operations.data_source import data_source
-    from tfrecreg.operations.diff.result import DiffResult
-    from tfrecreg.operations.digest import ContentDigests
-    from tfrecreg.operations.export.run import ExportResult
-    from tfrecreg.operations.load import load
-    from tfrecreg.operations.release import ReleaseResult
-    from tfrecreg.operations.remote.sending import PushResult
-    from tfrecreg.operations.remote.transfer import PullResult
-    from tfrecreg.operations.tag import TagResult
-    from tfrecreg.operations.yank import YankResult
-    from tfrecreg.pages.make import PageResult
-    from tfrecreg.progress import Progress
-    from tfrecreg.reports.model import Report
-    from tfrecreg.statistics.make import Stats
 
 
 class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
     """What a build and a release have in common."""
 
     def __repr__(self) -> str:
-        from tfrecreg.shards import in_reading_order
+        from tfrecreg.core.values.shards import in_reading_order
 
         splits = sorted(self.manifest.splits, key=lambda each: in_reading_order(each.name))
         records = ", ".join(f"{each.records:,} {safe(each.name)}" for each in splits)
@@ -137,7 +137,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
             >>> facts["version"], facts["records"]
             ('1.0.0', 260)
         """
-        from tfrecreg.operations.describe import describe
+        from tfrecreg.builtin.look.describe import describe
 
         return describe(self)
 
@@ -289,7 +289,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
             >>> build.gate("report.json").status
             'pass'
         """
-        from tfrecreg.operations.gate import gate
+        from tfrecreg.core.check.gate import gate
 
         return gate(self.registry, self.name, report, progress=shown(progress))
 
@@ -416,7 +416,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
                 >>> len(train)
                 7
             """
-            from tfrecreg.operations.load import load
+            from tfrecreg.builtin.training.load import load
 
             return load(self, split, **keywords)
 
@@ -427,7 +427,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
                 >>> reg["mnist@1.0.0"].data_source("train[:80%]", decode=True)
                 <DataSource 160 records of mnist@1.0.0>
             """
-            from tfrecreg.operations.data_source import data_source
+            from tfrecreg.builtin.training.open import data_source
 
             return data_source(self, split, **keywords)
 
@@ -488,7 +488,7 @@ class Release(Versioned, lookup.Release):
             >>> release.pull().files
             0
         """
-        from tfrecreg.operations.remote.transfer import pull
+        from tfrecreg.builtin.dvc.transfer import pull
 
         return pull(self.registry, self.name, remote=remote, progress=shown(progress))
 
@@ -518,7 +518,7 @@ class Release(Versioned, lookup.Release):
             >>> result.releases
             ('mnist@1.0.0',)
         """
-        from tfrecreg.operations.remote.sending import push
+        from tfrecreg.builtin.dvc.sending import push
 
         names = (self.name,)
         return push(
@@ -553,7 +553,7 @@ class Release(Versioned, lookup.Release):
             >>> reg["mnist@1.0.0"].tag("prod").made
             ('mnist@v1.0.0', 'mnist#prod#1')
         """
-        from tfrecreg.operations.tag import TagRequest, tag
+        from tfrecreg.builtin.releases.tag import TagRequest, tag
 
         request = TagRequest(reference=self.name, stage=stage, commit=commit)
         return tag(self.registry, request, progress=shown(progress))
@@ -574,7 +574,7 @@ class Release(Versioned, lookup.Release):
             >>> [each.reason for each in reg["mnist@1.0.0"].yanks]
             ['labels mixed up']
         """
-        from tfrecreg.operations.yank import yank
+        from tfrecreg.builtin.releases.yank import yank
 
         return yank(self.registry, self.name, reason, progress=shown(progress))
 

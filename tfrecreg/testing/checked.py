@@ -8,16 +8,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tfrecreg.config import Config, GateConfig
-from tfrecreg.engines.interface import Engine
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.target import check_target
-from tfrecreg.plugins.records import ValidatorRecord
-from tfrecreg.reports.model import Report
-from tfrecreg.scan.cache import ScanCache
-from tfrecreg.scan.interface import Target, Validator
-from tfrecreg.shardset.target import files_targets, find_target
+from tfrecreg.core.check.options import CheckOptions
+from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.check.scan.cache import ScanCache
+from tfrecreg.core.check.scan.interface import Target, Validator
+from tfrecreg.core.check.target import check_target
+from tfrecreg.core.plugins.records import ValidatorRecord
+from tfrecreg.core.registry.shardset.target import files_targets, find_target
+from tfrecreg.core.values.config import Config, GateConfig
+from tfrecreg.core.workers.interface import Engine
+from tfrecreg.core.workers.local import LocalEngine
 from tfrecreg.testing.data import build_examples, write_shard
 from tfrecreg.testing.under_test import under_test
 

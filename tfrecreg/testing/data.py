@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import tfrecreg
-from tfrecreg.errors import UsageError
-from tfrecreg.example.decode import decode
-from tfrecreg.example.encode import encode
-from tfrecreg.example.model import Example
-from tfrecreg.plugins.manager import plugins
-from tfrecreg.records.framing import frame
-from tfrecreg.registry import layout
-from tfrecreg.sources.interface import Item, Skipped
-from tfrecreg.storage.local import LocalStorage
-from tfrecreg.text import safe
+from tfrecreg.core.build.sources.interface import Item, Skipped
+from tfrecreg.core.example.decode import decode
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.model import Example
+from tfrecreg.core.plugins.manager import plugins
+from tfrecreg.core.records.framing import frame
+from tfrecreg.core.registry import layout
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import UsageError
+from tfrecreg.core.values.text import safe
 
 
 def examples(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from tfrecreg.operations.demo import digits
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.cli.demo import digits
+from tfrecreg.core.storage.local import LocalStorage
 
 
 def write_digits(

@@ -14,8 +14,8 @@ from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn, TypeVar
 
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.errors import TfrecregError
+from tfrecreg.core.values.errors import TfrecregError
+from tfrecreg.core.workers.local import LocalEngine
 
 T = TypeVar("T")
 

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tfrecreg.sources.interface import Item, Skipped
+from tfrecreg.core.build.sources.interface import Item, Skipped
 
 if TYPE_CHECKING:
-    from tfrecreg.sources.guarded import GuardedSource
+    from tfrecreg.core.build.sources.guarded import GuardedSource
 
 
 class SourceListing(NamedTuple):

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
-from tfrecreg.sources.interface import RawFile
+from tfrecreg.core.build.sources.interface import RawFile
 
 _FILES = 6
 """Number of raw files that are damaged: the first ones, and the largest."""

@@ -12,24 +12,30 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
-from tfrecreg.amounts import SkipLimit
-from tfrecreg.codes import CORE_CODES
-from tfrecreg.errors import PluginError, RefusedError, StorageError, TfrecregError, UsageError
-from tfrecreg.example.decode import decode
-from tfrecreg.example.model import Example, Kind
-from tfrecreg.operations.builds.run import build_from_source
-from tfrecreg.operations.builds.settings import BuildRequest
-from tfrecreg.operations.init import init
-from tfrecreg.plugins.describe import describe_options
-from tfrecreg.plugins.discovery import Announced
-from tfrecreg.plugins.manager import plugins
-from tfrecreg.plugins.records import SourceRecord
-from tfrecreg.registry.registry import open_registry
-from tfrecreg.schema.proto import parse_schema
-from tfrecreg.shards import ShardPolicy
-from tfrecreg.sources.guarded import GuardedSource
-from tfrecreg.sources.interface import Item, Remark, Skipped, Source
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.build.run import build_from_source
+from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.build.sources.guarded import GuardedSource
+from tfrecreg.core.build.sources.interface import Item, Remark, Skipped, Source
+from tfrecreg.core.example.decode import decode
+from tfrecreg.core.example.model import Example, Kind
+from tfrecreg.core.plugins.describe import describe_options
+from tfrecreg.core.plugins.discovery import Announced
+from tfrecreg.core.plugins.manager import plugins
+from tfrecreg.core.plugins.records import SourceRecord
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.schema.proto import parse_schema
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.amounts import SkipLimit
+from tfrecreg.core.values.codes import CORE_CODES
+from tfrecreg.core.values.errors import (
+    PluginError,
+    RefusedError,
+    StorageError,
+    TfrecregError,
+    UsageError,
+)
+from tfrecreg.core.values.shards import ShardPolicy
 from tfrecreg.testing.kit import KitTests, Workers
 from tfrecreg.testing.other_process import SourceListing, in_other_process, list_source, make
 from tfrecreg.testing.raw_variants import (

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from tfrecreg.findings import Code
-from tfrecreg.plugins.discovery import Announced
-from tfrecreg.plugins.manager import plugins
-from tfrecreg.plugins.records import PluginRecord
+from tfrecreg.core.plugins.discovery import Announced
+from tfrecreg.core.plugins.manager import plugins
+from tfrecreg.core.plugins.records import PluginRecord
+from tfrecreg.core.values.findings import Code
 
 UNINSTALLED = "uninstalled"
 """Stands for the distribution of a class that a test names."""

@@ -10,19 +10,19 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import tfrecreg
-from tfrecreg.codes import CORE_CODES
-from tfrecreg.errors import TfrecregError, UsageError
-from tfrecreg.example.encode import encode
-from tfrecreg.findings import Code
-from tfrecreg.plugins.discovery import Announced
-from tfrecreg.plugins.manager import plugins
-from tfrecreg.plugins.records import ValidatorRecord
-from tfrecreg.records.framing import frame
-from tfrecreg.reports.model import Report
-from tfrecreg.scan.cache import ScanCache
-from tfrecreg.scan.interface import Target, Validator
-from tfrecreg.shardset.target import files_target, find_target
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.check.scan.cache import ScanCache
+from tfrecreg.core.check.scan.interface import Target, Validator
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.plugins.discovery import Announced
+from tfrecreg.core.plugins.manager import plugins
+from tfrecreg.core.plugins.records import ValidatorRecord
+from tfrecreg.core.records.framing import frame
+from tfrecreg.core.registry.shardset.target import files_target, find_target
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.codes import CORE_CODES
+from tfrecreg.core.values.errors import TfrecregError, UsageError
+from tfrecreg.core.values.findings import Code
 from tfrecreg.testing.checked import GivenRecords, checked
 from tfrecreg.testing.data import build_examples, write_shard
 from tfrecreg.testing.kit import KitTests, Workers

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tfrecreg.builtin.audit.loosened import loosened
-from tfrecreg.config import parse_config
-from tfrecreg.findings import Severity
+from tfrecreg.builtin.releases.audit.loosened import loosened
+from tfrecreg.core.values.config import parse_config
+from tfrecreg.core.values.findings import Severity
 
 WAIVER = '[[waivers]]\ncode = "{}"\nowner = "ada"\nreason = "known"\nexpires = {}\n'
 CRC = WAIVER.format("CRC*", "2027-01-31")

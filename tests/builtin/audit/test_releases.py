@@ -12,13 +12,13 @@ from git_support import commit, git, start
 from registry_support import empty_registry, put_build, write
 from release_support import put_next
 
-from tfrecreg.builtin.audit.releases import audit_releases
+from tfrecreg.builtin.releases.audit.releases import audit_releases
 from tfrecreg.cli.main import main
-from tfrecreg.commands.report_format import report_formats
-from tfrecreg.errors import FailureError, UsageError
-from tfrecreg.gating import FailOn
-from tfrecreg.registry.registry import open_registry
-from tfrecreg.reports.model import Report
+from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.terminal.report_format import report_formats
+from tfrecreg.core.values.errors import FailureError, UsageError
+from tfrecreg.core.values.gating import FailOn
 
 
 @pytest.fixture

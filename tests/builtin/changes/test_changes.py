@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from diff_support import example, put_build, put_release
 
-from tfrecreg.errors import ConfigError
-from tfrecreg.example.features import int64_feature
-from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.run import check
-from tfrecreg.reports.model import Report
+from tfrecreg.core.check.options import CheckOptions
+from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.check.run import check
+from tfrecreg.core.example.features import int64_feature
+from tfrecreg.core.values.errors import ConfigError
 
 EXAMPLES = {str(number): example(number) for number in range(20)}
 BEFORE = {"train": [EXAMPLES], "test": [{"t": example(100)}]}

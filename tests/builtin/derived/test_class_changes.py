@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tfrecreg.builtin.derived.classes import ClassChange, change_classes
 from tfrecreg.builtin.derived.feature_choice import renamed_labels
-from tfrecreg.example.features import bytes_feature, int64_feature
+from tfrecreg.core.example.features import bytes_feature, int64_feature
 
 
 def change(feature: str, *, same: bool = False, **more: object) -> ClassChange:

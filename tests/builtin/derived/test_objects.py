@@ -71,7 +71,7 @@ def test_a_limit_takes_an_image_while_one_of_its_classes_has_fewer(drawn: Derive
 
 
 def test_lists_of_other_lengths_are_skipped(tmp_path: Path) -> None:
-    from tfrecreg.errors import RefusedError
+    from tfrecreg.core.values.errors import RefusedError
 
     made = Derived(tmp_path / "registry")
     rows = scenes()

@@ -11,8 +11,8 @@ from derived_support import NIGHT, STREET, Derived, pictures
 from tfrecreg.builtin.derived.derived_options import DerivedOptions, share_of
 from tfrecreg.builtin.derived.feature_choice import choose_features
 from tfrecreg.cli.main import main
-from tfrecreg.errors import UsageError
-from tfrecreg.schema.proto import parse_schema
+from tfrecreg.core.schema.proto import parse_schema
+from tfrecreg.core.values.errors import UsageError
 
 LABEL = "image/class/label"
 

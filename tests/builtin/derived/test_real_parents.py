@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import tfrecreg
-from tfrecreg.operations.init import init
+from tfrecreg.core.registry.init import init
 
 pytestmark = pytest.mark.realdata
 

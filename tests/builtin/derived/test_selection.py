@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from derived_support import NIGHT, STREET, Derived, Rows, pictures
 
-from tfrecreg.errors import RawDataError
-from tfrecreg.index import read_index
-from tfrecreg.manifest.model import ParentVersion
-from tfrecreg.registry.lookup import resolve
-from tfrecreg.registry.registry import open_registry
+from tfrecreg.core.records.index import read_index
+from tfrecreg.core.registry.lookup import resolve
+from tfrecreg.core.registry.manifest.model import ParentVersion
+from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.values.errors import RawDataError
 
 LABEL = "image/class/label"
 

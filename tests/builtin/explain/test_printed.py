@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tfrecreg.builtin.explain.printed import print_code, print_codes
-from tfrecreg.findings import Code, Severity, TensorflowOutcome
+from tfrecreg.core.values.findings import Code, Severity, TensorflowOutcome
 
 CODE = Code(
     "TXT001",

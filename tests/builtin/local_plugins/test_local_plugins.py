@@ -16,9 +16,9 @@ from sources_support import tfrecreg as command
 
 import tfrecreg
 from tfrecreg.builtin.local_plugins.find import change_trust, code_digest
-from tfrecreg.errors import TfrecregError
-from tfrecreg.plugins.manager import plugins_of
-from tfrecreg.plugins.records import SourceRecord
+from tfrecreg.core.plugins.manager import plugins_of
+from tfrecreg.core.plugins.records import SourceRecord
+from tfrecreg.core.values.errors import TfrecregError
 from tfrecreg.testing.kit import Workers
 
 __all__ = ["local_registry"]

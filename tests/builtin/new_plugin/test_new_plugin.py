@@ -15,7 +15,7 @@ from sources_support import tfrecreg as command
 
 from tfrecreg.builtin.new_plugin.kinds import NEW_KINDS
 from tfrecreg.builtin.new_plugin.write import NewPackage, write_package
-from tfrecreg.errors import UsageError
+from tfrecreg.core.values.errors import UsageError
 
 
 def installed(package: NewPackage, site: Path) -> dict[str, str]:

@@ -16,14 +16,14 @@ from child_support import Child
 from kill_support import calls_of, in_child
 from sweep_support import part
 
+from tfrecreg.builtin.dvc.garbage import gc
 from tfrecreg.builtin.query.ask import ask
 from tfrecreg.cli.main import main
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
-from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.run import check
-from tfrecreg.operations.remote.garbage import gc
-from tfrecreg.registry.registry import open_registry
+from tfrecreg.core.check.options import CheckOptions
+from tfrecreg.core.check.run import check
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.core.registry.registry import open_registry
 
 pytest.importorskip("duckdb", reason="the extra `query` is not installed")
 pq = pytest.importorskip("pyarrow.parquet")

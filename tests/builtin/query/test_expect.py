@@ -13,21 +13,21 @@ import pytest
 from check_support import framed
 from tests_support import flip
 
-from tfrecreg.builtin.audit.loosened import loosened
+from tfrecreg.builtin.dvc.pipeline.stages import stages_of
+from tfrecreg.builtin.releases.audit.loosened import loosened
 from tfrecreg.cli.main import main
-from tfrecreg.config import parse_config
-from tfrecreg.errors import ConfigError, UsageError
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
-from tfrecreg.findings import Finding
-from tfrecreg.gating import FailOn
-from tfrecreg.json_data import json_data
-from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.run import check
-from tfrecreg.operations.gate import gate
-from tfrecreg.operations.pipeline.stages import stages_of
-from tfrecreg.registry.registry import open_registry
-from tfrecreg.reports.model import Report
+from tfrecreg.core.check.gate import gate
+from tfrecreg.core.check.options import CheckOptions
+from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.check.run import check
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.values.config import parse_config
+from tfrecreg.core.values.errors import ConfigError, UsageError
+from tfrecreg.core.values.findings import Finding
+from tfrecreg.core.values.gating import FailOn
+from tfrecreg.core.values.json_data import json_data
 
 pytest.importorskip("duckdb", reason="the extra `query` is not installed")
 

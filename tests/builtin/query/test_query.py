@@ -19,10 +19,10 @@ from tests_support import interruptible
 import tfrecreg as tr
 from tfrecreg.builtin.query.ask import ask
 from tfrecreg.cli.main import main
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.errors import NoShardsError, UsageError
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.core.values.errors import NoShardsError, UsageError
+from tfrecreg.core.workers.local import LocalEngine
 
 pytest.importorskip("duckdb", reason="the extra `query` is not installed")
 

@@ -12,10 +12,10 @@ from check_support import framed
 from tfrecreg import TFRecordWriter, data_source
 from tfrecreg.builtin.query.ask import ask_targets
 from tfrecreg.builtin.query.where import matching_records
-from tfrecreg.errors import NoShardsError, RefusedError, UsageError
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, int64_feature
-from tfrecreg.shardset.target import find_target
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import bytes_feature, int64_feature
+from tfrecreg.core.registry.shardset.target import find_target
+from tfrecreg.core.values.errors import NoShardsError, RefusedError, UsageError
 
 pytest.importorskip("duckdb", reason="the extra `query` is not installed")
 

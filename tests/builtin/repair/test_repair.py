@@ -13,21 +13,21 @@ import pytest
 from check_support import document
 from tests_support import flip, tree
 
+from tfrecreg.builtin.python_data.build import build
 from tfrecreg.builtin.repair.run import RepairResult, repair
-from tfrecreg.errors import ManifestError, RefusedError, StorageError, UsageError
-from tfrecreg.manifest.file import parse_manifest, render_manifest, seal
-from tfrecreg.manifest.model import Parent
-from tfrecreg.operations.builds.data import build
-from tfrecreg.operations.builds.settings import BuildRequest
-from tfrecreg.operations.demo.digits import write_digits
-from tfrecreg.operations.init import init
-from tfrecreg.plugins.manager import plugins
-from tfrecreg.plugins.records import SourceRecord
-from tfrecreg.registry.registry import open_registry
-from tfrecreg.shards import ShardPolicy
-from tfrecreg.sources.interface import Item, Remark, Skipped, Source
-from tfrecreg.storage import renames
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.build.sources.interface import Item, Remark, Skipped, Source
+from tfrecreg.core.plugins.manager import plugins
+from tfrecreg.core.plugins.records import SourceRecord
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.registry.manifest.file import parse_manifest, render_manifest, seal
+from tfrecreg.core.registry.manifest.model import Parent
+from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.storage import renames
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import ManifestError, RefusedError, StorageError, UsageError
+from tfrecreg.core.values.shards import ShardPolicy
 
 FIRST = "digits-train.tfrecord-00000-of-00002"
 

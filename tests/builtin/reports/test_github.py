@@ -10,9 +10,9 @@ import pytest
 from hostile_support import NAMES, hostile_report
 
 from tfrecreg.builtin.reports.github import workflow_commands, write_summary
-from tfrecreg.errors import UsageError
-from tfrecreg.findings import Location
-from tfrecreg.reports.interface import ReportContext
+from tfrecreg.core.check.reports.interface import ReportContext
+from tfrecreg.core.values.errors import UsageError
+from tfrecreg.core.values.findings import Location
 
 COMMAND = re.compile(r"::(?P<name>[a-z-]+)(?: (?P<properties>.*?))?::(?P<message>.*)")
 
@@ -51,7 +51,7 @@ def test_no_name_becomes_a_command(number: int) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_target_becomes_a_command(name: str) -> None:
-    from tfrecreg.text import safe
+    from tfrecreg.core.values.text import safe
 
     text = workflow_commands([hostile_report("a", target=safe(name))], ReportContext())
     last = text.splitlines()[-1]

@@ -9,9 +9,9 @@ import pytest
 from hostile_support import NAMES, hostile_report
 
 from tfrecreg.builtin.reports.junit import JunitFormat
-from tfrecreg.gating import FailOn
-from tfrecreg.reports.interface import ReportContext
-from tfrecreg.reports.model import Report
+from tfrecreg.core.check.reports.interface import ReportContext
+from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.values.gating import FailOn
 
 ATTRIBUTES = {
     "testsuites": {"name", "tests", "failures", "errors"},

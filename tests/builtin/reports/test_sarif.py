@@ -10,9 +10,9 @@ import pytest
 from hostile_support import NAMES, hostile_finding, hostile_report
 
 from tfrecreg.builtin.reports.sarif import SarifFormat
-from tfrecreg.codes import CORE_CODES
-from tfrecreg.reports.interface import ReportContext
-from tfrecreg.reports.model import Report
+from tfrecreg.core.check.reports.interface import ReportContext
+from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.values.codes import CORE_CODES
 
 TEXT = {"text": str}
 LEVEL = {"none", "note", "warning", "error"}

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.cli.render.preview import print_preview
-from tfrecreg.cli.render.transfers import print_gc
-from tfrecreg.commands.output import write_json
-from tfrecreg.operations.builds.run import preview
-from tfrecreg.operations.builds.settings import BuildRequest
-from tfrecreg.operations.demo.digits import write_digits
-from tfrecreg.operations.init import init
-from tfrecreg.operations.remote.garbage import Unneeded
-from tfrecreg.registry.registry import open_registry
-from tfrecreg.shards import ShardPolicy
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.builtin.dvc.garbage import Unneeded
+from tfrecreg.builtin.dvc.printed_transfers import print_gc
+from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.cli.preview import print_preview
+from tfrecreg.core.build.run import preview
+from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.terminal.output import write_json
+from tfrecreg.core.values.shards import ShardPolicy
 
 
 def test_a_dry_run(pipe, tmp_path: Path) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tfrecreg.operations.format_payload import ShownPart
-from tfrecreg.operations.head import ShownFeature, ShownRecord
-from tfrecreg.render.records import (
+from tfrecreg.builtin.look.head import ShownFeature, ShownRecord
+from tfrecreg.builtin.look.printed_records import (
     print_records,
 )
+from tfrecreg.core.example.format_payload import ShownPart
 
 RECORDS = [
     ShownRecord(

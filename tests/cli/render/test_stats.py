@@ -4,12 +4,12 @@ import math
 
 import pytest
 
-from tfrecreg.cli.render.stats import print_stats
-from tfrecreg.statistics.collect import SplitStatistics
-from tfrecreg.statistics.make import SplitStats, Stats
-from tfrecreg.statistics.part import LeftOut
-from tfrecreg.statistics.rows import sparkline
-from tfrecreg.statistics.summary import FeatureSummary, Image, Numbers, Texts
+from tfrecreg.builtin.statistics.collect import SplitStatistics
+from tfrecreg.builtin.statistics.make import SplitStats, Stats
+from tfrecreg.builtin.statistics.part import LeftOut
+from tfrecreg.builtin.statistics.printed import print_stats
+from tfrecreg.builtin.statistics.rows import sparkline
+from tfrecreg.builtin.statistics.summary import FeatureSummary, Image, Numbers, Texts
 
 
 def feature(name: str, kind, detail, histogram=(), present: int = 4, **more) -> FeatureSummary:

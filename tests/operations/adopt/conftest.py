@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from foreign_support import write_set
 
-from tfrecreg.index import read_index
-from tfrecreg.manifest.model import Manifest
-from tfrecreg.operations.adopt.request import AdoptRequest
-from tfrecreg.operations.adopt.run import AdoptResult, adopt
-from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.run import check
-from tfrecreg.operations.init import init
-from tfrecreg.registry.registry import Registry, open_registry
+from tfrecreg.builtin.adopt.request import AdoptRequest
+from tfrecreg.builtin.adopt.run import AdoptResult, adopt
+from tfrecreg.core.check.options import CheckOptions
+from tfrecreg.core.check.run import check
+from tfrecreg.core.records.index import read_index
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.registry.manifest.model import Manifest
+from tfrecreg.core.registry.registry import Registry, open_registry
 
 
 @dataclass(frozen=True)

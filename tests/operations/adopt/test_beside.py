@@ -12,12 +12,12 @@ from check_support import framed
 from foreign_support import put
 
 import tfrecreg
+from tfrecreg.builtin.look.head import head
 from tfrecreg.cli.main import main
-from tfrecreg.errors import RefusedError, UsageError
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
-from tfrecreg.operations.head import head
-from tfrecreg.schema.proto import parse_schema
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.core.schema.proto import parse_schema
+from tfrecreg.core.values.errors import RefusedError, UsageError
 
 MAP = 'item { id: 1 name: "cat" }\nitem { id: 2 name: "dog" }\n'
 OBJECTS = "image/object/class/label"

@@ -9,12 +9,12 @@ import pytest
 from foreign_support import example, put
 from tests_support import flip, tree
 
-from tfrecreg.errors import RefusedError, UsageError
-from tfrecreg.operations.builds.data import build
-from tfrecreg.operations.builds.settings import BuildRequest
-from tfrecreg.operations.demo.digits import write_digits
-from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.builtin.python_data.build import build
+from tfrecreg.builtin.releases.release import ReleaseRequest, release
+from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import RefusedError, UsageError
 
 
 class TestInPlace:

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from foreign_support import put
 
-from tfrecreg.errors import UsageError
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, int64_feature
-from tfrecreg.operations.release import ReleaseRequest, release
+from tfrecreg.builtin.releases.release import ReleaseRequest, release
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import bytes_feature, int64_feature
+from tfrecreg.core.values.errors import UsageError
 
 CATS = "cat\ndog\ncow\n"
 

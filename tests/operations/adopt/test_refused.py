@@ -10,14 +10,14 @@ import pytest
 from foreign_support import SEQUENCES, example, put, write_set
 from tests_support import flip, tree
 
-from tfrecreg.errors import FailureError, RefusedError, UsageError
-from tfrecreg.operations.adopt.request import AdoptRequest
-from tfrecreg.operations.adopt.run import adopt
-from tfrecreg.operations.builds.data import build
-from tfrecreg.operations.builds.settings import BuildRequest
-from tfrecreg.operations.demo.digits import write_digits
-from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.builtin.adopt.request import AdoptRequest
+from tfrecreg.builtin.adopt.run import adopt
+from tfrecreg.builtin.python_data.build import build
+from tfrecreg.builtin.releases.release import ReleaseRequest, release
+from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import FailureError, RefusedError, UsageError
 
 
 class TestRefused:

@@ -10,17 +10,17 @@ from blake3 import blake3
 from foreign_support import SEQUENCES, event, example, field, put, sequence, summary
 from tests_support import flip, tree
 
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.errors import RefusedError, UsageError
-from tfrecreg.example.decode import decode
-from tfrecreg.example.features import bytes_feature, int64_feature
-from tfrecreg.example.wire import fields
-from tfrecreg.index import read_index
-from tfrecreg.json_data import json_data
-from tfrecreg.operations.adopt.request import AdoptRequest
-from tfrecreg.operations.adopt.run import adopt, preview_adopt
-from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.records.access import Records
+from tfrecreg.builtin.adopt.request import AdoptRequest
+from tfrecreg.builtin.adopt.run import adopt, preview_adopt
+from tfrecreg.builtin.releases.release import ReleaseRequest, release
+from tfrecreg.core.example.decode import decode
+from tfrecreg.core.example.features import bytes_feature, int64_feature
+from tfrecreg.core.example.wire import fields
+from tfrecreg.core.records.index import read_index
+from tfrecreg.core.records.reading.access import Records
+from tfrecreg.core.values.errors import RefusedError, UsageError
+from tfrecreg.core.values.json_data import json_data
+from tfrecreg.core.workers.local import LocalEngine
 
 
 class TestBuild:
@@ -351,7 +351,7 @@ class TestOtherPayloads:
         assert list(data_source("s", registry=adopter.root)) == SEQUENCES
 
     def test_tfds_cannot_have_them(self, adopter, tmp_path) -> None:
-        from tfrecreg.operations.export.run import export
+        from tfrecreg.builtin.export.run import export
 
         put(tmp_path / "s/x.tfrecord", *SEQUENCES)
         adopter.adopt(tmp_path / "s", name="s")

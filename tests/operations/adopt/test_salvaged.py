@@ -8,11 +8,11 @@ import pytest
 from foreign_support import example, put
 from tests_support import flip
 
-from tfrecreg.errors import RefusedError
-from tfrecreg.manifest.salvaged import read_mark
-from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.operations.salvage.run import salvage
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.builtin.releases.release import ReleaseRequest, release
+from tfrecreg.builtin.salvage.run import salvage
+from tfrecreg.core.registry.manifest.salvaged import read_mark
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import RefusedError
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.errors import UsageError
-from tfrecreg.operations.adopt.request import deal
-from tfrecreg.shardset.target import files_target
+from tfrecreg.builtin.adopt.request import deal
+from tfrecreg.core.registry.shardset.target import files_target
+from tfrecreg.core.values.errors import UsageError
 
 Rules = tuple[tuple[str, str], ...]
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.operations.export.run import export
-from tfrecreg.operations.head import head
-from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.shardset.target import find_target
+from tfrecreg.builtin.export.run import export
+from tfrecreg.builtin.look.head import head
+from tfrecreg.builtin.releases.release import ReleaseRequest, release
+from tfrecreg.core.registry.shardset.target import find_target
+from tfrecreg.core.workers.local import LocalEngine
 
 
 @pytest.fixture(scope="session")

@@ -9,14 +9,14 @@ import pytest
 from image_support import png
 
 import tfrecreg
-from tfrecreg.errors import UsageError
-from tfrecreg.operations.builds.detection import candidates_for, detect_source
-from tfrecreg.operations.demo.digits import write_digits
-from tfrecreg.operations.init import init
-from tfrecreg.plugins.manager import Plugins, plugins
-from tfrecreg.plugins.records import SourceRecord
-from tfrecreg.storage.local import LocalStorage
-from tfrecreg.storage.raw import RawFolder
+from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.core.build.planning.detection import candidates_for, detect_source
+from tfrecreg.core.plugins.manager import Plugins, plugins
+from tfrecreg.core.plugins.records import SourceRecord
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.storage.raw import RawFolder
+from tfrecreg.core.values.errors import UsageError
 
 ANNOTATION = b"<annotation><size/></annotation>"
 CONTENTS = {

@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 from tests_support import tree
 
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.operations.builds.data import build
-from tfrecreg.operations.builds.settings import BuildRequest
-from tfrecreg.operations.demo.digits import write_digits
-from tfrecreg.operations.init import init
-from tfrecreg.registry.registry import Registry, open_registry
-from tfrecreg.shards import ShardPolicy
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.builtin.python_data.build import build
+from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.registry.registry import Registry, open_registry
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.shards import ShardPolicy
+from tfrecreg.core.workers.local import LocalEngine
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +146,7 @@ def test_a_killed_build_goes_on_and_ends_with_the_same_bytes(raw, tmp_path, monk
     request = BuildRequest(
         name="digits", source="mnist", raw=str(raw), policy=ShardPolicy(shards=3)
     )
-    from tfrecreg.operations.builds.sink import StageSink
+    from tfrecreg.core.build.sink import StageSink
 
     original = StageSink.finish
     calls = []
@@ -181,7 +181,7 @@ def test_a_finished_shard_that_was_damaged_is_made_again(raw, tmp_path, monkeypa
     request = BuildRequest(
         name="digits", source="mnist", raw=str(raw), policy=ShardPolicy(shards=3)
     )
-    from tfrecreg.operations.builds.sink import StageSink
+    from tfrecreg.core.build.sink import StageSink
 
     def killed(*arguments) -> None:
         original(*arguments)

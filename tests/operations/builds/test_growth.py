@@ -14,18 +14,18 @@ from fault_support import Refusing
 from system_support import System, installed
 from tests_support import tree
 
+from tfrecreg.builtin.python_data.build import build
+from tfrecreg.builtin.releases.release import ReleaseRequest, release
 from tfrecreg.cli.main import main
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.errors import ManifestError, StorageError, UsageError
-from tfrecreg.operations.builds.conclude import BuildResult
-from tfrecreg.operations.builds.data import build
-from tfrecreg.operations.builds.run import preview
-from tfrecreg.operations.builds.settings import BuildRequest
-from tfrecreg.operations.check.run import check
-from tfrecreg.operations.init import init
-from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.registry.registry import Registry, open_registry
-from tfrecreg.shards import ShardPolicy
+from tfrecreg.core.build.conclude import BuildResult
+from tfrecreg.core.build.run import preview
+from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.check.run import check
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.registry.registry import Registry, open_registry
+from tfrecreg.core.values.errors import ManifestError, StorageError, UsageError
+from tfrecreg.core.values.shards import ShardPolicy
+from tfrecreg.core.workers.local import LocalEngine
 
 
 class Raw:

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from memory_support import PRINT_PEAK, on_linux
 
-from tfrecreg.errors import PluginError
-from tfrecreg.operations.builds import item_store
-from tfrecreg.operations.builds.item_store import ItemShare, ItemStore, order_key
-from tfrecreg.operations.builds.plan import Plan, make_plan
-from tfrecreg.shards import ShardPolicy
-from tfrecreg.sources.interface import Item
+from tfrecreg.core.build.planning import item_store
+from tfrecreg.core.build.planning.item_store import ItemShare, ItemStore, order_key
+from tfrecreg.core.build.planning.plan import Plan, make_plan
+from tfrecreg.core.build.sources.interface import Item
+from tfrecreg.core.values.errors import PluginError
+from tfrecreg.core.values.shards import ShardPolicy
 
 
 @pytest.fixture
@@ -81,9 +81,9 @@ def test_positions_are_found_by_key(monkeypatch: pytest.MonkeyPatch, held: int) 
 
 
 PLAN = f"""
-from tfrecreg.operations.builds.plan import make_plan
-from tfrecreg.shards import ShardPolicy
-from tfrecreg.sources.interface import Item
+from tfrecreg.core.build.planning.plan import make_plan
+from tfrecreg.core.values.shards import ShardPolicy
+from tfrecreg.core.build.sources.interface import Item
 listed = (Item("train", f"class/image_{{number:09d}}.jpg", 100_000) for number in range(3_000_000))
 plan = make_plan("big", listed, ShardPolicy(), {{}})
 print(plan.items, len(plan.shards))

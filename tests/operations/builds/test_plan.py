@@ -6,11 +6,11 @@ import random
 
 import pytest
 
-from tfrecreg.errors import PluginError, UsageError
-from tfrecreg.operations.builds.item_store import order_key
-from tfrecreg.operations.builds.plan import make_plan
-from tfrecreg.shards import ShardPolicy
-from tfrecreg.sources.interface import Item, Remark, Skipped
+from tfrecreg.core.build.planning.item_store import order_key
+from tfrecreg.core.build.planning.plan import make_plan
+from tfrecreg.core.build.sources.interface import Item, Remark, Skipped
+from tfrecreg.core.values.errors import PluginError, UsageError
+from tfrecreg.core.values.shards import ShardPolicy
 
 
 def items(count: int, split: str = "train") -> list[Item]:

@@ -13,12 +13,12 @@ from python_data_support import COUNT, Elements, element, made, stage
 from python_data_support import registry as registry  # the fixture
 
 import tfrecreg
+from tfrecreg.builtin.releases.release import ReleaseRequest, release
 from tfrecreg.cli.main import main
-from tfrecreg.index import load_index
-from tfrecreg.operations.builds.conclude import BuildResult
-from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.registry.registry import Registry, open_registry
-from tfrecreg.shards import ShardPolicy
+from tfrecreg.core.build.conclude import BuildResult
+from tfrecreg.core.records.index import load_index
+from tfrecreg.core.registry.registry import Registry, open_registry
+from tfrecreg.core.values.shards import ShardPolicy
 
 
 def keys(registry: Registry, found: BuildResult) -> set[str]:

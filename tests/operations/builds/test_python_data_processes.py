@@ -22,11 +22,11 @@ from python_data_support import registry as registry  # the fixture
 from tests_support import tree
 
 import tfrecreg
-from tfrecreg.errors import TfrecregError
-from tfrecreg.operations.init import init
-from tfrecreg.registry.registry import Registry, open_registry
-from tfrecreg.shards import ShardPolicy
-from tfrecreg.sources.python_data import parcel, survey
+from tfrecreg.builtin.python_data import parcel, survey
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.registry.registry import Registry, open_registry
+from tfrecreg.core.values.errors import TfrecregError
+from tfrecreg.core.values.shards import ShardPolicy
 
 
 def shards(registry: Registry) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def test_large_data_are_read_here(registry: Registry, monkeypatch: pytest.Monkey
 
 def test_a_changed_pickle_is_never_unpickled(registry: Registry, tmp_path: Path) -> None:
     storage = registry.storage.below(".tfrecreg/stage/x/data")
-    from tfrecreg.sources.python_data.convert import Converter, KeyRule
+    from tfrecreg.builtin.python_data.convert import Converter, KeyRule
 
     split = parcel.SequenceSplit(Converter("train", KeyRule()), [element(0)])
     with parcel.parcels([split], storage, 2, Notes()) as ((mine,), travels):

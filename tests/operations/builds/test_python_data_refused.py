@@ -12,10 +12,10 @@ from python_data_support import Elements, element, made, refused, stage
 from python_data_support import registry as registry  # the fixture
 from tests_support import tree
 
-from tfrecreg.errors import RawDataError, RefusedError, UsageError
-from tfrecreg.operations.builds.data import build
-from tfrecreg.operations.builds.settings import BuildRequest
-from tfrecreg.registry.registry import Registry, open_registry
+from tfrecreg.builtin.python_data.build import build
+from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.registry.registry import Registry, open_registry
+from tfrecreg.core.values.errors import RawDataError, RefusedError, UsageError
 
 
 def halting() -> Iterator[dict[str, Any]]:

@@ -16,30 +16,30 @@ import pytest
 from image_support import jpeg, png
 from media_support import wav
 
+from tfrecreg.builtin.adopt.request import AdoptRequest
+from tfrecreg.builtin.adopt.run import adopt
+from tfrecreg.builtin.dvc.pipeline.run import pipeline
+from tfrecreg.builtin.python_data.build import build
+from tfrecreg.builtin.releases.release import ReleaseRequest, release
 from tfrecreg.builtin.repair.run import repair
-from tfrecreg.errors import RawDataError, StorageError, UsageError
-from tfrecreg.guard import PluginId
-from tfrecreg.operations.adopt.request import AdoptRequest
-from tfrecreg.operations.adopt.run import adopt
-from tfrecreg.operations.builds.conclude import BuildResult
-from tfrecreg.operations.builds.data import build
-from tfrecreg.operations.builds.run import preview
-from tfrecreg.operations.builds.settings import BuildRequest
-from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.run import check
-from tfrecreg.operations.demo.digits import write_digits
-from tfrecreg.operations.init import init
-from tfrecreg.operations.pipeline.run import pipeline
-from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.progress import Progress
-from tfrecreg.registry.registry import Registry, open_registry
-from tfrecreg.shards import ShardPolicy
-from tfrecreg.sources.deal import DealOptions, SourceOptions
-from tfrecreg.sources.guarded import GuardedSource
-from tfrecreg.sources.interface import Source
-from tfrecreg.storage.listed import listed_storage
-from tfrecreg.storage.local import LocalStorage
-from tfrecreg.typed_values import NoOptions
+from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.core.build.conclude import BuildResult
+from tfrecreg.core.build.run import preview
+from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.build.sources.deal import DealOptions, SourceOptions
+from tfrecreg.core.build.sources.guarded import GuardedSource
+from tfrecreg.core.build.sources.interface import Source
+from tfrecreg.core.check.options import CheckOptions
+from tfrecreg.core.check.run import check
+from tfrecreg.core.plugins.guard import PluginId
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.registry.registry import Registry, open_registry
+from tfrecreg.core.storage.listed import listed_storage
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import RawDataError, StorageError, UsageError
+from tfrecreg.core.values.progress import Progress
+from tfrecreg.core.values.shards import ShardPolicy
+from tfrecreg.core.values.typed_values import NoOptions
 
 SOURCES = (
     *("imagefolder", "coco", "mnist", "yolo", "voc", "table", "folder", "webdataset"),

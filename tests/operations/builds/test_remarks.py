@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.example.features import int64_feature
-from tfrecreg.guard import PluginId
-from tfrecreg.operations.builds.assemble import ledgers
-from tfrecreg.operations.builds.plan import Plan, make_plan
-from tfrecreg.operations.builds.shard import BuildTask, MadeShard, Maker, make_shard
-from tfrecreg.operations.builds.sink import StageSink
-from tfrecreg.shards import ShardPolicy
-from tfrecreg.sources.guarded import GuardedSource
-from tfrecreg.sources.interface import Item, Remark, Skipped, Written
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.build.assemble import ledgers
+from tfrecreg.core.build.planning.plan import Plan, make_plan
+from tfrecreg.core.build.shard import BuildTask, MadeShard, Maker, make_shard
+from tfrecreg.core.build.sink import StageSink
+from tfrecreg.core.build.sources.guarded import GuardedSource
+from tfrecreg.core.build.sources.interface import Item, Remark, Skipped, Written
+from tfrecreg.core.example.features import int64_feature
+from tfrecreg.core.plugins.guard import PluginId
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.shards import ShardPolicy
+from tfrecreg.core.workers.local import LocalEngine
 
 
 def packed(source: Any) -> bytes:

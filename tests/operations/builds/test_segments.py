@@ -8,11 +8,8 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.errors import PluginError, StorageError
-from tfrecreg.example.features import bytes_feature
-from tfrecreg.guard import PluginId
-from tfrecreg.operations.builds.plan import SEGMENT_BYTES, PlannedShard
-from tfrecreg.operations.builds.shard import (
+from tfrecreg.core.build.planning.plan import SEGMENT_BYTES, PlannedShard
+from tfrecreg.core.build.shard import (
     BuildTask,
     Maker,
     SegmentTask,
@@ -20,9 +17,12 @@ from tfrecreg.operations.builds.shard import (
     make_segment,
     make_shard,
 )
-from tfrecreg.sources.guarded import GuardedSource
-from tfrecreg.sources.interface import Item, Remark, Skipped, Written
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.build.sources.guarded import GuardedSource
+from tfrecreg.core.build.sources.interface import Item, Remark, Skipped, Written
+from tfrecreg.core.example.features import bytes_feature
+from tfrecreg.core.plugins.guard import PluginId
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import PluginError, StorageError
 
 
 def packed(source: Any) -> bytes:

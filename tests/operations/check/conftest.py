@@ -11,7 +11,7 @@ from textwrap import dedent
 import pytest
 from engines_support import lighten
 
-from tfrecreg.plugins.manager import plugins
+from tfrecreg.core.plugins.manager import plugins
 
 PLUGIN = """
     from tfrecreg.api import Code, Finding, Location, Measure, Need, Severity, Tally

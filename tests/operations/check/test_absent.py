@@ -10,18 +10,18 @@ import pytest
 from registry_support import write
 from tests_support import flip
 
-from tfrecreg.builtin.audit.releases import audit_releases
+from tfrecreg.builtin.python_data.build import build
+from tfrecreg.builtin.releases.audit.releases import audit_releases
+from tfrecreg.builtin.releases.yank import yank
 from tfrecreg.cli.main import main
-from tfrecreg.errors import NotHereError, UsageError
-from tfrecreg.gating import FailOn
-from tfrecreg.operations.builds.data import build
-from tfrecreg.operations.builds.settings import BuildRequest
-from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.run import check
-from tfrecreg.operations.yank import yank
-from tfrecreg.progress import SILENT
-from tfrecreg.registry.registry import open_registry
-from tfrecreg.reports.model import Report
+from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.check.options import CheckOptions
+from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.check.run import check
+from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.values.errors import NotHereError, UsageError
+from tfrecreg.core.values.gating import FailOn
+from tfrecreg.core.values.progress import SILENT
 
 ABSENT = 'source = "mnist"\nraw = "raw"\n'
 SCHEMA = "schemas/digits.pbtxt"

@@ -12,18 +12,18 @@ import pytest
 from check_support import framed
 from tests_support import flip, tree
 
-from tfrecreg.code_digest import code_of, digest_of_packages
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.errors import RefusedError
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, int64_feature
-from tfrecreg.gating import FailOn
-from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.run import check
-from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.plugins.manager import plugins
-from tfrecreg.registry.registry import open_registry
-from tfrecreg.reports.model import Report
+from tfrecreg.builtin.releases.release import ReleaseRequest, release
+from tfrecreg.core.check.options import CheckOptions
+from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.check.run import check
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import bytes_feature, int64_feature
+from tfrecreg.core.plugins.code_digest import code_of, digest_of_packages
+from tfrecreg.core.plugins.manager import plugins
+from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.values.errors import RefusedError
+from tfrecreg.core.values.gating import FailOn
+from tfrecreg.core.workers.local import LocalEngine
 
 CHECKS = ".tfrecreg/cache/checks"
 

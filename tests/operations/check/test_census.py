@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.run import check
-from tfrecreg.records.batch import StreamEnd
-from tfrecreg.records.reader import scan
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.check.options import CheckOptions
+from tfrecreg.core.check.run import check
+from tfrecreg.core.records.batch import StreamEnd
+from tfrecreg.core.records.reader import scan
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.workers.local import LocalEngine
 
 pytestmark = [pytest.mark.realdata, pytest.mark.usefixtures("light_workers")]
 

@@ -12,20 +12,20 @@ from typing import Any
 import pytest
 from scan_support import files, stream
 
-from tfrecreg.config import Config, GateConfig, parse_config
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.errors import ConfigError, PluginError, UnknownPluginError
-from tfrecreg.findings import Severity
-from tfrecreg.install_hint import install_command
-from tfrecreg.manifest.model import SourceEntry
-from tfrecreg.operations.check.choose import Choice, choose
-from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.target import check_target
-from tfrecreg.registry.registry import open_registry
-from tfrecreg.reports.model import Report
-from tfrecreg.scan.interface import Baseline, Expected, Target
-from tfrecreg.shardset.target import build_target
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.check.choose import Choice, choose
+from tfrecreg.core.check.options import CheckOptions
+from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.check.scan.interface import Baseline, Expected, Target
+from tfrecreg.core.check.target import check_target
+from tfrecreg.core.registry.manifest.model import SourceEntry
+from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.registry.shardset.target import build_target
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.config import Config, GateConfig, parse_config
+from tfrecreg.core.values.errors import ConfigError, PluginError, UnknownPluginError
+from tfrecreg.core.values.findings import Severity
+from tfrecreg.core.values.install_hint import install_command
+from tfrecreg.core.workers.local import LocalEngine
 
 Install = Callable[..., None]
 
@@ -354,7 +354,7 @@ def test_a_missing_extra_is_a_reason_not_to_run_unless_it_was_asked_for(
     install_plugin: Install, target: Target, when: str
 ) -> None:
     more = (
-        "from tfrecreg.errors import MissingExtraError\n"
+        "from tfrecreg.core.values.errors import MissingExtraError\n"
         f"class Needy(Even):\n    {when}: raise MissingExtraError('looking', 'tfdv')\n"
         "def load(): return Needy\n"
     )

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.operations.check.target import engine_for
-from tfrecreg.registry.lookup import resolve
-from tfrecreg.registry.registry import open_registry
-from tfrecreg.shardset.target import files_target, target_of
+from tfrecreg.core.check.target import engine_for
+from tfrecreg.core.registry.lookup import resolve
+from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.registry.shardset.target import files_target, target_of
+from tfrecreg.core.workers.local import LocalEngine
 
 
 def test_a_small_build_is_checked_in_this_process(digits_original: Path) -> None:

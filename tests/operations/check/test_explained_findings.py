@@ -9,11 +9,11 @@ from textwrap import dedent
 import pytest
 from records_support import write_examples
 
-from tfrecreg.example.features import float_feature, int64_feature
-from tfrecreg.example.model import Example
-from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.run import check
-from tfrecreg.reports.model import Report
+from tfrecreg.core.check.options import CheckOptions
+from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.check.run import check
+from tfrecreg.core.example.features import float_feature, int64_feature
+from tfrecreg.core.example.model import Example
 
 SCHEMA = (
     "".join(

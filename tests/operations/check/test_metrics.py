@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from hostile_support import NAMES, hostile_report
 
-from tfrecreg.findings import Measure
-from tfrecreg.operations.check.metrics import PLOTS, metrics, plots
-from tfrecreg.reports.model import Report
+from tfrecreg.core.check.metrics import PLOTS, metrics, plots
+from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.values.findings import Measure
 
 
 def report(*measures: Measure) -> Report:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.run import check
-from tfrecreg.operations.head import head
-from tfrecreg.shardset.target import find_target
+from tfrecreg.builtin.look.head import head
+from tfrecreg.core.check.options import CheckOptions
+from tfrecreg.core.check.run import check
+from tfrecreg.core.registry.shardset.target import find_target
+from tfrecreg.core.workers.local import LocalEngine
 
 pytestmark = [pytest.mark.realdata, pytest.mark.usefixtures("light_workers")]
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from tests_support import flip
 
-from tfrecreg.findings import Finding
-from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.run import check
+from tfrecreg.core.check.options import CheckOptions
+from tfrecreg.core.check.run import check
+from tfrecreg.core.values.findings import Finding
 
 SHARD = "data/digits/digits-test.tfrecord-00000-of-00002"
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 9000\n"

@@ -13,22 +13,22 @@ from scan_support import Broken, files, stream
 from tests_support import flip
 
 import tfrecreg
-from tfrecreg.config import Config, parse_config
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.errors import ConfigError, SchemaError, UsageError
-from tfrecreg.findings import Severity
-from tfrecreg.gating import FailOn
-from tfrecreg.operations.builds.data import build
-from tfrecreg.operations.builds.settings import BuildRequest
-from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.run import check
-from tfrecreg.operations.check.target import check_target
-from tfrecreg.registry.registry import open_registry
-from tfrecreg.reports.model import Report
-from tfrecreg.scan.interface import Target
-from tfrecreg.schema.proto import parse_schema
-from tfrecreg.shards import ShardPolicy
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.builtin.python_data.build import build
+from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.check.options import CheckOptions
+from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.check.run import check
+from tfrecreg.core.check.scan.interface import Target
+from tfrecreg.core.check.target import check_target
+from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.schema.proto import parse_schema
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.config import Config, parse_config
+from tfrecreg.core.values.errors import ConfigError, SchemaError, UsageError
+from tfrecreg.core.values.findings import Severity
+from tfrecreg.core.values.gating import FailOn
+from tfrecreg.core.values.shards import ShardPolicy
+from tfrecreg.core.workers.local import LocalEngine
 
 TRAIN = "data/digits/digits-train.tfrecord-0000{}-of-00002"
 TEST = "data/digits/digits-test.tfrecord-0000{}-of-00002"

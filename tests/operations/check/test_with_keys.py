@@ -8,10 +8,10 @@ import pytest
 from scan_support import Counting, finding, shard
 from tests_support import flip
 
-from tfrecreg.findings import Location
-from tfrecreg.operations.check.findings import with_keys
-from tfrecreg.records.writer import ShardWriter
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.check.findings import with_keys
+from tfrecreg.core.records.writer import ShardWriter
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.findings import Location
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tfrecreg.operations.demo.digits import SIDE, draw_digits, write_digits
-from tfrecreg.operations.demo.strokes import GLYPHS
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.cli.demo.digits import SIDE, draw_digits, write_digits
+from tfrecreg.cli.demo.strokes import GLYPHS
+from tfrecreg.core.storage.local import LocalStorage
 
 NAMES = [
     "t10k-images-idx3-ubyte.gz",

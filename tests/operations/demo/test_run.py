@@ -6,8 +6,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from tfrecreg.manifest.file import parse_manifest
-from tfrecreg.operations.demo.run import _damaged_copies
+from tfrecreg.cli.demo.run import _damaged_copies
+from tfrecreg.core.registry.manifest.file import parse_manifest
 
 
 def test_one_bit_of_the_first_copy_is_flipped(digits_original: Path, tmp_path: Path) -> None:

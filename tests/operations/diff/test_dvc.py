@@ -12,19 +12,19 @@ from git_support import start
 
 pytest.importorskip("dvc", reason="the extra `dvc` is not installed")
 
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import int64_feature
-from tfrecreg.json_data import json_data
-from tfrecreg.operations.adopt.request import AdoptRequest
-from tfrecreg.operations.adopt.run import adopt
-from tfrecreg.operations.diff.run import diff
-from tfrecreg.operations.init import init
-from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.plugins.engines import open_engine
-from tfrecreg.records.framing import frame
-from tfrecreg.registry.lookup import resolve
-from tfrecreg.registry.registry import open_registry
-from tfrecreg.tracking import dvc
+from tfrecreg.builtin.adopt.request import AdoptRequest
+from tfrecreg.builtin.adopt.run import adopt
+from tfrecreg.builtin.dvc import dvc
+from tfrecreg.builtin.releases.diff.run import diff
+from tfrecreg.builtin.releases.release import ReleaseRequest, release
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import int64_feature
+from tfrecreg.core.plugins.engines import open_engine
+from tfrecreg.core.records.framing import frame
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.registry.lookup import resolve
+from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.values.json_data import json_data
 
 
 def put_shard(path: Path, **more: object) -> Path:

@@ -12,7 +12,7 @@ from diff_support import example, put_build, put_release, side
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.operations.diff.match import (
+from tfrecreg.builtin.releases.diff.match import (
     DIGEST,
     KEY,
     PLACE,
@@ -24,8 +24,8 @@ from tfrecreg.operations.diff.match import (
     match,
     pair,
 )
-from tfrecreg.operations.diff.verdict import per_split
-from tfrecreg.progress import Progress
+from tfrecreg.builtin.releases.diff.verdict import per_split
+from tfrecreg.core.values.progress import Progress
 
 RECORDS = st.dictionaries(st.sampled_from("abcdef"), st.integers(0, 4), max_size=6)
 SPLITS = st.fixed_dictionaries({"test": RECORDS, "train": RECORDS})
@@ -51,7 +51,7 @@ ENTRIES = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 5), st.integers(0
 @pytest.mark.parametrize("columns", [(SPLIT, KEY, DIGEST), (SPLIT, DIGEST), (DIGEST,), (KEY,)])
 def test_rows_are_paired_one_to_one_as_often_as_possible(columns, before, after) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tfrecreg.operations.diff.match._BLOCK", 3)
+        patch.setattr("tfrecreg.builtin.releases.diff.match._BLOCK", 3)
         left = Unmatched(table(before), table(after))
         pairs = left.pair(*columns)
     fields = [{SPLIT.start: 0, KEY.start: 1, DIGEST.start: 2}[each.start] for each in columns]

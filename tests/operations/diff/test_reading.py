@@ -16,17 +16,17 @@ from diff_support import example, image, put_build, side
 from engines_support import lighten
 from tests_support import flip
 
+from tfrecreg.builtin.releases.diff.match import Pairs
+from tfrecreg.builtin.releases.diff.reading import Readers, Reading, alone
+from tfrecreg.builtin.releases.diff.run import diff
 from tfrecreg.cli.main import main
-from tfrecreg.engines.interface import Engine
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.errors import FailureError, UsageError
-from tfrecreg.example.features import bytes_feature, int64_feature
-from tfrecreg.example.model import Example
-from tfrecreg.json_data import json_data
-from tfrecreg.operations.diff.match import Pairs
-from tfrecreg.operations.diff.reading import Readers, Reading, alone
-from tfrecreg.operations.diff.run import diff
-from tfrecreg.plugins.engines import open_engine
+from tfrecreg.core.example.features import bytes_feature, int64_feature
+from tfrecreg.core.example.model import Example
+from tfrecreg.core.plugins.engines import open_engine
+from tfrecreg.core.values.errors import FailureError, UsageError
+from tfrecreg.core.values.json_data import json_data
+from tfrecreg.core.workers.interface import Engine
+from tfrecreg.core.workers.local import LocalEngine
 
 RECORDS = 150
 SMALL_TASKS = {"_STEP": 3, "_TASK": 7, "_SHARD": 1, "_FEW": 0}
@@ -77,7 +77,7 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def small_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     """A task for every few pairs."""
     for name, value in SMALL_TASKS.items():
-        monkeypatch.setattr(f"tfrecreg.operations.diff.reading.{name}", value)
+        monkeypatch.setattr(f"tfrecreg.builtin.releases.diff.reading.{name}", value)
 
 
 def document(registry: Path, engine: Engine | None = None) -> str:
@@ -139,10 +139,10 @@ def test_the_command_prints_the_same_with_threads(
 def test_features_and_labels_beyond_the_limit_are_counted_alike(
     registry: Path, small_tasks: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tfrecreg.operations.diff.compare._MOST", 2)
+    monkeypatch.setattr("tfrecreg.builtin.releases.diff.compare._MOST", 2)
     pieces = document(registry)
-    monkeypatch.setattr("tfrecreg.operations.diff.reading._TASK", 10_000)
-    monkeypatch.setattr("tfrecreg.operations.diff.reading._MOST", 10_000)
+    monkeypatch.setattr("tfrecreg.builtin.releases.diff.reading._TASK", 10_000)
+    monkeypatch.setattr("tfrecreg.builtin.releases.diff.reading._MOST", 10_000)
     whole = document(registry)
     assert json.loads(whole)[0]["more_labels"] > 0
     assert pieces == whole
@@ -153,10 +153,10 @@ def test_few_records_start_no_processes(registry: Path, monkeypatch: pytest.Monk
         raise AssertionError("a process was started")
 
     alone = diff("old", "new", registry=registry, engine=LocalEngine(1))
-    monkeypatch.setattr("tfrecreg.engines.pool._Worker.__init__", refuse)
+    monkeypatch.setattr("tfrecreg.core.workers.pool._Worker.__init__", refuse)
     assert diff("old", "new", registry=registry, engine=LocalEngine(2)) == alone
     for name, value in SMALL_TASKS.items():
-        monkeypatch.setattr(f"tfrecreg.operations.diff.reading.{name}", value)
+        monkeypatch.setattr(f"tfrecreg.builtin.releases.diff.reading.{name}", value)
     with pytest.raises(AssertionError, match="a process was started"):
         diff("old", "new", registry=registry, engine=LocalEngine(2))
 

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from diff_support import example, put_build, side
 
-from tfrecreg.errors import StorageError
-from tfrecreg.operations.diff import row_memory
-from tfrecreg.operations.diff.match import match
-from tfrecreg.operations.diff.row_memory import new_rows
+from tfrecreg.builtin.releases.diff import row_memory
+from tfrecreg.builtin.releases.diff.match import match
+from tfrecreg.builtin.releases.diff.row_memory import new_rows
+from tfrecreg.core.values.errors import StorageError
 
 
 def memory_of(rows: Any) -> Any:

@@ -16,11 +16,13 @@ import pytest
 from blake3 import blake3
 from registry_support import write
 
-from tfrecreg.digests import content_digest, record_digest
-from tfrecreg.example.encode import encode
-from tfrecreg.example.model import Example
-from tfrecreg.manifest.file import render_manifest, seal
-from tfrecreg.manifest.model import (
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.model import Example
+from tfrecreg.core.records.digests import content_digest, record_digest
+from tfrecreg.core.records.writer import ShardWriter
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.registry.manifest.file import render_manifest, seal
+from tfrecreg.core.registry.manifest.model import (
     FORMAT_VERSION,
     MANIFEST_NAME,
     Manifest,
@@ -30,10 +32,8 @@ from tfrecreg.manifest.model import (
     SourceEntry,
     SplitEntry,
 )
-from tfrecreg.operations.init import init
-from tfrecreg.records.writer import ShardWriter
-from tfrecreg.registry.registry import Registry, open_registry
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.registry.registry import Registry, open_registry
+from tfrecreg.core.storage.local import LocalStorage
 
 PlaceBuild = Callable[..., Registry]
 

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrecreg.builtin.export.connectors import (
+from tfrecreg.builtin.export.formats.connectors import (
     Connectors,
     make_connectors,
     require_expressible,
     usable_names,
 )
-from tfrecreg.builtin.export.images import ImagesSeen
-from tfrecreg.errors import SchemaError
-from tfrecreg.schema.proto import parse_schema
+from tfrecreg.builtin.export.formats.images import ImagesSeen
+from tfrecreg.core.schema.proto import parse_schema
+from tfrecreg.core.values.errors import SchemaError
 
 ALWAYS = "presence { min_fraction: 1 }"
 

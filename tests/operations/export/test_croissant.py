@@ -14,8 +14,8 @@ from foreign_support import SEQUENCES, put
 from tests_support import flip
 
 import tfrecreg
-from tfrecreg.errors import RefusedError, UsageError
-from tfrecreg.example.features import bytes_feature, int64_feature
+from tfrecreg.core.example.features import bytes_feature, int64_feature
+from tfrecreg.core.values.errors import RefusedError, UsageError
 
 from .conftest import run_python
 

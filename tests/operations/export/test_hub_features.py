@@ -8,9 +8,9 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="the extra `parquet` is not installed")
 
-from tfrecreg.builtin.export.columns import FeatureColumn
-from tfrecreg.builtin.export.hub_features import hub_metadata
-from tfrecreg.example.model import Kind
+from tfrecreg.builtin.export.formats.columns import FeatureColumn
+from tfrecreg.builtin.export.formats.hub_features import hub_metadata
+from tfrecreg.core.example.model import Kind
 
 
 def test_single_values_and_lists_have_types_of_their_own() -> None:

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from tests_support import flip
 
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.errors import RefusedError, UsageError
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import int64_feature
-from tfrecreg.operations.export.run import export
-from tfrecreg.records.access import Records, read
-from tfrecreg.registry.registry import Registry
+from tfrecreg.builtin.export.run import export
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import int64_feature
+from tfrecreg.core.records.reading.access import Records, read
+from tfrecreg.core.registry.registry import Registry
+from tfrecreg.core.values.errors import RefusedError, UsageError
+from tfrecreg.core.workers.local import LocalEngine
 
 SCHEMA = 'feature { name: "x" type: INT }\n'
 SPLITS = {

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.plugins.manager import plugins
-from tfrecreg.plugins.records import ExporterRecord
+from tfrecreg.core.plugins.manager import plugins
+from tfrecreg.core.plugins.records import ExporterRecord
 
 from .conftest import run_python
 

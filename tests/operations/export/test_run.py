@@ -12,17 +12,17 @@ from typing import Any
 import pytest
 from tests_support import flip, tree
 
+from tfrecreg.builtin.adopt.request import AdoptRequest
+from tfrecreg.builtin.adopt.run import adopt
+from tfrecreg.builtin.export.run import export
 from tfrecreg.cli.main import main
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.errors import RefusedError, SchemaError, UsageError
-from tfrecreg.example.features import bytes_feature, int64_feature
-from tfrecreg.manifest.file import render_manifest, seal
-from tfrecreg.operations.adopt.request import AdoptRequest
-from tfrecreg.operations.adopt.run import adopt
-from tfrecreg.operations.export.run import export
-from tfrecreg.plugins.manager import plugins
-from tfrecreg.plugins.records import ExporterRecord
-from tfrecreg.registry.registry import Registry
+from tfrecreg.core.example.features import bytes_feature, int64_feature
+from tfrecreg.core.plugins.manager import plugins
+from tfrecreg.core.plugins.records import ExporterRecord
+from tfrecreg.core.registry.manifest.file import render_manifest, seal
+from tfrecreg.core.registry.registry import Registry
+from tfrecreg.core.values.errors import RefusedError, SchemaError, UsageError
+from tfrecreg.core.workers.local import LocalEngine
 
 SCHEMA = """
 feature { name: "image/encoded" type: BYTES presence { min_fraction: 1 } shape {} image_domain {} }

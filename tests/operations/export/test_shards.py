@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 from tests_support import flip
 
-from tfrecreg.builtin.export.tfds import PlainShards
-from tfrecreg.errors import RefusedError
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, int64_feature
-from tfrecreg.exporters.shards import ShardToExport, export_plain, numbered
-from tfrecreg.manifest.model import ShardEntry
-from tfrecreg.records.writer import ShardWriter
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.builtin.export.formats.tfds import PlainShards
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import bytes_feature, int64_feature
+from tfrecreg.core.plugins.exporters.shards import ShardToExport, export_plain, numbered
+from tfrecreg.core.records.writer import ShardWriter
+from tfrecreg.core.registry.manifest.model import ShardEntry
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import RefusedError
 
 NAME = "things-train.tfrecord-00000-of-00001"
 

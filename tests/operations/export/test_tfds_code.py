@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import tfrecreg
+from tfrecreg.builtin.look.snippets import snippet
 from tfrecreg.cli.main import main
-from tfrecreg.operations.snippets import snippet
 
 pytestmark = pytest.mark.slow
 

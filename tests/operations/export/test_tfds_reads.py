@@ -15,16 +15,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
-from tfrecreg.operations.builds.data import build
-from tfrecreg.operations.builds.settings import BuildRequest
-from tfrecreg.operations.demo.digits import write_digits
-from tfrecreg.operations.export.run import export
-from tfrecreg.operations.init import init
-from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.registry.registry import open_registry
-from tfrecreg.shards import ShardPolicy
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.builtin.export.run import export
+from tfrecreg.builtin.python_data.build import build
+from tfrecreg.builtin.releases.release import ReleaseRequest, release
+from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.example.features import (
+    bytes_feature,
+    float_feature,
+    int64_feature,
+    unset_feature,
+)
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.shards import ShardPolicy
 
 pytestmark = pytest.mark.slow
 

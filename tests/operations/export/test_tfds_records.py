@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from image_support import png
 
-from tfrecreg.builtin.export import tfds as tfds_module
-from tfrecreg.errors import MissingExtraError, UsageError
-from tfrecreg.example.decode import decode
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
-from tfrecreg.operations.export.run import export
-from tfrecreg.records.reader import scan
-from tfrecreg.registry.registry import Registry
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.builtin.export.formats import tfds as tfds_module
+from tfrecreg.builtin.export.run import export
+from tfrecreg.core.example.decode import decode
+from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.core.records.reader import scan
+from tfrecreg.core.registry.registry import Registry
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import MissingExtraError, UsageError
 
 PlaceBuild = Callable[..., Registry]
 

@@ -16,17 +16,17 @@ from foreign_support import SEQUENCES, put
 from tests_support import flip, tree
 
 import tfrecreg
-from tfrecreg.builtin.export.tfx import tfx_path
-from tfrecreg.errors import RefusedError, UsageError
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, int64_feature
-from tfrecreg.exporters.records import export_gzip
-from tfrecreg.exporters.shards import ShardToExport
-from tfrecreg.manifest.model import ShardEntry
-from tfrecreg.operations.export.run import export
-from tfrecreg.records.writer import ShardWriter
-from tfrecreg.registry.registry import Registry
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.builtin.export.run import export
+from tfrecreg.builtin.statistics.tfx import tfx_path
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import bytes_feature, int64_feature
+from tfrecreg.core.plugins.exporters.records import export_gzip
+from tfrecreg.core.plugins.exporters.shards import ShardToExport
+from tfrecreg.core.records.writer import ShardWriter
+from tfrecreg.core.registry.manifest.model import ShardEntry
+from tfrecreg.core.registry.registry import Registry
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import RefusedError, UsageError
 
 SCHEMA = """
 feature { name: "x" type: BYTES presence { min_fraction: 1 } shape {} }

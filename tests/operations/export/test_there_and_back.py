@@ -11,19 +11,19 @@ from typing import Any
 import pytest
 from image_support import png
 
-from tfrecreg.errors import RawDataError
-from tfrecreg.example.encode import encode
-from tfrecreg.index import load_index
-from tfrecreg.manifest.model import Manifest
-from tfrecreg.operations.builds.data import build
-from tfrecreg.operations.builds.settings import BuildRequest
-from tfrecreg.operations.export.run import export
-from tfrecreg.operations.init import init
-from tfrecreg.registry.registry import Registry, open_registry
-from tfrecreg.shards import ShardPolicy
-from tfrecreg.sources.interface import Item, Skipped
-from tfrecreg.storage.local import LocalStorage
-from tfrecreg.typed_values import parse_options
+from tfrecreg.builtin.export.run import export
+from tfrecreg.builtin.python_data.build import build
+from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.build.sources.interface import Item, Skipped
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.records.index import load_index
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.registry.manifest.model import Manifest
+from tfrecreg.core.registry.registry import Registry, open_registry
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import RawDataError
+from tfrecreg.core.values.shards import ShardPolicy
+from tfrecreg.core.values.typed_values import parse_options
 from tfrecreg_webdataset.source import WebDatasetSource
 
 from .conftest import run_python

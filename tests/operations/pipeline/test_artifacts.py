@@ -13,11 +13,11 @@ pytest.importorskip("ruamel.yaml", reason="the extra `dvc` is not installed")
 
 from ruamel.yaml import YAML
 
+from tfrecreg.builtin.dvc.pipeline.run import Changes, pipeline
 from tfrecreg.cli.main import main
-from tfrecreg.errors import UsageError
-from tfrecreg.operations.init import init
-from tfrecreg.operations.pipeline.run import Changes, pipeline
-from tfrecreg.registry.registry import Registry, open_registry
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.registry.registry import Registry, open_registry
+from tfrecreg.core.values.errors import UsageError
 
 SOURCE = 'source = "mnist"\nraw = "raw"\n'
 DATASETS = {

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from tfrecreg.errors import UsageError
-from tfrecreg.install_hint import install_command
-from tfrecreg.operations.pipeline.dvc_yaml import Edited, edited
+from tfrecreg.builtin.dvc.pipeline.dvc_yaml import Edited, edited
+from tfrecreg.core.values.errors import UsageError
+from tfrecreg.core.values.install_hint import install_command
 
 
 def ours(name: str, cmd: str = "tfrecreg build a", kind: str = "build") -> dict[str, Any]:
@@ -229,8 +229,8 @@ def test_without_what_reads_and_writes_yaml_the_extra_is_named() -> None:
     code = (
         "import sys\n"
         "sys.modules['ruamel'] = sys.modules['ruamel.yaml'] = None  # as if it were not there\n"
-        "from tfrecreg.errors import MissingExtraError\n"
-        "from tfrecreg.operations.pipeline.dvc_yaml import edited\n"
+        "from tfrecreg.core.values.errors import MissingExtraError\n"
+        "from tfrecreg.builtin.dvc.pipeline.dvc_yaml import edited\n"
         "try:\n"
         "    edited(None, {'a': {'cmd': 'a'}}, prune=True)\n"
         "except MissingExtraError as error:\n"

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from registry_support import empty_registry, write
 
-from tfrecreg.errors import UsageError
-from tfrecreg.gating import next_expiry
-from tfrecreg.operations.pipeline.run import expect_pipeline, pipeline
-from tfrecreg.operations.pipeline.stages import stages_of
-from tfrecreg.registry.registry import Registry, open_registry
+from tfrecreg.builtin.dvc.pipeline.run import expect_pipeline, pipeline
+from tfrecreg.builtin.dvc.pipeline.stages import stages_of
+from tfrecreg.core.registry.registry import Registry, open_registry
+from tfrecreg.core.values.errors import UsageError
+from tfrecreg.core.values.gating import next_expiry
 
 TODAY = date(2026, 5, 1)
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from registry_support import manifest, put_build, put_release
 
-from tfrecreg.errors import RefusedError
-from tfrecreg.manifest.model import Change, Manifest
-from tfrecreg.operations.release import choose_number
-from tfrecreg.reference import Version
+from tfrecreg.builtin.releases.release import choose_number
+from tfrecreg.core.registry.manifest.model import Change, Manifest
+from tfrecreg.core.values.errors import RefusedError
+from tfrecreg.core.values.reference import Version
 
 
 def change(level: str, *reasons: str) -> Change:

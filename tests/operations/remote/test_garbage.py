@@ -16,11 +16,11 @@ from python_data_support import Notes
 from remote_support import git
 from tests_support import tree
 
+from tfrecreg.builtin.dvc.garbage import gc
+from tfrecreg.builtin.dvc.sending import push
+from tfrecreg.builtin.dvc.transfer import pull
 from tfrecreg.cli.main import main
-from tfrecreg.operations.remote.garbage import gc
-from tfrecreg.operations.remote.sending import push
-from tfrecreg.operations.remote.transfer import pull
-from tfrecreg.registry.registry import open_registry
+from tfrecreg.core.registry.registry import open_registry
 
 SHARD = "digits-test.tfrecord-00000-of-00002"
 

@@ -11,11 +11,11 @@ import pytest
 
 pytest.importorskip("dvc", reason="the extra `dvc` is not installed")
 
+from tfrecreg.builtin.dvc.sending import push
+from tfrecreg.builtin.dvc.transfer import pull
 from tfrecreg.cli.main import main
-from tfrecreg.errors import FailureError, RefusedError
-from tfrecreg.operations.remote.sending import push
-from tfrecreg.operations.remote.transfer import pull
-from tfrecreg.registry.registry import open_registry
+from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.values.errors import FailureError, RefusedError
 
 SHARD = "digits-test.tfrecord-00000-of-00002"
 

@@ -16,16 +16,16 @@ pytest.importorskip("dvc", reason="the extra `dvc` is not installed")
 from remote_support import environment, git
 from tests_support import flip, tree
 
+from tfrecreg.builtin.dvc.sending import push
+from tfrecreg.builtin.dvc.transfer import pull, pull_needed
 from tfrecreg.cli.main import main
-from tfrecreg.errors import FailureError, RefusedError, UsageError
-from tfrecreg.manifest.file import parse_manifest, render_manifest, seal
-from tfrecreg.operations.check.run import check
-from tfrecreg.operations.remote.sending import push
-from tfrecreg.operations.remote.transfer import pull, pull_needed
-from tfrecreg.reference import parse_version
-from tfrecreg.registry.registry import open_registry
-from tfrecreg.registry.yanks import Yank, append_yank
-from tfrecreg.tracking.pointers import named_hash
+from tfrecreg.core.check.run import check
+from tfrecreg.core.registry.git.pointers import named_hash
+from tfrecreg.core.registry.history.yanks import Yank, append_yank
+from tfrecreg.core.registry.manifest.file import parse_manifest, render_manifest, seal
+from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.values.errors import FailureError, RefusedError, UsageError
+from tfrecreg.core.values.reference import parse_version
 
 SHARD = "digits-test.tfrecord-00000-of-00002"
 OTHER = "digits-train.tfrecord-00001-of-00002"

@@ -8,7 +8,7 @@ import pytest
 from salvage_support import Made, filler, make, nested, payloads_in, put, report_of, rescue
 
 from tfrecreg.cli.main import main
-from tfrecreg.records.framing import frame_header
+from tfrecreg.core.records.framing import frame_header
 
 INSIDE = [filler(number) for number in range(3)]
 

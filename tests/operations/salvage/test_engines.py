@@ -13,15 +13,15 @@ import pytest
 from engines_support import lighten
 from salvage_support import filler, make, nested, put
 
+from tfrecreg.builtin.salvage.run import SalvageTask, salvage
 from tfrecreg.cli.main import main
-from tfrecreg.engines.interface import Engine
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.errors import StorageError
-from tfrecreg.operations.leftovers import remove_leftovers
-from tfrecreg.operations.salvage.run import SalvageTask, salvage
-from tfrecreg.plugins.engines import open_engine
-from tfrecreg.storage.interface import Writer
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.build.leftovers import remove_leftovers
+from tfrecreg.core.plugins.engines import open_engine
+from tfrecreg.core.storage.interface import Writer
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import StorageError
+from tfrecreg.core.workers.interface import Engine
+from tfrecreg.core.workers.local import LocalEngine
 
 ENGINES = {
     "two jobs": partial(LocalEngine, 2),

@@ -21,15 +21,15 @@ import pytest
 from memory_support import MemoryReader, MemoryStorage
 from system_support import unsynced as unsynced  # a fixture
 
-from tfrecreg.errors import RefusedError
-from tfrecreg.operations.salvage.run import salvage
-from tfrecreg.records.batch import Fault, StreamEnd
-from tfrecreg.records.frame_scan import PythonFinder
-from tfrecreg.records.framing import frame, frame_header
-from tfrecreg.records.gzip_reader import GzipStream
-from tfrecreg.records.reader import scan
-from tfrecreg.records.scanner import NativeFinder, scanner_kind
-from tfrecreg.records.stream import HashedFile
+from tfrecreg.builtin.salvage.run import salvage
+from tfrecreg.core.records.batch import Fault, StreamEnd
+from tfrecreg.core.records.frame_scan import PythonFinder
+from tfrecreg.core.records.framing import frame, frame_header
+from tfrecreg.core.records.gzip.reader import GzipStream
+from tfrecreg.core.records.reader import scan
+from tfrecreg.core.records.scanner import NativeFinder, scanner_kind
+from tfrecreg.core.records.stream import HashedFile
+from tfrecreg.core.values.errors import RefusedError
 
 SIZES = [20_000, 40_000, 80_000, 160_000, 320_000]
 AT_MOST = 3

@@ -11,10 +11,10 @@ import pytest
 from check_support import document
 from salvage_support import filler, make, put, rescue
 
-from tfrecreg.manifest.file import parse_manifest, render_manifest, seal
-from tfrecreg.manifest.salvaged import read_mark
-from tfrecreg.operations.salvage.run import salvage
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.builtin.salvage.run import salvage
+from tfrecreg.core.registry.manifest.file import parse_manifest, render_manifest, seal
+from tfrecreg.core.registry.manifest.salvaged import read_mark
+from tfrecreg.core.storage.local import LocalStorage
 
 
 @pytest.fixture

@@ -17,12 +17,12 @@ from memory_support import MemoryFolder, Seen, see
 from salvage_mutants_support import Damaged, damaged
 from salvage_support import Made, nested, payloads_of
 
-from tfrecreg.manifest.model import ShardEntry
-from tfrecreg.operations.salvage.shard import salvage_shard
-from tfrecreg.records.framing import header_length, masked_crc
-from tfrecreg.records.gzip_writer import Compression
-from tfrecreg.scan.interface import Shard
-from tfrecreg.storage.interface import Storage
+from tfrecreg.builtin.salvage.shard import salvage_shard
+from tfrecreg.core.check.scan.interface import Shard
+from tfrecreg.core.records.framing import header_length, masked_crc
+from tfrecreg.core.records.gzip.writer import Compression
+from tfrecreg.core.registry.manifest.model import ShardEntry
+from tfrecreg.core.storage.interface import Storage
 
 MANY = 10_000
 PART = 1_250

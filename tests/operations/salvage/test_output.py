@@ -14,16 +14,16 @@ from salvage_support import filler, make, put
 from system_support import installed
 from tests_support import flip
 
-from tfrecreg.errors import StorageError, UsageError
-from tfrecreg.operations.salvage.run import salvage
-from tfrecreg.registry.registry import open_registry
-from tfrecreg.storage.interface import Writer
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.builtin.salvage.run import salvage
+from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.storage.interface import Writer
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import StorageError, UsageError
 
 KILLED = """
 import os, signal, sys
-from tfrecreg.operations.salvage.run import salvage
-from tfrecreg.storage.writer import LocalWriter
+from tfrecreg.builtin.salvage.run import salvage
+from tfrecreg.core.storage.writer import LocalWriter
 closes = 0
 close = LocalWriter.close
 def killing(self):

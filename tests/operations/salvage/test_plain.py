@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from salvage_support import Made, filler, make, nested, payloads_in, put, report_of, rescue
 
-from tfrecreg.operations.salvage.model import ShardResult
-from tfrecreg.operations.salvage.run import salvage
-from tfrecreg.records.framing import frame_header
+from tfrecreg.builtin.salvage.model import ShardResult
+from tfrecreg.builtin.salvage.run import salvage
+from tfrecreg.core.records.framing import frame_header
 
 RECORDS = 20
 """Of 60 bytes and 16 around them: record 7 is bytes 532 to 608."""
@@ -245,7 +245,7 @@ def test_sound_shard_is_copied_as_it_is(tmp_path: Path, made: Made) -> None:
 def test_cuts_are_listed_up_to_a_limit_and_all_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tfrecreg.operations.salvage.model.MOST_CUTS", 3)
+    monkeypatch.setattr("tfrecreg.builtin.salvage.model.MOST_CUTS", 3)
     made = make([filler(number) for number in range(RECORDS)])
     data = bytearray(made.data)
     for offset in made.offsets[::2]:

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from registry_support import put_odd
 
-from tfrecreg.index import load_index
-from tfrecreg.registry.registry import open_registry
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.records.index import load_index
+from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.storage.local import LocalStorage
 
 
 @pytest.fixture(scope="module")

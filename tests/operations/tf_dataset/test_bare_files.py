@@ -12,7 +12,7 @@ import pytest
 
 import tfrecreg as tr
 from tfrecreg.api import bytes_feature, encode, float_feature, int64_feature
-from tfrecreg.errors import UsageError
+from tfrecreg.core.values.errors import UsageError
 
 
 def record(x: int, **more: Any) -> bytes:

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from tests_support import flip
 
-from tfrecreg.operations.load import load
-from tfrecreg.operations.tf_dataset import pipeline
-from tfrecreg.records.access import Records
+from tfrecreg.builtin.training.load import load
+from tfrecreg.builtin.training.tf_dataset import pipeline
+from tfrecreg.core.records.reading.access import Records
 
 pytestmark = pytest.mark.slow  # TensorFlow traces a graph for each test
 
@@ -71,7 +71,7 @@ def test_the_order_is_that_of_payloads(
         )
         return [read(dataset), read(dataset)]
 
-    monkeypatch.setattr("tfrecreg.operations.tf_dataset.source._MOST", 8)
+    monkeypatch.setattr("tfrecreg.builtin.training.tf_dataset.source._MOST", 8)
     by_payload = epochs()
     with monkeypatch.context() as changed:
         changed.setattr(pipeline, "_ALONE_BYTES", 1)

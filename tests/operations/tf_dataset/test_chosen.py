@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import tfrecreg as tr
-from tfrecreg.errors import UsageError
-from tfrecreg.operations.builds.data import build
-from tfrecreg.operations.builds.settings import BuildRequest
-from tfrecreg.registry.registry import open_registry
-from tfrecreg.shards import ShardPolicy
+from tfrecreg.builtin.python_data.build import build
+from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.values.errors import UsageError
+from tfrecreg.core.values.shards import ShardPolicy
 
 pytest.importorskip("duckdb", reason="the extra `query` is not installed")
 

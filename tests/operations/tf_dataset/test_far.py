@@ -12,7 +12,7 @@ import pytest
 from s3_support import Faults, faulty, web_server
 
 import tfrecreg
-from tfrecreg.errors import UsageError
+from tfrecreg.core.values.errors import UsageError
 
 RECORDS, SHARDS = 400, 4
 
@@ -138,7 +138,7 @@ def test_slices_and_conditions_read_what_they_name(tf: Any, port: int, tmp_path:
 def test_a_store_that_fails_now_and_then_costs_no_record(
     tf: Any, port: int, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tfrecreg.storage.file_systems._FIRST_WAIT", 0.01)
+    monkeypatch.setattr("tfrecreg.core.storage.remote.file_systems._FIRST_WAIT", 0.01)
     faults = Faults(0)
     with faulty(port, faults) as before:
         dataset = loaded(before, tmp_path / "blocks", batch_size=32)

@@ -11,9 +11,9 @@ import numpy.typing as npt
 import pytest
 
 from tfrecreg import data_source
-from tfrecreg.errors import UsageError
-from tfrecreg.operations.load import load
-from tfrecreg.operations.tf_dataset.fitted import ImageFit
+from tfrecreg.builtin.training.load import load
+from tfrecreg.builtin.training.tf_dataset.fitted import ImageFit
+from tfrecreg.core.values.errors import UsageError
 
 SCHEMA = """feature {
   name: "image/encoded" type: BYTES presence { min_fraction: 1 min_count: 1 } shape {}

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from image_support import png
 
-from tfrecreg.errors import ManifestError, RefusedError, UsageError
-from tfrecreg.images.read import read_header
-from tfrecreg.operations.load import load
+from tfrecreg.builtin.training.load import load
+from tfrecreg.core.images.read import read_header
+from tfrecreg.core.values.errors import ManifestError, RefusedError, UsageError
 
 
 def batches(root: Path, **arguments: Any) -> list[Any]:

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import tfrecreg
-from tfrecreg.errors import UsageError
-from tfrecreg.operations.load import load
+from tfrecreg.builtin.training.load import load
+from tfrecreg.core.values.errors import UsageError
 
 pytestmark = pytest.mark.slow  # TensorFlow traces a graph for each test
 

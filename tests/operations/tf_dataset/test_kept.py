@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.operations.data_source import data_source
-from tfrecreg.operations.load import load
-from tfrecreg.operations.tf_dataset import pipeline
+from tfrecreg.builtin.training.load import load
+from tfrecreg.builtin.training.open import data_source
+from tfrecreg.builtin.training.tf_dataset import pipeline
 
 FEATURES = ["image/encoded", "image/class/label"]
 

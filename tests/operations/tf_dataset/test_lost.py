@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from tests_support import flip
 
-from tfrecreg.operations.load import load
-from tfrecreg.records.access import Records
+from tfrecreg.builtin.training.load import load
+from tfrecreg.core.records.reading.access import Records
 
 pytestmark = pytest.mark.slow  # TensorFlow traces a graph for each test
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.operations.load import load
+from tfrecreg.builtin.training.load import load
 
 pytestmark = pytest.mark.slow  # TensorFlow traces a graph for each test
 

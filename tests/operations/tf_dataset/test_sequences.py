@@ -11,7 +11,7 @@ from check_support import framed
 from sequences_support import SCHEMA, tf_sequence, tf_specs, video, video_steps
 
 import tfrecreg as tr
-from tfrecreg.errors import UsageError
+from tfrecreg.core.values.errors import UsageError
 
 tf = pytest.importorskip("tensorflow")
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from image_support import png
 
-from tfrecreg.operations.load import load
+from tfrecreg.builtin.training.load import load
 
 pytestmark = pytest.mark.slow  # TensorFlow traces a graph for each test
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.sources.interface import Item
+from tfrecreg.core.build.sources.interface import Item
 from tfrecreg_coco.files import split_names, split_word, task_by_name
 
 WHERE = "annotations/instances_train2017.json"

@@ -10,8 +10,8 @@ import pytest
 from tests_support import tree
 
 from tfrecreg.cli.main import main
-from tfrecreg.install_hint import install_command
-from tfrecreg.operations.init import init
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.values.install_hint import install_command
 
 
 class Cli:

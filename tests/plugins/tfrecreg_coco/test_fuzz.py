@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.errors import TfrecregError
-from tfrecreg.example.encode import encode
-from tfrecreg.sources.interface import Skipped, Written
+from tfrecreg.core.build.sources.interface import Skipped, Written
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.values.errors import TfrecregError
 
 TASKS = ("instances", "keypoints", "captions", "panoptic")
 WEIRD: list[Any] = [None, True, 0, -1, 1.5, math.nan, math.inf, 1e308, 10**30, 1 << 63, "", "x"]

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.errors import TfrecregError
-from tfrecreg.sources.interface import Skipped, Written
+from tfrecreg.core.build.sources.interface import Skipped, Written
+from tfrecreg.core.values.errors import TfrecregError
 
 WHERE = "annotations/instances_train2017.json"
 

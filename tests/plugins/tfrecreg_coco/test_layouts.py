@@ -9,8 +9,8 @@ import pytest
 from image_support import png
 
 import tfrecreg
-from tfrecreg.errors import RawDataError
-from tfrecreg.operations.init import init
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.values.errors import RawDataError
 
 POLYGON = [[10, 20, 40, 20, 40, 60, 10, 60]]
 RLE = {"size": [80, 100], "counts": [820, *[40, 40] * 29, 40, 4820]}

@@ -14,10 +14,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from image_support import decoded_mask
 
-from tfrecreg.errors import MissingExtraError
-from tfrecreg.images.read import read_header
-from tfrecreg.install_hint import install_command
-from tfrecreg.sources.objects.view import BadAnnotation, SkipImage
+from tfrecreg.core.build.sources.objects.view import BadAnnotation, SkipImage
+from tfrecreg.core.images.read import read_header
+from tfrecreg.core.values.errors import MissingExtraError
+from tfrecreg.core.values.install_hint import install_command
 from tfrecreg_coco.objects import Masks, decode_rle, encode_mask, require_pycocotools
 
 pycoco = pytest.importorskip("pycocotools.mask", reason="the extra `coco` is not installed")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.errors import StorageError
+from tfrecreg.core.values.errors import StorageError
 
 
 class TestPanoptic:

@@ -15,10 +15,10 @@ import pytest
 from image_support import decoded_mask
 
 from tfrecreg.cli.main import main
-from tfrecreg.example.decode import decode
-from tfrecreg.operations.init import init
-from tfrecreg.sources.interface import Item, Remark, Written
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.build.sources.interface import Item, Remark, Written
+from tfrecreg.core.example.decode import decode
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg_coco.files import CocoOptions
 from tfrecreg_coco.source import CocoSource
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.errors import UsageError
-from tfrecreg.schema.check import Checker
-from tfrecreg.schema.compiled import compile_schema
-from tfrecreg.schema.proto import parse_schema
-from tfrecreg.sources.interface import Item, Skipped, Written
+from tfrecreg.core.build.sources.interface import Item, Skipped, Written
+from tfrecreg.core.schema.check import Checker
+from tfrecreg.core.schema.compiled import compile_schema
+from tfrecreg.core.schema.proto import parse_schema
+from tfrecreg.core.values.errors import UsageError
 from tfrecreg_coco.files import CocoOptions
 
 TRIANGLE = [10.0, 20.0, 40.0, 20.0, 25.0, 60.0]
@@ -309,7 +309,7 @@ def test_raw_files_are_the_files_that_were_read_once_each(raw: Any) -> None:
 
 
 def test_sizes_of_items_are_near_those_of_their_records(raw: Any) -> None:
-    from tfrecreg.example.encode import encode
+    from tfrecreg.core.example.encode import encode
 
     many = [raw.annotation(id, segmentation=[TRIANGLE * 5]) for id in range(50)]
     for masks in ("none", "polygons"):

@@ -10,7 +10,7 @@ import pytest
 from image_support import png
 from media_support import aiff, flac, mp3, mp4, opus, wav
 
-from tfrecreg.errors import MissingExtraError, UsageError
+from tfrecreg.core.values.errors import MissingExtraError, UsageError
 
 
 def test_files_go_in_byte_for_byte_with_what_their_headers_say(raw) -> None:
@@ -134,7 +134,7 @@ def test_without_tinytag_one_line_names_the_extra(raw, monkeypatch) -> None:
 
 
 def test_a_file_above_the_limit_is_skipped(raw, monkeypatch) -> None:
-    monkeypatch.setattr("tfrecreg.media.files._MAX_BYTES", 10)
+    monkeypatch.setattr("tfrecreg.core.build.media.files._MAX_BYTES", 10)
     raw.put("a.bin", b"x" * 11)
     assert raw.made().skipped["train", "a.bin"] == (
         "SRC063",

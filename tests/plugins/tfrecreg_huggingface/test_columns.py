@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from image_support import jpeg, png
 
-from tfrecreg.schema.proto import parse_schema
+from tfrecreg.core.schema.proto import parse_schema
 
 from .conftest import MEDIA, Raw, media, pa
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from image_support import png
 
-from tfrecreg.errors import MissingExtraError, RawDataError
+from tfrecreg.core.values.errors import MissingExtraError, RawDataError
 
 from .conftest import Raw, media, pa
 

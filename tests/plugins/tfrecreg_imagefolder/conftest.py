@@ -10,7 +10,7 @@ import pytest
 from image_support import png
 from raw_source_support import RawSource
 
-from tfrecreg.sources.interface import Remark
+from tfrecreg.core.build.sources.interface import Remark
 from tfrecreg_imagefolder.source import ImageFolderSource
 
 

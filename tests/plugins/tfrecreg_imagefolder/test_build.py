@@ -14,10 +14,10 @@ import pytest
 from image_support import jpeg, png
 from tests_support import tree
 
+from tfrecreg.builtin.training.load import load
 from tfrecreg.cli.main import main
-from tfrecreg.install_hint import install_command
-from tfrecreg.operations.init import init
-from tfrecreg.operations.load import load
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.values.install_hint import install_command
 
 
 @dataclass
@@ -170,7 +170,7 @@ def test_what_cannot_be_read_so_is_exit_2_in_one_line(build, raw, options, said)
 def test_without_pillow_decoding_is_exit_3_with_the_command_that_helps(
     build, raw, monkeypatch
 ) -> None:
-    from tfrecreg.images import decoder
+    from tfrecreg.core.images import decoder
 
     raw.puts("cat/1.png")
     monkeypatch.setattr(decoder, "find_spec", lambda name: None)

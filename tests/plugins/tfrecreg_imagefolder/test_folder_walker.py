@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.errors import RawDataError
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import RawDataError
 from tfrecreg_imagefolder import folder_walker
 from tfrecreg_imagefolder.folder_walker import Walker, format_names
 

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tfrecreg.api import Splitter, is_split_name
-from tfrecreg.errors import UsageError
-from tfrecreg.images.decoder import Conversion
-from tfrecreg.plugins.describe import describe_options
-from tfrecreg.schema.proto import parse_schema
-from tfrecreg.storage.local import LocalStorage
-from tfrecreg.typed_values import options_as_text, parse_options
+from tfrecreg.core.images.decoder import Conversion
+from tfrecreg.core.plugins.describe import describe_options
+from tfrecreg.core.schema.proto import parse_schema
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import UsageError
+from tfrecreg.core.values.typed_values import options_as_text, parse_options
 from tfrecreg_imagefolder.imagefolder_options import ImageFolderOptions
 from tfrecreg_imagefolder.source import ImageFolderSource
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.errors import RawDataError, TfrecregError
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import RawDataError, TfrecregError
 from tfrecreg_imagefolder.label_file import read_label_file
 
 

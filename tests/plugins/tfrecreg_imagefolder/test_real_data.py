@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.example.decode import decode
-from tfrecreg.records.batch import RecordBatch
-from tfrecreg.records.reader import scan
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.example.decode import decode
+from tfrecreg.core.records.batch import RecordBatch
+from tfrecreg.core.records.reader import scan
+from tfrecreg.core.storage.local import LocalStorage
 
 pytestmark = pytest.mark.realdata
 

@@ -11,11 +11,11 @@ import re
 import pytest
 from image_support import bmp, gif, jpeg, png, webp
 
-from tfrecreg.errors import MissingExtraError, MissingFileError, RawDataError
-from tfrecreg.images import decoder
-from tfrecreg.install_hint import install_command
-from tfrecreg.schema.proto import parse_schema
-from tfrecreg.sources.interface import Item, Skipped
+from tfrecreg.core.build.sources.interface import Item, Skipped
+from tfrecreg.core.images import decoder
+from tfrecreg.core.schema.proto import parse_schema
+from tfrecreg.core.values.errors import MissingExtraError, MissingFileError, RawDataError
+from tfrecreg.core.values.install_hint import install_command
 from tfrecreg_imagefolder import source
 
 MADE = {
@@ -114,7 +114,7 @@ def test_a_large_file_that_is_no_image_is_not_read(raw, monkeypatch) -> None:
         def __exit__(self, *_) -> None:
             self.file.close()
 
-    from tfrecreg.storage.local import LocalStorage
+    from tfrecreg.core.storage.local import LocalStorage
 
     opened = LocalStorage.open
     monkeypatch.setattr(LocalStorage, "open", lambda self, path: Spy(opened(self, path)))
@@ -139,7 +139,7 @@ def test_a_large_image_is_read_in_one_go(raw, monkeypatch) -> None:
 
 
 def test_a_file_that_shrinks_while_it_is_read_stops_the_build(raw, monkeypatch) -> None:
-    from tfrecreg.storage.reader import LocalReader
+    from tfrecreg.core.storage.reader import LocalReader
 
     raw.put("cat/one.png")
     item = next(iter(raw.source().items()))

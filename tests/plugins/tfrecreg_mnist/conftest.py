@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.errors import RawDataError
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import RawDataError
 from tfrecreg_mnist.source import MnistOptions, MnistSource
 
 

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.errors import RawDataError, UsageError
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import RawDataError, UsageError
 from tfrecreg_mnist import idx
 from tfrecreg_mnist.idx import IdxEntries, read_data, read_idx_header
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.sources.interface import Item, Remark
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.build.sources.interface import Item, Remark
+from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg_mnist.idx_files import find_idx_files, pair_files
 
 

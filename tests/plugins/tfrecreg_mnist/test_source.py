@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.errors import RawDataError, UsageError
-from tfrecreg.example.encode import encode
-from tfrecreg.schema.definition import IntDomain
-from tfrecreg.schema.proto import parse_schema
-from tfrecreg.sources.interface import Item, RawFile
-from tfrecreg.typed_values import parse_options
+from tfrecreg.core.build.sources.interface import Item, RawFile
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.schema.definition import IntDomain
+from tfrecreg.core.schema.proto import parse_schema
+from tfrecreg.core.values.errors import RawDataError, UsageError
+from tfrecreg.core.values.typed_values import parse_options
 from tfrecreg_mnist import grey_png
 from tfrecreg_mnist.source import MnistOptions
 

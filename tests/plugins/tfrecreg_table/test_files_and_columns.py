@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 from image_support import png
 
-from tfrecreg.errors import UsageError
-from tfrecreg.label_maps import named_classes
+from tfrecreg.core.values.errors import UsageError
+from tfrecreg.core.values.label_maps import named_classes
 
 
 def sound(seconds: float = 0.5) -> bytes:
@@ -103,7 +103,7 @@ def test_files_below_links_are_found(raw, tmp_path) -> None:
 
 
 def test_a_file_above_the_limit_is_skipped(raw, monkeypatch) -> None:
-    monkeypatch.setattr("tfrecreg.media.files._MAX_BYTES", 10)
+    monkeypatch.setattr("tfrecreg.core.build.media.files._MAX_BYTES", 10)
     raw.put("a.bin", b"x" * 11)
     raw.put("train.csv", "f\na.bin\n")
     made = raw.made("columns=f:file")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrecreg.schema.proto import parse_schema
+from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg_table.values import CellError, comes_back, float_of, int64_of
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from image_support import bmp, gif, jpeg, png, webp
 
-from tfrecreg.example.tensors import parse_tensor
-from tfrecreg.schema.proto import parse_schema
+from tfrecreg.core.example.tensors import parse_tensor
+from tfrecreg.core.schema.proto import parse_schema
 
 from .conftest import Raw
 

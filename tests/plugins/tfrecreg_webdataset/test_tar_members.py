@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg_webdataset.tar_members import TarDamage, TarMember, TarWalk
 
 from .conftest import tar

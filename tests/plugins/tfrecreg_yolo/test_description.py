@@ -85,7 +85,7 @@ def test_without_pyyaml_the_extra_is_named(raw: Any) -> None:
         f"import sys; sys.path[:0] = {[str(CHECKOUT), str(CHECKOUT / 'plugins')]!r}\n"
         "sys.modules['yaml'] = None\n"
         "from tfrecreg.testing import examples\n"
-        "from tfrecreg.errors import MissingExtraError\n"
+        "from tfrecreg.core.values.errors import MissingExtraError\n"
         "try:\n"
         f"    list(examples('yolo', {str(raw.path)!r}, []))\n"
         "except MissingExtraError as error:\n"

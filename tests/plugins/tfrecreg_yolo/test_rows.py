@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.errors import RawDataError
-from tfrecreg.sources.interface import Item
+from tfrecreg.core.build.sources.interface import Item
+from tfrecreg.core.values.errors import RawDataError
 from tfrecreg_yolo.rows import plain_rows
 
 SIDES = ("bbox/xmin", "bbox/ymin", "bbox/xmax", "bbox/ymax")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from object_sources_support import UNFOLLOWED
 
-from tfrecreg.sources.interface import Remark, Skipped
+from tfrecreg.core.build.sources.interface import Remark, Skipped
 
 NAMES = "names: [cat, dog]\n"
 TWO = {

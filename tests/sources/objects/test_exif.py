@@ -13,8 +13,8 @@ import pytest
 from object_sources_support import RawFolder
 
 import tfrecreg
-from tfrecreg.images.pixels import decode_pixels
-from tfrecreg.sources.interface import Written
+from tfrecreg.core.build.sources.interface import Written
+from tfrecreg.core.images.pixels import decode_pixels
 from tfrecreg_coco.files import CocoOptions
 from tfrecreg_coco.source import CocoSource
 from tfrecreg_voc.source import VocSource

@@ -7,13 +7,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tfrecreg.errors import UsageError
-from tfrecreg.training.mixtures.rule import (
+from tfrecreg.builtin.training.mixtures.rule import (
     exact_weight,
     expect_places,
     member_counts,
     temperature_weights,
 )
+from tfrecreg.core.values.errors import UsageError
 
 NAMES = ["a", "b", "c"]
 

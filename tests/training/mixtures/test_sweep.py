@@ -12,7 +12,7 @@ from check_support import framed
 from training.conftest import payload
 
 import tfrecreg
-from tfrecreg.training.mixtures.source import Mixture
+from tfrecreg.builtin.training.mixtures.source import Mixture
 
 QUICK, ALL = 60, 1000
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from check_support import Digits, Document, document, framed
 
-from tfrecreg.errors import ConfigError, UsageError
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
-from tfrecreg.example.model import Feature
-from tfrecreg.operations.init import init
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.core.example.model import Feature
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.values.errors import ConfigError, UsageError
 
 Box = tuple[float, float, float, float]
 GOOD: Box = (0.1, 0.4, 0.2, 0.3)
@@ -378,12 +378,12 @@ def test_a_dataset_without_labels_says_why_it_was_not_looked_at(tmp_path: Path) 
 
     from scan_support import target
 
-    from tfrecreg.operations.builds.data import build
-    from tfrecreg.operations.builds.settings import BuildRequest
-    from tfrecreg.operations.demo.digits import write_digits
-    from tfrecreg.registry.registry import open_registry
-    from tfrecreg.storage.local import LocalStorage
-    from tfrecreg.validators.annotations.validator import AnnotationsValidator
+    from tfrecreg.builtin.python_data.build import build
+    from tfrecreg.builtin.validators.annotations.validator import AnnotationsValidator
+    from tfrecreg.cli.demo.digits import write_digits
+    from tfrecreg.core.build.settings import BuildRequest
+    from tfrecreg.core.registry.registry import open_registry
+    from tfrecreg.core.storage.local import LocalStorage
 
     root = tmp_path / "registry"
     write_digits(LocalStorage(root / "raw"), train=20, test=20, seed=1)

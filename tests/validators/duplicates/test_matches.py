@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.storage.local import LocalStorage
-from tfrecreg.validators.duplicates.matches import Match, Matches
-from tfrecreg.validators.duplicates.sorted_runs import RunBuilder, read_in_order
+from tfrecreg.builtin.validators.duplicates.matches import Match, Matches
+from tfrecreg.builtin.validators.duplicates.sorted_runs import RunBuilder, read_in_order
+from tfrecreg.core.storage.local import LocalStorage
 
 SPLITS = ["dev", "dev", "test", "train", "train"]
 

@@ -14,15 +14,15 @@ from check_support import Digits
 from duplicates_support import codes, image, record, write
 from memory_support import PRINT_PEAK, on_linux
 
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.run import check
-from tfrecreg.records.batch import RecordBatch
-from tfrecreg.records.framing import frame
-from tfrecreg.scan.run import run_scan
-from tfrecreg.shardset.target import files_target
-from tfrecreg.storage.local import LocalStorage
-from tfrecreg.validators.duplicates.validator import DuplicatesValidator
+from tfrecreg.builtin.validators.duplicates.validator import DuplicatesValidator
+from tfrecreg.core.check.options import CheckOptions
+from tfrecreg.core.check.run import check
+from tfrecreg.core.check.scan.run import run_scan
+from tfrecreg.core.records.batch import RecordBatch
+from tfrecreg.core.records.framing import frame
+from tfrecreg.core.registry.shardset.target import files_target
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.workers.local import LocalEngine
 
 
 class TestRuns:
@@ -104,7 +104,7 @@ class TestRuns:
     def test_a_shard_of_too_many_records_is_read_again(
         self, digits: Digits, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from tfrecreg.validators.duplicates import visitor
+        from tfrecreg.builtin.validators.duplicates import visitor
 
         monkeypatch.setattr(visitor, "_MOST_KEPT", 50)
         for path in digits.folder.rglob("*"):
@@ -118,8 +118,11 @@ class TestRuns:
 
         from scan_support import shard
 
-        from tfrecreg.records.batch import StreamEnd
-        from tfrecreg.validators.duplicates.visitor import DuplicatesOptions, DuplicatesVisitor
+        from tfrecreg.builtin.validators.duplicates.visitor import (
+            DuplicatesOptions,
+            DuplicatesVisitor,
+        )
+        from tfrecreg.core.records.batch import StreamEnd
 
         make = partial(DuplicatesVisitor, DuplicatesOptions(), (), None)
         visitor = make(shard(LocalStorage("/nowhere"), "x"))
@@ -131,8 +134,8 @@ class TestRuns:
 
 MEASURE = f"""
 import sys
-from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.run import check
+from tfrecreg.core.check.options import CheckOptions
+from tfrecreg.core.check.run import check
 (report,) = check([sys.argv[1]], options=CheckOptions(only=("duplicates",)))
 print(*(finding.count for finding in report.findings), report.records)
 {PRINT_PEAK}"""

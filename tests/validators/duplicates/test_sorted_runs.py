@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.storage.local import LocalStorage
-from tfrecreg.validators.duplicates.sorted_runs import (
+from tfrecreg.builtin.validators.duplicates.sorted_runs import (
     RUN_ROW,
     Pair,
     Run,
@@ -19,6 +18,7 @@ from tfrecreg.validators.duplicates.sorted_runs import (
     read_in_order,
     stored,
 )
+from tfrecreg.core.storage.local import LocalStorage
 
 
 def digest(number: int) -> bytes:

@@ -13,13 +13,13 @@ from check_support import Digits, framed
 from duplicates_support import codes, image, look, record, write
 from image_support import jpeg, png
 
-from tfrecreg.errors import ConfigError
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
-from tfrecreg.images import decoder
-from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.run import check
-from tfrecreg.operations.init import init
+from tfrecreg.core.check.options import CheckOptions
+from tfrecreg.core.check.run import check
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.core.images import decoder
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.values.errors import ConfigError
 
 
 def test_what_was_planted_is_counted_exactly(tmp_path: Path) -> None:
@@ -122,9 +122,9 @@ def test_a_gate_makes_a_leak_an_error(tmp_path: Path) -> None:
 
 def test_the_first_20_pairs_are_named_with_place_and_key(digits: Digits) -> None:
     """A release of digits whose test split was built from some of its train images."""
-    from tfrecreg.operations.builds.data import build
-    from tfrecreg.operations.builds.settings import BuildRequest
-    from tfrecreg.registry.registry import open_registry
+    from tfrecreg.builtin.python_data.build import build
+    from tfrecreg.core.build.settings import BuildRequest
+    from tfrecreg.core.registry.registry import open_registry
 
     raw = digits.root / "images"
     for number in range(60):
@@ -232,9 +232,9 @@ class TestOptions:
         assert found["measures"]["duplicates.ungrouped"] == 1
 
     def test_a_patient_in_two_splits_is_found_by_keys(self, digits: Digits) -> None:
-        from tfrecreg.operations.builds.data import build
-        from tfrecreg.operations.builds.settings import BuildRequest
-        from tfrecreg.registry.registry import open_registry
+        from tfrecreg.builtin.python_data.build import build
+        from tfrecreg.core.build.settings import BuildRequest
+        from tfrecreg.core.registry.registry import open_registry
 
         raw = digits.root / "images"
         for number, (split, name) in enumerate(

@@ -18,9 +18,9 @@ import pytest
 from check_support import Document, document, framed
 from image_support import png
 
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
-from tfrecreg.example.model import Feature
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.core.example.model import Feature
 
 SIDE = 64
 
@@ -444,10 +444,10 @@ class TestINF005:
         assert abs(predicted - len(framed(*cured))) < 500
 
     def test_a_build_knows_its_raw_data_without_them(self, tmp_path: Path) -> None:
-        from tfrecreg.operations.builds.data import build
-        from tfrecreg.operations.builds.settings import BuildRequest
-        from tfrecreg.operations.init import init
-        from tfrecreg.registry.registry import open_registry
+        from tfrecreg.builtin.python_data.build import build
+        from tfrecreg.core.build.settings import BuildRequest
+        from tfrecreg.core.registry.init import init
+        from tfrecreg.core.registry.registry import open_registry
 
         raw = tmp_path / "raw" / "cat"
         raw.mkdir(parents=True)

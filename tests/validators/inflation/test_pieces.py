@@ -12,12 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.example.columns import message_bytes
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
-from tfrecreg.example.wire import varint_size
-from tfrecreg.validators.inflation import shard_sizes
-from tfrecreg.validators.inflation.feature_sample import (
+from tfrecreg.builtin.validators.inflation import shard_sizes
+from tfrecreg.builtin.validators.inflation.feature_sample import (
     FeatureSample,
     Range,
     byte_levels,
@@ -25,14 +21,18 @@ from tfrecreg.validators.inflation.feature_sample import (
     smooth_levels,
     varint_bytes,
 )
-from tfrecreg.validators.inflation.shard_sizes import Repeats, sampled
-from tfrecreg.validators.inflation.stored_numbers import (
+from tfrecreg.builtin.validators.inflation.shard_sizes import Repeats, sampled
+from tfrecreg.builtin.validators.inflation.stored_numbers import (
     ImageShape,
     declared_shapes,
     decompressed,
     fitting_shapes,
     read_npy,
 )
+from tfrecreg.core.example.columns import message_bytes
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.core.example.wire import varint_size
 
 
 class TestLevels:
@@ -324,10 +324,10 @@ def test_bytes_of_messages_are_those_of_features(lengths: list[int]) -> None:
 def test_parts_are_small_whatever_the_features_are_called() -> None:
     from scan_support import shard
 
-    from tfrecreg.records.batch import RecordBatch, StreamEnd
-    from tfrecreg.storage.local import LocalStorage
-    from tfrecreg.validators.inflation.shard_sizes import MOST_FEATURES, SizesVisitor
-    from tfrecreg.validators.inflation.validator import InflationValidator
+    from tfrecreg.builtin.validators.inflation.shard_sizes import MOST_FEATURES, SizesVisitor
+    from tfrecreg.builtin.validators.inflation.validator import InflationValidator
+    from tfrecreg.core.records.batch import RecordBatch, StreamEnd
+    from tfrecreg.core.storage.local import LocalStorage
 
     scale = SizesVisitor(shard(LocalStorage("/nowhere"), "x"))
     for number in range(8):

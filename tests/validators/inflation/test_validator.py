@@ -11,11 +11,11 @@ from check_support import Digits, Document, document, framed
 from foreign_support import sequence
 from tests_support import flip
 
-from tfrecreg.errors import ConfigError, UsageError
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, int64_feature
-from tfrecreg.example.model import Example
-from tfrecreg.gating import FailOn
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import bytes_feature, int64_feature
+from tfrecreg.core.example.model import Example
+from tfrecreg.core.values.errors import ConfigError, UsageError
+from tfrecreg.core.values.gating import FailOn
 
 RECORDS = 260
 
@@ -186,9 +186,9 @@ class TestINF001:
         self, digits: Digits
     ) -> None:
         """The pixels of MNIST's IDX files are raw already, so storing them inflates nothing."""
-        from tfrecreg.operations.builds.data import build
-        from tfrecreg.operations.builds.settings import BuildRequest
-        from tfrecreg.registry.registry import open_registry
+        from tfrecreg.builtin.python_data.build import build
+        from tfrecreg.core.build.settings import BuildRequest
+        from tfrecreg.core.registry.registry import open_registry
 
         raw = str(digits.root / "raw")
         options = {"encoding": "raw"}

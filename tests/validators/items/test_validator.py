@@ -13,17 +13,23 @@ import pytest
 from foreign_support import put
 from image_support import png
 
+from tfrecreg.builtin.validators.items.matching import (
+    BY_BYTES,
+    BY_NAME,
+    BY_NAME_ALONE,
+    NOT,
+    Matching,
+)
+from tfrecreg.builtin.validators.items.visitor import RowBuilder
 from tfrecreg.cli.main import main
-from tfrecreg.errors import TfrecregError, UsageError
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, int64_feature
-from tfrecreg.example.model import Feature
-from tfrecreg.json_data import json_data
-from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.run import check
-from tfrecreg.storage.local import LocalStorage
-from tfrecreg.validators.items.matching import BY_BYTES, BY_NAME, BY_NAME_ALONE, NOT, Matching
-from tfrecreg.validators.items.visitor import RowBuilder
+from tfrecreg.core.check.options import CheckOptions
+from tfrecreg.core.check.run import check
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import bytes_feature, int64_feature
+from tfrecreg.core.example.model import Feature
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.errors import TfrecregError, UsageError
+from tfrecreg.core.values.json_data import json_data
 
 Looked = Callable[..., dict[str, Any]]
 
@@ -213,7 +219,7 @@ def _slow(
 def test_ranges_and_runs_match_as_one_by_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    monkeypatch.setattr("tfrecreg.validators.duplicates.sorted_runs._MOST_ROWS", 5)
+    monkeypatch.setattr("tfrecreg.builtin.validators.duplicates.sorted_runs._MOST_ROWS", 5)
     rng = random.Random(seed)
     storage = LocalStorage(tmp_path)
 

@@ -11,7 +11,7 @@ from check_support import Document, document, framed
 from foreign_support import event, example, put, sequence, summary, write_set
 from tests_support import flip
 
-from tfrecreg.example.features import bytes_feature, int64_feature
+from tfrecreg.core.example.features import bytes_feature, int64_feature
 
 EXAMPLES = tuple(example(number) for number in range(9))
 SEQUENCES = tuple(sequence({"n": int64_feature(n)}, {"s": []}) for n in range(4))

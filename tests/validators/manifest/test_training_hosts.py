@@ -8,15 +8,15 @@ import pytest
 from check_support import Digits, Document, document
 from foreign_support import put
 
-from tfrecreg.errors import ConfigError
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature
-from tfrecreg.operations.builds.data import build
-from tfrecreg.operations.builds.settings import BuildRequest
-from tfrecreg.registry.registry import open_registry
-from tfrecreg.scan.tally import Tally
-from tfrecreg.shards import ShardPolicy
-from tfrecreg.validators.manifest.training_hosts import HostLoad, check_hosts
+from tfrecreg.builtin.python_data.build import build
+from tfrecreg.builtin.validators.manifest.training_hosts import HostLoad, check_hosts
+from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.check.scan.tally import Tally
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import bytes_feature
+from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.values.errors import ConfigError
+from tfrecreg.core.values.shards import ShardPolicy
 
 MB = 1_000_000
 

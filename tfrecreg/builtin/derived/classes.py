@@ -8,12 +8,12 @@ from itertools import accumulate
 
 from tfrecreg.builtin.derived.derived_options import renames
 from tfrecreg.builtin.derived.parents import Ancestor
-from tfrecreg.errors import UsageError
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
-from tfrecreg.example.model import Example, Feature, Kind
-from tfrecreg.suggest import did_you_mean
-from tfrecreg.text import safe
-from tfrecreg.validators.annotations.label_features import AnnotationsOptions, labels_of
+from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.core.example.model import Example, Feature, Kind
+from tfrecreg.core.schema.roles.label_features import AnnotationsOptions, labels_of
+from tfrecreg.core.values.errors import UsageError
+from tfrecreg.core.values.suggest import did_you_mean
+from tfrecreg.core.values.text import safe
 
 _OF_CLASS = "class/label"
 

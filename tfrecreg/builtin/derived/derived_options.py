@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tfrecreg.errors import UsageError
-from tfrecreg.sources.deal import DealOptions, check_stratify
-from tfrecreg.sources.splitter import DEFAULT_SPLIT
-from tfrecreg.text import safe
+from tfrecreg.core.build.sources.deal import DealOptions, check_stratify
+from tfrecreg.core.build.sources.splitter import DEFAULT_SPLIT
+from tfrecreg.core.values.errors import UsageError
+from tfrecreg.core.values.text import safe
 
 
 @dataclass(frozen=True)

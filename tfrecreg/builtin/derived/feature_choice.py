@@ -7,9 +7,9 @@ from fnmatch import fnmatchcase
 from typing import TypeVar
 
 from tfrecreg.builtin.derived.derived_options import renames
-from tfrecreg.errors import UsageError
-from tfrecreg.suggest import did_you_mean
-from tfrecreg.text import safe
+from tfrecreg.core.values.errors import UsageError
+from tfrecreg.core.values.suggest import did_you_mean
+from tfrecreg.core.values.text import safe
 
 T = TypeVar("T")
 

@@ -6,15 +6,15 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tfrecreg.errors import RawDataError, UsageError
-from tfrecreg.manifest.model import ParentVersion
-from tfrecreg.records.framing import OVERHEAD
-from tfrecreg.registry.lookup import Build, Release, expect_schema, resolve
-from tfrecreg.registry.registry import Registry, open_registry
-from tfrecreg.scan.interface import Target
-from tfrecreg.shardset.target import target_of
-from tfrecreg.storage.interface import Readable
-from tfrecreg.text import safe
+from tfrecreg.core.check.scan.interface import Target
+from tfrecreg.core.records.framing import OVERHEAD
+from tfrecreg.core.registry.lookup import Build, Release, expect_schema, resolve
+from tfrecreg.core.registry.manifest.model import ParentVersion
+from tfrecreg.core.registry.registry import Registry, open_registry
+from tfrecreg.core.registry.shardset.target import target_of
+from tfrecreg.core.storage.interface import Readable
+from tfrecreg.core.values.errors import RawDataError, UsageError
+from tfrecreg.core.values.text import safe
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,16 +8,22 @@ from typing import NamedTuple
 
 from tfrecreg.builtin.derived.parents import Ancestor, ParentShard, damaged_record
 from tfrecreg.builtin.derived.selection import located_records
-from tfrecreg.digests import record_digest
-from tfrecreg.errors import DamagedRecordError, RawDataError, StorageError
-from tfrecreg.example.decode import decode_fast, decode_fully
-from tfrecreg.example.encode import encode
-from tfrecreg.example.model import Example
-from tfrecreg.example.wire import NotAnExampleError
-from tfrecreg.index import load_index
-from tfrecreg.records.access import Records
-from tfrecreg.records.framing import FOOTER_BYTES, HEADER_BYTES, OVERHEAD, header_length, masked_crc
-from tfrecreg.storage.interface import Readable, Reader
+from tfrecreg.core.example.decode import decode_fast, decode_fully
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.model import Example
+from tfrecreg.core.example.wire import NotAnExampleError
+from tfrecreg.core.records.digests import record_digest
+from tfrecreg.core.records.framing import (
+    FOOTER_BYTES,
+    HEADER_BYTES,
+    OVERHEAD,
+    header_length,
+    masked_crc,
+)
+from tfrecreg.core.records.index import load_index
+from tfrecreg.core.records.reading.access import Records
+from tfrecreg.core.storage.interface import Readable, Reader
+from tfrecreg.core.values.errors import DamagedRecordError, RawDataError, StorageError
 
 _PLACE = struct.Struct("<HIIqq16s")
 _OPEN = 32

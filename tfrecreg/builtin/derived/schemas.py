@@ -8,9 +8,9 @@ from typing import Any
 
 from tfrecreg.builtin.derived.classes import Classes
 from tfrecreg.builtin.derived.parents import Ancestor
-from tfrecreg.errors import UsageError
-from tfrecreg.schema.proto import parse_schema, schema_message
-from tfrecreg.text import safe
+from tfrecreg.core.schema.proto import parse_schema, schema_message
+from tfrecreg.core.values.errors import UsageError
+from tfrecreg.core.values.text import safe
 
 _WIDENED = ("presence", "int_domain", "float_domain", "string_domain", "value_count")
 """Fields of a feature that are widened where parents differ."""

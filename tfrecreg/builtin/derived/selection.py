@@ -19,12 +19,12 @@ from tfrecreg.builtin.derived.parents import (
     damaged_record,
     expect_shards_here,
 )
-from tfrecreg.errors import DamagedRecordError, ManifestError, RawDataError
-from tfrecreg.example.decode import decode_or_none
-from tfrecreg.index import Index, load_index
-from tfrecreg.records.access import Records
-from tfrecreg.records.offsets import RecordOffsets
-from tfrecreg.storage.interface import Readable
+from tfrecreg.core.example.decode import decode_or_none
+from tfrecreg.core.records.index import Index, load_index
+from tfrecreg.core.records.reading.access import Records
+from tfrecreg.core.records.reading.offsets import RecordOffsets
+from tfrecreg.core.storage.interface import Readable
+from tfrecreg.core.values.errors import DamagedRecordError, ManifestError, RawDataError
 
 _Numbers = npt.NDArray[np.int64]
 """Numbers of records of a shard, ascending."""

@@ -17,16 +17,16 @@ from tfrecreg.builtin.derived.parents import Ancestor, ancestor_target, find_par
 from tfrecreg.builtin.derived.reading import ParentReader, RecordPlace
 from tfrecreg.builtin.derived.schemas import merge_schemas
 from tfrecreg.builtin.derived.selection import RecordSelection
-from tfrecreg.digests import record_digest
-from tfrecreg.errors import RawDataError
-from tfrecreg.example.model import Example
-from tfrecreg.manifest.model import ParentVersion
-from tfrecreg.schema.proto import parse_schema
-from tfrecreg.sources.deal import Deal
-from tfrecreg.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
-from tfrecreg.sources.strata import ClassListing, ListedEntry, deal_strata
-from tfrecreg.storage.interface import Readable
-from tfrecreg.text import count, safe
+from tfrecreg.core.build.sources.deal import Deal
+from tfrecreg.core.build.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
+from tfrecreg.core.build.sources.strata import ClassListing, ListedEntry, deal_strata
+from tfrecreg.core.example.model import Example
+from tfrecreg.core.records.digests import record_digest
+from tfrecreg.core.registry.manifest.model import ParentVersion
+from tfrecreg.core.schema.proto import parse_schema
+from tfrecreg.core.storage.interface import Readable
+from tfrecreg.core.values.errors import RawDataError
+from tfrecreg.core.values.text import count, safe
 
 
 @dataclass(frozen=True, slots=True)

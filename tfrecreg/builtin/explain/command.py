@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tfrecreg.codes import CORE_CODES
-from tfrecreg.commands import complete
-from tfrecreg.commands.session import Session, session_command
-from tfrecreg.errors import UsageError
-from tfrecreg.suggest import did_you_mean
-from tfrecreg.text import safe
+from tfrecreg.core.terminal import complete
+from tfrecreg.core.terminal.session import Session, session_command
+from tfrecreg.core.values.codes import CORE_CODES
+from tfrecreg.core.values.errors import UsageError
+from tfrecreg.core.values.suggest import did_you_mean
+from tfrecreg.core.values.text import safe
 
 if TYPE_CHECKING:
-    from tfrecreg.findings import Code
+    from tfrecreg.core.values.findings import Code
 
 
 @session_command("explain")

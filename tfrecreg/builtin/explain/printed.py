@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from rich.console import Console
 
-from tfrecreg.commands.console import PlainTable, line
-from tfrecreg.findings import Code
-from tfrecreg.render.findings import SEVERITY_STYLE
+from tfrecreg.core.terminal.console import PlainTable, line
+from tfrecreg.core.terminal.render.findings import SEVERITY_STYLE
+from tfrecreg.core.values.findings import Code
 
 
 def print_code(console: Console, code: Code) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from tfrecreg.builtin.local_plugins.find import change_trust
-from tfrecreg.commands.session import Session, session_command
+from tfrecreg.core.terminal.session import Session, session_command
 
 
 @session_command("trust")

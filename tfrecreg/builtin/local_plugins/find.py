@@ -24,17 +24,17 @@ from typing import Any
 
 from blake3 import blake3
 
-from tfrecreg.config import CONFIG_NAME
-from tfrecreg.entry_points import Broken
-from tfrecreg.errors import UntrustedPluginError, UsageError
-from tfrecreg.guard import PluginId, calling, place_of
-from tfrecreg.plugins import discovery
-from tfrecreg.plugins.discovery import Announced, BrokenPlugin, checked_record, records_of
-from tfrecreg.plugins.records import PluginRecord, SourceRecord, ValidatorRecord
-from tfrecreg.scan.interface import Validator
-from tfrecreg.sources.interface import Source
-from tfrecreg.storage.local import LocalStorage
-from tfrecreg.text import safe
+from tfrecreg.core.build.sources.interface import Source
+from tfrecreg.core.check.scan.interface import Validator
+from tfrecreg.core.plugins import discovery
+from tfrecreg.core.plugins.discovery import Announced, BrokenPlugin, checked_record, records_of
+from tfrecreg.core.plugins.entry_points import Broken
+from tfrecreg.core.plugins.guard import PluginId, calling, place_of
+from tfrecreg.core.plugins.records import PluginRecord, SourceRecord, ValidatorRecord
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.config import CONFIG_NAME
+from tfrecreg.core.values.errors import UntrustedPluginError, UsageError
+from tfrecreg.core.values.text import safe
 
 __path__: list[str] = []
 _TRUSTED = "trusted.json"

@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
-from tfrecreg.commands import complete
-from tfrecreg.commands.session import Session, session_command
-from tfrecreg.errors import UsageError
-from tfrecreg.text import safe
+from tfrecreg.core.terminal import complete
+from tfrecreg.core.terminal.session import Session, session_command
+from tfrecreg.core.values.errors import UsageError
+from tfrecreg.core.values.text import safe
 
 _KINDS = {
     "source": "A source, which reads raw data (the default).",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tfrecreg.plugins.records import (
+from tfrecreg.core.plugins.records import (
     CommandRecord,
     DecoderRecord,
     EngineRecord,

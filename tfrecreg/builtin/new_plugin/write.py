@@ -10,13 +10,13 @@ from pathlib import Path
 from string import Template
 
 from tfrecreg.builtin.new_plugin.kinds import NewKind
-from tfrecreg.bundled import COMMANDS
-from tfrecreg.codes import PAGES
-from tfrecreg.errors import UsageError
-from tfrecreg.plugins.manager import plugins
-from tfrecreg.plugins.records import CommandRecord
-from tfrecreg.storage.local import LocalStorage
-from tfrecreg.text import safe
+from tfrecreg.core.plugins.bundled import COMMANDS
+from tfrecreg.core.plugins.manager import plugins
+from tfrecreg.core.plugins.records import CommandRecord
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.codes import PAGES
+from tfrecreg.core.values.errors import UsageError
+from tfrecreg.core.values.text import safe
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
 _CODE = """

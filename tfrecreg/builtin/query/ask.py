@@ -24,16 +24,16 @@ from tfrecreg.builtin.query.packages import arrow_module, expect_packages
 from tfrecreg.builtin.query.rows import COLUMN_FEATURES
 from tfrecreg.builtin.query.sql import sql_name, sql_text
 from tfrecreg.builtin.query.tables import TargetTables
-from tfrecreg.engines.interface import Engine
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.errors import NoShardsError, RefusedError, UsageError
-from tfrecreg.progress import SILENT, Progress
-from tfrecreg.reference import parse_version
-from tfrecreg.registry.registry import RegistryLike, open_registry
-from tfrecreg.scan.interface import Target
-from tfrecreg.shardset.find import TargetsLike, named_targets
-from tfrecreg.shardset.target import find_target
-from tfrecreg.text import safe
+from tfrecreg.core.check.scan.interface import Target
+from tfrecreg.core.registry.registry import RegistryLike, open_registry
+from tfrecreg.core.registry.shardset.find import TargetsLike, named_targets
+from tfrecreg.core.registry.shardset.target import find_target
+from tfrecreg.core.values.errors import NoShardsError, RefusedError, UsageError
+from tfrecreg.core.values.progress import SILENT, Progress
+from tfrecreg.core.values.reference import parse_version
+from tfrecreg.core.values.text import safe
+from tfrecreg.core.workers.interface import Engine
+from tfrecreg.core.workers.local import LocalEngine
 
 TABLES = ("records", "objects", "splits", "findings", "ledger")
 """The tables of each target."""

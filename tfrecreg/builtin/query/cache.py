@@ -1,7 +1,7 @@
 """The files of catalogs: in ``.tfrecreg/cache/catalogs`` of a registry, and for files of no
 registry in ``tfrecreg/catalogs`` of the user's cache.
 
-`tfrecreg.registry.catalogs` has their names. A file with the name of a catalog is that catalog:
+`tfrecreg.core.registry.catalogs` has their names. A file with the name of a catalog is that catalog:
 files get their names when they are complete. One that cannot be opened is removed. As in git's
 index, no note is kept of a file that was changed less than two seconds before it was read: its time
 might not show the next change.
@@ -20,8 +20,8 @@ import msgspec
 from tfrecreg.builtin.query.packages import arrow_module, parquet
 from tfrecreg.builtin.query.rows import CatalogEntry, read_entry
 from tfrecreg.builtin.query.visitor import CatalogPart
-from tfrecreg.errors import StorageError, TfrecregError
-from tfrecreg.registry.catalogs import (
+from tfrecreg.core.check.scan.interface import Shard, Target
+from tfrecreg.core.registry.catalogs import (
     CATALOGS,
     FileStamp,
     PlaceNote,
@@ -29,9 +29,9 @@ from tfrecreg.registry.catalogs import (
     note_path,
     read_place,
 )
-from tfrecreg.scan.interface import Shard, Target
-from tfrecreg.storage.interface import Storage
-from tfrecreg.storage.local import LocalStorage, user_cache
+from tfrecreg.core.storage.interface import Storage
+from tfrecreg.core.storage.local import LocalStorage, user_cache
+from tfrecreg.core.values.errors import StorageError, TfrecregError
 
 _RACY_NS = 2_000_000_000
 _GLOB = frozenset("*?[]{}")

@@ -12,15 +12,15 @@ from typing import NamedTuple, TypeVar
 from tfrecreg.builtin.query.cache import CatalogCache, KeptCatalog, is_settled, state_of
 from tfrecreg.builtin.query.packages import expect_packages
 from tfrecreg.builtin.query.visitor import CatalogPart, CatalogVisitor
-from tfrecreg.engines.interface import Engine
-from tfrecreg.errors import FailureError, NoShardsError
-from tfrecreg.guard import PluginId
-from tfrecreg.progress import Progress, working
-from tfrecreg.records.hashing import hash_file
-from tfrecreg.registry.catalogs import FileStamp
-from tfrecreg.scan.interface import Shard, Target
-from tfrecreg.scan.run import Crashed, ScanTask, ShardScan, scan_shard
-from tfrecreg.text import safe
+from tfrecreg.core.check.scan.interface import Shard, Target
+from tfrecreg.core.check.scan.run import Crashed, ScanTask, ShardScan, scan_shard
+from tfrecreg.core.plugins.guard import PluginId
+from tfrecreg.core.records.hashing import hash_file
+from tfrecreg.core.registry.catalogs import FileStamp
+from tfrecreg.core.values.errors import FailureError, NoShardsError
+from tfrecreg.core.values.progress import Progress, working
+from tfrecreg.core.values.text import safe
+from tfrecreg.core.workers.interface import Engine
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tfrecreg.builtin.query.packages import arrow_module
-from tfrecreg.example.columns import Column, Slot
-from tfrecreg.example.model import Feature, Kind
+from tfrecreg.core.example.columns import Column, Slot
+from tfrecreg.core.example.model import Feature, Kind
 
 SHORT_VALUES = 16
 SHORT_BYTES = 64

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tfrecreg.commands import complete
-from tfrecreg.commands.options import jobs_option
-from tfrecreg.commands.session import Session, session_command
-from tfrecreg.errors import UsageError
-from tfrecreg.text import safe
+from tfrecreg.core.terminal import complete
+from tfrecreg.core.terminal.options import jobs_option
+from tfrecreg.core.terminal.session import Session, session_command
+from tfrecreg.core.values.errors import UsageError
+from tfrecreg.core.values.text import safe
 
 if TYPE_CHECKING:
-    from tfrecreg.engines.interface import Engine
+    from tfrecreg.core.workers.interface import Engine
 
 FORMATS = ("table", "csv", "json", "jsonl", "parquet", "markdown")
 _SUFFIXES = {

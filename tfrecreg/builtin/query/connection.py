@@ -24,9 +24,9 @@ from tfrecreg.builtin.query.cache import is_readable, remove_files
 from tfrecreg.builtin.query.columns import FIXED
 from tfrecreg.builtin.query.packages import arrow_module, duckdb_module
 from tfrecreg.builtin.query.sql import sql_list, sql_name, sql_text
-from tfrecreg.errors import FailureError, TfrecregError, UsageError
-from tfrecreg.suggest import did_you_mean
-from tfrecreg.text import safe
+from tfrecreg.core.values.errors import FailureError, TfrecregError, UsageError
+from tfrecreg.core.values.suggest import did_you_mean
+from tfrecreg.core.values.text import safe
 
 MEMORY = "2GB"
 """What a question may hold in memory; the rest is in a temporary folder."""

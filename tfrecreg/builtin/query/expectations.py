@@ -18,10 +18,10 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from tfrecreg.config import CONFIG_NAME
-from tfrecreg.findings import Severity
-from tfrecreg.text import safe
-from tfrecreg.typed_values import KeyPath, read_table
+from tfrecreg.core.values.config import CONFIG_NAME
+from tfrecreg.core.values.findings import Severity
+from tfrecreg.core.values.text import safe
+from tfrecreg.core.values.typed_values import KeyPath, read_table
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
 """A bare key of TOML: a fingerprint has it, and a waiver may have globs."""

@@ -12,14 +12,14 @@ from blake3 import blake3
 
 from tfrecreg.builtin.query.catalog import ShardCatalog
 from tfrecreg.builtin.query.packages import arrow_module, parquet
-from tfrecreg.errors import TfrecregError, UsageError
-from tfrecreg.findings import Finding, Location
-from tfrecreg.manifest.model import LEDGER_NAME
-from tfrecreg.operations.saved_report import parse_report
-from tfrecreg.registry import layout
-from tfrecreg.reports.model import Report
-from tfrecreg.scan.interface import Target
-from tfrecreg.text import safe
+from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.check.saved_report import parse_report
+from tfrecreg.core.check.scan.interface import Target
+from tfrecreg.core.registry import layout
+from tfrecreg.core.registry.manifest.model import LEDGER_NAME
+from tfrecreg.core.values.errors import TfrecregError, UsageError
+from tfrecreg.core.values.findings import Finding, Location
+from tfrecreg.core.values.text import safe
 
 _ROWS = 50_000
 _REPORT_LIMIT = 1 << 30

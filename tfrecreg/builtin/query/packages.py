@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tfrecreg.errors import MissingExtraError
+from tfrecreg.core.values.errors import MissingExtraError
 
 
 def arrow_module() -> Any:

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from tfrecreg.codes import CodeList
-from tfrecreg.plugins.records import ValidatorRecord
-from tfrecreg.plugins.specs import hookimpl
+from tfrecreg.core.plugins.records import ValidatorRecord
+from tfrecreg.core.plugins.specs import hookimpl
+from tfrecreg.core.values.codes import CodeList
 
 if TYPE_CHECKING:
-    from tfrecreg.scan.interface import Validator
+    from tfrecreg.core.check.scan.interface import Validator
 
 
 @hookimpl

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 from tfrecreg.builtin.query import answers
 from tfrecreg.builtin.query.ask import Questions
 from tfrecreg.builtin.query.suggestions import suggested
-from tfrecreg.commands.console import PlainTable, line
-from tfrecreg.commands.output import cannot_write, write_text
-from tfrecreg.errors import StorageError
-from tfrecreg.storage.local import LocalStorage
-from tfrecreg.text import safe
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.terminal.console import PlainTable, line
+from tfrecreg.core.terminal.output import cannot_write, write_text
+from tfrecreg.core.values.errors import StorageError
+from tfrecreg.core.values.text import safe
 
 if TYPE_CHECKING:
-    from tfrecreg.commands.session import Session
+    from tfrecreg.core.terminal.session import Session
 
 _NUMBERS = ("BIGINT", "DOUBLE", "FLOAT", "INTEGER", "HUGEINT", "DECIMAL", "int", "float", "double")
 

@@ -24,12 +24,19 @@ from tfrecreg.builtin.query.expectations import (
     where_expected,
 )
 from tfrecreg.builtin.query.visitor import CatalogPart, CatalogVisitor
-from tfrecreg.codes import QRY001, CodeList
-from tfrecreg.errors import FailureError, TfrecregError
-from tfrecreg.findings import MAX_LOCATIONS, Code, Finding, Location, Measure, fingerprint
-from tfrecreg.scan.interface import Need, Shard, Target, Validator
-from tfrecreg.storage.local import LocalStorage
-from tfrecreg.text import DOCS, safe
+from tfrecreg.core.check.scan.interface import Need, Shard, Target, Validator
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.codes import QRY001, CodeList
+from tfrecreg.core.values.errors import FailureError, TfrecregError
+from tfrecreg.core.values.findings import (
+    MAX_LOCATIONS,
+    Code,
+    Finding,
+    Location,
+    Measure,
+    fingerprint,
+)
+from tfrecreg.core.values.text import DOCS, safe
 
 _TEXT_PLACES = ("split", "shard", "key", "feature")
 _NUMBER_PLACES = ("record", "offset")

@@ -13,10 +13,10 @@ import numpy.typing as npt
 from tfrecreg.builtin.query.boxes import BoxRows, BoxTotals
 from tfrecreg.builtin.query.cells import CellColumns, FeatureCells
 from tfrecreg.builtin.query.packages import arrow_module, parquet
-from tfrecreg.digests import DIGEST_BYTES
-from tfrecreg.example.columns import Column, Slot
-from tfrecreg.example.model import Feature, Kind
-from tfrecreg.images.model import ImageHeader
+from tfrecreg.core.example.columns import Column, Slot
+from tfrecreg.core.example.model import Feature, Kind
+from tfrecreg.core.images.model import ImageHeader
+from tfrecreg.core.records.digests import DIGEST_BYTES
 
 CHUNK_ROWS = 1 << 18
 _CHUNK_BYTES = 64 << 20

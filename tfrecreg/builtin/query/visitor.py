@@ -9,20 +9,20 @@ from blake3 import blake3
 
 from tfrecreg.builtin.query.boxes import may_have_boxes
 from tfrecreg.builtin.query.rows import CatalogEntry, CatalogRows
-from tfrecreg.digests import DIGEST_BYTES, record_digest
-from tfrecreg.errors import TfrecregError
-from tfrecreg.example.decode import canonical
-from tfrecreg.example.kinds import PayloadKind, kind_of
-from tfrecreg.example.model import Example
-from tfrecreg.images.model import ImageError
-from tfrecreg.images.read import read_header
-from tfrecreg.index import INDEX_LIMIT, Index, read_index
-from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
-from tfrecreg.records.batch_digests import batch_digests
-from tfrecreg.records.payload_columns import divide_batch
-from tfrecreg.scan.interface import Shard, Visitor
-from tfrecreg.scan.large_records import LARGE_LIMIT, LargeRecords
-from tfrecreg.validators.image_features import ImageFeatures
+from tfrecreg.core.check.scan.interface import Shard, Visitor
+from tfrecreg.core.check.scan.large_records import LARGE_LIMIT, LargeRecords
+from tfrecreg.core.example.decode import canonical
+from tfrecreg.core.example.kinds import PayloadKind, kind_of
+from tfrecreg.core.example.model import Example
+from tfrecreg.core.images.model import ImageError
+from tfrecreg.core.images.read import read_header
+from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
+from tfrecreg.core.records.batch_digests import batch_digests
+from tfrecreg.core.records.digests import DIGEST_BYTES, record_digest
+from tfrecreg.core.records.index import INDEX_LIMIT, Index, read_index
+from tfrecreg.core.records.payload_columns import divide_batch
+from tfrecreg.core.schema.roles.image_features import ImageFeatures
+from tfrecreg.core.values.errors import TfrecregError
 
 
 class CatalogPart(NamedTuple):

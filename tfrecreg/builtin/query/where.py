@@ -16,11 +16,11 @@ from tfrecreg.builtin.query.catalog import ShardCatalog
 from tfrecreg.builtin.query.connection import Connection
 from tfrecreg.builtin.query.packages import arrow_module, duckdb_module, expect_packages
 from tfrecreg.builtin.query.sql import shown_text
-from tfrecreg.engines.interface import Engine
-from tfrecreg.errors import StorageError, UsageError
-from tfrecreg.progress import SILENT, Progress
-from tfrecreg.scan.interface import Shard, Target
-from tfrecreg.text import safe
+from tfrecreg.core.check.scan.interface import Shard, Target
+from tfrecreg.core.values.errors import StorageError, UsageError
+from tfrecreg.core.values.progress import SILENT, Progress
+from tfrecreg.core.values.text import safe
+from tfrecreg.core.workers.interface import Engine
 
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _EXAMPLE = "as in: label = 'cat' AND width >= 224"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from tfrecreg.errors import RefusedError, StorageError
-from tfrecreg.progress import Progress
-from tfrecreg.registry import layout
-from tfrecreg.registry.keeper import tracker
-from tfrecreg.registry.lookup import Release, Resolved
-from tfrecreg.registry.verify import copy_verified
-from tfrecreg.storage.interface import Readable, Storage
+from tfrecreg.core.registry import layout
+from tfrecreg.core.registry.history.verify import copy_verified
+from tfrecreg.core.registry.keeper import tracker
+from tfrecreg.core.registry.lookup import Release, Resolved
+from tfrecreg.core.storage.interface import Readable, Storage
+from tfrecreg.core.values.errors import RefusedError, StorageError
+from tfrecreg.core.values.progress import Progress
 
 
 def take(

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from tfrecreg.commands.console import line
-from tfrecreg.text import count, safe
+from tfrecreg.core.terminal.console import line
+from tfrecreg.core.values.text import count, safe
 
 if TYPE_CHECKING:
     from tfrecreg.builtin.repair.run import RepairResult

@@ -8,9 +8,33 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tfrecreg.digests import record_digest
-from tfrecreg.engines.interface import Engine
-from tfrecreg.errors import (
+from tfrecreg.core.build.leftovers import remove_leftovers
+from tfrecreg.core.build.planning.plan import PlannedShard, make_plan
+from tfrecreg.core.build.request import Prepared, prepare
+from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.build.shard import (
+    BuildTask,
+    Maker,
+    close_source,
+    make_payload,
+    make_shard,
+)
+from tfrecreg.core.build.sources.guarded import GuardedSource
+from tfrecreg.core.build.sources.interface import Item, Skipped
+from tfrecreg.core.build.state import raw_files
+from tfrecreg.core.example.decode import canonical
+from tfrecreg.core.records.batch import RecordBatch
+from tfrecreg.core.records.digests import record_digest
+from tfrecreg.core.records.gzip.writer import Compression
+from tfrecreg.core.records.index import Index
+from tfrecreg.core.records.reader import scan
+from tfrecreg.core.records.writer import ShardWriter
+from tfrecreg.core.registry.manifest.adopted import is_adopted
+from tfrecreg.core.registry.manifest.model import FileEntry, Manifest, ShardEntry
+from tfrecreg.core.registry.manifest.python_data import BUILD_AGAIN, is_python_data
+from tfrecreg.core.registry.registry import Registry
+from tfrecreg.core.storage.interface import Readable, Storage
+from tfrecreg.core.values.errors import (
     PluginError,
     RefusedError,
     StorageError,
@@ -18,34 +42,10 @@ from tfrecreg.errors import (
     UntrustedPluginError,
     UsageError,
 )
-from tfrecreg.example.decode import canonical
-from tfrecreg.index import Index
-from tfrecreg.manifest.adopted import is_adopted
-from tfrecreg.manifest.model import FileEntry, Manifest, ShardEntry
-from tfrecreg.manifest.python_data import BUILD_AGAIN, is_python_data
-from tfrecreg.operations.builds.plan import PlannedShard, make_plan
-from tfrecreg.operations.builds.request import Prepared, prepare
-from tfrecreg.operations.builds.settings import BuildRequest
-from tfrecreg.operations.builds.shard import (
-    BuildTask,
-    Maker,
-    close_source,
-    make_payload,
-    make_shard,
-)
-from tfrecreg.operations.builds.state import raw_files
-from tfrecreg.operations.leftovers import remove_leftovers
-from tfrecreg.progress import Progress
-from tfrecreg.records.batch import RecordBatch
-from tfrecreg.records.gzip_writer import Compression
-from tfrecreg.records.reader import scan
-from tfrecreg.records.writer import ShardWriter
-from tfrecreg.registry.registry import Registry
-from tfrecreg.shards import ShardPolicy
-from tfrecreg.sources.guarded import GuardedSource
-from tfrecreg.sources.interface import Item, Skipped
-from tfrecreg.storage.interface import Readable, Storage
-from tfrecreg.text import safe
+from tfrecreg.core.values.progress import Progress
+from tfrecreg.core.values.shards import ShardPolicy
+from tfrecreg.core.values.text import safe
+from tfrecreg.core.workers.interface import Engine
 
 
 def rebuild_refusal(

@@ -18,13 +18,16 @@ from tfrecreg.builtin.repair.rebuild import (
     open_raw,
     rebuild_refusal,
 )
-from tfrecreg.documents import canonical_json
-from tfrecreg.engines.interface import Engine
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.errors import RefusedError, StorageError
-from tfrecreg.index import Index, read_index
-from tfrecreg.manifest.file import build_manifest, render_manifest
-from tfrecreg.manifest.model import (
+from tfrecreg.core.records.index import Index, read_index
+from tfrecreg.core.records.writer import hashed_write
+from tfrecreg.core.registry import layout
+from tfrecreg.core.registry.absence import absent_release, fetch_command
+from tfrecreg.core.registry.history.verify import altered, below
+from tfrecreg.core.registry.indexes import find_index, index_places
+from tfrecreg.core.registry.keeper import tracker
+from tfrecreg.core.registry.lookup import Release, Resolved, resolve
+from tfrecreg.core.registry.manifest.file import build_manifest, render_manifest
+from tfrecreg.core.registry.manifest.model import (
     LABELS_NAME,
     LEDGER_NAME,
     MANIFEST_NAME,
@@ -33,20 +36,17 @@ from tfrecreg.manifest.model import (
     Manifest,
     ShardEntry,
 )
-from tfrecreg.progress import SILENT, Progress, working
-from tfrecreg.records.writer import hashed_write
-from tfrecreg.reference import parse_reference
-from tfrecreg.registry import layout
-from tfrecreg.registry.absence import absent_release, fetch_command
-from tfrecreg.registry.indexes import find_index, index_places
-from tfrecreg.registry.keeper import tracker
-from tfrecreg.registry.lookup import Release, Resolved, resolve
-from tfrecreg.registry.registry import Dataset, Registry
-from tfrecreg.registry.schemas import schema_of_digest
-from tfrecreg.registry.transaction import Transaction, transaction
-from tfrecreg.registry.verify import altered, below
-from tfrecreg.storage.interface import Readable, Storage
-from tfrecreg.text import ShortRepr, safe
+from tfrecreg.core.registry.registry import Dataset, Registry
+from tfrecreg.core.registry.schemas import schema_of_digest
+from tfrecreg.core.registry.transaction import Transaction, transaction
+from tfrecreg.core.storage.interface import Readable, Storage
+from tfrecreg.core.values.documents import canonical_json
+from tfrecreg.core.values.errors import RefusedError, StorageError
+from tfrecreg.core.values.progress import SILENT, Progress, working
+from tfrecreg.core.values.reference import parse_reference
+from tfrecreg.core.values.text import ShortRepr, safe
+from tfrecreg.core.workers.interface import Engine
+from tfrecreg.core.workers.local import LocalEngine
 
 
 @dataclass(frozen=True, slots=True)

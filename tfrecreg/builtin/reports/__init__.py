@@ -6,8 +6,8 @@
 - `github`: annotations of GitHub Actions, and the summary of a job
 - `markdown`: for the comment of a pull request
 
-The JSON of a report is :meth:`tfrecreg.reports.model.Report.to_json`, its text
-:func:`tfrecreg.render.findings.print_report`, its page :mod:`tfrecreg.pages.report_format`.
+The JSON of a report is :meth:`tfrecreg.core.check.reports.model.Report.to_json`, its text
+:func:`tfrecreg.core.terminal.render.findings.print_report`, its page :mod:`tfrecreg.builtin.pages.report_format`.
 """
 
 from __future__ import annotations

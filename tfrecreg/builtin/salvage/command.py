@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tfrecreg.commands import complete
-from tfrecreg.commands.options import jobs_option
-from tfrecreg.commands.session import Session, session_command
+from tfrecreg.core.terminal import complete
+from tfrecreg.core.terminal.options import jobs_option
+from tfrecreg.core.terminal.session import Session, session_command
 
 if TYPE_CHECKING:
-    from tfrecreg.engines.interface import Engine
+    from tfrecreg.core.workers.interface import Engine
 
 
 @session_command("salvage")
@@ -35,7 +35,7 @@ def command(session: Session, targets: tuple[str, ...], output: str, engine: Eng
     may not belong to the shard (NAME.doubtful). A report (salvage.json) marks the set: `tfrecreg
     check` refuses it (SHD009) unless the gate accepts it.
     """
-    from tfrecreg.operations.salvage.run import salvage
+    from tfrecreg.builtin.salvage.run import salvage
 
     result = salvage(
         targets, output, registry=session.registry, engine=engine, progress=session.progress()

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from tfrecreg.commands.console import Line, line
-from tfrecreg.manifest.salvaged import SALVAGE_NAME
-from tfrecreg.text import count, safe, si_bytes
+from tfrecreg.core.registry.manifest.salvaged import SALVAGE_NAME
+from tfrecreg.core.terminal.console import Line, line
+from tfrecreg.core.values.text import count, safe, si_bytes
 
 if TYPE_CHECKING:
-    from tfrecreg.operations.salvage.model import Cut, SalvageResult, ShardResult
+    from tfrecreg.builtin.salvage.model import Cut, SalvageResult, ShardResult
 
 _SHOWN = 5
 """The number of cuts and keys shown per shard; the report has all of them."""

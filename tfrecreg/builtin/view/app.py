@@ -39,15 +39,15 @@ from tfrecreg.builtin.view.selections import (
     waiver,
 )
 from tfrecreg.builtin.view.shards import ChangedShardError
-from tfrecreg.errors import (
+from tfrecreg.core.values.errors import (
     NoSuchNameError,
     NoSuchRecordError,
     StorageError,
     TfrecregError,
     UsageError,
 )
-from tfrecreg.json_data import json_data
-from tfrecreg.text import safe
+from tfrecreg.core.values.json_data import json_data
+from tfrecreg.core.values.text import safe
 
 _THREADS = 6
 _QUESTIONS = 24

@@ -15,11 +15,11 @@ from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, Any, Literal
 
 from tfrecreg.builtin.query.cache import CatalogCache, state_of
-from tfrecreg.engines.interface import Engine
-from tfrecreg.engines.pool import interrupts_held
-from tfrecreg.errors import FailureError, TfrecregError, UsageError
-from tfrecreg.scan.interface import Target
-from tfrecreg.text import safe, si_bytes
+from tfrecreg.core.check.scan.interface import Target
+from tfrecreg.core.values.errors import FailureError, TfrecregError, UsageError
+from tfrecreg.core.values.text import safe, si_bytes
+from tfrecreg.core.workers.interface import Engine
+from tfrecreg.core.workers.pool import interrupts_held
 
 if TYPE_CHECKING:
     from tfrecreg.builtin.query.ask import Questions

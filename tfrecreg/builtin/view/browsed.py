@@ -17,19 +17,19 @@ from tfrecreg.builtin.view.findings import Findings
 from tfrecreg.builtin.view.record import LedgerRows, RawFiles
 from tfrecreg.builtin.view.selections import Selections, python_line
 from tfrecreg.builtin.view.shards import ViewedShards
-from tfrecreg.engines.interface import Engine
-from tfrecreg.errors import NoSuchNameError, TfrecregError, UsageError
-from tfrecreg.example.model import Example
-from tfrecreg.images.decoder import require_pillow
-from tfrecreg.operations.catalog import list_datasets
-from tfrecreg.operations.format_payload import ShownImage, images_in
-from tfrecreg.plugins.decoders import Decoders, target_decoders
-from tfrecreg.reference import parse_reference
-from tfrecreg.registry.lookup import resolve
-from tfrecreg.registry.registry import Registry
-from tfrecreg.scan.interface import Target
-from tfrecreg.shardset.target import target_of
-from tfrecreg.text import safe
+from tfrecreg.core.check.scan.interface import Target
+from tfrecreg.core.example.format_payload import ShownImage, images_in
+from tfrecreg.core.example.model import Example
+from tfrecreg.core.images.decoder import require_pillow
+from tfrecreg.core.plugins.decoders import Decoders, target_decoders
+from tfrecreg.core.registry.listing import list_datasets
+from tfrecreg.core.registry.lookup import resolve
+from tfrecreg.core.registry.registry import Registry
+from tfrecreg.core.registry.shardset.target import target_of
+from tfrecreg.core.values.errors import NoSuchNameError, TfrecregError, UsageError
+from tfrecreg.core.values.reference import parse_reference
+from tfrecreg.core.values.text import safe
+from tfrecreg.core.workers.interface import Engine
 
 PAGE = 500
 """Records of one answer, at most."""

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tfrecreg.commands import complete
-from tfrecreg.commands.options import jobs_option, where_option
-from tfrecreg.commands.session import Session, session_command
+from tfrecreg.core.terminal import complete
+from tfrecreg.core.terminal.options import jobs_option, where_option
+from tfrecreg.core.terminal.session import Session, session_command
 
 if TYPE_CHECKING:
-    from tfrecreg.engines.interface import Engine
+    from tfrecreg.core.workers.interface import Engine
 
 
 @session_command("view")

@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tfrecreg.builtin.releases.diff.match import Matched, record_of, shard_of
+from tfrecreg.builtin.releases.diff.result import DiffResult, ListedExamples
+from tfrecreg.builtin.releases.diff.run import diff
 from tfrecreg.builtin.view.background import Counted
 from tfrecreg.builtin.view.browsed import PAGE, Browsed
 from tfrecreg.builtin.view.drawn import example_of
-from tfrecreg.errors import UsageError
-from tfrecreg.example.model import Example
-from tfrecreg.operations.diff.match import Matched, record_of, shard_of
-from tfrecreg.operations.diff.result import DiffResult, ListedExamples
-from tfrecreg.operations.diff.run import diff
-from tfrecreg.registry.registry import Registry
-from tfrecreg.shardset.find import Built, find
-from tfrecreg.text import safe
+from tfrecreg.core.example.model import Example
+from tfrecreg.core.registry.registry import Registry
+from tfrecreg.core.registry.shardset.find import Built, find
+from tfrecreg.core.values.errors import UsageError
+from tfrecreg.core.values.text import safe
 
 CHANGES = ("added", "removed", "changed", "moved", "renamed")
 _KEPT = 4

@@ -8,24 +8,24 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from tfrecreg.components.colors import COLORS, class_color
-from tfrecreg.components.drawing import Drawing, drawing_of, marks_of
-from tfrecreg.errors import TfrecregError
-from tfrecreg.example.decode import decode_or_none
-from tfrecreg.example.kinds import PayloadKind, kind_of
-from tfrecreg.example.model import Example, Feature, Kind
-from tfrecreg.images.sniff import sniff
-from tfrecreg.media.read import sniff_media
-from tfrecreg.operations.format_payload import (
+from tfrecreg.core.build.media.read import sniff_media
+from tfrecreg.core.example.decode import decode_or_none
+from tfrecreg.core.example.format_payload import (
     ShownImage,
     ShownPart,
     describe_payload,
     images_in,
     words,
 )
-from tfrecreg.plugins.decoders import Decoders
-from tfrecreg.text import hex_start, safe, si_bytes
-from tfrecreg.validators.annotations.label_features import OBJECT_LABEL
+from tfrecreg.core.example.kinds import PayloadKind, kind_of
+from tfrecreg.core.example.model import Example, Feature, Kind
+from tfrecreg.core.images.drawing.colors import COLORS, class_color
+from tfrecreg.core.images.drawing.drawing import Drawing, drawing_of, marks_of
+from tfrecreg.core.images.sniff import sniff
+from tfrecreg.core.plugins.decoders import Decoders
+from tfrecreg.core.schema.roles.label_features import OBJECT_LABEL
+from tfrecreg.core.values.errors import TfrecregError
+from tfrecreg.core.values.text import hex_start, safe, si_bytes
 
 TEXT = 300
 """Characters of the text of a record."""

@@ -12,11 +12,11 @@ from tfrecreg.builtin.view.background import Catalog
 from tfrecreg.builtin.view.drawn import finite
 from tfrecreg.builtin.view.selections import ChosenRecords, Selections
 from tfrecreg.builtin.view.shards import ViewedShards
-from tfrecreg.components.colors import COLORS, class_color
-from tfrecreg.errors import UsageError
-from tfrecreg.scan.interface import Target
-from tfrecreg.text import safe
-from tfrecreg.validators.annotations.label_features import IMAGE_LABEL
+from tfrecreg.core.check.scan.interface import Target
+from tfrecreg.core.images.drawing.colors import COLORS, class_color
+from tfrecreg.core.schema.roles.label_features import IMAGE_LABEL
+from tfrecreg.core.values.errors import UsageError
+from tfrecreg.core.values.text import safe
 
 _FACETS = 30
 _VALUES = 50

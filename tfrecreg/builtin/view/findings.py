@@ -11,21 +11,21 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
+from tfrecreg.builtin.salvage.shard import salvage_shard
 from tfrecreg.builtin.view.background import Child, Counted
 from tfrecreg.builtin.view.shards import ViewedShard, ViewedShards
-from tfrecreg.config import Config
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.errors import TfrecregError
-from tfrecreg.findings import Finding
-from tfrecreg.operations.check.options import CheckOptions
-from tfrecreg.operations.check.target import check_target
-from tfrecreg.operations.salvage.shard import salvage_shard
-from tfrecreg.registry.registry import Registry
-from tfrecreg.reports.model import Report
-from tfrecreg.reports.places import location_lines
-from tfrecreg.scan.interface import Target
-from tfrecreg.storage.local import LocalStorage
-from tfrecreg.text import safe
+from tfrecreg.core.check.options import CheckOptions
+from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.check.reports.places import location_lines
+from tfrecreg.core.check.scan.interface import Target
+from tfrecreg.core.check.target import check_target
+from tfrecreg.core.registry.registry import Registry
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.config import Config
+from tfrecreg.core.values.errors import TfrecregError
+from tfrecreg.core.values.findings import Finding
+from tfrecreg.core.values.text import safe
+from tfrecreg.core.workers.local import LocalEngine
 
 CHECKED_BYTES = 4 << 30
 """Size of a target up to which it is checked when it is opened."""

@@ -12,15 +12,15 @@ import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from tfrecreg.decoding import Thumbnail
-from tfrecreg.errors import MissingExtraError, NoSuchNameError, UsageError
-from tfrecreg.example.model import Example, Kind
-from tfrecreg.images.decoder import Conversion, Undecodable, convert_image, pillow
-from tfrecreg.images.model import ImageHeader
-from tfrecreg.images.sniff import sniff
-from tfrecreg.media.read import sniff_media
-from tfrecreg.operations.format_payload import ShownImage
-from tfrecreg.text import safe
+from tfrecreg.core.build.media.read import sniff_media
+from tfrecreg.core.example.format_payload import ShownImage
+from tfrecreg.core.example.model import Example, Kind
+from tfrecreg.core.images.decoder import Conversion, Undecodable, convert_image, pillow
+from tfrecreg.core.images.decoding import Thumbnail
+from tfrecreg.core.images.model import ImageHeader
+from tfrecreg.core.images.sniff import sniff
+from tfrecreg.core.values.errors import MissingExtraError, NoSuchNameError, UsageError
+from tfrecreg.core.values.text import safe
 
 SHOWN = {
     "bmp": "image/bmp",

@@ -19,21 +19,21 @@ from tfrecreg.builtin.view.drawn import (
     payload_parts,
     readable_text,
 )
-from tfrecreg.digests import record_digest
-from tfrecreg.errors import MissingExtraError, TfrecregError, UsageError
-from tfrecreg.example.model import Feature, Kind
-from tfrecreg.manifest.adopted import is_adopted
-from tfrecreg.manifest.model import LEDGER_NAME
-from tfrecreg.operations.format_payload import ShownPart, words
-from tfrecreg.plugins.manager import plugins_with
-from tfrecreg.registry.registry import Registry
-from tfrecreg.scan.interface import Target
-from tfrecreg.schema.proto import parse_schema
-from tfrecreg.schema.spec import TensorSpec, tensor_specs
-from tfrecreg.sources.guarded import GuardedSource
-from tfrecreg.storage.locations import raw_storage
-from tfrecreg.storage.urls import is_url
-from tfrecreg.text import safe
+from tfrecreg.core.build.sources.guarded import GuardedSource
+from tfrecreg.core.check.scan.interface import Target
+from tfrecreg.core.example.format_payload import ShownPart, words
+from tfrecreg.core.example.model import Feature, Kind
+from tfrecreg.core.plugins.manager import plugins_with
+from tfrecreg.core.records.digests import record_digest
+from tfrecreg.core.registry.manifest.adopted import is_adopted
+from tfrecreg.core.registry.manifest.model import LEDGER_NAME
+from tfrecreg.core.registry.registry import Registry
+from tfrecreg.core.schema.proto import parse_schema
+from tfrecreg.core.schema.spec import TensorSpec, tensor_specs
+from tfrecreg.core.storage.locations import raw_storage
+from tfrecreg.core.storage.remote.urls import is_url
+from tfrecreg.core.values.errors import MissingExtraError, TfrecregError, UsageError
+from tfrecreg.core.values.text import safe
 
 if TYPE_CHECKING:
     from tfrecreg.builtin.view.browsed import Browsed

@@ -9,13 +9,13 @@ from html import escape
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from tfrecreg.engines.interface import Engine
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.errors import MissingExtraError, UsageError
-from tfrecreg.registry.registry import RegistryLike, find_registry, open_registry
-from tfrecreg.shardset.find import TargetLike, TargetsLike, named_targets
-from tfrecreg.shardset.target import find_target
-from tfrecreg.text import safe
+from tfrecreg.core.registry.registry import RegistryLike, find_registry, open_registry
+from tfrecreg.core.registry.shardset.find import TargetLike, TargetsLike, named_targets
+from tfrecreg.core.registry.shardset.target import find_target
+from tfrecreg.core.values.errors import MissingExtraError, UsageError
+from tfrecreg.core.values.text import safe
+from tfrecreg.core.workers.interface import Engine
+from tfrecreg.core.workers.local import LocalEngine
 
 if TYPE_CHECKING:
     from tfrecreg.builtin.view.server import ViewServer

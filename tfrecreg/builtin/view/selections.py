@@ -22,10 +22,10 @@ from blake3 import blake3
 from tfrecreg.builtin.query.sql import shown_text, sql_name, sql_text
 from tfrecreg.builtin.view.background import Catalog
 from tfrecreg.builtin.view.shards import ViewedShards
-from tfrecreg.errors import UsageError
-from tfrecreg.findings import Finding
-from tfrecreg.suggest import did_you_mean, listed
-from tfrecreg.text import safe
+from tfrecreg.core.values.errors import UsageError
+from tfrecreg.core.values.findings import Finding
+from tfrecreg.core.values.suggest import did_you_mean, listed
+from tfrecreg.core.values.text import safe
 
 if TYPE_CHECKING:
     from tfrecreg.builtin.view.browsed import Browsed

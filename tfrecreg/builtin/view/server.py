@@ -27,7 +27,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tfrecreg.builtin.view.app import Viewer
 from tfrecreg.builtin.view.browsed import pillow_notes
-from tfrecreg.errors import FailureError
+from tfrecreg.core.values.errors import FailureError
 
 HOST = "127.0.0.1"
 STRANGERS = 64

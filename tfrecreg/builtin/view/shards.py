@@ -10,18 +10,18 @@ import numpy as np
 import numpy.typing as npt
 from blake3 import blake3
 
-from tfrecreg.errors import (
+from tfrecreg.core.check.scan.interface import Shard, Target
+from tfrecreg.core.records.reading.offsets import RecordOffsets, has_own_index, own_index
+from tfrecreg.core.records.reading.shards import ShardPlace, ShardRecords, look_up
+from tfrecreg.core.values.errors import (
     DamagedRecordError,
     ManifestError,
     NoSuchRecordError,
     StorageError,
     TfrecregError,
 )
-from tfrecreg.records.offsets import RecordOffsets, has_own_index, own_index
-from tfrecreg.scan.interface import Shard, Target
-from tfrecreg.shards import in_reading_order
-from tfrecreg.text import safe
-from tfrecreg.training.shards import ShardPlace, ShardRecords, look_up
+from tfrecreg.core.values.shards import in_reading_order
+from tfrecreg.core.values.text import safe
 
 _CHANGED = "start `tfrecreg view` again to see what is there now"
 

@@ -6,8 +6,8 @@ from importlib import import_module
 
 import click
 
-from tfrecreg.bundled import PLUGIN_COMMANDS
-from tfrecreg.commands.lazy_group import LazyGroup
+from tfrecreg.core.plugins.bundled import PLUGIN_COMMANDS
+from tfrecreg.core.terminal.lazy_group import LazyGroup
 
 _LINES = {
     "list": "List all plugins, and those that are broken or clash",

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from tfrecreg.commands.session import Session, session_command
-from tfrecreg.text import safe
+from tfrecreg.core.terminal.session import Session, session_command
+from tfrecreg.core.values.text import safe
 
 
 @session_command("list")
 def command(session: Session) -> None:
     """List all plugins, and those that are broken or clash."""
-    from tfrecreg.plugins.records import PLUGIN_KINDS
-    from tfrecreg.records.scanner import scanner
+    from tfrecreg.core.plugins.records import PLUGIN_KINDS
+    from tfrecreg.core.records.scanner import scanner
 
     reading = scanner()
     found = session.plugins(untrusted=True)
@@ -56,7 +56,7 @@ def _between(clash: Any) -> list[str]:
 
 
 def _print_rows(session: Session, rows: list[Any]) -> None:
-    from tfrecreg.commands.console import PlainTable
+    from tfrecreg.core.terminal.console import PlainTable
 
     table = PlainTable("kind", "name", "what it does", "from")
     for each in rows:
@@ -66,8 +66,8 @@ def _print_rows(session: Session, rows: list[Any]) -> None:
 
 
 def _print_problems(session: Session, found: Any) -> None:
-    from tfrecreg.commands.console import line
-    from tfrecreg.entry_points import is_local
+    from tfrecreg.core.plugins.entry_points import is_local
+    from tfrecreg.core.terminal.console import line
 
     for each in found.broken:
         about = f"{each.entry_point} of {each.distribution} {each.version}: "

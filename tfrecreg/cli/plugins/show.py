@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tfrecreg.commands import complete
-from tfrecreg.commands.session import Session, session_command
-from tfrecreg.text import safe
+from tfrecreg.core.terminal import complete
+from tfrecreg.core.terminal.session import Session, session_command
+from tfrecreg.core.values.text import safe
 
 if TYPE_CHECKING:
-    from tfrecreg.plugins.describe import OptionInfo
-    from tfrecreg.plugins.discovery import Announced
+    from tfrecreg.core.plugins.describe import OptionInfo
+    from tfrecreg.core.plugins.discovery import Announced
 
 
 @session_command("show")
@@ -23,7 +23,7 @@ def command(session: Session, name: str) -> None:
     NAME is one of `tfrecreg plugins list`. Set the options of a source in `options` of a dataset or
     with `--option`, those of a validator in `limits.NAME` of a gate.
     """
-    from tfrecreg.plugins.records import PLUGIN_KINDS
+    from tfrecreg.core.plugins.records import PLUGIN_KINDS
 
     known = session.plugins(untrusted=True)
     found = [(each, known.describe(each)) for each in known.named(name)]
@@ -62,7 +62,7 @@ def _document(found: Announced[Any], options: list[OptionInfo]) -> dict[str, Any
 
 
 def _print_plugin(session: Session, found: Announced[Any], options: list[OptionInfo]) -> None:
-    from tfrecreg.commands.console import PlainTable, line
+    from tfrecreg.core.terminal.console import PlainTable, line
 
     summary = safe(found.record.summary)
     session.out.print(line((f"{found.plugin_id.kind} ", "bold"), f"{safe(found.name)}: {summary}"))

@@ -9,22 +9,27 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.builtin.export.arrayrecord import ArrayRecordFormat
-from tfrecreg.builtin.export.columns import schema_columns
-from tfrecreg.builtin.export.jsonl import JsonLines
-from tfrecreg.builtin.export.parquet import ParquetFormat
-from tfrecreg.builtin.export.webdataset import WebDatasetFormat, sample_layout
-from tfrecreg.digests import record_digest
-from tfrecreg.example.decode import canonical
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
-from tfrecreg.example.model import Example
-from tfrecreg.exporters.convert import RecordFormat
-from tfrecreg.exporters.shards import ShardToExport
-from tfrecreg.manifest.model import ShardEntry
-from tfrecreg.records.writer import ShardWriter
-from tfrecreg.schema.proto import parse_schema
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.builtin.export.formats.arrayrecord import ArrayRecordFormat
+from tfrecreg.builtin.export.formats.columns import schema_columns
+from tfrecreg.builtin.export.formats.jsonl import JsonLines
+from tfrecreg.builtin.export.formats.parquet import ParquetFormat
+from tfrecreg.builtin.export.formats.webdataset import WebDatasetFormat, sample_layout
+from tfrecreg.core.example.decode import canonical
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import (
+    bytes_feature,
+    float_feature,
+    int64_feature,
+    unset_feature,
+)
+from tfrecreg.core.example.model import Example
+from tfrecreg.core.plugins.exporters.convert import RecordFormat
+from tfrecreg.core.plugins.exporters.shards import ShardToExport
+from tfrecreg.core.records.digests import record_digest
+from tfrecreg.core.records.writer import ShardWriter
+from tfrecreg.core.registry.manifest.model import ShardEntry
+from tfrecreg.core.schema.proto import parse_schema
+from tfrecreg.core.storage.local import LocalStorage
 
 SCHEMA = """
 feature { name: "image/encoded" type: BYTES presence { min_fraction: 1 } shape {} image_domain {} }

@@ -12,15 +12,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests_support import flip
 
-from tfrecreg.builtin.export.parquet import ParquetFormat
-from tfrecreg.digests import record_digest
-from tfrecreg.errors import FailureError, ManifestError, RefusedError, UsageError
-from tfrecreg.example.decode import canonical
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
-from tfrecreg.exporters.convert import RecordFormat, ShardConversion
-from tfrecreg.exporters.records import ShardRecord
-from tfrecreg.exporters.shards import ShardToExport
+from tfrecreg.builtin.export.formats.parquet import ParquetFormat
+from tfrecreg.core.example.decode import canonical
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import (
+    bytes_feature,
+    float_feature,
+    int64_feature,
+    unset_feature,
+)
+from tfrecreg.core.plugins.exporters.convert import RecordFormat, ShardConversion
+from tfrecreg.core.plugins.exporters.records import ShardRecord
+from tfrecreg.core.plugins.exporters.shards import ShardToExport
+from tfrecreg.core.records.digests import record_digest
+from tfrecreg.core.values.errors import FailureError, ManifestError, RefusedError, UsageError
 
 from .conftest import FORMATS, NASTY, MakeTask, renamed
 

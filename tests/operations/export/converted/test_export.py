@@ -16,12 +16,12 @@ from memory_support import PRINT_PEAK, on_linux
 from tests_support import flip, tree
 
 import tfrecreg
-from tfrecreg.engines.local import LocalEngine
-from tfrecreg.errors import FailureError, RefusedError, UsageError
-from tfrecreg.example.features import bytes_feature, int64_feature
-from tfrecreg.manifest.file import render_manifest, seal
-from tfrecreg.operations.export.run import export
-from tfrecreg.registry.registry import Registry
+from tfrecreg.builtin.export.run import export
+from tfrecreg.core.example.features import bytes_feature, int64_feature
+from tfrecreg.core.registry.manifest.file import render_manifest, seal
+from tfrecreg.core.registry.registry import Registry
+from tfrecreg.core.values.errors import FailureError, RefusedError, UsageError
+from tfrecreg.core.workers.local import LocalEngine
 
 from .conftest import GIF, NASTY, SCHEMA
 
@@ -206,8 +206,8 @@ def test_a_note_counts_what_columns_do_not_hold(
 
 MEASURE = f"""
 import sys
-from tfrecreg.operations.export.run import export
-from tfrecreg.registry.registry import open_registry
+from tfrecreg.builtin.export.run import export
+from tfrecreg.core.registry.registry import open_registry
 export(open_registry(sys.argv[1]), "things", sys.argv[2], to=sys.argv[3])
 {PRINT_PEAK}"""
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.builtin.export.jsonl import JsonLines
-from tfrecreg.errors import FailureError
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature
-from tfrecreg.example.model import Example
-from tfrecreg.exporters.convert import ShardConversion
+from tfrecreg.builtin.export.formats.jsonl import JsonLines
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.core.example.model import Example
+from tfrecreg.core.plugins.exporters.convert import ShardConversion
+from tfrecreg.core.values.errors import FailureError
 
 from .conftest import GIF, MakeTask
 

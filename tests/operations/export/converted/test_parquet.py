@@ -10,13 +10,18 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.builtin.export import parquet as parquet_module
-from tfrecreg.builtin.export.parquet import ParquetFormat
-from tfrecreg.example.decode import decode
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
-from tfrecreg.example.model import Example
-from tfrecreg.exporters.convert import ShardConversion
+from tfrecreg.builtin.export.formats import parquet as parquet_module
+from tfrecreg.builtin.export.formats.parquet import ParquetFormat
+from tfrecreg.core.example.decode import decode
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import (
+    bytes_feature,
+    float_feature,
+    int64_feature,
+    unset_feature,
+)
+from tfrecreg.core.example.model import Example
+from tfrecreg.core.plugins.exporters.convert import ShardConversion
 
 from .conftest import SCHEMA, MakeTask, parquet
 

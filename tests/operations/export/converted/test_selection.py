@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import tfrecreg
-from tfrecreg.builtin.export.tfds import TfdsExporter
+from tfrecreg.builtin.export.formats.tfds import TfdsExporter
 from tfrecreg.cli.main import main
-from tfrecreg.errors import FailureError, RefusedError, UsageError
+from tfrecreg.core.values.errors import FailureError, RefusedError, UsageError
 
 pytest.importorskip("duckdb", reason="the extra `query` is not installed")
 

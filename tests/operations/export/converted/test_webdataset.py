@@ -14,11 +14,16 @@ from urllib.parse import unquote_to_bytes
 import pytest
 from image_support import png
 
-from tfrecreg.builtin.export.webdataset import WebDatasetFormat
-from tfrecreg.example.encode import encode
-from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
-from tfrecreg.example.model import Example
-from tfrecreg.exporters.convert import ShardConversion
+from tfrecreg.builtin.export.formats.webdataset import WebDatasetFormat
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import (
+    bytes_feature,
+    float_feature,
+    int64_feature,
+    unset_feature,
+)
+from tfrecreg.core.example.model import Example
+from tfrecreg.core.plugins.exporters.convert import ShardConversion
 
 from .conftest import GIF, NANS, SCHEMA, MakeTask, webdataset
 

@@ -1,0 +1,163 @@
+"""`tfrecreg adopt`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from tfrecreg.core.terminal import complete
+from tfrecreg.core.terminal.options import jobs_option
+from tfrecreg.core.terminal.session import Session, session_command
+from tfrecreg.core.values.errors import UsageError
+from tfrecreg.core.values.text import safe
+
+if TYPE_CHECKING:
+    from tfrecreg.builtin.adopt.request import AdoptPlan, How
+    from tfrecreg.builtin.adopt.run import AdoptResult
+    from tfrecreg.core.workers.interface import Engine
+
+
+@session_command("adopt")
+@click.argument("name", shell_complete=complete.datasets)
+@click.argument("paths", nargs=-1, metavar="[PATH..]", shell_complete=complete.files)
+@click.option("--link", is_flag=True, help="Hard-link the files instead of copying them.")
+@click.option(
+    "--in-place", is_flag=True, help="The files are already in data/NAME and stay unchanged."
+)
+@click.option(
+    "--split",
+    "splits",
+    metavar="NAME=GLOB",
+    multiple=True,
+    help="Files of a split, if their names do not contain it. Repeatable.",
+)
+@click.option(
+    "--schema",
+    metavar="FILE",
+    shell_complete=complete.files,
+    help="Check every record against this schema.",
+)
+@click.option("--key", metavar="FEATURE", help="Feature that holds the keys of the records.")
+@click.option(
+    "--labels",
+    metavar="FEATURE=FILE",
+    multiple=True,
+    shell_complete=complete.files,
+    help="Class names of FEATURE: a label map, or one name per line. Repeatable.",
+)
+@click.option(
+    "--raw", metavar="PATH", help="Folder of the raw data, or its URL, to judge inflation."
+)
+@click.option(
+    "--option",
+    "options",
+    metavar="image=FEATURE:HxWxC",
+    multiple=True,
+    help="FEATURE holds the pixels of an image of this height, width and number of channels. "
+    "Repeatable.",
+)
+@click.option("--dry-run", is_flag=True, help="Show splits and names; read and write nothing.")
+@jobs_option
+def command(
+    session: Session,
+    name: str,
+    paths: tuple[str, ...],
+    link: bool,
+    in_place: bool,
+    splits: tuple[str, ...],
+    schema: str | None,
+    key: str | None,
+    labels: tuple[str, ...],
+    raw: str | None,
+    options: tuple[str, ...],
+    dry_run: bool,
+    engine: Engine,
+) -> None:
+    """Make a build from TFRecords written by another tool.
+
+    PATH is a file, folder or glob. Every record is read and checked before anything is copied;
+    damaged or incomplete files are refused. The files become data/NAME, with splits, counts,
+    digests, an index, and a drafted schema if there is none. `tfrecreg release NAME` then freezes
+    them like any other build.
+    """
+    from tfrecreg.builtin.adopt.request import AdoptRequest
+    from tfrecreg.builtin.adopt.run import adopt, preview_adopt
+
+    request = AdoptRequest(
+        name=name,
+        paths=paths,
+        how=_how(link, in_place),
+        splits=_pairs(splits, "--split NAME=GLOB", "--split train='a-*.tfrecord'"),
+        schema=schema,
+        key=key,
+        labels=_pairs(labels, "--labels FEATURE=FILE", "--labels label=label_map.pbtxt"),
+        raw=raw,
+        pixels=tuple(map(_pixels, options)),
+    )
+    registry = session.open()
+    session.warn_of_broken_plugins()
+    if dry_run:
+        _print_plan(session, preview_adopt(registry, request))
+        return
+    _print_result(session, adopt(registry, request, engine=engine, progress=session.progress()))
+
+
+def _how(link: bool, in_place: bool) -> How:
+    if link and in_place:
+        raise UsageError(
+            "`--link` and `--in-place` exclude each other",
+            hint="files already in data/NAME need no link",
+        )
+    return "in-place" if in_place else "link" if link else "copy"
+
+
+def _pixels(option: str) -> tuple[str, tuple[int, int, int]]:
+    """Feature and size of ``image=image_raw:28x28x1``."""
+    from tfrecreg.core.schema.definition import PIXELS
+
+    key, _, value = option.partition("=")
+    feature, _, size = value.rpartition(":")
+    found = PIXELS.fullmatch(f"pixels:{size}")
+    if key != "image" or not feature or found is None:
+        raise UsageError(
+            f"`--option {safe(option)}` should be `--option image=FEATURE:HEIGHTxWIDTHxCHANNELS`",
+            hint="for instance --option image=image_raw:28x28x1",
+        )
+    return feature, (int(found[1]), int(found[2]), int(found[3]))
+
+
+def _pairs(values: Sequence[str], form: str, example: str) -> tuple[tuple[str, str], ...]:
+    """Name and value of each ``NAME=VALUE``."""
+    pairs = []
+    for value in values:
+        name, equals, rest = value.partition("=")
+        if not equals or not name or not rest:
+            raise UsageError(
+                f"`{form.split()[0]} {safe(value)}` should be `{form}`",
+                hint=f"for instance {example}",
+            )
+        pairs.append((name, rest))
+    return tuple(pairs)
+
+
+def _print_result(session: Session, result: AdoptResult) -> None:
+    if session.printed_json(result):
+        return
+    from tfrecreg.builtin.adopt.printed import print_adopted
+
+    print_adopted(session.out, session.err, result)
+
+
+def _print_plan(session: Session, plan: AdoptPlan) -> None:
+    if not session.as_json:
+        from tfrecreg.builtin.adopt.printed import print_plan
+
+        print_plan(session.out, plan)
+        return
+    files = [
+        {"file": file.shard.name, "split": file.shard.split, "path": file.path, "bytes": file.bytes}
+        for file in plan.files
+    ]
+    session.print_json({"dataset": plan.dataset, "how": plan.how, "files": files})

@@ -1,0 +1,322 @@
+"""The files to adopt: splits, order, names, and the schema in force."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import PurePosixPath
+from typing import Literal
+
+from tfrecreg.builtin.adopt.beside import (
+    FilesBeside,
+    look_beside,
+    schema_beside,
+    without_unfinished,
+)
+from tfrecreg.core.check.scan.interface import Shard
+from tfrecreg.core.check.scan.tally import Tally
+from tfrecreg.core.registry import layout
+from tfrecreg.core.registry.find_schema import find_schema
+from tfrecreg.core.registry.foreign.bare_files import check_sets
+from tfrecreg.core.registry.registry import Registry
+from tfrecreg.core.registry.shardset.target import files_target, read_schema_file
+from tfrecreg.core.schema.proto import parse_schema
+from tfrecreg.core.storage.remote.urls import is_url, without_secrets
+from tfrecreg.core.values.errors import UsageError
+from tfrecreg.core.values.reference import check_dataset_name
+from tfrecreg.core.values.shards import ShardName, parse_shard_name, shard_name
+from tfrecreg.core.values.text import safe
+
+How = Literal["copy", "link", "in-place"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdoptRequest:
+    """Settings of an adoption."""
+
+    name: str
+    """Name of the dataset."""
+    paths: tuple[str, ...] = ()
+    """Files, globs, folders (every shard below them) and ``prefix@N`` sets, relative to the
+    current folder. Empty with ``in-place``: all that is in the build's folder."""
+    how: How = "copy"
+    """``copy``: the build has bytes of its own. ``link``: hard links, so that writing into the
+    files changes the build as well; copies where links are impossible. ``in-place``: the files are
+    already in ``data/<name>`` and stay unchanged, including names.
+    """
+    splits: tuple[tuple[str, str], ...] = ()
+    """Split, and glob over its files; it takes precedence over names."""
+    schema: str | None = None
+    """A schema's file or a reference; None for the dataset's own, or one that is drafted."""
+    raw: str | None = None
+    """Folder of the raw data that the records were made from, to judge the size by; None for the
+    `raw` of the dataset, if it has one."""
+    key: str | None = None
+    """The feature whose value is the key of a record; None for file and number."""
+    labels: tuple[tuple[str, str], ...] = ()
+    """Feature and file of its class names; overrides files beside the shards."""
+    pixels: tuple[tuple[str, tuple[int, int, int]], ...] = ()
+    """Features that hold the pixels of an image, row by row, with height, width and channels."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownSchema:
+    """The schema that the records are checked against."""
+
+    text: str
+    path: str
+    """Original path, for messages."""
+    is_new: bool
+    """Whether the dataset has it from now on."""
+    judges: bool
+    """Whether it has features to judge records by."""
+
+
+def known_schema(registry: Registry, request: AdoptRequest, plan: AdoptPlan) -> KnownSchema | None:
+    """The schema that was named, or the dataset's own, or one of TFX that lies beside the files;
+    None to draft one.
+    """
+    own = registry.dataset(request.name).schema_text()
+    path = registry.dataset(request.name).schema_path
+    if request.schema is not None:
+        text, where = find_schema(request.schema, registry=registry.storage.root)
+        if own is not None and own != text:
+            raise UsageError(
+                f"`{request.name}` already has the schema `{path}`, and `{safe(where)}` differs",
+                hint=f"replace `{path}`, or leave out `--schema`",
+            )
+    elif own is not None:
+        text, where = own, path
+    elif plan.how != "in-place" and (beside := schema_beside([e.shard for e in plan.files])):
+        text, where = read_schema_file(beside), beside
+    else:
+        return None
+    schema = parse_schema(text, where)
+    return KnownSchema(text, where, is_new=own is None, judges=bool(schema.features))
+
+
+_DEFAULT_SPLIT = "train"
+"""Split of a single set without a split in its names."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
+_PATH = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    shard: Shard
+    name: ShardName | None
+    folder: str
+
+    @property
+    def group(self) -> tuple[str, str]:
+        """What the files of one set have in common."""
+        return self.folder, self.name.stem if self.name is not None else self.base
+
+    @property
+    def base(self) -> str:
+        return self.shard.path.rpartition("/")[2]
+
+    def order(self) -> tuple[tuple[str, str], int, bytes]:
+        number = self.name.number if self.name is not None else 0
+        return self.group, number, os.fsencode(self.base)
+
+
+def deal(
+    shards: Iterable[Shard],
+    rules: Sequence[tuple[str, str]],
+    listed: Mapping[str, str] | None = None,
+) -> dict[str, list[Shard]]:
+    """The files by split, in order of the split's name; in a split by set and number."""
+    for split, _ in rules:
+        if not _NAME.fullmatch(split):
+            raise UsageError(
+                f"`{safe(split)}` is not a split name: expected letters, digits and `_`",
+                hint="--split NAME=GLOB, such as --split train='a-*.tfrecord'",
+            )
+    files = [_file(shard) for shard in shards]
+    said = _by_rules(files, rules)
+    found = {**(listed or {}), **said}
+    rest = [file for file in files if file.shard.path not in found]
+    found |= _by_names(rest, alone=not found)
+    splits: dict[str, list[_File]] = defaultdict(list)
+    for file in files:
+        splits[found[file.shard.path]].append(file)
+    return {
+        split: [file.shard for file in sorted(splits[split], key=_File.order)]
+        for split in sorted(splits)
+    }
+
+
+def _file(shard: Shard) -> _File:
+    folder, _, base = shard.path.rpartition("/")
+    return _File(shard, parse_shard_name(base), folder)
+
+
+def _by_rules(files: Sequence[_File], rules: Sequence[tuple[str, str]]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for split, glob in rules:
+        taken = [file for file in files if PurePosixPath(file.shard.path).match(glob)]
+        if not taken:
+            raise UsageError(
+                f"`--split {safe(split)}={safe(glob)}` fits none of the {len(files)} files",
+                hint="a glob without a slash matches file names; quote it for the shell",
+            )
+        for file in taken:
+            if found.setdefault(file.shard.path, split) != split:
+                raise UsageError(
+                    f"`{safe(file.shard.name, limit=_PATH)}` is of the split "
+                    f"`{safe(found[file.shard.path])}` and of `{safe(split)}`, according "
+                    "to `--split`",
+                    hint="each file must match only one glob",
+                )
+    return found
+
+
+def _by_names(files: Sequence[_File], *, alone: bool) -> dict[str, str]:
+    """Splits by names and folders; `alone` if the request names no split."""
+    owner: dict[str, _File] = {}
+    found: dict[str, str] = {}
+    sets = {file.group for file in files}
+    for file in files:
+        split = file.shard.split
+        if not split and alone and len(sets) == 1:
+            split = _DEFAULT_SPLIT
+        if not split:
+            raise UsageError(
+                f"no split is known for `{safe(file.shard.name, limit=_PATH)}`",
+                hint=f"name it with --split NAME=GLOB, such as --split train='{safe(file.base)}'",
+            )
+        split = re.sub(r"[^A-Za-z0-9_]", "_", split)
+        first = owner.setdefault(split, file)
+        if first.group != file.group:
+            raise UsageError(
+                f"`{safe(first.shard.name, limit=_PATH)}` and "
+                f"`{safe(file.shard.name, limit=_PATH)}` belong to two sets, and both would be the "
+                f"split `{safe(split)}`",
+                hint=f"if they are one split: --split {safe(split)}=GLOB; else give each its "
+                "own name",
+            )
+        found[file.shard.path] = split
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedFile:
+    """One shard that is adopted."""
+
+    shard: Shard
+    """The file as stored, with its split and its number there."""
+    path: str
+    """Path in the build's folder."""
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptPlan:
+    """Plan of an adoption."""
+
+    dataset: str
+    how: How
+    files: tuple[PlannedFile, ...]
+    """Files in order of split and number."""
+    base: str
+    """The folder that all files are below, absolute: keys name files from there."""
+    beside: FilesBeside = field(default_factory=FilesBeside)
+    """What other tools left beside the files."""
+
+    def splits(self) -> dict[str, list[PlannedFile]]:
+        """The files by split, in order."""
+        found: dict[str, list[PlannedFile]] = {}
+        for file in self.files:
+            found.setdefault(file.shard.split, []).append(file)
+        return found
+
+
+def plan_adoption(registry: Registry, request: AdoptRequest) -> AdoptPlan:
+    """Find the files, and give them their splits and names. Looks at no byte of them."""
+    check_dataset_name(request.name)
+    folder = os.path.realpath(f"{registry.storage.root}/{layout.build_folder(request.name)}")
+    paths = request.paths
+    if not paths:
+        if request.how != "in-place":
+            raise UsageError(
+                "no files are named",
+                hint=f"tfrecreg adopt {request.name} PATH.., files, folders or globs",
+            )
+        paths = (folder,)
+    for path in paths:
+        if is_url(path):
+            raise UsageError(
+                f"`{safe(without_secrets(path), limit=_PATH)}` is a URL, and only local files are "
+                "adopted",
+                hint="copy the files first; `tfrecreg check` reads them where they lie",
+            )
+    target = files_target(paths)
+    _expect_places(request, folder, [shard.path for shard in target.shards])
+    named, left_out = target.shards, list[str]()
+    if not request.splits:
+        named, left_out = without_unfinished(named)
+    _expect_whole_sets(named)
+    beside = look_beside(named, request.pixels)
+    beside.notes[:0] = left_out
+    files: list[PlannedFile] = []
+    dealt = deal(named, request.splits, beside.splits())
+    if not request.splits and _is_guess(named, dealt, beside):
+        beside.notes.append(
+            f"no name says a split: all files are `{_DEFAULT_SPLIT}`; --split NAME=GLOB names it"
+        )
+    for split, shards in dealt.items():
+        for number, shard in enumerate(shards):
+            if request.how == "in-place":
+                path = os.path.relpath(f"/{shard.path}", folder)
+            else:
+                path = shard_name(request.name, split, number, len(shards))
+            entry = shard.storage.stat(shard.path)
+            placed = replace(shard, split=split, number=number)
+            files.append(PlannedFile(placed, path, entry.size if entry is not None else 0))
+    if request.how == "in-place":
+        base = folder
+    else:
+        base = os.path.commonpath([os.path.dirname(f"/{file.shard.path}") for file in files])  # noqa: PTH120 - a str stays a str
+    return AdoptPlan(request.name, request.how, tuple(files), base, beside)
+
+
+def _is_guess(
+    named: Sequence[Shard], dealt: Mapping[str, Sequence[Shard]], beside: FilesBeside
+) -> bool:
+    """Whether the split of the files is the default one, as nothing names another."""
+    said = any(shard.split for shard in named)
+    return list(dealt) == [_DEFAULT_SPLIT] and not said and not beside.splits()
+
+
+def _expect_whole_sets(shards: Sequence[Shard]) -> None:
+    """Raise if only part of a sharded set is named while the rest is in the same folder."""
+    for each in check_sets(Tally(), shards)[:1]:
+        shown = safe(each.subject, limit=_PATH)
+        raise UsageError(
+            f"{each.of - each.unnamed} of the {each.of} shards of `{shown}` are named, "
+            f"{each.unnamed} more are in the same folder",
+            hint="name the whole set, by its folder or a glob",
+        )
+
+
+def _expect_places(request: AdoptRequest, folder: str, paths: list[str]) -> None:
+    """In place, all files lie in the build's folder; otherwise none does, for it is replaced."""
+    for path in paths:
+        inside = f"/{path}".startswith(f"{folder}/")
+        if inside == (request.how == "in-place"):
+            continue
+        build = layout.build_folder(request.name)
+        if inside:
+            raise UsageError(
+                f"`/{safe(path, limit=_PATH)}` is in `{build}`, which the build would replace",
+                hint=f"tfrecreg adopt {request.name} --in-place makes a build of the files there",
+            )
+        raise UsageError(
+            f"`/{safe(path, limit=_PATH)}` is not in `{build}`, where `--in-place` looks",
+            hint="move the files there, or leave out `--in-place`: then they are copied",
+        )

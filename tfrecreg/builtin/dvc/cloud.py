@@ -1,0 +1,389 @@
+"""Folders in DVC's remotes, by their recorded hash: sent, fetched, and looked for.
+
+A hash is DVC's hash of a folder, ``<md5>.dir``: an object that lists the folder's files and the
+hash of each. Every object is looked for in the remote during the call, and every object that is
+sent or fetched is hashed: DVC verifies neither its cache nor a remote.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+import shutil
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tfrecreg.builtin.dvc.dvc import locked, opened
+from tfrecreg.builtin.dvc.remote_objects import (
+    DIR_SUFFIX,
+    RemoteObjects,
+    Verified,
+    has_object,
+    in_threads,
+    is_object,
+    md5_of,
+    remote_names,
+    remote_objects,
+)
+from tfrecreg.core.values.errors import FailureError
+from tfrecreg.core.values.progress import SILENT, Progress, working
+from tfrecreg.core.values.text import safe
+
+_MD5 = re.compile(r"[0-9a-f]{32}")
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder in DVC, with facts about its files from the manifest."""
+
+    name: str
+    """What messages call it: ``mnist@1.0.0``."""
+    value: str
+    """DVC's hash of it."""
+    sizes: Mapping[str, int | None]
+    """Size in bytes by path in the folder, None where it is not known. Files that were added to the
+    folder by hand are not here."""
+    copies: tuple[str, ...] = ()
+    """Absolute paths of local folders that may have its files."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectFault:
+    """A file of a folder whose object is missing or damaged."""
+
+    name: str
+    """Of the folder: ``mnist@1.0.0``."""
+    path: str
+    """Path in the folder; empty for the list of its files."""
+    what: str
+    """What is wrong with the object in the remote, without the subject; empty if it is missing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """Result of :func:`send`."""
+
+    remote: str
+    """Name of the remote."""
+    objects: int
+    """Number of objects that were sent."""
+    replaced: int
+    """Number of those that took the place of damaged ones."""
+    lost: tuple[ObjectFault, ...]
+    """Missing in the remote, and without a sound copy on this machine."""
+    damaged: tuple[ObjectFault, ...]
+    """Damaged in the remote, and not replaced."""
+    verified: Verified
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetched:
+    """Result of :func:`fetch`."""
+
+    files: dict[str, str]
+    """Absolute path of the object in the cache, by path in the folder."""
+    objects: int
+    """Number of objects that came from the remote."""
+    lost: tuple[ObjectFault, ...]
+    """Files that neither this machine nor the remote has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteLookup:
+    """Result of :func:`look_for`."""
+
+    faults: dict[str, ObjectFault]
+    """The first fault by hash of the folder; folders without one are in the remote."""
+    verified: Verified
+
+
+def remotes(root: str) -> list[str]:
+    """The names of the registry's DVC remotes, the default one first."""
+    with opened(root, "dvc remote list") as repo:
+        return remote_names(repo)
+
+
+def send(
+    root: str,
+    folders: Sequence[Folder],
+    remote: str | None,
+    *,
+    verify: bool = False,
+    repair: bool = False,
+    progress: Progress = SILENT,
+) -> Sent:
+    """Send the objects of folders that a remote lacks. It is listed before and afterwards.
+
+    A folder's list is sent when the remote has all of its files: DVC takes it for them.
+    """
+    with locked(root), opened(root, "dvc push") as repo:
+        there, name = remote_objects(repo, remote, "push")
+        objects = _Objects(repo, there)
+        unknown = [each for each in folders if not objects.add(each, heal=True)]
+        sizes = objects.sizes
+        faults = there.faults(sizes, content=verify or repair, progress=progress)
+        wanted = [oid for oid, fault in faults.items() if repair or not fault]
+        sources = _sources(objects, wanted, progress)
+        files = {oid: path for oid, path in sources.items() if not oid.endswith(DIR_SUFFIX)}
+        _put(there, files, faults, progress)
+        left = faults.keys() - files.keys()
+        lists = {
+            oid: sources[oid]
+            for oid in sources.keys() - files.keys()
+            if left.isdisjoint(objects.lists[oid].values())
+        }
+        _put(there, lists, faults, progress)
+    left -= lists.keys()
+    # A list that waits for its files is not lost.
+    left = {oid for oid in left if faults[oid] or oid not in sources}
+    found = [(oid, each) for oid in left for each in objects.faults(oid, faults[oid])]
+    return Sent(
+        remote=name,
+        objects=len(files) + len(lists),
+        replaced=sum(1 for oid in (*files, *lists) if faults[oid]),
+        lost=(
+            *(ObjectFault(each.name, "", "") for each in unknown),
+            *_in_order(each for oid, each in found if not faults[oid]),
+        ),
+        damaged=_in_order(each for oid, each in found if faults[oid]),
+        verified=there.verified,
+    )
+
+
+def _sources(objects: _Objects, oids: Sequence[str], progress: Progress) -> dict[str, str]:
+    """A local file with the bytes of each object that this machine has."""
+    found = {}
+    with working(progress, "hashing", len(oids), "objects"):
+        for oid, path in zip(oids, in_threads(objects.source, oids), strict=True):
+            progress.advance(1, objects.sizes[oid] or 0)
+            if path is not None:
+                found[oid] = path
+    return found
+
+
+def _put(
+    there: RemoteObjects, sources: Mapping[str, str], faults: Mapping[str, str], progress: Progress
+) -> None:
+    """Send objects, and look for them afterwards; read those that replaced others."""
+    if not sources:
+        return
+    with working(progress, "sending", len(sources), "objects"):
+        for oid, _ in zip(
+            sources, in_threads(lambda each: there.put(each, sources[each]), sources), strict=True
+        ):
+            progress.advance(1, Path(sources[oid]).stat().st_size)
+    for replaced in (False, True):
+        sizes = {
+            oid: Path(path).stat().st_size
+            for oid, path in sources.items()
+            if bool(faults[oid]) == replaced
+        }
+        wrong = there.faults(sizes, content=replaced, progress=progress) if sizes else {}
+        for oid, fault in wrong.items():
+            raise FailureError(
+                f"the remote does not keep what was sent: its object `{oid}` "
+                f"{fault or 'is missing'}",
+                hint="push again; if it fails again, check the store",
+            )
+
+
+def fetch(
+    root: str,
+    folder: Folder,
+    remote: str | None,
+    paths: Collection[str],
+    *,
+    distrusted: Collection[str] = (),
+    required: bool = True,
+) -> Fetched:
+    """Ensure that files of a folder are in the cache.
+
+    Those that are not come from its copies on this machine or from the remote. A caller holds DVC's
+    lock until it has used them.
+    """
+    with opened(root, "dvc fetch") as repo:
+        objects = _Objects(repo, None)
+        known = objects.add(folder, heal=True)
+        files = objects.files(folder, paths) if known else {}
+        lacking = {
+            oid for path, oid in files.items() if path in distrusted or not objects.cached(oid)
+        }
+        for oid in [*lacking]:
+            if objects.take_copy(oid):
+                lacking.remove(oid)
+        if known and not lacking:
+            return Fetched(files=objects.places(files), objects=0, lost=())
+        there = remote_objects(repo, remote, "fetch")[0] if required or remote_names(repo) else None
+        objects.there = there
+        if not known:
+            if there is None or not objects.add(folder, heal=True):
+                return Fetched(files={}, objects=0, lost=(ObjectFault(folder.name, "", ""),))
+            files = objects.files(folder, paths)
+            lacking = {oid for oid in files.values() if not objects.cached(oid)}
+            lacking = {oid for oid in lacking if not objects.take_copy(oid)}
+        listed = sorted(there.listed(lacking)) if there is not None else []
+        got = dict(zip(listed, in_threads(objects.take, listed), strict=True))
+        faults = {oid: "is damaged" if oid in got else "" for oid in lacking if not got.get(oid)}
+    lost = (each for oid, what in faults.items() for each in objects.faults(oid, what))
+    found = {path: oid for path, oid in files.items() if oid not in faults}
+    return Fetched(files=objects.places(found), objects=sum(got.values()), lost=_in_order(lost))
+
+
+def look_for(
+    root: str,
+    folders: Sequence[Folder],
+    remote: str | None,
+    *,
+    content: bool,
+    progress: Progress = SILENT,
+) -> RemoteLookup:
+    """Look for folders in a remote, object by object. Nothing is changed."""
+    with opened(root, "dvc status --cloud") as repo:
+        there, _ = remote_objects(repo, remote, "status")
+        objects = _Objects(repo, there)
+        unknown = [each for each in folders if not objects.add(each, heal=False)]
+        found = there.faults(objects.sizes, content=content, progress=progress)
+    faults = {each.value: ObjectFault(each.name, "", "") for each in unknown}
+    for folder in folders:
+        files = objects.lists.get(folder.value, {})
+        for path in folder.sizes.keys() - files.keys():
+            faults.setdefault(folder.value, ObjectFault(folder.name, path, ""))
+        for path, oid in {"": folder.value, **files}.items():
+            if oid in found:
+                faults.setdefault(folder.value, ObjectFault(folder.name, path, found[oid]))
+    return RemoteLookup(faults=faults, verified=there.verified)
+
+
+class _Objects:
+    """The objects of folders: which files they are, and where this machine has their bytes."""
+
+    def __init__(self, repo: Any, there: RemoteObjects | None) -> None:
+        self._cache = repo.cache.local
+        self.there = there
+        self.lists: dict[str, dict[str, str]] = {}
+        """The object by path of a file, by hash of the folder."""
+        self.sizes: dict[str, int | None] = {}
+        """Size in bytes by object; None if it is not known."""
+        self._uses: dict[str, list[tuple[Folder, str]]] = defaultdict(list)
+
+    def add(self, folder: Folder, *, heal: bool) -> bool:
+        """Find the list of a folder; False if it is nowhere."""
+        value = folder.value
+        data = self._list(folder, heal=heal)
+        if data is None:
+            return False
+        listed = json.loads(data)
+        files = {str(each["relpath"]): str(each["md5"]) for each in listed}
+        wrong = [path for path, oid in files.items() if not _MD5.fullmatch(oid)]
+        if wrong:
+            raise FailureError(
+                f"DVC's list of `{safe(folder.name)}` has no MD5 of `{safe(wrong[0])}`",
+                hint="release it under a new number, in a DVC repository without old objects",
+            )
+        self.lists[value] = files
+        self.sizes[value] = len(data)
+        self._uses[value].append((folder, ""))
+        for path, oid in files.items():
+            known = folder.sizes.get(path)
+            self.sizes[oid] = self.sizes.get(oid) if known is None else known
+            self._uses[oid].append((folder, path))
+        return True
+
+    def files(self, folder: Folder, paths: Collection[str]) -> dict[str, str]:
+        """The objects of some files of a folder, by path."""
+        return {path: oid for path, oid in self.lists[folder.value].items() if path in paths}
+
+    def places(self, files: Mapping[str, str]) -> dict[str, str]:
+        """Where the cache has objects, by the same keys."""
+        return {path: self._cache.oid_to_path(oid) for path, oid in files.items()}
+
+    def faults(self, oid: str, what: str) -> list[ObjectFault]:
+        """The fault of an object, for each file that it is."""
+        return [ObjectFault(folder.name, path, what) for folder, path in self._uses[oid]]
+
+    def cached(self, oid: str) -> bool:
+        """Whether the cache has an object of the right size."""
+        path, size = Path(self._cache.oid_to_path(oid)), self.sizes[oid]
+        if size is None:
+            return has_object(str(path), oid)
+        return _may_be(path, size)
+
+    def source(self, oid: str) -> str | None:
+        """A local file with the very bytes of an object; None without one."""
+        places = (self._cache.oid_to_path(oid), *self._copies(oid))
+        return next((path for path in places if has_object(path, oid)), None)
+
+    def take_copy(self, oid: str) -> bool:
+        """Put an object into the cache from a copy of the folder; whether there is a sound one."""
+        found = next((path for path in self._copies(oid) if has_object(path, oid)), None)
+        return found is not None and self._keep(oid, lambda path: _copied(found, path, oid))
+
+    def take(self, oid: str) -> bool:
+        """Put an object into the cache from the remote; whether it is sound there."""
+        assert self.there is not None
+        there = self.there
+        return self._keep(oid, lambda temporary: there.get(oid, temporary))
+
+    def _copies(self, oid: str) -> list[str]:
+        return [
+            str(Path(copy, path))
+            for folder, path in self._uses[oid]
+            if path
+            for copy in folder.copies
+        ]
+
+    def _list(self, folder: Folder, *, heal: bool) -> bytes | None:
+        value = folder.value
+        path = Path(self._cache.oid_to_path(value))
+        data = path.read_bytes() if path.is_file() else b""
+        if is_object(data, value):
+            return data
+        found = self.there.read_list(value) if self.there is not None else None
+        found = found or _list_of_copy(folder)
+        if found is not None and heal:
+            self._keep(value, lambda temporary: bool(Path(temporary).write_bytes(found)))
+        return found
+
+    def _keep(self, oid: str, fill: Callable[[str], bool]) -> bool:
+        """Put an object into the cache, in the place of a damaged one."""
+        target = Path(self._cache.oid_to_path(oid))
+        self._cache.makedirs(str(target.parent))
+        # Named as DVC names its own.
+        temporary = target.with_name(f".{secrets.token_urlsafe(16)}.tmp")
+        try:
+            if not fill(str(temporary)):
+                return False
+            self._cache.protect(str(temporary))
+            temporary.replace(target)
+        finally:
+            temporary.unlink(missing_ok=True)
+        return True
+
+
+def _copied(source: str, target: str, oid: str) -> bool:
+    shutil.copyfile(source, target)
+    return has_object(target, oid)
+
+
+def _list_of_copy(folder: Folder) -> bytes | None:
+    """The list of a folder, made of a copy that has all of its files as they were."""
+    for copy in folder.copies:
+        files = {path: Path(copy, path) for path in folder.sizes}
+        if all(_may_be(files[path], size) for path, size in folder.sizes.items()):
+            listed = [{"md5": md5_of(files[path]), "relpath": path} for path in sorted(files)]
+            data = json.dumps(listed, sort_keys=True).encode()
+            if is_object(data, folder.value):
+                return data
+    return None
+
+
+def _may_be(path: Path, size: int | None) -> bool:
+    return path.is_file() and size in (None, path.stat().st_size)
+
+
+def _in_order(faults: Iterable[ObjectFault]) -> tuple[ObjectFault, ...]:
+    return tuple(sorted(faults, key=lambda each: (each.name, each.path)))

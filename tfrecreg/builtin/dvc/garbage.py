@@ -1,0 +1,208 @@
+"""Garbage collection: unreferenced files, and copies of data that are safe elsewhere."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tfrecreg.builtin.dvc import cache, cloud, dvc
+from tfrecreg.builtin.dvc.releases import dvc_folder
+from tfrecreg.core.registry import layout
+from tfrecreg.core.registry.catalogs import CATALOGS, unreferenced
+from tfrecreg.core.registry.git import git
+from tfrecreg.core.registry.manifest.file import parse_manifest
+from tfrecreg.core.registry.manifest.model import MANIFEST_NAME, Manifest
+from tfrecreg.core.registry.registry import Registry
+from tfrecreg.core.registry.transaction import Removal, removal
+from tfrecreg.core.storage.interface import Readable
+from tfrecreg.core.storage.writer import is_temporary
+from tfrecreg.core.values.errors import ManifestError, NewerFormatError
+from tfrecreg.core.values.progress import SILENT, Progress
+from tfrecreg.core.values.reference import parse_version
+from tfrecreg.core.values.text import safe
+
+_Kind = Literal["stage", "temporary", "version", "index", "dvc", "catalog"]
+
+_WRITING = "a killed command was writing it"
+_TREES = (layout.BUILDS, layout.DATASETS, layout.RELEASES, layout.VERSIONS, layout.REPORTS)
+"""Folders below which commands write files beside those that they replace."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unneeded:
+    """Something that may go."""
+
+    kind: _Kind
+    path: str
+    """Path relative to the registry; for objects in DVC's cache, the absolute path."""
+    bytes: int
+    why: str
+    verified: int = 0
+    """Number of objects of the remote that were verified, before a copy counts as not needed."""
+
+
+def gc(
+    registry: Registry,
+    *,
+    apply: bool = False,
+    remote: str | None = None,
+    progress: Progress = SILENT,
+) -> list[Unneeded]:
+    """Find removable files, and remove them on request.
+
+    - `stage`: files left by killed commands
+    - `temporary`: files that a killed command was writing, also in DVC's cache
+    - `version`: a copy of a release that the DVC remote has as well: each object is looked for
+      there; before the copy is removed, the bytes of each are verified
+    - `index`: kept indexes that no manifest names
+    - `catalog`: catalogs of shards that no manifest names
+    - `dvc`: objects of DVC's cache that belong to builds which nothing refers to: no release in any
+      branch, tag or stash, no pointer, no pipeline, no link in a build. Other objects are left
+      alone, and all of a cache outside the repository, which other repositories may use.
+
+    It holds the locks of all datasets and DVC's own from before it looks until it is done, so no
+    other command of this registry is in the middle of a change.
+    """
+    with removal(registry, progress) as change:
+        manifests = list(_manifests(registry))
+        unwritten, objects = _in_cache(registry, manifests, progress)
+        doomed = [
+            *_stage(registry),
+            *_temporaries(registry),
+            *_versions(registry, remote, content=apply, progress=progress),
+            *_indexes(registry, manifests),
+            *_catalogs(registry, manifests),
+        ]
+        if apply:
+            doomed = [each for each in doomed if _removed(change, each)]
+            cache.remove_objects([*objects, *unwritten])
+    doomed += (Unneeded("temporary", each.cached, each.bytes, _WRITING) for each in unwritten)
+    doomed += (
+        Unneeded("dvc", each.cached, each.bytes, "no release and no pointer") for each in objects
+    )
+    return doomed
+
+
+def _removed(change: Removal, doomed: Unneeded) -> bool:
+    if doomed.kind == "version":
+        return change.remove_copy(doomed.path)
+    if doomed.kind == "temporary":
+        return change.remove_temporary(doomed.path)
+    change.remove(doomed.path)
+    return True
+
+
+def _manifests(registry: Registry) -> Iterator[Manifest]:
+    """Manifests of all builds and releases here, and of every release in any ref."""
+    for dataset in registry.datasets():
+        build = dataset.build_manifest()
+        if build is not None:
+            yield build
+        for version in dataset.versions:
+            yield dataset.release_manifest(version)
+    root = registry.storage.root
+    for data in git.blobs_of_refs(root, layout.RELEASES, MANIFEST_NAME):
+        try:
+            yield parse_manifest(data, f"{layout.RELEASES}/…/{MANIFEST_NAME} in git")
+        except (ManifestError, NewerFormatError) as error:
+            error.hint = "gc removes nothing while references cannot be determined"
+            raise
+
+
+def _stage(registry: Registry) -> Iterator[Unneeded]:
+    """Whatever is staged: no command is at work."""
+    storage = registry.storage
+    for entry in storage.list(layout.STAGE, recursive=False):
+        size = entry.size if entry.kind == "file" else _size(storage, entry.path)
+        yield Unneeded("stage", entry.path, size, "a killed command left it")
+
+
+def _temporaries(registry: Registry) -> Iterator[Unneeded]:
+    schemas = {posixpath.dirname(each.schema_path) for each in registry.datasets()}
+    listings = [registry.storage.list(path, recursive=False) for path in sorted({"", *schemas})]
+    listings += [registry.storage.list(path) for path in (*_TREES, layout.STATE)]
+    for listing in listings:
+        for entry in listing:
+            staged = entry.path.startswith(f"{layout.STAGE}/")
+            if entry.kind == "file" and is_temporary(entry.path) and not staged:
+                yield Unneeded("temporary", entry.path, entry.size, _WRITING)
+
+
+def _size(storage: Readable, path: str) -> int:
+    return sum(entry.size for entry in storage.list(path) if entry.kind == "file")
+
+
+def _versions(
+    registry: Registry, remote: str | None, *, content: bool, progress: Progress
+) -> Iterator[Unneeded]:
+    """Copies of releases, whose bytes are in DVC's remote as well: every object is looked for."""
+    root = registry.storage.root
+    copies: dict[str, cloud.Folder] = {}
+    for entry in registry.storage.list(layout.VERSIONS):
+        parts = entry.path.split("/")
+        if len(parts) != 4 or parts[3] != MANIFEST_NAME:
+            continue
+        _, name, number, _ = parts
+        if parse_version(number) not in registry.dataset(name).versions:
+            continue
+        manifest = registry.dataset(name).release_manifest(parse_version(number))
+        if manifest.release is not None and manifest.release.dvc:
+            copies["/".join(parts[:3])] = dvc_folder(registry.dataset(name), manifest)
+    if not copies or not dvc.usable(root) or not cloud.remotes(root):
+        return
+    looked = cloud.look_for(root, list(copies.values()), remote, content=content, progress=progress)
+    for path, folder in sorted(copies.items()):
+        fault = looked.faults.get(folder.value)
+        if fault is None:
+            size = _size(registry.storage, path)
+            yield Unneeded("version", path, size, "the DVC remote has it", len(folder.sizes) + 1)
+        elif fault.what:
+            progress.note(
+                f"`{path}` is kept: `{safe(fault.path)}` is damaged in the remote; "
+                f"`tfrecreg push --repair {folder.name}` replaces it"
+            )
+
+
+def _indexes(registry: Registry, manifests: list[Manifest]) -> Iterator[Unneeded]:
+    named = {layout.cached_index(entry.blake3) for each in manifests for entry in each.files}
+    for entry in registry.storage.list(layout.INDEXES):
+        if entry.kind == "file" and entry.path not in named:
+            yield Unneeded("index", entry.path, entry.size, "no manifest names it")
+
+
+def _catalogs(registry: Registry, manifests: list[Manifest]) -> Iterator[Unneeded]:
+    named = {shard.blake3 for each in manifests for shard in each.shards}
+    for entry in unreferenced(registry.storage.below(CATALOGS), named):
+        yield Unneeded(
+            "catalog", f"{CATALOGS}/{entry.path}", entry.size, "no manifest names its shard"
+        )
+
+
+def _in_cache(
+    registry: Registry, manifests: list[Manifest], progress: Progress
+) -> tuple[list[cache.UnusedFile], list[cache.UnusedFile]]:
+    """Files that killed commands left in DVC's cache, and objects that nothing here refers to."""
+    root = registry.storage.root
+    if not dvc.usable(root):
+        return [], []
+    if outside := cache.shared_folder(root):
+        progress.note(
+            f"nothing is removed from DVC's cache `{safe(outside, limit=1000)}`: it is outside of "
+            "this repository, and others may share it"
+        )
+        return [], []
+    kept = {each.release.dvc for each in manifests if each.release and each.release.dvc}
+    sizes = {entry.bytes for each in manifests for entry in each.entries.values()}
+    # DVC may have put links to its cache into builds that no release and no pointer names.
+    linked = [
+        os.path.realpath(Path(root, entry.path))
+        for folder in (layout.BUILDS, layout.VERSIONS)
+        for entry in registry.storage.list(folder)
+        if entry.kind == "link"
+    ]
+    refs = git.commits_of_refs(root)
+    return cache.abandoned(root), cache.stale(root, kept, linked, refs, MANIFEST_NAME, sizes)

@@ -1,0 +1,207 @@
+"""DVC as the keeper of releases: see :class:`tfrecreg.core.registry.keeper.Tracker`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from tfrecreg.builtin.dvc import dvc
+from tfrecreg.core.records.hashing import hash_file
+from tfrecreg.core.registry import layout
+from tfrecreg.core.registry.git import pointers
+from tfrecreg.core.registry.history.chain import Issue, Link
+from tfrecreg.core.registry.history.verify import expect_intact, repair_hint
+from tfrecreg.core.registry.keeper import ReleaseChange, Tracker
+from tfrecreg.core.registry.manifest.model import MANIFEST_NAME, Manifest
+from tfrecreg.core.registry.registry import Dataset, Registry
+from tfrecreg.core.storage.interface import Storage
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.codes import REG011
+from tfrecreg.core.values.errors import (
+    FailureError,
+    ManifestError,
+    MissingExtraError,
+    NewerFormatError,
+    RefusedError,
+)
+from tfrecreg.core.values.progress import Progress, working
+from tfrecreg.core.values.reference import Version
+from tfrecreg.core.values.text import safe
+
+
+class _Dvc:
+    """DVC, by its own files and its Python API."""
+
+    files: tuple[str, ...] = (".dvc/config", ".dvc/.gitignore", ".dvcignore")
+    locked = staticmethod(dvc.locked)
+    named = staticmethod(dvc.tracked_hash)
+    bring_command = staticmethod(pointers.bring_command)
+
+    def keep(self, change: ReleaseChange, build: Manifest) -> str | None:
+        storage = change.dataset.registry.storage
+        if not dvc.usable(storage.root):
+            return None
+        folder = layout.build_folder(change.dataset.name)
+        pointer = dvc.pointer(folder)
+        before = storage.read(pointer) if storage.stat(pointer) is not None else None
+        change.undo(_restore, change, pointer, before)
+        value = _cached_hash(change, folder, build)
+        if value is None:
+            value = _cached_hash(change, folder, build)
+        if value is None:
+            raise FailureError(
+                f"DVC's cache does not keep the bytes of `{folder}`",
+                hint="release again when no other process writes there",
+            )
+        return value
+
+    def begin(
+        self, root: str, *, wanted: bool, required: bool
+    ) -> Literal["made", "there", "absent"]:
+        if dvc.initialised(root):
+            return "there"
+        if required and not dvc.available():
+            raise MissingExtraError("keeping the bytes of releases with DVC", "dvc")
+        if not (wanted and dvc.available()):
+            return "absent"
+        dvc.initialise(root)
+        return "made"
+
+    def pointers(self, folder: str) -> tuple[str, ...]:
+        return dvc.pointer(folder), dvc.LOCK_NAME
+
+    def pointer_issue(self, dataset: Dataset, links: Mapping[Version, Link]) -> Issue | None:
+        # An older release that was built again may have the pointer of any release: the next one
+        # writes it. Nothing is known of the pointer to a build that is not released, or of the
+        # output of a stage in a pipeline.
+        root, folder = dataset.registry.storage.root, layout.build_folder(dataset.name)
+        try:
+            build = dataset.build_manifest()
+        except (ManifestError, NewerFormatError):
+            return None  # a check of the build reports it
+        if build is None:
+            return None
+        same = [link for link in links.values() if link.dvc and link.build == build.digest]
+        if not same or not dvc.initialised(root) or pointers.is_output(root, folder):
+            return None
+        newest = max(link.version for link in links.values())
+        of = max(same, key=lambda link: link.version)
+        legal = same if of.version == newest else list(links.values())
+        found = pointers.named_hash(root, folder)
+        if found in {link.dvc for link in legal if link.dvc}:
+            return None
+        what = f"`{of.dvc}`, the bytes of `{dataset}@{of.version}`"
+        if found is None:
+            message = f"it is missing: it should name {what}"
+        else:
+            other = f"`{safe(found)}`" if found else "no hash"
+            message = f"it should name {what}, it names {other}"
+        return Issue(
+            code=REG011,
+            versions=frozenset(link.version for link in same),
+            path=dvc.pointer(folder),
+            message=message,
+        )
+
+    def cached(self, root: str, value: str) -> Mapping[str, str]:
+        if not dvc.usable(root):
+            return {}
+        try:
+            return dvc.cached_files(root, value)
+        except FailureError:
+            return {}
+
+    def keeps(self, registry: Registry, manifest: Manifest) -> bool:
+        kept = manifest.release is not None and manifest.release.dvc is not None
+        return kept and dvc.usable(registry.storage.root)
+
+    def supply(
+        self,
+        dataset: Dataset,
+        manifest: Manifest,
+        paths: Collection[str],
+        stage: Storage,
+        progress: Progress,
+    ) -> list[str]:
+        if not self.keeps(dataset.registry, manifest):
+            return []
+        from tfrecreg.builtin.dvc.transfer import obtain  # only a repair asks
+
+        try:
+            with dvc.locked(
+                dataset.registry.storage.root, partial(progress.note, "waiting for DVC")
+            ):
+                obtain(dataset, manifest, paths, stage, None, progress, required=False)
+        except (FailureError, RefusedError) as error:
+            progress.note(f"DVC does not help: {error.message}")
+        found = []
+        for path in paths:
+            if stage.stat(path) is None:
+                continue
+            if hash_file(stage, path)[1] == manifest.entries[path].blake3:
+                found.append(path)
+            else:
+                stage.remove(path)
+        return found
+
+    def expect_current(self, registry: Registry, name: str) -> None:
+        from tfrecreg.builtin.dvc.pipeline.run import expect_pipeline  # only `gate` asks
+
+        expect_pipeline(registry, name)
+
+
+def _cached_hash(change: ReleaseChange, folder: str, build: Manifest) -> str | None:
+    """DVC's hash of a folder that its cache has, byte for byte; None if it has to be added again.
+
+    DVC assumes that the bytes of an object match its name. Whatever changes a file between
+    its hashing and its copying, or a disk that decays, makes one that has not. It is removed, so
+    that it is not believed the next time.
+    """
+    from tfrecreg.builtin.dvc import cache
+
+    dataset, progress = change.dataset, change.progress
+    storage = dataset.registry.storage
+    note = partial(progress.note, f"dvc add {folder}")
+    with working(progress, f"keeping {dataset}", 0):
+        kept = dvc.keep(storage.root, folder, note)
+
+    def place(path: str) -> tuple[Storage, str] | None:
+        if path not in kept.files:
+            return None
+        cached = Path(kept.files[path])
+        return LocalStorage(cached.parent), cached.name
+
+    try:
+        expect_intact(
+            build,
+            place,
+            what=f"nothing was released: the bytes that DVC keeps of `{dataset}`",
+            hint=repair_hint(dataset.name),
+            progress=progress,
+        )
+    except RefusedError:
+        here = f"{storage.root}/{folder}"
+        if cache.remove_corrupt({f"{here}/{path}": at for path, at in kept.files.items()}):
+            return None
+        for path in (*build.entries, MANIFEST_NAME):
+            if path not in kept.files and storage.stat(f"{folder}/{path}") is not None:
+                raise FailureError(
+                    f"DVC did not keep `{folder}/{path}`, and gave no reason",
+                    hint=f"`dvc add {folder}` shows more",
+                ) from None
+        raise
+    return kept.value
+
+
+def _restore(change: ReleaseChange, pointer: str, before: bytes | None) -> None:
+    """Restore DVC's pointer."""
+    storage = change.dataset.registry.storage
+    if before is None:
+        storage.remove(pointer)
+    elif storage.stat(pointer) is None or storage.read(pointer) != before:
+        change.write(pointer, before)
+
+
+DVC: Tracker = _Dvc()

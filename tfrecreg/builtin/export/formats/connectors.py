@@ -1,0 +1,250 @@
+"""A schema as the features of TensorFlow Datasets: `features.json` and label names.
+
+Names stay unchanged, including slashes, at the top level: ``example["image/encoded"]``. TFDS would
+also read them as nested dictionaries, for it joins the keys of these with slashes; but then
+`as_supervised` and `tfds.show_examples`, which look at the top level only, would be lost, and a
+name could not be both a feature and the beginning of another.
+
+What becomes of a feature follows :func:`tfrecreg.core.schema.spec.tensor_specs`: a required one of fixed
+shape is a scalar or a tensor of that shape, any other a sequence, which is empty where an example
+does not have it.
+
+The JSON is that of TFDS's protos ``feature.proto`` and ``dataset_info.proto`` (proto3 JSON, where
+64-bit integers are strings), as `tfds.core.DatasetInfo.write_to_directory` writes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Any
+
+from tfrecreg.api import Schema, SchemaError, SchemaFeature, listed, safe
+from tfrecreg.builtin.export.formats.images import ImagesSeen
+
+Json = dict[str, Any]
+
+_NAME = attrgetter("name")
+_CLASSES = "tensorflow_datasets.core.features"
+_DTYPES = {"BYTES": "string", "INT": "int64", "FLOAT": "float32"}
+
+
+@dataclass(slots=True)
+class Connectors:
+    """The features of a dataset as TFDS has them."""
+
+    features: dict[str, Json] = field(default_factory=dict)
+    """Name to connector."""
+    label_files: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """File name to class names in order of their numbers."""
+    supervised: tuple[str, str] | None = None
+    """The one image and the one label, for `as_supervised`; None where there is a choice."""
+    notes: list[str] = field(default_factory=list)
+    """Notes for the user, one line each."""
+
+    def join_boxes(self, prefixes: Sequence[str], sides: Sequence[str]) -> None:
+        """Put one `BBoxFeature` in the place of the four sides of boxes."""
+        content = {"shape": _shape((4,)), "dtype": "float32", "bboxFormat": "REL_YXYX"}
+        for prefix in prefixes:
+            for side in sides:
+                del self.features[f"{prefix}/{side}"]
+            box = _connector("bounding_boxes.BBoxFeature", boundingBox=content)
+            self.features[prefix] = _sequence(box)
+        self.features = dict(sorted(self.features.items()))
+
+    def to_json(self) -> Json:
+        """What `features.json` holds."""
+        return _connector("features_dict.FeaturesDict", featuresDict={"features": self.features})
+
+
+def require_expressible(schema: Schema) -> None:
+    """Make sure that TFDS can read examples of this schema."""
+    where = safe(schema.where)
+    if schema.describes_sequences():
+        raise SchemaError(
+            f"`{where}` describes SequenceExamples, and TFDS reads Examples",
+            hint="read the shards with tf.io.parse_sequence_example",
+        )
+    for rule in relied_on(schema):
+        name = safe(rule.name)
+        if rule.kind == "STRUCT" or rule.levels:
+            what = "a STRUCT" if rule.kind == "STRUCT" else "nested (`value_counts`)"
+            raise SchemaError(
+                f"`{where}`: TFDS cannot read the feature `{name}`: it is {what}, which no "
+                "tf.train.Example holds",
+                hint="declare the features of the examples",
+            )
+        if rule.kind is None:
+            raise SchemaError(
+                f"`{where}`: TFDS cannot read the feature `{name}`: it has no type",
+                hint=f"add `type: BYTES`, `INT` or `FLOAT` to `{name}`, then build again",
+            )
+
+
+def relied_on(schema: Schema) -> list[SchemaFeature]:
+    """The features that no life cycle stage excludes, in order of their names."""
+    return sorted((each for each in schema.features if not each.is_ignored), key=_NAME)
+
+
+def make_connectors(
+    schema: Schema, labels: Mapping[str, Sequence[str]], images: Mapping[str, ImagesSeen]
+) -> Connectors:
+    """The connectors of every feature that the schema relies on."""
+    made = Connectors()
+    for rule in relied_on(schema):
+        leaf = _leaf(rule, labels, images, made.notes)
+        made.features[rule.name] = _shaped(rule, leaf, made.notes)
+    _add_labels(made, labels)
+    made.supervised = _supervised(made.features)
+    groups = [each.name for each in (*schema.sparse, *schema.weighted)]
+    if groups:
+        made.notes.append(
+            f"TFDS has no sparse or weighted features: {listed(groups)} are exported as their "
+            "component features"
+        )
+    ignored = sorted(each.name for each in schema.features if each.is_ignored)
+    if ignored:
+        made.notes.append(f"left out by lifecycle stage: {listed(ignored)}")
+    return made
+
+
+def _connector(kind: str, **content: Any) -> Json:
+    return {"pythonClassName": f"{_CLASSES}.{kind}", **content}
+
+
+def _tensor(rule: SchemaFeature, shape: Sequence[int | None] = ()) -> Json:
+    dtype = _DTYPES[rule.kind or ""]
+    content = {"dtype": dtype, "encoding": "none", "shape": _shape(shape)}
+    return _connector("tensor_feature.Tensor", tensor=content)
+
+
+def _shape(shape: Sequence[int | None]) -> Json:
+    return {"dimensions": [str(-1 if size is None else size) for size in shape]} if shape else {}
+
+
+def _sequence(feature: Json, length: int = -1) -> Json:
+    return _connector(
+        "sequence_feature.Sequence", sequence={"feature": feature, "length": str(length)}
+    )
+
+
+def _leaf(
+    rule: SchemaFeature,
+    labels: Mapping[str, Sequence[str]],
+    images: Mapping[str, ImagesSeen],
+    notes: list[str],
+) -> Json:
+    """The connector of a single value."""
+    if rule.kind == "INT" and labels.get(rule.name):
+        classes = {"numClasses": str(len(labels[rule.name]))}
+        return _connector("class_label_feature.ClassLabel", classLabel=classes)
+    if rule.is_image and rule.name in images:
+        return _image(rule, images[rule.name], notes)
+    if rule.is_text:
+        return _connector("text_feature.Text", text={})
+    return _tensor(rule)
+
+
+def _image(rule: SchemaFeature, seen: ImagesSeen, notes: list[str]) -> Json:
+    name = f"`{safe(rule.name)}`"
+    if seen.strange:
+        notes.append(
+            f"{name} comes as encoded bytes: TensorFlow does not decode {seen.strange} of its "
+            f"{seen.count + seen.strange} values, the first in {seen.where}"
+        )
+        return _tensor(rule)
+    if "gif" in seen.formats and len(seen.formats) > 1:
+        notes.append(
+            f"{name} comes as encoded bytes: GIF images have one dimension more than the others"
+        )
+        return _tensor(rule)
+    if seen.channels == {2} or seen.channels == {2, 4}:
+        channels = 4
+        notes.append(f"{name}: grey images with alpha come as RGBA")
+    elif len(seen.channels) > 1:
+        channels = 3
+        notes.append(f"{name}: some images are grey or have alpha, and some not: all come as RGB")
+    else:
+        channels = next(iter(seen.channels), 3)
+    deep = seen.depths == {True} and seen.formats == {"png"}
+    if True in seen.depths and not deep:
+        notes.append(f"{name}: of images with 16 bits a channel the upper 8 come")
+    sides = [next(iter(each)) if len(each) == 1 else None for each in (seen.heights, seen.widths)]
+    shape = [None, None, None, 3] if seen.formats == {"gif"} else [*sides, channels]
+    content: Json = {"dtype": "uint16" if deep else "uint8", "shape": _shape(shape)}
+    if seen.formats in ({"png"}, {"jpeg"}):
+        content["encodingFormat"] = next(iter(seen.formats))
+    return _connector("image_feature.Image", image=content)
+
+
+def _shaped(rule: SchemaFeature, leaf: Json, notes: list[str]) -> Json:
+    """The connector of all values of a feature, from the connector of one."""
+    shape = rule.tensor_shape
+    if shape is None or (len(shape) < 2 and (not rule.is_required or None in shape)):
+        return _sequence(leaf)
+    if shape == ():
+        return leaf
+    if shape.count(None) > 1:
+        notes.append(f"`{safe(rule.name)}` comes flat: more than one of its dimensions varies")
+        return _sequence(leaf)
+    if "tensor" in leaf:
+        if rule.is_required or None in shape:
+            return _tensor(rule, shape)
+        return _sequence(_tensor(rule, shape))
+    if len(shape) == 1:
+        return _sequence(leaf, shape[0] or 0)
+    notes.append(
+        f"`{safe(rule.name)}` comes as plain values: TFDS has images, texts and classes in one "
+        "dimension only"
+    )
+    return _shaped(rule, _tensor(rule), notes)
+
+
+def _add_labels(made: Connectors, labels: Mapping[str, Sequence[str]]) -> None:
+    """The files with the class names of all features that have them."""
+    clashing: set[str] = set()
+    for name, connector in made.features.items():
+        inner = connector.get("sequence", {}).get("feature", connector)
+        if "classLabel" not in inner:
+            continue
+        names, replaced = usable_names(labels[name])
+        if replaced:
+            made.notes.append(
+                f"`{safe(name)}`: {replaced} of {len(names)} class names became their numbers: "
+                "TFDS takes none that is empty, occurs again, holds a line break or begins or "
+                "ends with white space"
+            )
+        # As tfds.core.features.feature.convert_feature_name_to_filename does at the top level.
+        file = f"{name.replace('/', '.')}.labels.txt"
+        if made.label_files.setdefault(file, names) != names:
+            clashing.add(file)
+    for file in sorted(clashing):
+        del made.label_files[file]
+        made.notes.append(
+            f"class names were left out: two features would have theirs in `{safe(file)}`"
+        )
+
+
+def usable_names(names: Sequence[str]) -> tuple[tuple[str, ...], int]:
+    """Class names as TFDS can read them back: one a line, stripped, not empty, all different."""
+    taken: set[str] = set()
+    kept: list[bool] = []
+    for name in names:
+        usable = name and name == name.strip() and not {"\n", "\r"} & set(name)
+        kept.append(bool(usable and name not in taken))
+        taken.add(name)
+    result = []
+    for number, (name, keep) in enumerate(zip(names, kept, strict=True)):
+        shown = name if keep else str(number)
+        while not keep and shown in taken:
+            shown = f"class {shown}"
+        taken.add(shown)
+        result.append(shown)
+    return tuple(result), kept.count(False)
+
+
+def _supervised(features: Mapping[str, Json]) -> tuple[str, str] | None:
+    images = [name for name, connector in features.items() if "image" in connector]
+    classes = [name for name, connector in features.items() if "classLabel" in connector]
+    return (images[0], classes[0]) if len(images) == len(classes) == 1 else None

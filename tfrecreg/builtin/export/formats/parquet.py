@@ -1,0 +1,238 @@
+"""Parquet files: a column for each feature of the schema, and one for all other values.
+
+https://parquet.apache.org
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from tfrecreg.api import (
+    Example,
+    ExportedDataset,
+    ExportedShard,
+    FailureError,
+    Feature,
+    Folder,
+    ReadingFile,
+    RecordExporter,
+    RecordFormat,
+    ShardRecord,
+    ShardToExport,
+    decode,
+    encode,
+    keyed_examples,
+    safe,
+)
+from tfrecreg.builtin.export.formats.columns import FeatureColumn, schema_columns
+from tfrecreg.builtin.export.formats.file_objects import WritingFile
+from tfrecreg.builtin.export.formats.hub_features import hub_metadata, notes_on_names, text_features
+
+_KEY, _SPLIT, _REST = "__key__", "__split__", "__rest__"
+_GROUP_ROWS, _GROUP_BYTES = 10_000, 32 << 20
+"""Rows and payload bytes at which a row group ends, which is in memory as a whole."""
+
+
+@dataclass(frozen=True)
+class ParquetExportOptions:
+    """What can be set with `--option`."""
+
+    huggingface: bool = True
+    """Whether images, class names and texts have the types of Hugging Face's Datasets. Otherwise
+    an image is plain bytes, and text is what the schema calls so.
+    """
+
+
+class ParquetExporter(RecordExporter):
+    """A column for each feature of the schema."""
+
+    Options: ClassVar[type[Any]] = ParquetExportOptions
+    reader = "Parquet"
+
+    def __init__(self, dataset: ExportedDataset, options: ParquetExportOptions) -> None:
+        super().__init__(dataset, options)
+        self._notes: list[str] = []
+
+    def file_name(self, split: str, number: int, of: int) -> str:
+        """As Hugging Face's Datasets finds splits: ``data/train-00000-of-00010.parquet``."""
+        return f"data/{split}-{number:05d}-of-{of:05d}.parquet"
+
+    def format(self) -> ParquetFormat:
+        """With the columns of the schema."""
+        manifest = self.dataset.manifest
+        metadata = {
+            "reference": self.dataset.reference,
+            # Of a selection it is known when all is written: it is in `tfrecreg.json`.
+            "content": manifest.content if self.dataset.where is None else None,
+            "labels": {name: list(names) for name, names in manifest.labels.items()},
+        }
+        text = json.dumps(metadata, sort_keys=True)
+        schema, reserved = self.dataset.schema, frozenset((_KEY, _SPLIT, _REST))
+        if not self.options.huggingface:
+            return ParquetFormat(schema_columns(schema, reserved), text)
+        texts = text_features(self.dataset, schema)
+        columns = schema_columns(schema, reserved, with_images=True, texts=texts)
+        hub, replaced = hub_metadata(columns, manifest.labels, (_KEY, _SPLIT), _REST)
+        self._notes = notes_on_names(replaced)
+        return ParquetFormat(columns, text, hub)
+
+    def finish(self, folder: Folder, shards: Sequence[ExportedShard]) -> Iterator[str]:
+        """A note with the number of records that have a value in ``__rest__``."""
+        yield from super().finish(folder, shards)
+        yield from rest_notes(sum(each.seen for each in shards))
+        yield from self._notes
+
+    def how_to_read(self, folder: str) -> str:
+        """For pandas, which shows an image as a dictionary."""
+        return f"read it: pandas.read_parquet({folder + '/data'!a})"
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetFormat(RecordFormat):
+    """Writes and reads Parquet files."""
+
+    columns: tuple[FeatureColumn, ...]
+    """Columns of features, in order."""
+    metadata: str
+    """JSON for the file's metadata, under ``tfrecreg``."""
+    hub: str = ""
+    """JSON for the file's metadata, under ``huggingface``; empty for none."""
+
+    def write(self, task: ShardToExport, records: Iterator[ShardRecord]) -> int:
+        """Write all records; the result is the number of those with a value in ``__rest__``."""
+        pa, pq = _modules()
+        schema = self._arrow_schema(pa)
+        beside = 0
+        with (
+            task.folder.create(task.name) as to,
+            WritingFile(to) as file,
+            pq.ParquetWriter(file, schema) as writer,
+        ):
+            rows = _Rows(self.columns, task.entry.split)
+            for record in keyed_examples(task, records):
+                if rows.are_full(record.size):
+                    writer.write_table(rows.to_arrow(pa, schema))
+                    rows.clear()
+                beside += rows.add(record.key, record.size, record.features)
+            if len(rows):
+                writer.write_table(rows.to_arrow(pa, schema))
+        return beside
+
+    def read(self, task: ShardToExport) -> Iterator[bytes]:
+        """The canonical payloads, in order."""
+        pa, pq = _modules()
+        with task.folder.open(task.name) as reader, ReadingFile(reader) as source:
+            try:
+                file = pq.ParquetFile(source)
+                for number in range(file.num_row_groups):
+                    yield from self._payloads(pa, file.read_row_group(number, use_threads=False))
+            except (pa.ArrowException, OSError, ValueError) as error:
+                raise FailureError(
+                    f"`{safe(task.name)}` cannot be read again: {safe(str(error), limit=300)}",
+                    hint="the disk may be faulty: export to another one",
+                ) from error
+
+    def _arrow_schema(self, pa: Any) -> Any:
+        fields = [
+            (_KEY, pa.string()),
+            (_SPLIT, pa.string()),
+            *((each.name, each.arrow_type(pa)) for each in self.columns),
+            (_REST, pa.binary()),
+        ]
+        metadata = {"tfrecreg": self.metadata}
+        if self.hub:
+            metadata["huggingface"] = self.hub
+        return pa.schema(fields, metadata=metadata)
+
+    def _payloads(self, pa: Any, table: Any) -> Iterator[bytes]:
+        for batch in table.to_batches():
+            found = [
+                (each.name, each.from_arrow(pa, batch.column(position)))
+                for position, each in enumerate(self.columns, 2)
+            ]
+            rest = batch.column(len(self.columns) + 2).to_pylist()
+            for row, more in enumerate(rest):
+                features: dict[str, Feature] = {} if more is None else dict(decode(more))
+                for name, values in found:
+                    feature = values[row]
+                    if feature is not None:
+                        features[name] = feature
+                yield encode(features)
+
+
+def rest_notes(beside: int) -> Iterator[str]:
+    """The note on records with a value in ``__rest__``, if there are any."""
+    if beside:
+        records = "1 record has" if beside == 1 else f"{beside:,} records have"
+        yield (
+            f"{records} features that the columns of the schema cannot hold: they are in the "
+            f"column `{_REST}`"
+        )
+
+
+class _Rows:
+    """The rows of one row group."""
+
+    def __init__(self, columns: tuple[FeatureColumn, ...], split: str) -> None:
+        self._columns = columns
+        self._names = frozenset(each.name for each in columns)
+        self._split = split
+        self.clear()
+
+    def clear(self) -> None:
+        """Begin the next row group."""
+        self._keys: list[str | None] = []
+        self._rest: list[bytes | None] = []
+        self._features: list[list[Feature | None]] = [[] for _ in self._columns]
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def are_full(self, size: int) -> bool:
+        """Whether the row group ends before a record of `size` bytes."""
+        full = len(self) >= _GROUP_ROWS or self._bytes + size > _GROUP_BYTES
+        return full and len(self) > 0
+
+    def add(self, key: str | None, size: int, features: Example) -> bool:
+        """Add a record; returns whether it has features that no column holds."""
+        rest = {name: each for name, each in features.items() if name not in self._names}
+        for column, rows in zip(self._columns, self._features, strict=True):
+            feature = features.get(column.name)
+            if feature is not None and not column.holds(feature):
+                rest[column.name] = feature
+                feature = None
+            rows.append(feature)
+        self._keys.append(key)
+        self._rest.append(encode(rest) if rest else None)
+        self._bytes += size
+        return bool(rest)
+
+    def to_arrow(self, pa: Any, schema: Any) -> Any:
+        """The rows as a table of one row group."""
+        arrays = [
+            pa.array([None if key is None else _text(key) for key in self._keys], pa.string()),
+            pa.array([self._split] * len(self), pa.string()),
+            *(
+                column.to_arrow(pa, rows)
+                for column, rows in zip(self._columns, self._features, strict=True)
+            ),
+            pa.array(self._rest, pa.binary()),
+        ]
+        return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _text(key: str) -> str:
+    """A key as valid text, with escapes for bytes that are not UTF-8."""
+    return key.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def _modules() -> tuple[Any, Any]:
+    """pyarrow, which takes half a second to import, and its module for Parquet."""
+    import pyarrow
+    import pyarrow.parquet
+
+    return pyarrow, pyarrow.parquet

@@ -1,0 +1,259 @@
+"""The operation: a reference, an exporter, and a new folder."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tfrecreg.builtin.export.guarded import GuardedExporter, exporter_class
+from tfrecreg.builtin.export.sending import copy_beside, send_files, store_to_fill
+from tfrecreg.core.build.leftovers import remove_leftovers
+from tfrecreg.core.check.scan.conditions import chosen_records
+from tfrecreg.core.example.kinds import PayloadKind
+from tfrecreg.core.plugins.discovery import Announced
+from tfrecreg.core.plugins.exporters.interface import ExportedDataset
+from tfrecreg.core.plugins.exporters.shards import (
+    ExportedShard,
+    ShardMethod,
+    ShardToExport,
+    numbered,
+)
+from tfrecreg.core.plugins.manager import Plugins, plugins_of
+from tfrecreg.core.plugins.records import ExporterRecord
+from tfrecreg.core.registry.lookup import resolve
+from tfrecreg.core.registry.manifest.adopted import adopted_kind
+from tfrecreg.core.registry.output_folder import free_folder, new_folder
+from tfrecreg.core.registry.registry import Registry
+from tfrecreg.core.registry.shardset.target import find_target
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.storage.remote.urls import is_url
+from tfrecreg.core.values.errors import FailureError, UnknownPluginError, UsageError
+from tfrecreg.core.values.progress import SILENT, Progress
+from tfrecreg.core.values.suggest import did_you_mean
+from tfrecreg.core.values.text import ShortRepr, safe
+from tfrecreg.core.workers.interface import Engine
+from tfrecreg.core.workers.local import LocalEngine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ExportResult(ShortRepr):
+    """A folder that was made."""
+
+    reference: str
+    """Exported reference with its selector resolved: ``mnist@1.0.0``."""
+    to: str
+    """Name of the exporter."""
+    folder: str
+    """Absolute path, or URL."""
+    dataset: str
+    version: str
+    """Version in the exported folder: ``0.0.0`` for a build."""
+    splits: dict[str, int]
+    """Split to records."""
+    files: tuple[str, ...]
+    """Paths in the folder, sorted."""
+    bytes: int
+    """Size of the exported shards in bytes."""
+    shards: dict[ShardMethod, int]
+    """Number of shards by method."""
+    content: str | None
+    """Content digest of the written records, equal to that of the manifest; None for
+    formats that keep the shards."""
+    where: str | None = None
+    """The condition that the exported records meet; None for all records."""
+    notes: tuple[str, ...]
+    """Notes for the user, one line each."""
+    how_to_read: str = field(repr=False)
+    """What a reader opens, in one line."""
+
+
+def export(
+    registry: Registry,
+    reference: str,
+    folder: str | os.PathLike[str],
+    *,
+    to: str = "tfds",
+    options: Sequence[str] | Mapping[str, Any] = (),
+    where: str | None = None,
+    engine: Engine | None = None,
+    progress: Progress = SILENT,
+) -> ExportResult:
+    """Write a build or a release into `folder` for another tool.
+
+    ``tfds``: what `tfds.builder_from_directory` takes. ``index``: the shards, each with an index
+    beside it, as NVIDIA DALI and the package `tfrecord` take them. ``croissant``: the shards
+    as they are, and their description in Croissant's JSON-LD. ``files``: all files as they are,
+    also to a URL. ``tfx``: the shards in gzip,
+    statistics and schema, as components of TFX write them. ``arrayrecord``, ``parquet`` and
+    ``webdataset``: the records in files of these formats. Plugins bring
+    others.
+    """
+    known = plugins_of(registry.config)
+    announced = _announced(known, to)
+    resolved = resolve(registry, reference)
+    kind = exporter_class(known.load(ExporterRecord, to), announced.plugin_id)
+    url = os.fsdecode(folder)
+    store = store_to_fill(url) if kind.keeps_files and is_url(url) else None
+    path = store.root if store is not None else str(free_folder(folder, registry))
+    given, _ = known.options(ExporterRecord, to, options)
+    dataset = ExportedDataset(
+        to=announced.name,
+        resolved=resolved,
+        engine=engine or LocalEngine(1),
+        progress=progress,
+        where=where,
+    )
+    if where is not None and not kind.takes_some_records:
+        raise UsageError(
+            f"`--to {announced.name}` exports whole shards, and `--where` chooses records",
+            hint="`--to arrayrecord`, `jsonl`, `parquet` and `webdataset` export chosen records",
+        )
+    if kind.payloads == "examples":
+        _expect_examples(dataset, kind.reader or announced.name)
+    exporter = GuardedExporter(kind, announced.plugin_id, dataset, given)
+    exporter.expect()
+    if kind.takes_shards:
+        resolved.storage()  # raises here, before anything is written, if the bytes are elsewhere
+    if store is not None:
+        manifest = dataset.manifest
+        return ExportResult(
+            reference=dataset.reference,
+            to=announced.name,
+            folder=path,
+            dataset=resolved.dataset.name,
+            version=dataset.version,
+            splits=_records(dataset, None),
+            files=tuple(send_files(dataset, store)),
+            bytes=sum(each.bytes for each in manifest.shards),
+            shards={"copied": len(manifest.shards)},
+            content=None,
+            notes=(),
+            how_to_read=exporter.how_to_read(path),
+        )
+    with new_folder(Path(path)) as stage, _chosen(dataset, where) as chosen:
+        shards = _export_shards(dataset, exporter, stage, chosen) if kind.takes_shards else []
+        content = exporter.verify(shards)
+        notes = exporter.finish(stage, shards)
+        if kind.keeps_files:
+            copy_beside(dataset, stage)
+        files = list(stage.list())
+        names = {each.name for each in shards}
+        return ExportResult(
+            reference=dataset.reference,
+            to=announced.name,
+            folder=path,
+            dataset=resolved.dataset.name,
+            version=dataset.version,
+            splits=_records(dataset, None if chosen is None else shards),
+            files=tuple(entry.path for entry in files if entry.kind != "dir"),
+            bytes=sum(entry.size for entry in files if entry.path in names),
+            shards=dict(Counter(each.how for each in shards)),
+            content=content,
+            where=where,
+            notes=notes,
+            how_to_read=exporter.how_to_read(path),
+        )
+
+
+@contextmanager
+def _chosen(
+    dataset: ExportedDataset, where: str | None
+) -> Iterator[dict[str, npt.NDArray[np.int64]] | None]:
+    """By path of a shard, the records for which a condition holds; None without one."""
+    if where is None:
+        yield None
+        return
+    target, engine, progress = find_target(dataset.resolved), dataset.engine, dataset.progress
+    with chosen_records(target, where, engine=engine, progress=progress) as numbers:
+        yield {shard.path: each for shard, each in zip(target.shards, numbers, strict=True)}
+
+
+def _expect_chosen(
+    dataset: ExportedDataset,
+    done: ExportedShard,
+    chosen: Mapping[str, npt.NDArray[np.int64]] | None,
+) -> None:
+    """Refuse the work of an exporter that did not heed the choice."""
+    wanted = done.entry.records if chosen is None else len(chosen[done.entry.path])
+    if done.entry.records != wanted:
+        raise FailureError(
+            f"the exporter `{dataset.to}` wrote {done.entry.records} records of "
+            f"`{safe(done.entry.path)}`, and {wanted} were chosen",
+            hint="export without `--where`, and report it to the author of the exporter",
+        )
+
+
+def _records(dataset: ExportedDataset, written: Sequence[ExportedShard] | None) -> dict[str, int]:
+    """Records by split; of a selection, by those splits that have any of it."""
+    splits = {split.name: split.records for split in dataset.manifest.splits}
+    if written is None:
+        return splits
+    found = Counter({each.entry.split: 0 for each in written})
+    for each in written:
+        found[each.entry.split] += each.entry.records
+    return {name: found[name] for name in splits if found[name]}
+
+
+def _announced(known: Plugins, to: str) -> Announced[ExporterRecord]:
+    try:
+        return known.find(ExporterRecord, to)
+    except UnknownPluginError as error:
+        close = did_you_mean(to, known.names(ExporterRecord))
+        message = f"no format `{safe(to)}` to export to{close}"
+        raise UsageError(message, hint=error.hint) from None
+
+
+def _expect_examples(dataset: ExportedDataset, reader: str) -> None:
+    """Make sure that the records are Examples, with a schema."""
+    kind = adopted_kind(dataset.manifest)
+    if kind is not PayloadKind.EXAMPLE:
+        raise UsageError(
+            f"`{dataset.reference}` holds {kind.plural}, and {reader} reads Examples only",
+            hint="its shards are plain TFRecord files: `tf.data.TFRecordDataset` reads them",
+        )
+    _ = dataset.schema
+
+
+def _export_shards(
+    dataset: ExportedDataset,
+    exporter: GuardedExporter,
+    stage: LocalStorage,
+    chosen: Mapping[str, npt.NDArray[np.int64]] | None,
+) -> list[ExportedShard]:
+    manifest, progress = dataset.manifest, dataset.progress
+    shards = list(numbered(manifest.shards))
+    names = exporter.file_names([(shard.split, number, of) for shard, number, of in shards])
+    tasks = (
+        ShardToExport(
+            reference=dataset.reference,
+            storage=dataset.resolved.storage(),
+            entry=shard,
+            compression=manifest.compression,
+            folder=stage,
+            name=name,
+            # A shard that is missing is refused when it is read.
+            numbers=None if chosen is None else chosen.get(shard.path),
+        )
+        for (shard, _, _), name in zip(shards, names, strict=True)
+    )
+    done: list[ExportedShard] = []
+    progress.start(f"exporting {dataset.reference}", sum(each.records for each in manifest.shards))
+    try:
+        # Closed before the stage is removed: no worker writes into it any more.
+        with closing(dataset.engine.run(exporter.begin(), tasks)) as results:
+            for each in results:
+                _expect_chosen(dataset, each, chosen)
+                done.append(each)
+                progress.advance(each.entry.records, each.entry.bytes)
+    finally:
+        progress.stop()
+    remove_leftovers(stage)
+    return done

@@ -1,0 +1,24 @@
+"""The page as a report format, announced like those of any plugin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tfrecreg.core.plugins.records import ReportFormatRecord
+from tfrecreg.core.plugins.specs import hookimpl
+
+if TYPE_CHECKING:
+    from tfrecreg.core.check.reports.interface import ReportFormat
+
+
+@hookimpl
+def tfrecreg_report_formats() -> Iterator[ReportFormatRecord]:
+    """Yield the one format whose document shows records."""
+    yield ReportFormatRecord(name="html", summary="a page with images", load=_load)
+
+
+def _load() -> type[ReportFormat]:
+    from tfrecreg.builtin.pages.report_format import HtmlFormat
+
+    return HtmlFormat

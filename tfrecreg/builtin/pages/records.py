@@ -1,0 +1,218 @@
+"""Records as a page shows them: their values, and their image as a thumbnail with its boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from tfrecreg.builtin.look.head import ShownFeature, shown_record
+from tfrecreg.core.check.scan.indexes import index_of
+from tfrecreg.core.check.scan.interface import Shard, Target
+from tfrecreg.core.example.decode import decode_or_none
+from tfrecreg.core.example.format_payload import ShownImage
+from tfrecreg.core.example.model import Example
+from tfrecreg.core.images.drawing.drawing import ClassMark, Drawing, drawing_of, marks_of
+from tfrecreg.core.plugins.decoders import Decoders, target_decoders
+from tfrecreg.core.records.framing import HEADER_BYTES
+from tfrecreg.core.records.reader import HOLD_LIMIT
+from tfrecreg.core.records.reading.access import Records
+from tfrecreg.core.values.errors import StorageError, TfrecregError
+from tfrecreg.core.values.text import safe
+
+_SIDE = 240
+"""Pixels of the shorter side of a thumbnail, at most."""
+_SMALL = 64
+"""Pixels of the longer side of an image that is shown enlarged."""
+_FEATURES = 60
+"""Features shown of a record."""
+
+
+class PagePlace(NamedTuple):
+    """The place of a record in a target."""
+
+    shard: str
+    """The shard's name, as in locations."""
+    record: int
+    """Number in its shard, from 0."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageImage:
+    """The thumbnail of an image."""
+
+    format: str
+    """``jpeg`` or ``png``."""
+    data: bytes = field(repr=False)
+    width: int
+    """Pixels of the image itself, not of the thumbnail."""
+    height: int
+    drawing: Drawing = field(default_factory=Drawing)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether its pixels are shown larger than they are."""
+        return max(self.width, self.height) <= _SMALL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageRecord:
+    """One record. Every string is escaped for terminals, not for HTML."""
+
+    split: str
+    shard: str
+    record: int
+    offset: int | None
+    length: int | None
+    key: str | None
+    marks: tuple[ClassMark, ...]
+    """Its class, or the classes of its objects, the most frequent first; empty without any."""
+    features: tuple[ShownFeature, ...]
+    more_features: int
+    image: PageImage | None
+    problem: str
+    """Why it, or its image, cannot be shown; empty if it can."""
+
+    @property
+    def label(self) -> str:
+        """Its classes in words."""
+        named = [f"{name} × {number}" if number > 1 else name for name, _, number in self.marks]
+        return ", ".join(named)
+
+
+def read_records(target: Target, places: Iterable[PagePlace]) -> dict[PagePlace, PageRecord]:
+    """Records by place, damaged ones among them, which say why. One shard is open at a time."""
+    wanted: dict[str, list[int]] = {}
+    decoders = target_decoders(target)
+    for place in sorted(set(places)):
+        wanted.setdefault(place.shard, []).append(place.record)
+    found: dict[PagePlace, PageRecord] = {}
+    for shard in target.shards:
+        numbers = wanted.get(shard.name)
+        if numbers:
+            found.update(_read_shard(shard, numbers, target.labels, decoders))
+    return found
+
+
+def _read_shard(
+    shard: Shard, numbers: Sequence[int], labels: Mapping[str, Sequence[str]], decoders: Decoders
+) -> dict[PagePlace, PageRecord]:
+    index = index_of(shard)
+    found: dict[PagePlace, PageRecord] = {}
+    try:
+        records = Records(shard.path, storage=shard.storage, name=shard.name)
+    except TfrecregError as error:
+        return {
+            PagePlace(shard.name, number): _unread(shard, number, error.message)
+            for number in numbers
+        }
+    with records:
+        for number in numbers:
+            if not 0 <= number < len(records):
+                continue
+            offset, length = int(records.offsets[number]), int(records.lengths[number])
+            key = index.key(number) if index is not None and number < len(index) else None
+            place = PagePlace(shard.name, number)
+            try:
+                payload = records[number] if length <= HOLD_LIMIT else None
+                damage = ""
+            except TfrecregError as error:
+                payload = _as_it_is(shard, offset, length)
+                damage = error.message
+                if payload is None:
+                    found[place] = _unread(shard, number, damage, offset=offset, key=key)
+                    continue
+                damage = f"{damage}; this is what its bytes show"
+            shown = shown_record(shard, index, (number, offset, length), payload, decoders)
+            example = shown.example
+            image, problem = None, ""
+            marks: tuple[ClassMark, ...] = ()
+            if example is not None:
+                image, problem = _thumbnail(shown.images, example, labels)
+                marks = marks_of(example, labels)
+            features = shown.features or tuple(
+                ShownFeature(
+                    name=each.name or each.part,
+                    kind=each.kind,
+                    count=each.count,
+                    shown=each.shown,
+                )
+                for each in shown.parts
+            )
+            found[place] = PageRecord(
+                split=safe(shard.split),
+                shard=shown.shard,
+                record=number,
+                offset=offset,
+                length=length,
+                key=shown.key,
+                marks=marks,
+                features=features[:_FEATURES],
+                more_features=max(len(features) - _FEATURES, 0),
+                image=image,
+                problem=_joined(damage, problem, "" if features else shown.start),
+            )
+    return found
+
+
+def _as_it_is(shard: Shard, offset: int, length: int) -> bytes | None:
+    """The payload of a damaged record, if the file is plain and the payload an Example."""
+    if not 0 < length <= HOLD_LIMIT:
+        return None
+    try:
+        with shard.storage.open(shard.path) as file:
+            header = file.read_at(offset, HEADER_BYTES)
+            payload = file.read_at(offset + HEADER_BYTES, length)
+    except StorageError:
+        return None
+    # In gzip, other bytes are at that offset.
+    is_there = int.from_bytes(header[:8], "little") == length == len(payload)
+    return payload if is_there and decode_or_none(payload) is not None else None
+
+
+def _joined(*problems: str) -> str:
+    return "; ".join(filter(None, problems))
+
+
+def _unread(
+    shard: Shard, number: int, reason: str, *, offset: int | None = None, key: str | None = None
+) -> PageRecord:
+    return PageRecord(
+        split=safe(shard.split),
+        shard=safe(shard.name),
+        record=number,
+        offset=offset,
+        length=None,
+        key=safe(key) if key is not None else None,
+        marks=(),
+        features=(),
+        more_features=0,
+        image=None,
+        problem=reason,
+    )
+
+
+def _thumbnail(
+    images: Sequence[ShownImage], example: Example, labels: Mapping[str, Sequence[str]]
+) -> tuple[PageImage | None, str]:
+    """The thumbnail of the first image of a record with a header, or the reason for its absence."""
+    image = next((each for each in images if each.header is not None), None)
+    if image is None or image.header is None:
+        return None, ""
+    header = image.header
+    try:
+        made = image.decoder.thumbnail(image.data, _SIDE)
+    except ValueError as error:
+        return None, f"the image does not decode: {error}"
+    except TfrecregError as error:
+        return None, f"{error.message}: {error.hint}"
+    if made is None:
+        return None, ""
+    page_image = PageImage(
+        format=made.format,
+        data=made.data,
+        width=header.width,
+        height=header.height,
+        drawing=drawing_of(example, labels),
+    )
+    return page_image, ""

@@ -1,0 +1,192 @@
+"""The content of a page as one HTML file: styles, script and images are inside.
+
+The page's own Content-Security-Policy forbids every request and everything that is not the styles
+and the script below, which it names by their hashes. It works without the script.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import itertools
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from operator import attrgetter, itemgetter
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import DictLoader, Environment, StrictUndefined
+from markupsafe import Markup, escape
+
+from tfrecreg._version import __version__
+from tfrecreg.builtin.pages.content import Page, PageDifference
+from tfrecreg.builtin.statistics.rows import STATS_COLUMNS, stats_row
+from tfrecreg.core.images.drawing.charts import Bars, Histogram
+from tfrecreg.core.images.drawing.drawing import overlay
+from tfrecreg.core.images.drawing.style import tokens
+from tfrecreg.core.images.drawing.svg import bar_chart, column_chart, scatter_chart
+from tfrecreg.core.values.shards import in_reading_order
+from tfrecreg.core.values.text import safe, si_bytes
+
+if TYPE_CHECKING:
+    from tfrecreg.builtin.pages.records import PageImage, PageRecord
+
+_TEMPLATES = (
+    "base.html.j2",
+    "page.html.j2",
+    "index.html.j2",
+    "records.html.j2",
+    "difference.html.j2",
+    "macros.html.j2",
+)
+
+
+_TICKS = re.compile(r"`([^`\n]+)`")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteEntry:
+    """One dataset on the first page of a site."""
+
+    name: str
+    page: str
+    """Path of its newest page; empty if it was never built."""
+    status: str
+    """``pass``, ``fail`` or ``error`` of that page's check; empty without a page."""
+    releases: Mapping[str, str]
+    """Page by version, the newest first."""
+    records: int
+    bytes: int
+    splits: Mapping[str, int]
+    sample: tuple[PageImage, ...]
+    """A few images."""
+    problem: str
+    """The reason for a missing page, or an empty text."""
+
+
+def render_page(page: Page, links: Mapping[str, str] | None = None) -> str:
+    """The page as HTML. The same content gives the same bytes."""
+    return _render("page.html.j2", page=page, links=defaultdict(str, links or {}))
+
+
+def render_index(entries: Sequence[SiteEntry]) -> str:
+    """The first page of a site."""
+    return _render("index.html.j2", entries=entries)
+
+
+def render_records(target: str, records: Sequence[PageRecord]) -> str:
+    """A page of records alone."""
+    return _render("records.html.j2", target=target, records=records)
+
+
+def render_difference(found: PageDifference) -> str:
+    """A page of the difference of two versions alone."""
+    return _render("difference.html.j2", found=found)
+
+
+def _render(template: str, **content: Any) -> str:
+    style, script = tokens() + _text("page.css"), _text("page.js")
+    policy = "; ".join(
+        (
+            "default-src 'none'",
+            "img-src data:",
+            f"style-src '{_hash(style)}'",
+            f"script-src '{_hash(script)}'",
+            "base-uri 'none'",
+            "form-action 'none'",
+        )
+    )
+    html = (
+        _environment()
+        .get_template(template)
+        .render(
+            **content,
+            policy=policy,
+            style=Markup(style),
+            script=Markup(script),
+            version=__version__,
+            ids=itertools.count(1),
+        )
+    )
+    # Names may have bytes that were not UTF-8: they are lone surrogates here.
+    return html.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+@functools.cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=DictLoader({name: _text(name) for name in _TEMPLATES}),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        size=si_bytes,
+        chart=_chart,
+        data_uri=_data_uri,
+        shown=lambda text: safe(text, limit=400),
+        lines=_lines,
+        in_order=_in_order,
+        next=next,
+        overlay=lambda image: overlay(image.drawing),
+        ticks=_ticks,
+        count=lambda number: f"{number:,}",
+        plural=_plural,
+        stats_row=stats_row,
+    )
+    environment.tests["bars"] = lambda chart: isinstance(chart, Bars)
+    environment.tests["small"] = lambda image: image is not None and image.is_small
+    environment.globals["stats_columns"] = STATS_COLUMNS
+    return environment
+
+
+def _chart(chart: Any) -> Markup:
+    if isinstance(chart, Histogram):
+        return column_chart(chart)
+    return bar_chart(chart) if isinstance(chart, Bars) else scatter_chart(chart)
+
+
+def _data_uri(image: PageImage) -> str:
+    return f"data:image/{image.format};base64,{base64.b64encode(image.data).decode('ascii')}"
+
+
+def _in_order(splits: Iterable[Any], name: str) -> list[Any]:
+    """Things of splits in the order of reading."""
+    get = itemgetter(int(name)) if name.isdigit() else attrgetter(name)
+    return sorted(splits, key=lambda each: in_reading_order(get(each)))
+
+
+def _ticks(text: str) -> Markup:
+    """A text with names in backticks, which become code."""
+    return Markup(_TICKS.sub(r"<code>\1</code>", str(escape(text))))
+
+
+def _plural(number: int, noun: str) -> str:
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number:,} {noun}s" if number else f"no {noun}s"
+
+
+def _lines(text: str) -> str:
+    """A text of several lines, with escapes for what cannot be printed."""
+    return "".join(
+        each
+        if each == "\n" or each.isprintable()
+        else each.encode("unicode_escape").decode("ascii")
+        for each in text
+    )
+
+
+def _hash(text: str) -> str:
+    """The source expression of CSP 3, section 2.3.1, that allows `text` inline."""
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return f"sha256-{base64.b64encode(digest).decode('ascii')}"
+
+
+def _text(name: str) -> str:
+    folder = resources.files("tfrecreg.builtin.pages") / "templates"
+    return (folder / name).read_text(encoding="utf-8")

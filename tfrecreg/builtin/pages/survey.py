@@ -1,0 +1,376 @@
+"""A survey of the records for a page, made in the same pass over the bytes as the check.
+
+It counts classes, objects and image sizes, and picks records to show: a sample of each class, and
+the extremes. Records are picked by a hash of their checksum, so the sample depends on the records
+only: the same version has the same sample, for any shards and number of workers.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tfrecreg.core.check.scan.interface import Part, Shard, Target, Validator, Visitor
+from tfrecreg.core.example.model import Example, Feature, Kind
+from tfrecreg.core.images.drawing.drawing import text_of
+from tfrecreg.core.plugins.decoders import Decoders, decoders_of
+from tfrecreg.core.records.batch import RecordBatch, StreamEnd
+from tfrecreg.core.schema.roles.image_features import ImageFeatures, neighbours, schema_images
+from tfrecreg.core.schema.roles.label_features import BOX, IMAGE_LABEL, OBJECT_LABEL
+from tfrecreg.core.schema.roles.record_tables import Table, Tables, holds_integers, tables_of
+from tfrecreg.core.values.findings import Finding, Measure
+
+_Ints = npt.NDArray[np.int64]
+_Hashes = npt.NDArray[np.uint64]
+
+_PER_CLASS = 8
+"""Records kept of each class of a split."""
+_OF_NO_CLASS = 48
+"""Number of records kept of a split, of any class."""
+_CLASSES = 2000
+"""Number of classes with kept records, in each split."""
+_COUNTED = 20_000
+"""Distinct values that are counted one by one: classes, and sizes of images."""
+_EXTREMES = 6
+"""Records kept of each extreme."""
+_BINS = 20
+"""Bins of the relative area of boxes, three for each power of ten from 1e-6.67 to 1."""
+_ANY = np.uint64(2**64 - 1)
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+"""2^64 divided by the golden ratio: multiplying by it spreads hashes (Knuth, TAOCP 3, 6.4)."""
+
+EXTREMES: Mapping[str, str] = {
+    "largest": "largest",
+    "smallest": "smallest",
+    "widest": "widest",
+    "tallest": "tallest",
+    "objects": "most objects",
+}
+"""Extremes by name, in words."""
+
+
+class Pick(NamedTuple):
+    """A record to show."""
+
+    order: int
+    """The lowest are kept: a hash, or the negative of the value that makes it extreme."""
+    shard: str
+    """The shard's name, as in locations."""
+    record: int
+    """Number in its shard, from 0."""
+
+
+@dataclass(slots=True)
+class Survey:
+    """The result of one shard, or of the shards of a split."""
+
+    records: int = 0
+    classes: dict[str, Counter[int]] = field(default_factory=dict)
+    """Feature of class numbers to the number of values by class."""
+    names: dict[str, dict[int, bytes]] = field(default_factory=dict)
+    """Feature of class numbers to the name of each, as the records have it beside the number."""
+    unnamed: set[str] = field(default_factory=set)
+    """Features of class numbers without one name for each."""
+    sizes: Counter[tuple[int, int]] = field(default_factory=Counter)
+    """Images by width and height in pixels."""
+    objects: Counter[int] = field(default_factory=Counter)
+    """Records by number of objects."""
+    areas: list[int] = field(default_factory=lambda: [0] * _BINS)
+    """Boxes by the logarithm of their share of the image."""
+    samples: dict[int | None, list[Pick]] = field(default_factory=dict)
+    """Records by class; None has records of any class."""
+    extremes: dict[str, list[Pick]] = field(default_factory=dict)
+    uncounted: int = 0
+    """Values of classes and sizes beyond those that are counted one by one."""
+
+    def merge(self, other: Survey) -> Survey:
+        """Add the next shard of the same split."""
+        self.records += other.records
+        for name, counts in other.classes.items():
+            self._count(self.classes.setdefault(name, Counter()), counts)
+        for name, pairs in other.names.items():
+            self.name_classes(name, pairs.items())
+        self.unnamed |= other.unnamed
+        self._count(self.sizes, other.sizes)
+        self.objects.update(other.objects)
+        self.areas = [mine + more for mine, more in zip(self.areas, other.areas, strict=True)]
+        for number, picks in other.samples.items():
+            self.keep(number, picks)
+        for name, picks in other.extremes.items():
+            self.keep_extreme(name, picks)
+        self.uncounted += other.uncounted
+        return self
+
+    def count_classes(self, name: str, counts: Mapping[int, int]) -> None:
+        """Add numbers of values by class."""
+        self._count(self.classes.setdefault(name, Counter()), counts)
+
+    def name_classes(self, feature: str, pairs: Iterable[tuple[int, bytes]]) -> None:
+        """Keep the names of classes."""
+        names = self.names.setdefault(feature, {})
+        for number, name in pairs:
+            if not 0 <= number < _CLASSES or names.setdefault(number, name) != name:
+                self.unnamed.add(feature)
+
+    def count_sizes(self, counts: Mapping[tuple[int, int], int]) -> None:
+        """Add numbers of images by width and height."""
+        self._count(self.sizes, counts)
+
+    def keep(self, number: int | None, picks: Iterable[Pick]) -> None:
+        """Keep the lowest picks of a class."""
+        if number not in self.samples and number is not None and len(self.samples) > _CLASSES:
+            return
+        most = _OF_NO_CLASS if number is None else _PER_CLASS
+        _keep(self.samples.setdefault(number, []), picks, most)
+
+    def keep_extreme(self, name: str, picks: Iterable[Pick]) -> None:
+        """Keep the lowest picks of an extreme."""
+        _keep(self.extremes.setdefault(name, []), picks, _EXTREMES)
+
+    def _count(self, counts: Counter[Any], more: Mapping[Any, int]) -> None:
+        for value, number in more.items():
+            if value in counts or len(counts) < _COUNTED:
+                counts[value] += number
+            else:
+                self.uncounted += number
+
+
+def class_names(splits: Iterable[Survey]) -> dict[str, tuple[str, ...]]:
+    """Names of classes by number, for each feature whose numbers have one name each."""
+    whole = Survey()
+    for each in splits:
+        whole.merge(each)
+    return {
+        feature: tuple(
+            names.get(number, b"").decode("utf-8", "surrogateescape")
+            for number in range(max(names) + 1)
+        )
+        for feature, names in whole.names.items()
+        if feature not in whole.unnamed
+    }
+
+
+def _keep(kept: list[Pick], picks: Iterable[Pick], most: int) -> None:
+    for pick in picks:
+        if len(kept) < most:
+            insort(kept, pick)
+        elif pick < kept[-1]:
+            kept.pop()
+            insort(kept, pick)
+
+
+class SurveyVisitor(Visitor):
+    """Surveys the records of one shard."""
+
+    def __init__(
+        self, images: tuple[str, ...], labels: tuple[str, ...], decoders: Decoders, shard: Shard
+    ) -> None:
+        self._images = ImageFeatures(images)
+        self._labels = labels
+        self._decoders = decoders
+        self._shard = shard.name
+        self._survey = Survey()
+        self._bars: _Hashes = np.full(_CLASSES, _ANY)
+        """By class: records whose hash is lower are kept. Most batches then have none."""
+
+    def batch(self, batch: RecordBatch) -> None:
+        self._survey.records += len(batch)
+        if not batch.whole:
+            return
+        order = _hashes(batch)
+        numbers = batch.first + np.arange(len(batch))
+        pool = self._survey.samples.get(None, [])
+        self._survey.keep(None, self._lower(pool, order, numbers, _OF_NO_CLASS))
+        tables = tables_of(batch)
+        for table in tables.tables:
+            hashes = order[table.positions]
+            self._look_at_table(tables, table, hashes, numbers[table.positions])
+        for position, example in tables.examples():
+            if example is not None:
+                self._look_at(example, int(order[position]), int(numbers[position]))
+
+    def close(self, end: StreamEnd) -> Survey:
+        del end
+        return self._survey
+
+    def _lower(
+        self, kept: list[Pick], order: npt.NDArray[Any], numbers: _Ints, most: int
+    ) -> list[Pick]:
+        """The records that may take the place of one in `kept`; mostly none."""
+        if len(kept) == most:
+            rows = np.flatnonzero(order < kept[-1].order)
+            if not rows.size:
+                return []
+            order, numbers = order[rows], numbers[rows]
+        chosen = np.argsort(order, kind="stable")[:most]
+        return [Pick(int(order[each]), self._shard, int(numbers[each])) for each in chosen]
+
+    def _look_at_table(self, tables: Tables, table: Table, order: _Hashes, numbers: _Ints) -> None:
+        for label in self._labels:
+            if holds_integers(table, label):
+                values = table.columns[label][1].integers
+                self._count_table(label, values, order, numbers)
+                text = text_of(label)
+                if text in table.columns and table.columns[text][0].kind is Kind.BYTES:
+                    named = zip(values.tolist(), tables.values(table, text), strict=True)
+                    self._survey.name_classes(label, set(named))
+                else:
+                    self._survey.unnamed.add(label)
+        names = self._images.of(table.sample)
+        if not names:
+            return
+        width, height = _sides_of_table(tables, table, names[0], self._decoders)
+        pairs, counts = np.unique(np.stack([width, height]), axis=1, return_counts=True)
+        sizes = {
+            (int(wide), int(high)): int(count)
+            for wide, high, count in zip(pairs[0], pairs[1], counts, strict=True)
+            if wide > 0
+        }
+        self._survey.count_sizes(sizes)
+        for name, value in _extremes(width, height).items():
+            kept = self._survey.extremes.get(name, [])
+            self._survey.keep_extreme(name, self._lower(kept, value, numbers, _EXTREMES))
+
+    def _count_table(self, label: str, values: _Ints, order: _Hashes, numbers: _Ints) -> None:
+        found, counts = np.unique(values, return_counts=True)
+        self._survey.count_classes(label, dict(zip(found.tolist(), counts.tolist(), strict=True)))
+        known = (values >= 0) & (values < _CLASSES)
+        kept = ~known | (order < self._bars[np.where(known, values, 0)])
+        for row in np.flatnonzero(kept).tolist():
+            number = int(values[row])
+            pick = Pick(int(order[row]), self._shard, int(numbers[row]))
+            self._survey.keep(number, (pick,))
+            picks = self._survey.samples.get(number, [])
+            if 0 <= number < _CLASSES and len(picks) == _PER_CLASS:
+                self._bars[number] = picks[-1].order
+
+    def _look_at(self, example: Example, order: int, number: int) -> None:
+        survey, pick = self._survey, Pick(order, self._shard, number)
+        for label in self._labels:
+            values = _integers(example.get(label))
+            if values:
+                counts = Counter(values)
+                survey.count_classes(label, counts)
+                text = example.get(text_of(label))
+                if text is not None and text.kind is Kind.BYTES and text.count == len(values):
+                    survey.name_classes(label, zip(values, text.values, strict=True))
+                else:
+                    survey.unnamed.add(label)
+                for each in counts:
+                    survey.keep(each, (pick,))
+        self._look_at_boxes(example, pick)
+        names = self._images.of(example)
+        if names:
+            header = self._decoders.header(names[0], example[names[0]].values[0])
+            if header is None:
+                return
+            survey.count_sizes({(header.width, header.height): 1})
+            sides = np.array([header.width]), np.array([header.height])
+            for name, value in _extremes(*sides).items():
+                survey.keep_extreme(name, (pick._replace(order=int(value[0])),))
+
+    def _look_at_boxes(self, example: Example, pick: Pick) -> None:
+        sides = [example.get(name) for name in BOX]
+        if any(side is None or side.kind is not Kind.FLOAT for side in sides):
+            return
+        xmin, xmax, ymin, ymax = (np.asarray(side.values) for side in sides if side is not None)
+        if not len(xmin) == len(xmax) == len(ymin) == len(ymax):
+            return
+        self._survey.objects[len(xmin)] += 1
+        self._survey.keep_extreme("objects", (pick._replace(order=-len(xmin)),))
+        with np.errstate(all="ignore"):
+            area = (xmax - xmin) * (ymax - ymin)
+            bins = np.floor(np.log10(area[area > 0]) * 3).astype(np.int64) + _BINS
+        for each in np.clip(bins, 0, _BINS - 1).tolist():
+            self._survey.areas[each] += 1
+
+
+def _hashes(batch: RecordBatch) -> _Hashes:
+    """A hash of each record: of the checksum behind its payload, which has been verified."""
+    memory = np.frombuffer(batch.memory, np.uint8)
+    ends = np.asarray(batch.starts, np.int64) + np.asarray(batch.lengths, np.int64)
+    checksums = memory[ends[:, np.newaxis] + np.arange(4)].copy().view("<u4")[:, 0]
+    hashes: _Hashes = (checksums.astype(np.uint64) * _MIX) >> np.uint64(1)
+    return hashes
+
+
+def _sides_of_table(
+    tables: Tables, table: Table, image: str, decoders: Decoders
+) -> tuple[_Ints, _Ints]:
+    """Width and height of each image of a table; zeros where they are unknown.
+
+    The sides that the records declare are used where there are such: `images` compares them with
+    the headers.
+    """
+    named = {
+        side: next((each for each in neighbours(image, side) if holds_integers(table, each)), None)
+        for side in ("width", "height")
+    }
+    if named["width"] is not None and named["height"] is not None:
+        columns = (table.columns[name][1].integers for name in named.values() if name is not None)
+        width, height = columns
+        return width, height
+    sides = np.zeros((2, len(table.positions)), np.int64)
+    for row, data in enumerate(tables.values(table, image)):
+        header = decoders.header(image, data)
+        if header is not None:
+            sides[:, row] = header.width, header.height
+    return sides[0], sides[1]
+
+
+def _extremes(width: _Ints, height: _Ints) -> dict[str, _Ints]:
+    """Extreme to a value by which the lowest images are the most extreme ones."""
+    known = (width > 0) & (height > 0)
+    area = np.where(known, width * height, 0)
+    beyond = np.iinfo(np.int64).max
+    wide = np.where(known, (1000 * width) // np.maximum(height, 1), 0)
+    tall = np.where(known, (1000 * height) // np.maximum(width, 1), 0)
+    return {
+        "largest": -area,
+        "smallest": np.where(known, area, beyond),
+        "widest": -wide,
+        "tallest": -tall,
+    }
+
+
+def _integers(feature: Feature | None) -> list[int]:
+    if feature is None or feature.kind is not Kind.INT64:
+        return []
+    return [int(each) for each in feature.values]
+
+
+class SurveyValidator(Validator):
+    """Makes the survey in the pass of a check. It finds nothing.
+
+    After the check, `splits` has the surveys.
+    """
+
+    name = "survey"
+    codes = ()
+
+    def __init__(self) -> None:
+        self.splits: dict[str, Survey] = {}
+        """Survey by split."""
+
+    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], SurveyVisitor]:
+        del options
+        labels = tuple(dict.fromkeys((IMAGE_LABEL, OBJECT_LABEL, *sorted(target.labels))))
+        return partial(SurveyVisitor, schema_images(target), labels, decoders_of(target.home))
+
+    def merge(self, part: Part, more: Part) -> Survey:
+        merged: Survey = part.merge(more)
+        return merged
+
+    def finish(
+        self, target: Target, parts: Iterable[tuple[Shard, Part]]
+    ) -> Iterator[Finding | Measure]:
+        del target
+        self.splits = {shard.split: part for shard, part in parts}
+        return iter(())

@@ -1,0 +1,167 @@
+"""Sending a sequence to worker processes: a pickle in the stage of the build, read once by each.
+
+Data that cannot be pickled, that only this process could unpickle, or that are large stay in this
+process, which then makes all records.
+"""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from secrets import token_hex
+
+from blake3 import blake3
+
+from tfrecreg.builtin.python_data.convert import Converter, ElementRecord
+from tfrecreg.builtin.python_data.elements import CALLER, MapStyle
+from tfrecreg.core.plugins.guard import calling, reason_of
+from tfrecreg.core.storage.interface import Storage
+from tfrecreg.core.values.errors import RawDataError, StorageError, TfrecregError
+from tfrecreg.core.values.progress import Progress
+from tfrecreg.core.values.text import safe
+
+MOST_PICKLED = 128 << 20
+"""Maximum size in bytes of the pickled data of a build: each worker holds a copy."""
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceSplit:
+    """The elements of a split that can be read again."""
+
+    converter: Converter
+    sequence: MapStyle
+
+    def record(self, position: int) -> ElementRecord:
+        """The record of an element."""
+        return self.converter.convert(position, self.converter.element_of(self.sequence, position))
+
+
+_HERE: dict[str, SequenceSplit] = {}
+"""Splits of the builds that run in this process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """A split that any process of the build can open. Picklable."""
+
+    token: str
+    """Identifies it in the process that made it."""
+    split: str
+    storage: Storage
+    digest: str
+    """blake3 of the pickle; empty if there is none."""
+
+    @property
+    def path(self) -> str:
+        """Path of the pickle in the storage."""
+        return f"{self.split}.pickle"
+
+    def open(self) -> SequenceSplit:
+        """The split: the caller's own object in its process, a copy in others."""
+        found = _HERE.get(self.token)
+        return found if found is not None else _unpacked(self)
+
+
+@lru_cache(maxsize=1)
+def _unpacked(parcel: Parcel) -> SequenceSplit:
+    data = parcel.storage.read(parcel.path, limit=MOST_PICKLED)
+    if blake3(data).hexdigest() != parcel.digest:  # a pickle is code
+        raise StorageError(
+            f"`{safe(parcel.path)}` was changed in the stage of the build",
+            hint="another program writes there: build again",
+        )
+    try:
+        with calling(CALLER, "unpickle"):
+            split: SequenceSplit = pickle.loads(data)
+            return split
+    except Exception as error:
+        raise RawDataError(
+            f"split `{safe(parcel.split)}` cannot be unpickled in a worker process: "
+            f"{reason_of(error)}",
+            hint="`jobs=1` reads the data in this process",
+        ) from error
+
+
+@contextmanager
+def parcels(
+    splits: Sequence[SequenceSplit], storage: Storage, jobs: int, progress: Progress
+) -> Iterator[tuple[list[Parcel], bool]]:
+    """Make splits available to the processes of a build, for the duration of the block."""
+    digests: list[str] = []
+    left = MOST_PICKLED
+    if jobs > 1:
+        for split in splits:
+            try:
+                digest, size = _pack(split, storage, left)
+            except _StaysError as reason:
+                name = safe(split.converter.split)
+                progress.note(f"split `{name}` is read in this process alone: {reason}")
+                break
+            digests.append(digest)
+            left -= size
+    travel = len(digests) == len(splits)
+    if not travel:
+        digests = [""] * len(splits)
+    made = [
+        Parcel(token_hex(16), split.converter.split, storage, digest)
+        for split, digest in zip(splits, digests, strict=True)
+    ]
+    _HERE.update({each.token: split for each, split in zip(made, splits, strict=True)})
+    try:
+        yield made, travel
+    finally:
+        for each in made:
+            _HERE.pop(each.token, None)
+
+
+class _StaysError(Exception):
+    """A split stays in this process, and why."""
+
+
+def _pack(split: SequenceSplit, storage: Storage, most: int) -> tuple[str, int]:
+    """Write the pickle of a split: its digest and its size in bytes."""
+    path = f"{split.converter.split}.pickle"
+    with storage.create(path, durable=False) as file:
+        bounded = _Bounded(file.write, most)
+        try:
+            with calling(CALLER, "pickle"):
+                pickle.Pickler(bounded, protocol=5).dump(split)
+        except (_StaysError, TfrecregError):
+            raise
+        except Exception as error:
+            raise _StaysError(f"it cannot be pickled: {reason_of(error)}") from error
+    main = getattr(sys.modules.get("__main__"), "__file__", None)
+    if bounded.names_main and main is None:
+        raise _StaysError("it is of a class of this session, which other processes cannot import")
+    return bounded.hasher.hexdigest(), bounded.size
+
+
+class _Bounded:
+    """A file for a pickle, up to a size."""
+
+    def __init__(self, write: object, most: int) -> None:
+        self._write = write
+        self._most = most
+        self.hasher = blake3()
+        self.size = 0
+        self.names_main = False
+        """Whether the pickle refers to the main module, or seems to."""
+
+    def write(self, data: bytes | memoryview) -> int:
+        flat = pickle.PickleBuffer(data).raw()  # of arrays, too
+        size = len(flat)
+        self.size += size
+        if self.size > self._most:
+            raise _StaysError(f"pickled, the data have more than {MOST_PICKLED >> 20} MiB")
+        self.names_main |= size < _SMALL and b"__main__" in bytes(flat)
+        self.hasher.update(flat)
+        self._write(flat)  # type: ignore[operator]
+        return size
+
+
+_SMALL = 1 << 20
+"""Pickled names come in writes below this size in bytes, large arrays and texts above it."""

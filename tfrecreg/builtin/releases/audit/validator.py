@@ -1,0 +1,137 @@
+"""The `registry` validator: releases are unchanged, and their numbers follow the rules.
+
+It examines manifests, schemas and git's history, but no shards. For a release it reports the
+problems of that release, including a next release that records another state of it. For a build it
+reports the problems of every release of its dataset, because the next release follows them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tfrecreg.core.check.scan.interface import Shard, Target, Validator, Visitor
+from tfrecreg.core.check.scan.tally import JsonCodec, Tally
+from tfrecreg.core.records.batch import StreamEnd
+from tfrecreg.core.registry import layout
+from tfrecreg.core.registry.registry import Dataset, Registry
+from tfrecreg.core.values.codes import REG007, CodeList
+from tfrecreg.core.values.config import read_limits
+from tfrecreg.core.values.errors import ManifestError
+from tfrecreg.core.values.findings import Code, Finding, Location, Measure
+from tfrecreg.core.values.reference import Version, parse_version
+from tfrecreg.core.values.text import safe
+
+if TYPE_CHECKING:
+    from tfrecreg.core.registry.history.chain import Issue
+
+HISTORY = "registry.history"
+"""The measure with the reason why git's history is unknown or incomplete."""
+
+
+class EmptyPart(NamedTuple):
+    """The empty result for a shard."""
+
+
+@dataclass(frozen=True, slots=True)
+class _NoOptions:
+    """The validator has no options."""
+
+
+class RegistryValidator(Validator):
+    """Compares releases with their digests, each other, and git's history. It has no options."""
+
+    name = "registry"
+    Options = _NoOptions
+    codes: Sequence[Code] = CodeList(
+        "REG00[1-8]", "REG01[0-2]", "SRC10[01]"
+    )  # the others belong to the gate
+    part_codec = JsonCodec(EmptyPart)
+
+    def applies(self, target: Target) -> str | None:
+        if target.home is not None:
+            return None
+        what = "bare files do" if target.kind == "files" else "the folder does"
+        return f"{what} not belong to a registry"
+
+    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Ignoring]:
+        """A factory of visitors that ignore their shards."""
+        del target
+        read_limits(_NoOptions, options, self.name)
+        return Ignoring
+
+    def part_key(self, target: Target, options: Mapping[str, Any]) -> str:
+        del target, options
+        return ""
+
+    def finish(
+        self, target: Target, parts: Iterable[tuple[Shard, EmptyPart]]
+    ) -> Iterator[Finding | Measure]:
+        del parts
+        if target.home is None:
+            return
+        from tfrecreg.core.registry.audit import (
+            audit,
+            parent_issues,
+        )  # bare files have no releases to examine
+
+        dataset, tally = Registry(target.home).dataset(target.dataset), Tally()
+        found = audit(dataset)
+        version = _version(target)
+        for issue in found.issues:
+            if version is None or version in issue.versions:
+                add_issue(tally, issue)
+        built = target.manifest if target.kind == "build" else None
+        released = {link.build for link in found.links.values()}
+        if built is not None and built.digest not in released:
+            folder = layout.build_folder(dataset.name)
+            for issue in parent_issues(dataset.registry, built, folder):
+                add_issue(tally, issue)
+        if version is not None:
+            _add_yank(tally, dataset, version)
+        yield from tally.findings(target.dataset)
+        if found.unseen:
+            yield Measure(HISTORY, found.unseen, found.unseen)
+
+
+class Ignoring(Visitor):
+    """Ignores the shard: it does not concern the registry."""
+
+    def __init__(self, shard: Shard) -> None:
+        del shard
+
+    def close(self, end: StreamEnd) -> EmptyPart:
+        del end
+        return EmptyPart()
+
+
+def _version(target: Target) -> Version | None:
+    """The version of a release; None for a build."""
+    manifest = target.manifest
+    if target.kind != "release" or manifest is None or manifest.release is None:
+        return None
+    return parse_version(manifest.release.version)
+
+
+def add_issue(tally: Tally, issue: Issue) -> None:
+    """Count an issue of the audit."""
+    message = issue.message
+    if issue.command:
+        message += f"; `{issue.command}` restores it"
+    for place in issue.places or (Location(shard=issue.path),):
+        tally.add(issue.code, message, place, subject=issue.path)
+
+
+def _add_yank(tally: Tally, dataset: Dataset, version: Version) -> None:
+    from tfrecreg.core.registry.history.yanks import read_yanks
+
+    try:
+        yanks = read_yanks(dataset, version)
+    except ManifestError:
+        return  # the audit reports it
+    if yanks:
+        last = yanks[-1]
+        message = f"yanked on {safe(last.created)} by {safe(last.by)}: {safe(last.reason)}"
+        path = layout.yanks_path(dataset.name, version)
+        tally.add(REG007, message, Location(shard=path), subject=path)

@@ -1,0 +1,362 @@
+"""The result of a diff, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from html import escape
+from itertools import chain, islice, repeat
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from tfrecreg.builtin.releases.diff.compare import (
+    FeatureCounts,
+    LabelMaps,
+    RecordChange,
+    UnreadError,
+    changes_of,
+)
+from tfrecreg.builtin.releases.diff.match import Matched, Pairs, Places, record_of, shard_of
+from tfrecreg.builtin.releases.diff.reading import Readers, Reading
+from tfrecreg.builtin.releases.diff.verdict import ShardCounts, ShardOrder
+from tfrecreg.core.registry.manifest.model import Change
+from tfrecreg.core.registry.shardset.side import Side
+from tfrecreg.core.schema.differ import SchemaChange
+from tfrecreg.core.values.text import safe
+from tfrecreg.core.workers.interface import Engine
+
+ChangeKind = Literal["removed", "added", "changed", "moved", "renamed"]
+
+CHANGE_KINDS: tuple[ChangeKind, ...] = ("removed", "added", "changed", "moved", "renamed")
+"""Kinds of differences; ``renamed`` is the same image or record under another key."""
+
+
+_COUNTS = ("added", "removed", "changed", "moved_in", "moved_out", "renamed")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordDiff:
+    """One example that is not the same on both sides."""
+
+    kind: ChangeKind
+    split: str
+    """Current split; for a removed example, its former split."""
+    key: str
+    shard: str
+    """The file's name; `split`, `key`, `shard` and `record` are all of the same side."""
+    record: int
+    """Number in its shard, from 0."""
+    from_split: str | None = None
+    """Former split, if it differs."""
+    from_key: str | None = None
+    """Former key, if it differs."""
+    features_added: tuple[str, ...] = ()
+    features_removed: tuple[str, ...] = ()
+    features_changed: tuple[str, ...] = ()
+    """Empty also if the record was not read. The empty name means the whole payload."""
+    labels: tuple[tuple[str, str, str], ...] = ()
+    """Feature, label before, label after."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The example for a JSON document, without fields that do not apply."""
+        plain = asdict(self)
+        names = ("feature", "before", "after")
+        plain["labels"] = [dict(zip(names, each, strict=True)) for each in self.labels]
+        return {name: value for name, value in plain.items() if value not in (None, (), [])}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitDiff:
+    """One split in numbers. None where the split is on the other side only."""
+
+    name: str
+    records_before: int | None
+    records_after: int | None
+    payload_before: int | None
+    """Bytes of all payloads."""
+    payload_after: int | None
+    added: int = 0
+    removed: int = 0
+    changed: int = 0
+    moved_in: int = 0
+    moved_out: int = 0
+    renamed: int = 0
+    known: bool = True
+    """False where an index is not on this machine: then the counts say nothing."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The split for a JSON document; unknown values are null."""
+        plain = asdict(self)
+        if not self.known:
+            plain.update(dict.fromkeys(_COUNTS))
+        return plain
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelChange:
+    """Count of a label change."""
+
+    feature: str
+    before: str
+    """The value, with the name of its class where it has one: ``3 (cat)``."""
+    after: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideSummary:
+    """One side in a few numbers."""
+
+    name: str
+    content: str
+    """The content digest."""
+    records: int
+    bytes: int
+    """Size of the shards in bytes."""
+    shards: int
+    features: Mapping[str, int]
+    """Feature to bytes of its values."""
+
+
+class ExampleListing(Protocol):
+    """Makes the examples of a diff one by one."""
+
+    def __call__(
+        self, kind: ChangeKind, most: int | None = None, *, engine: Engine | None = None
+    ) -> Iterator[RecordDiff]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class DiffResult:
+    """Differences between two sides."""
+
+    before: SideSummary
+    after: SideSummary
+    order: ShardOrder | None
+    """Order of the examples, if both sides have the same examples; else None."""
+    change: Change
+    """The smallest legal step from the first side to the second, and why."""
+    version: str | None
+    """The smallest legal number; None if the first side is not a release of that dataset."""
+    splits: tuple[SplitDiff, ...]
+    totals: Mapping[ChangeKind, int]
+    """Totals by kind over the splits that could be compared."""
+    examples: Mapping[ChangeKind, tuple[RecordDiff, ...]]
+    """Some of each kind: added and removed ones in order of split and key, the others in order of
+    split, shard and record."""
+    compared: int
+    """Number of examples with both records read to compare their features."""
+    unread: int
+    """Number of examples whose record could not be read."""
+    unread_reason: str
+    hint: str
+    """Remedy for missing bytes or indexes; empty if none are missing."""
+    features: Mapping[str, FeatureCounts]
+    """Counts by feature over the examples that were compared."""
+    labels: tuple[LabelChange, ...]
+    """The most frequent ones first."""
+    more_labels: int
+    """Changes of labels beyond those."""
+    relabelled: int
+    """Number of examples with another label."""
+    schema: tuple[SchemaChange, ...] | None
+    """None where one of the schemas is missing or does not parse."""
+    shards: ShardCounts
+    listing: ExampleListing = field(repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        return f"<DiffResult {self._verdict()}>"
+
+    def __str__(self) -> str:
+        """The verdict and its reasons."""
+        return "\n    ".join((self._verdict(), *self.change.reasons))
+
+    def _repr_html_(self) -> str:
+        """The splits in numbers and the reasons of the verdict, for a notebook."""
+        heads = ("records_before", "records_after", *_COUNTS)
+        rows = "".join(
+            f"<tr><td>{escape(each.name)}"
+            + "".join(f"<td>{_number(getattr(each, head))}" for head in heads)
+            for each in self.splits
+        )
+        head = "".join(f"<th>{head.removeprefix('records_').replace('_', ' ')}" for head in heads)
+        reasons = "".join(f"<li>{escape(reason)}" for reason in self.change.reasons)
+        verdict = escape(self._verdict())
+        return f"<p><b>{verdict}</b></p><table><tr><th>split{head}{rows}</table><ul>{reasons}</ul>"
+
+    def _verdict(self) -> str:
+        """``mnist@1.0.0 → mnist@2.0.0: 1 changed, major``."""
+        counts = [f"{total:,} {kind}" for kind, total in self.totals.items() if total]
+        found = "same" if self.same else ", ".join([*counts, self.change.level])
+        return f"{safe(self.before.name)} → {safe(self.after.name)}: {found}"
+
+    @property
+    def same(self) -> bool:
+        """Whether nothing differs in the examples, their order and meaning, the shards or the
+        schema.
+        """
+        return (
+            self.order == "same"
+            and self.change.level == "patch"
+            and not self.schema
+            and self.schema is not None
+            and not (self.shards.new or self.shards.gone or self.shards.recoded)
+            and not any(self.totals.values())
+        )
+
+    @property
+    def known(self) -> bool:
+        """Whether the indexes of all splits are here; if not, the totals cover a part."""
+        return all(split.known for split in self.splits)
+
+    def records(self, engine: Engine | None = None) -> Iterator[RecordDiff]:
+        """Every example that is not the same, kind by kind; made while they are taken."""
+        for kind in CHANGE_KINDS:
+            yield from self.listing(kind, engine=engine)
+
+    def to_json(self) -> dict[str, Any]:
+        """The document of ``diff --json``."""
+        return {
+            "before": self.before,
+            "after": self.after,
+            "same": self.same,
+            "order": self.order,
+            "change": {
+                "level": self.change.level,
+                "version": self.version,
+                "reasons": self.change.reasons,
+                "hint": self.hint,
+                "counts": self.change.counts,
+            },
+            "splits": self.splits,
+            "totals": {kind: total if self.known else None for kind, total in self.totals.items()},
+            "examples": self.examples,
+            "features": {
+                "compared": self.compared,
+                "unread": self.unread,
+                "unread_reason": self.unread_reason,
+                "counts": dict(sorted(self.features.items())),
+            },
+            "labels": self.labels,
+            "more_labels": self.more_labels,
+            "schema": self.schema,
+            "shards": self.shards,
+        }
+
+
+def _number(count: int | None) -> str:
+    return f"{count:,}" if count else ""
+
+
+_CHUNK = 50_000
+"""Number of keys held in memory at once; every index is read once per chunk."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedExamples:
+    """Makes the examples of each kind, in order of their places; those of one side in order of
+    split and key, a chunk at a time.
+    """
+
+    before: Side
+    after: Side
+    matched: Matched
+    labels: LabelMaps
+
+    def __call__(
+        self, kind: ChangeKind, most: int | None = None, *, engine: Engine | None = None
+    ) -> Iterator[RecordDiff]:
+        """The examples of a kind, all or the first `most`; records are read on `engine`."""
+        matched = self.matched
+        if kind == "removed":
+            found = self._alone(kind, self.before, matched.removed)
+        elif kind == "added":
+            found = self._alone(kind, self.after, matched.added)
+        elif kind == "changed":
+            found = self._read(kind, matched.changed, most, engine)
+        elif kind == "moved":
+            found = chain(
+                self._paired(kind, _first(matched.moved, most), repeat(RecordChange())),
+                self._read(kind, matched.moved_changed, most, engine),
+            )
+        else:
+            found = chain(
+                self._paired(kind, _first(matched.renamed, most), repeat(RecordChange())),
+                self._read(kind, matched.renamed_changed, most, engine),
+            )
+        return islice(found, most)
+
+    def _alone(self, kind: ChangeKind, side: Side, places: Places) -> Iterator[RecordDiff]:
+        for at in range(0, len(places), _CHUNK):
+            chunk = places[at : at + _CHUNK]
+            shards = [side.manifest.shards[shard_of(place)] for place in chunk.tolist()]
+            keyed = zip(shards, _keys(side, chunk), chunk.tolist(), strict=True)
+            for shard, key, place in sorted(keyed, key=lambda each: (each[0].split, each[1])):
+                yield RecordDiff(
+                    kind=kind, split=shard.split, key=key, shard=shard.path, record=record_of(place)
+                )
+
+    def _read(
+        self, kind: ChangeKind, pairs: Pairs, most: int | None, engine: Engine | None
+    ) -> Iterator[RecordDiff]:
+        """Pairs with the changes that their records show."""
+        wanted = _first(pairs, most)
+        with closing(Reading(self.before, self.after, engine)) as reading:
+            results = reading.run(partial(list_changes, labels=self.labels), wanted)
+            with closing(results):
+                changes = chain.from_iterable(found for _, _, found in results)
+                yield from self._paired(kind, wanted, changes)
+
+    def _paired(
+        self, kind: ChangeKind, pairs: Pairs, changes: Iterator[RecordChange]
+    ) -> Iterator[RecordDiff]:
+        for at in range(0, len(pairs), _CHUNK):
+            before, after = pairs.before[at : at + _CHUNK], pairs.after[at : at + _CHUNK]
+            old = zip(before.tolist(), _keys(self.before, before), strict=True)
+            new = zip(after.tolist(), _keys(self.after, after), strict=True)
+            for first, second in zip(old, new, strict=True):
+                yield self._pair(kind, first, second, next(changes))
+
+    def _pair(
+        self, kind: ChangeKind, old: tuple[int, str], new: tuple[int, str], change: RecordChange
+    ) -> RecordDiff:
+        before = self.before.manifest.shards[shard_of(old[0])]
+        after = self.after.manifest.shards[shard_of(new[0])]
+        return RecordDiff(
+            kind=kind,
+            split=after.split,
+            key=new[1],
+            shard=after.path,
+            record=record_of(new[0]),
+            from_split=before.split if before.split != after.split else None,
+            from_key=old[1] if old[1] != new[1] else None,
+            features_added=change.added,
+            features_removed=change.removed,
+            features_changed=change.changed,
+            labels=change.labels,
+        )
+
+
+def _first(pairs: Pairs, most: int | None) -> Pairs:
+    return Pairs(pairs.before[:most], pairs.after[:most])
+
+
+def list_changes(readers: Readers, pairs: Pairs, *, labels: LabelMaps) -> list[RecordChange]:
+    """A pass that lists the differences of each pair. The result notes pairs that were not read."""
+    found = (change for change, _ in changes_of(pairs, readers, labels))
+    return [RecordChange() if isinstance(each, UnreadError) else each for each in found]
+
+
+def _keys(side: Side, places: Places) -> list[str]:
+    """The keys of some records, each index read once; empty if one was removed meanwhile."""
+    keys = [""] * len(places)
+    shards = places >> np.uint64(32)
+    for shard in np.unique(shards).tolist():
+        index = side.index(shard)
+        if index is not None:
+            for position in np.flatnonzero(shards == np.uint64(shard)).tolist():
+                keys[position] = index.key(record_of(int(places[position])))
+    return keys

@@ -1,0 +1,352 @@
+"""The rule of version numbers: the smallest legal level of a change.
+
+PATCH: the same examples in the same splits (equal content digests), which mean the same. MINOR:
+every example of the first side is still there, in its split, unchanged in the features that it had
+and in what they mean; examples, splits, features or names of classes were added. MAJOR: anything
+else, and every change that is unknown on this machine.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from blake3 import blake3
+
+from tfrecreg.builtin.releases.diff.compare import Tallied
+from tfrecreg.builtin.releases.diff.match import Matched, Places, shard_of
+from tfrecreg.core.registry.manifest.model import Change, ChangeCounts, Manifest
+from tfrecreg.core.registry.shardset.side import Side
+from tfrecreg.core.schema.differ import compare_schemas
+from tfrecreg.core.values.label_maps import named_classes
+
+ShardOrder = Literal["same", "other", "unknown"]
+"""``unknown`` where an index is not on this machine."""
+
+
+def order_of(before: Side, after: Side) -> ShardOrder:
+    """The order of the second side compared with the first, whose examples are the same."""
+    if _streams(before) == _streams(after):
+        return "same"
+    sequences = _sequences(before), _sequences(after)
+    if None in sequences:
+        return "unknown"
+    return "same" if sequences[0] == sequences[1] else "other"
+
+
+def _streams(side: Side) -> list[tuple[str, str]]:
+    return [(shard.split, shard.stream_blake3) for shard in side.manifest.shards if shard.records]
+
+
+def _sequences(side: Side) -> dict[str, str] | None:
+    """A digest over the record digests of each split, in the order of its shards."""
+    hashers: dict[str, blake3] = {}
+    for number, shard in enumerate(side.manifest.shards):
+        if not shard.records:
+            continue
+        index = side.index(number)
+        if index is None:
+            return None
+        hashers.setdefault(shard.split, blake3()).update(index.digests.tobytes())
+    return {split: hasher.hexdigest() for split, hasher in hashers.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardCounts:
+    """Shards of the second side compared with the first, by bytes and not by names."""
+
+    kept: int
+    """The same file, perhaps under another name."""
+    kept_bytes: int
+    recoded: int
+    """The same records in the same order, compressed otherwise."""
+    new: int
+    """Every other one of the second side: rewritten or added."""
+    new_bytes: int
+    """Size in bytes of these and of differently compressed shards."""
+    gone: int
+    """Shards of the first side that the second has not, in no compression."""
+
+
+def shard_counts(before: Manifest, after: Manifest) -> ShardCounts:
+    """Compare the shards of two manifests. Shards that occur twice count twice."""
+    files = Counter((shard.split, shard.blake3) for shard in before.shards)
+    kept = kept_bytes = 0
+    others = []
+    for shard in after.shards:
+        if files[shard.split, shard.blake3] > 0:
+            files[shard.split, shard.blake3] -= 1
+            kept += 1
+            kept_bytes += shard.bytes
+        else:
+            others.append(shard)
+    streams: Counter[tuple[str, str]] = Counter()
+    for shard in before.shards:
+        if files[shard.split, shard.blake3] > 0:
+            files[shard.split, shard.blake3] -= 1
+            streams[shard.split, shard.stream_blake3] += 1
+    gone, recoded = sum(streams.values()), 0
+    for shard in others:
+        if streams[shard.split, shard.stream_blake3] > 0:
+            streams[shard.split, shard.stream_blake3] -= 1
+            recoded += 1
+    return ShardCounts(
+        kept=kept,
+        kept_bytes=kept_bytes,
+        recoded=recoded,
+        new=len(others) - recoded,
+        new_bytes=sum(shard.bytes for shard in others),
+        gone=gone - recoded,
+    )
+
+
+_UNITS = ("time_domain.", "time_of_day_domain.")
+"""Fields of a feature that give its numbers a meaning."""
+_COMPOSITES = ("sparse_feature", "weighted_feature")
+_TENSORS = "tensor_representation_group["
+
+
+class Meaning(NamedTuple):
+    """Reasons for changed meanings, and for new meanings."""
+
+    losses: tuple[str, ...] = ()
+    gains: tuple[str, ...] = ()
+
+
+def compare_meaning(before: Side, after: Side) -> Meaning:
+    """Compare the meaning of the records of two sides, whether or not they are the same."""
+    losses, gains = list[str](), list[str]()
+    old_maps, new_maps = before.manifest.labels, after.manifest.labels
+    for feature in sorted({*old_maps, *new_maps}):
+        old, new = _class_names(old_maps.get(feature, ())), _class_names(new_maps.get(feature, ()))
+        other = sorted(number for number, name in old.items() if new.get(number) != name)
+        more = len(new.keys() - old.keys())
+        if other:
+            losses.append(_lost(feature, old, new, other))
+        elif more and old:
+            gains.append(f"`{feature}` has {more} {'class' if more == 1 else 'classes'} more")
+        elif more:
+            gains.append(f"the classes of `{feature}` have names now")
+    return Meaning((*losses, *_read_otherwise(before, after)), tuple(gains))
+
+
+def _class_names(names: Sequence[str]) -> Mapping[int, str]:
+    """The names by number, without those that only repeat the number."""
+    return {number: name for number, name in named_classes(names).items() if name != str(number)}
+
+
+def _lost(
+    feature: str, old: Mapping[int, str], new: Mapping[int, str], other: Sequence[int]
+) -> str:
+    if not new:
+        return f"the names of the classes of `{feature}` are gone"
+    first = other[0]
+    now = f"is `{new[first]}` now" if first in new else "has no name now"
+    rest = f", and {len(other) - 1} more changed" if len(other) > 1 else ""
+    return f"class {first} of `{feature}` was `{old[first]}` and {now}{rest}"
+
+
+def _read_otherwise(before: Side, after: Side) -> Iterator[str]:
+    """What both schemas say, differently, of how values are read.
+
+    A looser schema does not change the meaning of the old examples.
+    """
+    if before.schema is None or after.schema is None:
+        return
+    for change in compare_schemas(before.schema, after.schema):
+        old, new = change.expected, change.found
+        if old is None or new is None:
+            continue
+        shape = change.part == "feature" and change.field == "shape"
+        fixed = "?" not in old and "?" not in new
+        if (
+            (shape and fixed)
+            or change.part in _COMPOSITES
+            or (change.field.startswith(_UNITS if change.part == "feature" else _TENSORS))
+        ):
+            what = f"`{change.name}`" if change.name else "the tensors"
+            yield f"{what} should be read otherwise: `{change.field}` was {old} and is {new}"
+
+
+_NAMED = 5
+"""Maximum number of features named in a reason."""
+
+
+def judge_change(
+    before: Side,
+    after: Side,
+    order: ShardOrder | None,
+    matched: Matched | None,
+    tallied: Tallied,
+    relabelled: int = 0,
+) -> Change:
+    """The smallest legal step from one side to the other, and why."""
+    old, new = before.manifest, after.manifest
+    meaning = compare_meaning(before, after)
+    losses, gains = list(meaning.losses), list(meaning.gains)
+    counts: ChangeCounts | None
+    if order is not None:
+        also = [_patch_reason(old, new, order)]
+        counts = counts_of(old, new, Matched())
+    else:
+        assert matched is not None
+        also = []
+        losses = [*_removed(old, new), *_losses(before, after, matched, tallied), *losses]
+        gains = [*_gains(before, after, matched, tallied), *gains]
+        counts = None if matched.unknown else counts_of(old, new, matched)
+    if old.schema.blake3 != new.schema.blake3:
+        also.append("the schema's text was changed")
+    if losses:
+        labels = [f"{_count(relabelled, 'label', 'labels')} changed"] if relabelled else []
+        return Change(level="major", reasons=[*labels, *losses, *also], counts=counts)
+    level: Literal["patch", "minor"] = "patch" if order is not None and not gains else "minor"
+    return Change(level=level, reasons=[*gains, *also], counts=counts)
+
+
+def missing_hint(
+    before: Side, after: Side, order: ShardOrder | None, matched: Matched, tallied: Tallied
+) -> str:
+    """What to do where bytes or indexes that would tell more are not on this machine."""
+    if order == "unknown" or (order is None and matched.unknown):
+        return before.bring_hint
+    if tallied.missing:
+        side = before if before.name in tallied.reason else after
+        return side.bring_hint
+    return ""
+
+
+def counts_of(before: Manifest, after: Manifest, matched: Matched) -> ChangeCounts:
+    """The change in numbers, as a release keeps them."""
+    shards = shard_counts(before, after)
+    return ChangeCounts(
+        added=len(matched.added),
+        removed=len(matched.removed),
+        changed=len(matched.changed) + len(matched.renamed_changed),
+        moved=len(matched.moved) + len(matched.moved_changed),
+        renamed=len(matched.renamed),
+        shards_kept=shards.kept,
+        shards_new=shards.new + shards.recoded,
+    )
+
+
+def per_split(places: Places, manifest: Manifest) -> dict[str, int]:
+    """How many of these places are in each split."""
+    counts: Counter[str] = Counter()
+    numbers, times = np.unique(places >> np.uint64(32), return_counts=True)
+    for shard, count in zip(numbers.tolist(), times.tolist(), strict=True):
+        counts[manifest.shards[shard].split] += count
+    return dict(sorted(counts.items()))
+
+
+def _patch_reason(before: Manifest, after: Manifest, order: ShardOrder) -> str:
+    """What a PATCH is about."""
+    shards = [(shard.split, shard.stream_blake3) for shard in before.shards]
+    layout = shards != [(shard.split, shard.stream_blake3) for shard in after.shards]
+    if order == "other":
+        text = "only the order changed: the same examples in another order"
+        if len(before.shards) != len(after.shards):
+            text += f", in {len(after.shards)} shards"
+    elif order == "unknown":
+        text = "the same examples in another layout, perhaps in another order: the indexes that "
+        text += "would show it are not on this machine"
+    elif layout:
+        text = f"the same examples in another layout ({len(after.shards)} shards)"
+    else:
+        text = "the same examples in the same order"
+    if before.compression != after.compression:
+        text += f", compression {after.compression}"
+    return text
+
+
+def _removed(before: Manifest, after: Manifest) -> Iterator[str]:
+    there = {split.name for split in after.splits}
+    for split in before.splits:
+        if split.name not in there:
+            yield f"the split `{split.name}` is gone"
+
+
+def _losses(before: Side, after: Side, matched: Matched, tallied: Tallied) -> Iterator[str]:
+    """Why not every example is still there as it was."""
+    there = {split.name for split in after.manifest.splits}
+    for split in matched.unknown:
+        if split in there and any(each.name == split for each in before.manifest.splits):
+            yield (f"the indexes of the split `{split}` are not here to show that nothing was lost")
+    moved = Counter[tuple[str, str]]()
+    for pairs in (matched.moved, matched.moved_changed):
+        for old, new in zip(pairs.before.tolist(), pairs.after.tolist(), strict=True):
+            splits = (
+                before.manifest.shards[shard_of(old)].split,
+                after.manifest.shards[shard_of(new)].split,
+            )
+            moved[splits] += 1
+    for (old_split, new_split), count in sorted(moved.items()):
+        yield f"{_examples(count)} moved from the split `{old_split}` to `{new_split}`"
+    for split, count in per_split(matched.removed, before.manifest).items():
+        if split in there:
+            yield f"{_examples(count)} of the split `{split}` {_is(count)} gone"
+    yield from _changed(after, matched, tallied)
+
+
+def _changed(after: Side, matched: Matched, tallied: Tallied) -> Iterator[str]:
+    for split, count in per_split(matched.renamed_changed.after, after.manifest).items():
+        yield f"{_examples(count)} of the split `{split}` {_was(count)} changed, key and record"
+    pairs = len(matched.changed)
+    if tallied.kept == pairs:
+        return
+    where = ""
+    names = sorted(name for name, each in tallied.features.items() if each.changed or each.removed)
+    if tallied.compared + tallied.unread < pairs:
+        pass  # it was enough to see one of them, which says nothing of the others
+    elif "" in names:
+        where = ", some of which are not `tf.train.Example`s"
+    elif names:
+        where = f" in {_names(names)}"
+    for split, count in per_split(matched.changed.after, after.manifest).items():
+        yield f"{_examples(count)} of the split `{split}` {_was(count)} changed{where}"
+    if tallied.unread and tallied.missing:
+        yield f"it is unknown whether they only gained features: {tallied.reason}"
+    elif tallied.unread:
+        yield f"{_examples(tallied.unread)} could not be compared: {tallied.reason}"
+
+
+def _gains(before: Side, after: Side, matched: Matched, tallied: Tallied) -> Iterator[str]:
+    old = {split.name for split in before.manifest.splits}
+    added = per_split(matched.added, after.manifest)
+    for split in after.manifest.splits:
+        if split.name not in old:
+            yield f"the split `{split.name}` is new: {_examples(split.records)}"
+        elif split.name in added:
+            count = added[split.name]
+            yield f"{_examples(count)} {_was(count)} added to the split `{split.name}`"
+    names = sorted(name for name, each in tallied.features.items() if each.added)
+    if names:
+        noun = "feature" if len(names) == 1 else "features"
+        whom = _examples(tallied.compared)
+        yield f"the {noun} {_names(names)} {_was(len(names))} added to {whom}"
+
+
+def _names(names: Sequence[str]) -> str:
+    """Names without escapes: reasons are escaped as a whole when shown."""
+    shown = [f"`{name}`" for name in names[:_NAMED]]
+    if len(names) > _NAMED:
+        shown.append(f"{len(names) - _NAMED} more")
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def _examples(count: int) -> str:
+    return _count(count, "example", "examples")
+
+
+def _count(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"
+
+
+def _was(count: int) -> str:
+    return "was" if count == 1 else "were"
+
+
+def _is(count: int) -> str:
+    return "is" if count == 1 else "are"

@@ -1,0 +1,362 @@
+"""Release a build: the gate passes, the number is legal, the bytes are kept, one rename commits."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Literal
+
+from tfrecreg._version import __version__
+from tfrecreg.builtin.releases.diff.classify import classify
+from tfrecreg.core.build.conclude import BuildResult
+from tfrecreg.core.build.provenance import now, user
+from tfrecreg.core.build.run import build_from_source
+from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.build.state import raw_changed, recall
+from tfrecreg.core.check.options import CheckOptions
+from tfrecreg.core.check.policy import expect_policy
+from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.check.run import scan_cache
+from tfrecreg.core.check.target import check_target
+from tfrecreg.core.registry import layout
+from tfrecreg.core.registry.git import git
+from tfrecreg.core.registry.history.chain import RANK, link_of, links_of, step
+from tfrecreg.core.registry.history.verify import below, expect_intact, repair_hint
+from tfrecreg.core.registry.history.yanks import read_yanks
+from tfrecreg.core.registry.keeper import tracker
+from tfrecreg.core.registry.lock import dataset_lock
+from tfrecreg.core.registry.lookup import Resolved, resolve
+from tfrecreg.core.registry.manifest.file import seal
+from tfrecreg.core.registry.manifest.model import Change, Manifest, Parent, Provenance, ReleaseEntry
+from tfrecreg.core.registry.registry import Registry
+from tfrecreg.core.registry.schemas import built_schema
+from tfrecreg.core.registry.shardset.target import target_of
+from tfrecreg.core.registry.transaction import Transaction, transaction
+from tfrecreg.core.values.codes import REG001, REG005
+from tfrecreg.core.values.errors import ConflictError, FailureError, RefusedError, UsageError
+from tfrecreg.core.values.findings import Code, Finding, fingerprint
+from tfrecreg.core.values.progress import SILENT, Progress
+from tfrecreg.core.values.reference import Version, parse_version
+from tfrecreg.core.values.text import ShortRepr, safe
+from tfrecreg.core.workers.interface import Engine
+from tfrecreg.core.workers.local import LocalEngine
+
+Level = Literal["auto", "patch", "minor", "major"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseRequest:
+    """What to release, under which number."""
+
+    name: str
+    version: str | None = None
+    """MAJOR.MINOR.PATCH; None or ``auto`` to count from the parent."""
+    bump: Level = "auto"
+    """Which part to count up where no version is given; ``auto`` takes the smallest legal. A build
+    that is released already gets no other number by counting."""
+    note: str = ""
+    raw: str | None = None
+    """Folder of the raw data to compare the size with; None for what the manifest says of them, or
+    where it knows none for the `raw` of the dataset."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ReleaseResult(ShortRepr):
+    """A release, made now or already present."""
+
+    manifest: Manifest = field(repr=False)
+    version: Version
+    created: bool
+    """False where the same content was released under this number before."""
+    report: Report | None
+    """Report judged by the gate; None if no release was created."""
+    commands: tuple[str, ...]
+    """Git commands to run next; empty outside git."""
+
+    @property
+    def change(self) -> Change:
+        """What it is against its parent."""
+        assert self.manifest.release is not None
+        return self.manifest.release.change
+
+
+def release(
+    registry: Registry,
+    request: ReleaseRequest,
+    *,
+    engine: Engine | None = None,
+    progress: Progress = SILENT,
+) -> ReleaseResult:
+    """Freeze the build of a dataset under a number."""
+    with transaction(registry.dataset(request.name), progress) as change:
+        expect_policy(registry, request.name)
+        resolved = resolve(registry, request.name)
+        build, schema = resolved.manifest, built_schema(resolved)
+        if schema != resolved.schema:
+            path = resolved.schema_path
+            progress.note(
+                f"`{path}` means the same as at the build: the release has the text of the build"
+            )
+        asked = request.version if request.version != "auto" else None
+        version = parse_version(asked) if asked is not None else None
+        versions = registry.dataset(request.name).versions
+        if version is not None and version in versions:
+            return _exists(change, version, build, progress)
+        parent = _parent(registry, request.name, versions, version)
+        before = parent.manifest if parent is not None else None
+        step, hint = classify(parent, resolved, progress)
+        if version is None and before is not None and step.level == "patch":
+            same = _same_as(change, before, build, progress)
+            if same is not None:
+                return same
+        version = choose_number(request.name, version, request.bump, before, step, versions, hint)
+        if hint:
+            progress.note(f"the number might be smaller if more were known: {hint}")
+        _raw_is_unchanged(registry, request.name, build)
+        report = _judge(registry, request, build, engine or LocalEngine(1), progress)
+        sealed = partial(_released, registry, request, version, before, step, build)
+        manifest = change.release(build, version, schema, sealed)
+        if manifest is None:
+            return _exists(change, version, build, progress)
+        return ReleaseResult(
+            manifest=manifest,
+            version=version,
+            created=True,
+            report=report,
+            commands=_commands(registry, request.name, version),
+        )
+
+
+def _exists(
+    change: Transaction, version: Version, build: Manifest, progress: Progress
+) -> ReleaseResult:
+    """The number is taken: by the same content, which is well, or by other content."""
+    dataset = change.dataset
+    registry, name = dataset.registry, dataset.name
+    there = dataset.release_manifest(version)
+    same = there.content == build.content, there.labels == build.labels
+    if all(same) and there.schema == build.schema:
+        yanks = read_yanks(dataset, version)
+        if yanks:
+            raise ConflictError(
+                f"`{name}@{version}` has this content and was yanked: {safe(yanks[-1].reason)}",
+                hint=f"change the data; or release them again: tfrecreg release {name} "
+                "--version X.Y.Z",
+            )
+        expect_intact(
+            build,
+            below(resolve(registry, name).storage()),
+            what=f"`{name}@{version}` exists, and the files in `{layout.build_folder(name)}`",
+            hint=repair_hint(name),
+            progress=progress,
+        )
+        wrong = tracker().pointer_issue(dataset, {version: link_of(there)})
+        if wrong is not None:  # only then the other releases are read
+            wrong = tracker().pointer_issue(dataset, links_of(dataset))
+        if wrong is not None:
+            raise RefusedError(
+                f"`{name}@{version}` exists, and `{wrong.path}` is not its pointer: "
+                f"{wrong.message}",
+                hint=f"`dvc add {layout.build_folder(name)}` writes it again",
+            )
+        # The process that made it may have been killed, or failed, before it was durable.
+        change.sync_releases()
+        return ReleaseResult(
+            manifest=there, version=version, created=False, report=None, commands=()
+        )
+    what = "schema" if all(same) else "names of classes" if same[0] else "content"
+    raise ConflictError(
+        f"`{name}@{version}` exists with other {what}: it has content {there.content[:16]}…, "
+        f"the build has {build.content[:16]}…",
+        hint=f"releases never change: tfrecreg release {name} --bump auto takes the next number",
+    )
+
+
+def _same_as(
+    change: Transaction, parent: Manifest, build: Manifest, progress: Progress
+) -> ReleaseResult | None:
+    """Without a requested number, a build equal to its parent needs no new release."""
+    released = parent.release
+    if released is None or released.build != build.digest:
+        return None
+    return _exists(change, parse_version(released.version), build, progress)
+
+
+def _parent(
+    registry: Registry, name: str, versions: list[Version], version: Version | None
+) -> Resolved | None:
+    """The parent: the newest release, or the newest below the requested number."""
+    below = [each for each in versions if version is None or each < version]
+    if versions and not below:
+        raise UsageError(
+            f"`{version}` is below the first release of `{name}`, which is {versions[0]}",
+            hint=f"tfrecreg release {name} --bump auto takes the next number",
+        )
+    return resolve(registry, f"{name}@{below[-1]}") if below else None
+
+
+def _raw_is_unchanged(registry: Registry, name: str, build: Manifest) -> None:
+    record = recall(registry, name, build.digest)
+    changed = raw_changed(record) if record is not None else None
+    if changed is not None:
+        raise UsageError(
+            f"the raw file `{changed}` changed after `{name}` was built from it",
+            hint=f"tfrecreg build {name}",
+        )
+
+
+def _judge(
+    registry: Registry, request: ReleaseRequest, build: Manifest, engine: Engine, progress: Progress
+) -> Report:
+    name, raw = request.name, request.raw
+    if raw is None and not build.raw.files:
+        raw = registry.dataset(name).raw_folder
+    resolved = resolve(registry, name)
+    target = target_of(resolved, raw=raw, progress=progress)
+    if target.raw is None:
+        progress.note("the size of the raw data is not known: inflation is not judged; see --raw")
+    report = check_target(
+        target,
+        registry.config,
+        CheckOptions(raw=raw),
+        engine=engine,
+        progress=progress,
+        # What it sees is the last word: nothing that was remembered may contradict it.
+        cache=scan_cache(registry, reuse=False),
+    )
+    if report.errors:
+        raise FailureError(
+            f"the gate could not judge `{name}`, nothing was released: {report.errors[0]}",
+            hint=f"`tfrecreg check {name}` has the details",
+        )
+    if report.status != "pass":
+        raise RefusedError(
+            f"the gate does not pass, nothing was released: {report.findings[0].message}",
+            hint=f"tfrecreg check {name}"
+            + (f" --raw {safe(request.raw, limit=1000)}" if request.raw is not None else ""),
+            findings=report.findings,
+        )
+    return report
+
+
+def _released(
+    registry: Registry,
+    request: ReleaseRequest,
+    version: Version,
+    parent: Manifest | None,
+    change: Change,
+    build: Manifest,
+    dvc_hash: str | None,
+) -> Manifest:
+    before = (
+        Parent(version=parent.release.version, digest=parent.digest)
+        if parent is not None and parent.release is not None
+        else None
+    )
+    return seal(
+        replace(
+            build,
+            release=ReleaseEntry(
+                version=str(version), build=build.digest, parent=before, change=change, dvc=dvc_hash
+            ),
+            provenance=Provenance(
+                created=now(),
+                by=user(),
+                host=platform.node(),
+                tfrecreg=__version__,
+                python=platform.python_version(),
+                note=request.note,
+                commit=git.head_commit(registry.storage.root),
+            ),
+        )
+    )
+
+
+def _commands(registry: Registry, name: str, version: Version) -> tuple[str, ...]:
+    root = registry.storage.root
+    if git.work_tree(root) is None:
+        return ()
+    release = layout.release_folder(name, version)
+    paths = [release, layout.ATTRIBUTES, registry.dataset(name).schema_path]
+    file = registry.dataset(name).config_file
+    if registry.storage.stat(file) is not None:  # this command may have written it
+        paths.append(file)
+    # Where no stage of a pipeline makes the build, a pointer of its own names the bytes.
+    pointers = tracker().pointers(layout.build_folder(name))
+    paths += [each for each in pointers if registry.storage.stat(each) is not None][:1]
+    return (f"git add {' '.join(paths)}", f"git commit -m 'Release {name}@{version}'")
+
+
+def choose_number(
+    name: str,
+    version: Version | None,
+    bump: Literal["auto", "patch", "minor", "major"],
+    parent: Manifest | None,
+    change: Change,
+    versions: Sequence[Version],
+    hint: str = "",
+) -> Version:
+    """The number that was asked for, or the next one."""
+    if parent is None or parent.release is None or change.level == "initial":
+        return version or Version(1, 0, 0)
+    before = parse_version(parent.release.version)
+    smallest = before.bump(change.level)
+    legal = f"the smallest legal number is {smallest}"
+    next_one = f"`tfrecreg release {name} --bump auto` takes the next number"
+    if version is None:
+        version = before.bump(change.level if bump == "auto" else bump)
+    if smallest in versions:
+        legal = next_one
+    said = step(before, version)
+    if RANK[said] < RANK[change.level]:
+        reasons = safe("; ".join(change.reasons), limit=2000)
+        raise _refused(
+            REG001,
+            name,
+            version,
+            f"`{version}` understates the change since {before}: it is {change.level}, "
+            f"not {said}: {reasons}",
+            f"{legal}; it might be smaller if more were known: {hint}" if hint else legal,
+        )
+    above = [each for each in versions if each > version and each.major == version.major]
+    if above and change.level != "patch":
+        raise _refused(
+            REG005,
+            name,
+            version,
+            f"`{version}` would come before {above[0]}, which lacks the changes since {before}",
+            next_one,
+        )
+    return version
+
+
+def _refused(code: Code, name: str, version: Version, message: str, hint: str) -> RefusedError:
+    finding = Finding(
+        code=code.code,
+        rule=code.rule,
+        severity=code.severity,
+        message=message,
+        hint=hint,
+        fingerprint=fingerprint(code.code, dataset=name, subject=str(version)),
+        count=1,
+    )
+    return RefusedError(message, hint=hint, findings=(finding,))
+
+
+def publish(
+    registry: Registry,
+    request: BuildRequest,
+    version: str | None,
+    *,
+    engine: Engine | None = None,
+    progress: Progress = SILENT,
+) -> tuple[BuildResult, ReleaseResult]:
+    """Build a dataset and release the result, even if other processes do so at the same time."""
+    with dataset_lock(
+        registry, request.name, partial(progress.note, "waiting for another command")
+    ):
+        built = build_from_source(registry, request, engine=engine, progress=progress)
+        wanted = ReleaseRequest(name=request.name, version=version)
+        return built, release(registry, wanted, engine=engine, progress=progress)

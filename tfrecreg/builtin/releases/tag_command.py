@@ -1,0 +1,33 @@
+"""`tfrecreg tag`."""
+
+from __future__ import annotations
+
+import click
+
+from tfrecreg.core.terminal import complete
+from tfrecreg.core.terminal.session import Session, session_command
+
+
+@session_command("tag")
+@click.argument("reference", metavar="REF", shell_complete=complete.releases)
+@click.option("--stage", metavar="S", help="Assign the release to this stage, such as prod.")
+@click.option(
+    "--commit",
+    metavar="REV",
+    help="Commit to tag. Default: the first one with the release and DVC's pointer to its bytes.",
+)
+def command(session: Session, reference: str, stage: str | None, commit: str | None) -> None:
+    """Tag a release in git.
+
+    REF is a release (mnist@1.2.0). The tags are in GTO's format: mnist@v1.2.0 for the version, and
+    mnist#prod#1 for a stage. They point to a commit that holds the release and DVC's pointer to its
+    bytes.
+    """
+    from tfrecreg.builtin.releases.tag import TagRequest, tag
+
+    request = TagRequest(reference=reference, stage=stage, commit=commit)
+    result = tag(session.open(), request, progress=session.progress())
+    if not session.printed_json(result):
+        from tfrecreg.builtin.releases.printed_tag import print_tags
+
+        print_tags(session, result)

@@ -1,0 +1,177 @@
+"""The selected shards, and helpful files beside them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from tfrecreg.builtin.salvage.shard import DOUBTFUL, QUARANTINE
+from tfrecreg.core.check.scan.interface import Shard
+from tfrecreg.core.records.hashing import hash_file
+from tfrecreg.core.registry.lookup import Resolved
+from tfrecreg.core.registry.manifest.file import parse_manifest
+from tfrecreg.core.registry.manifest.model import MANIFEST_NAME, Manifest
+from tfrecreg.core.registry.manifest.salvaged import SALVAGE_NAME
+from tfrecreg.core.registry.registry import RegistryLike
+from tfrecreg.core.registry.shardset.find import find_reference
+from tfrecreg.core.registry.shardset.target import files_target, target_of
+from tfrecreg.core.storage.interface import Readable
+from tfrecreg.core.storage.locations import storage_at
+from tfrecreg.core.values.errors import TfrecregError, UsageError
+from tfrecreg.core.values.text import safe
+from tfrecreg.core.workers.interface import Engine
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What there is to salvage."""
+
+    shards: tuple[Shard, ...]
+    """Existing shards, in the order in which they were named."""
+    missing: tuple[Shard, ...]
+    """Shards that a manifest lists but that do not exist."""
+    passed: int
+    """Shards that match their manifest."""
+    folders: frozenset[Path]
+    """The folders of this machine that were named, with everything in them."""
+
+
+def find_shards(
+    targets: Sequence[str | Resolved], registry: RegistryLike | None, engine: Engine
+) -> Found:
+    """The shards that `targets` mean."""
+    found = [find_reference(each, registry) for each in dict.fromkeys(targets)]
+    here: list[Shard] = []
+    missing: list[Shard] = []
+    passed = 0
+    for each in found:
+        if isinstance(each, Resolved):
+            target = target_of(each)
+            same = engine.map(is_named, target.shards)
+            damaged = [
+                shard for shard, is_same in zip(target.shards, same, strict=True) if not is_same
+            ]
+            passed += len(target.shards) - len(damaged)
+            here += damaged
+            missing += _missing(each.manifest, each.storage(to_check=True))
+    files = [each for each in found if isinstance(each, str)]
+    paths = [Path(os.path.expanduser(each)) for each in files]  # noqa: PTH111 - never raises
+    folders = frozenset(path.resolve() for path in paths if path.is_dir())
+    if files:
+        bare = _with_company(files_target(files).shards)
+        here += bare
+        theirs = {Path(_place(each)[0]) for each in bare if each.storage.is_local}
+        for folder in sorted(theirs):
+            manifest = _manifest(str(folder))
+            if manifest is not None and folders.intersection((folder, *folder.parents)):
+                missing += _missing(manifest, storage_at(str(folder)))
+    _require_distinct([*here, *missing])
+    return Found(tuple(here), tuple(missing), passed, folders)
+
+
+def require_elsewhere(output: Path, found: Found) -> None:
+    """Refuse a folder that is the originals' own, is where a manifest vouches for every file, or
+    where the next salvage of the same folder would find it.
+    """
+    shards = (*found.shards, *found.missing)
+    theirs = {Path(_place(shard)[0]) for shard in shards if shard.storage.is_local}
+    for folder in sorted(theirs.union(found.folders)):
+        closed = folder in found.folders or (folder / MANIFEST_NAME).exists()
+        if output == folder or (closed and output.is_relative_to(folder)):
+            where = "is" if output == folder else "is in"
+            raise UsageError(
+                f"`{safe(str(output), limit=1000)}` {where} the folder of the originals",
+                hint="name a folder elsewhere: nothing is written beside damaged shards",
+            )
+
+
+def _place(shard: Shard) -> tuple[str, str]:
+    """Its folder, a path or a URL, and its name there."""
+    root = shard.storage.root
+    if not shard.storage.is_local:
+        folder, _, name = f"{root}/{shard.path}".rpartition("/")
+        return folder, name
+    path = Path(root, shard.path)
+    return str(path.parent.resolve()), path.name
+
+
+def is_named(shard: Shard) -> bool:
+    """Whether its bytes are those that its manifest names. One that cannot be read is damaged."""
+    if shard.entry is None:
+        return False
+    try:
+        return hash_file(shard.storage, shard.path)[1] == shard.entry.blake3
+    except TfrecregError:
+        return False
+
+
+def _missing(manifest: Manifest, storage: Readable) -> list[Shard]:
+    return [
+        Shard(
+            split=entry.split,
+            number=0,
+            name=entry.path,
+            storage=storage,
+            path=entry.path,
+            declared=manifest.compression,
+            entry=entry,
+            index=entry.index if entry.index and storage.stat(entry.index) is not None else None,
+        )
+        for entry in manifest.shards
+        if storage.stat(entry.path) is None
+    ]
+
+
+def _with_company(shards: Sequence[Shard]) -> list[Shard]:
+    """Bare files, each with the index and the manifest's entry that lie where a build has them."""
+    manifests: dict[str, Manifest | None] = {}
+    found = []
+    for shard in shards:
+        folder, name = _place(shard)
+        if folder not in manifests:
+            manifests[folder] = _manifest(folder)
+        manifest = manifests[folder]
+        listed = manifest.shards if manifest is not None else []
+        entry = next((each for each in listed if each.path == name), None)
+        index = f"index/{name}.index"
+        storage = storage_at(folder)
+        declared: Literal["none", "gzip"] | None = None
+        if manifest is not None and entry is not None:
+            declared = manifest.compression
+            index = entry.index or index
+        found.append(
+            replace(
+                shard,
+                storage=storage,
+                path=name,
+                declared=declared,
+                entry=entry,
+                index=index if storage.stat(index) is not None else None,
+            )
+        )
+    return found
+
+
+def _manifest(folder: str) -> Manifest | None:
+    """The manifest in `folder`; None if it is invalid."""
+    try:
+        return parse_manifest(storage_at(folder).read(MANIFEST_NAME), MANIFEST_NAME)
+    except TfrecregError:
+        return None
+
+
+def _require_distinct(shards: Sequence[Shard]) -> None:
+    taken: dict[str, str] = {SALVAGE_NAME: "the report"}
+    for shard in shards:
+        name = _place(shard)[1]
+        for each in (name, name + QUARANTINE, name + DOUBTFUL):
+            if each in taken:
+                raise UsageError(
+                    f"`{safe(shard.name)}` and `{safe(taken[each])}` would become one file of that "
+                    "name",
+                    hint="salvage them one after the other, each into its own folder",
+                )
+            taken[each] = shard.name

@@ -1,0 +1,235 @@
+"""The damaged file, read a second time where the scanner skipped bytes.
+
+The scanner yields records whose checksums hold. Skipped bytes, and payloads too large for memory,
+are read here, through a stream that lags behind, and that stops and resumes at the same gzip damage
+as the scanner's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from tfrecreg.core.example.decode import canonical
+from tfrecreg.core.records.digests import DIGEST_BYTES, record_digest
+from tfrecreg.core.records.framing import HEADER_BYTES
+from tfrecreg.core.records.gzip.reader import GzipStream
+from tfrecreg.core.records.gzip.writer import Compression
+from tfrecreg.core.records.index import Index
+from tfrecreg.core.records.reader import HOLD_LIMIT, open_stream
+from tfrecreg.core.records.resync import data_holds, sound_records
+from tfrecreg.core.records.stream import Damage
+from tfrecreg.core.storage.interface import Reader
+
+_PIECE = 1 << 20
+
+
+class Original:
+    """The damaged file."""
+
+    def __init__(
+        self, reader: Reader, *, declared: Compression | None, members: Sequence[tuple[int, int]]
+    ) -> None:
+        self._reader = reader
+        self._stream, self._file = open_stream(
+            reader, digest=False, declared=declared, members=members
+        )
+        self._unsound: Damage | None = None
+
+    @property
+    def compression(self) -> Compression:
+        """As the bytes say."""
+        return self._stream.compression
+
+    @property
+    def passed(self) -> int:
+        """The byte of the stream up to which it is in quarantine with the file already, if more of
+        a damaged member was cut out than was asked for.
+        """
+        return self._stream.base if isinstance(self._stream, GzipStream) else 0
+
+    def stream(self, start: int, stop: int) -> Iterator[bytes]:
+        """These bytes of the decompressed stream, as far as they can be read; ascending only."""
+        while start < stop:
+            piece = self._stream.window(start, min(_PIECE, stop - start))
+            if piece:
+                yield piece
+                start += len(piece)
+                continue
+            damage = self._stream.interruption
+            if damage is None or not damage.lossless or not self._stream.resume():
+                return
+
+    def file(self, start: int, stop: int) -> Iterator[bytes]:
+        """These bytes of the file as stored."""
+        while start < stop and (piece := self._reader.read_at(start, min(_PIECE, stop - start))):
+            yield piece
+            start += len(piece)
+
+    def holds(self, start: int, length: int) -> bool:
+        """Whether a record that starts at `start` with so long a payload has its data checksum."""
+        return start >= self.passed and data_holds(self._stream.fork(), start, length)
+
+    def payload(self, start: int, length: int) -> bytes:
+        """The payload of a record that starts at `start`, read ahead; for lengths that are held."""
+        return self._stream.fork().window(start + HEADER_BYTES, length)
+
+    def decoded(self, start: int, stop: int) -> int:
+        """Up to where these bytes of the stream are to be had: beyond `stop` where damaged gzip
+        makes more of what it spoils.
+        """
+        damage = self._stream.inspect(start, max(stop, start + 1))
+        return stop if damage is None else max(stop, damage.stream)
+
+    def sound(self, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
+        """Sound records from `start` on, up to `stop` or damage of gzip: where, and their frames.
+
+        Larger ones are not read into memory.
+        """
+        start = max(start, self.passed)
+        ahead, frames = self._stream.fork(), self._stream.fork()
+        for each in (ahead, frames):
+            while not each.window(start, 1):
+                if each.interruption is None or not each.interruption.lossless:
+                    return
+                each.resume()
+        while start < stop:
+            for begin, end in sound_records(ahead, start, stop):
+                frame = frames.window(begin, end - begin) if end - begin <= HOLD_LIMIT else b""
+                if len(frame) == end - begin:
+                    yield begin, frame
+            for each in (ahead, frames):
+                while each.interruption is None and each.window(each.position, _PIECE):
+                    pass
+                if each.interruption is None or not each.interruption.lossless:
+                    return
+                each.resume()
+            start = max(start, ahead.position)
+
+    def unsound(self, start: int, stop: int) -> bool:
+        """Whether any of these bytes of the stream come from a gzip member that is damaged."""
+        if start < self.passed:
+            return True
+        known = self._unsound
+        if known is not None and known.begin <= start and stop <= known.stream:
+            return True
+        self._unsound = self.damage(start, stop)
+        return self._unsound is not None
+
+    def damage(self, start: int, stop: int) -> Damage | None:
+        """The damage of the first gzip member that reaches into these bytes of the stream."""
+        # Passes sound bytes on the way, so that the next search begins here, not there.
+        for _ in self.stream(start, start + 1):
+            pass
+        return self._stream.inspect(start, stop)
+
+    def catch_up(self, start: int) -> Iterator[tuple[int, int]]:
+        """Follow the scanner where damaged gzip made more of a member than there was, and it went
+        back to where the next one begins.
+        """
+        stream = self._stream
+        while isinstance(stream, GzipStream) and start < stream.base:
+            while stream.interruption is None and stream.window(stream.position, _PIECE):
+                pass
+            if stream.interruption is None:
+                return
+            begin, end, behind = self.leave(stream.interruption)
+            yield begin, end
+            if behind is None:
+                return
+
+    def leave(self, damage: Damage) -> tuple[int, int, int | None]:
+        """Resume after `damage`."""
+        stream = self._stream
+        self._unsound = None
+        while stream.interruption is None and stream.window(stream.position, _PIECE):
+            pass
+        if not isinstance(stream, GzipStream) or not stream.resume(stream.base):
+            return damage.member, self._file.end, None
+        return damage.member, stream.file_position, stream.position
+
+
+class IndexMatch:
+    """Compares records with an index. About 10 bytes per record, 24 more after damage."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        self._found = np.zeros(len(index), np.bool_)
+        self._cursors: dict[int, int] = {}
+        self.known = 0
+        """Records that are in the index."""
+        self.unknown = 0
+        """Records that are not."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether it is the index of these records: it has all of them, or most are there."""
+        return self.unknown == 0 or self.sure
+
+    @property
+    def sure(self) -> bool:
+        """Whether at least half of its records exist, or most existing records belong to it."""
+        return self.known > 0 and (len(self._index) <= 2 * self.known or self.known > self.unknown)
+
+    def match(self, first: int, payloads: Iterable[bytes]) -> npt.NDArray[np.bool_]:
+        """Match some records."""
+        joined = b"".join(record_digest(canonical(payload)) for payload in payloads)
+        digests = np.frombuffer(joined, np.uint8).reshape(-1, DIGEST_BYTES)
+        known = np.zeros(len(digests), np.bool_)
+        room = max(0, min(len(digests), len(self._index) - first))
+        here = slice(first, first + room)
+        known[:room] = (self._index.digests[here] == digests[:room]).all(axis=1)
+        known[:room] &= ~self._found[here]
+        self._found[here] |= known[:room]
+        for place in np.flatnonzero(~known):
+            known[place] = self._match_elsewhere(digests[place].tobytes())
+        self.known += int(known.sum())
+        return known
+
+    def match_anywhere(self, payload: bytes) -> bool:
+        """Match a record by its content alone; whether it is in the index and new."""
+        known = self._match_elsewhere(record_digest(canonical(payload)))
+        self.known += known
+        return known
+
+    def match_large(self, number: int, length: int) -> bool:
+        """Match a record that is too large for memory, by its number and its length."""
+        known = (
+            number < len(self._index)
+            and int(self._index.lengths[number]) == length
+            and not self._found[number]
+        )
+        if known:
+            self._found[number] = True
+            self.known += 1
+        return known
+
+    def lost(self) -> tuple[str, ...]:
+        """The keys of the missing records, in order."""
+        return tuple(self._index.key(int(each)) for each in np.flatnonzero(~self._found))
+
+    @cached_property
+    def _sorted(self) -> tuple[npt.NDArray[np.bytes_], npt.NDArray[np.intp]]:
+        """All digests in order, and whose each is."""
+        rows = np.ascontiguousarray(self._index.digests).view(f"S{DIGEST_BYTES}").ravel()
+        order = np.argsort(rows, kind="stable")
+        return rows[order], order
+
+    def _match_elsewhere(self, digest: bytes) -> bool:
+        rows, order = self._sorted
+        wanted = np.frombuffer(digest, f"S{DIGEST_BYTES}")
+        begin = int(np.searchsorted(rows, wanted, "left")[0])
+        end = int(np.searchsorted(rows, wanted, "right")[0])
+        if begin == end:
+            return False
+        at = self._cursors.get(begin, begin)
+        while at < end and self._found[order[at]]:
+            at += 1
+        self._cursors[begin] = at
+        if at == end:
+            return False
+        self._found[order[at]] = True
+        return True

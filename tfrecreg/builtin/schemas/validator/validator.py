@@ -1,0 +1,76 @@
+"""The `schema` validator: every record against the schema."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tfrecreg.core.check.scan.interface import Shard, Target, Validator
+from tfrecreg.core.check.scan.tally import JsonCodec, key_from
+from tfrecreg.core.schema.environments import EnvironmentOptions
+from tfrecreg.core.schema.roles.payload_kinds import no_schema_fits
+from tfrecreg.core.values.codes import CodeList
+from tfrecreg.core.values.findings import Code, Finding, Measure
+
+if TYPE_CHECKING:
+    from tfrecreg.builtin.schemas.validator.records import SchemaJudge, SchemaPart, SchemaVisitor
+    from tfrecreg.core.schema.compiled import SplitSchemas
+    from tfrecreg.core.schema.definition import Schema
+
+
+class SchemaValidator(Validator):
+    """Checks the records of a target that has a schema; options: :class:`EnvironmentOptions`."""
+
+    name = "schema"
+    Options = EnvironmentOptions
+    codes: Sequence[Code] = CodeList("SCH00*", "SCH010")
+    judge: SchemaJudge
+    """Judges the splits; set by :meth:`begin`."""
+
+    def applies(self, target: Target) -> str | None:
+        """None if the target has a schema of its records, else the reason not to apply."""
+        if target.schema is None:
+            reason = no_schema_fits(target, sequences=True)
+            return reason or "no schema: name one with --schema"
+        return no_schema_fits(target, sequences=_schema(target).describes_sequences()) or None
+
+    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], SchemaVisitor]:
+        """Compile the schema."""
+        # Imported only here: a check of files without a schema only calls `applies`.
+        from tfrecreg.builtin.schemas.validator.records import SchemaJudge, SchemaPart
+        from tfrecreg.core.schema.compiled import compile_split_schemas
+
+        self.part_codec = JsonCodec(SchemaPart, self.codes)
+        if _schema(target).describes_sequences():
+            from tfrecreg.builtin.schemas.validator.sequences import SequenceJudge
+
+            self.judge = judge = SequenceJudge(_schema(target), options)
+            return judge.visitor
+        schemas = compile_split_schemas(_schema(target), options)
+        self.judge = SchemaJudge(schemas)
+        return partial(_make_visitor, self.visitor_class(), schemas)
+
+    def visitor_class(self) -> type[SchemaVisitor]:
+        """The class of the visitors; subclasses that need more than a finding override it."""
+        from tfrecreg.builtin.schemas.validator.records import SchemaVisitor
+
+        return SchemaVisitor
+
+    def part_key(self, target: Target, options: Mapping[str, Any]) -> str:
+        return key_from(target.schema, options=options)
+
+    def finish(
+        self, target: Target, parts: Iterable[tuple[Shard, SchemaPart]]
+    ) -> Iterator[Finding | Measure]:
+        return self.judge.finish(target, parts)
+
+
+def _make_visitor(kind: type[SchemaVisitor], schemas: SplitSchemas, shard: Shard) -> SchemaVisitor:
+    return kind(schemas.of(shard.split), shard)
+
+
+def _schema(target: Target) -> Schema:
+    from tfrecreg.core.schema.proto import parse_schema
+
+    return parse_schema(target.schema or "", target.schema_path or "schema")

@@ -1,0 +1,387 @@
+"""Statistics of features as TFDV's message: the numbers that TFDV gives.
+
+Where TFDV estimates (quantiles, histograms), these are exact up to some thousand distinct numbers,
+and estimates of their own beyond: see :mod:`.quantiles`.
+"""
+
+from __future__ import annotations
+
+import math
+import pickle
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tfrecreg.builtin.statistics.frequent import MAX_BYTES, CountedValue, Frequent, ValueCounts
+from tfrecreg.builtin.statistics.options import DerivedFeature, StatisticsOptions
+from tfrecreg.builtin.statistics.quantiles import Quantiles, ranked
+from tfrecreg.builtin.statistics.summary import messages
+from tfrecreg.core.example.model import Kind
+
+_Ints = NDArray[np.int64]
+
+_NOT_UTF8 = "__BYTES_VALUE__"
+"""What TFDV calls values that are not UTF-8."""
+
+
+class Values(NamedTuple):
+    """The values of a feature in some examples."""
+
+    kind: Kind
+    per_example: _Ints
+    """Number of values in each example that has the feature with a kind."""
+    numbers: NDArray[Any]
+    """Of INT64 and FLOAT the values, one after another; of BYTES their sizes in bytes."""
+    keys: Sequence[bytes] = ()
+    """Of BYTES the values as :func:`value_key` has them; empty for images."""
+
+
+class ExampleColumns(NamedTuple):
+    """Examples in columns."""
+
+    num_rows: int
+    columns: Mapping[str, Values]
+    """By feature. Of a feature that no example has with a kind, the kind is UNSET."""
+    lengths: Sequence[tuple[Mapping[str, int], int]] = ()
+    """Numbers of values by feature, and how many examples have these; only for derived features."""
+
+
+class Accumulator:
+    """Accumulates statistics."""
+
+    def __init__(self, options: StatisticsOptions, max_value_bytes: int = MAX_BYTES) -> None:
+        self._options = options
+        self._images, self._categories = options.images(), options.categories()
+        self._examples = 0
+        self._features: dict[str, _Feature] = {}
+        self._derived = {each: _Parts() for each in options.derived()}
+        self._values = ValueCounts(options, max_value_bytes)
+
+    @property
+    def sketched(self) -> tuple[str, ...]:
+        """The features whose values were too many to be counted exactly."""
+        return self._values.sketched
+
+    def add(self, rows: ExampleColumns) -> None:
+        """Take in examples."""
+        self._examples += rows.num_rows
+        for name, values in rows.columns.items():
+            feature = self._features.setdefault(name, _Feature())
+            feature.add_counts(values)
+            if not len(values.numbers):
+                continue
+            if values.kind is Kind.BYTES:
+                feature.add_sizes(values.numbers)
+                counted: Mapping[CountedValue, int] = Counter(values.keys)
+                feature.not_utf8 += sum(
+                    count for value, count in counted.items() if _text(value) is None
+                )
+            elif self._is_category(name, values.kind):
+                counted, size = _categories(values.numbers)
+                feature.size += size
+            else:
+                feature.add_numbers(values.numbers)
+                continue
+            self._values.add(name, counted.items())
+        for derived, parts in self._derived.items():
+            for lengths, times in rows.lengths:
+                parts.add(derived, lengths, times)
+
+    def dump(self) -> bytes:
+        """All that was taken in, for :meth:`merge` in another process."""
+        return pickle.dumps((self._examples, self._features, self._derived, self._values))
+
+    def merge(self, dumped: bytes) -> None:
+        """Merge the dump of another accumulator with the same options."""
+        examples, features, derived, values = pickle.loads(dumped)
+        self._examples += examples
+        for name, feature in features.items():
+            if name in self._features:
+                self._features[name].merge(feature)
+            else:
+                self._features[name] = feature
+        for each, parts in derived.items():
+            self._derived[each].merge(parts)
+        self._values.merge(values)
+
+    def extract(self) -> Any:
+        """The `DatasetFeatureStatisticsList`: one dataset, its features in order of their names."""
+        found = messages().DatasetFeatureStatisticsList()
+        dataset = found.datasets.add(num_examples=self._examples)
+        frequent = dict(self._values.features())
+        for name, feature in sorted(self._features.items()):
+            proto = dataset.features.add()
+            proto.path.step.append(name)
+            self._fill(proto, name, feature, frequent.get(name))
+        for derived, parts in self._derived.items():
+            proto = dataset.features.add()
+            proto.path.step.append(derived.name)
+            parts.fill(proto.custom_stats, derived)
+        dataset.features.sort(key=lambda each: tuple(each.path.step))
+        return found
+
+    def _is_category(self, name: str, kind: Kind) -> bool:
+        return self._categories.get(name) is kind
+
+    def _fill(self, proto: Any, name: str, feature: _Feature, frequent: Frequent | None) -> None:
+        kind, options = feature.kind, self._options
+        if kind in (Kind.UNSET, Kind.BYTES):
+            proto.type = proto.BYTES if name in self._images else proto.STRING
+        else:
+            proto.type = proto.INT if kind is Kind.INT64 else proto.FLOAT
+        if proto.type == proto.BYTES:
+            stats = proto.bytes_stats
+            feature.fill_sizes(stats)
+        elif proto.type == proto.STRING or self._is_category(name, kind):
+            stats = proto.string_stats
+            stats.SetInParent()
+            stats.invalid_utf8_count = feature.not_utf8
+            if feature.values:
+                stats.avg_length = feature.size / feature.values
+            if frequent is not None:
+                _fill_frequent(stats, frequent, options)
+        else:
+            stats = proto.num_stats
+            feature.fill_numbers(stats, options)
+        feature.fill_common(stats.common_stats, self._examples, options)
+
+
+class _Feature:
+    """What is known of a feature."""
+
+    def __init__(self) -> None:
+        self.kind = Kind.UNSET
+        self.present = self.values = 0
+        self.fewest, self.most = math.inf, 0
+        """Values in an example that has it."""
+        self.size = 0
+        """Total size of values in bytes; of numbers that are categories, in digits."""
+        self.smallest, self.largest = math.inf, 0
+        """Sizes of values in bytes."""
+        self.not_utf8 = 0
+        self.nan = self.zeros = self.counted = 0
+        self.mean = self.variance = 0.0
+        """Of the `counted` numbers that are not NaN."""
+        self.low, self.high = math.inf, -math.inf
+        self.quantiles, self.lengths = Quantiles(), Quantiles()
+        """Of its numbers, and of the numbers of values in an example that has it."""
+
+    def add_counts(self, values: Values) -> None:
+        self.kind = self.kind or values.kind
+        counts = values.per_example
+        if len(counts):
+            self.present += len(counts)
+            self.values += int(counts.sum())
+            self.fewest = min(self.fewest, int(counts.min()))
+            self.most = max(self.most, int(counts.max()))
+            self.lengths.add(counts.astype(np.float64))
+
+    def add_sizes(self, sizes: _Ints) -> None:
+        self.size += int(sizes.sum())
+        self.smallest = min(self.smallest, int(sizes.min()))
+        self.largest = max(self.largest, int(sizes.max()))
+
+    def add_numbers(self, values: NDArray[Any]) -> None:
+        numbers = values.astype(np.float64)
+        if values.dtype.kind == "f":
+            is_nan = np.isnan(numbers)
+            if is_nan.any():
+                self.nan += int(is_nan.sum())
+                numbers = numbers[~is_nan]
+        if not len(numbers):
+            return
+        self.zeros += len(numbers) - int(np.count_nonzero(numbers))
+        self.low = min(self.low, float(numbers.min()))
+        self.high = max(self.high, float(numbers.max()))
+        with np.errstate(all="ignore"):  # infinite values have no mean
+            self._combine(len(numbers), float(numbers.mean()), float(numbers.var()))
+        self.quantiles.add(numbers)
+
+    def merge(self, other: _Feature) -> None:
+        self.kind = self.kind or other.kind
+        for name in ("present", "values", "size", "not_utf8", "nan", "zeros"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for name in ("fewest", "smallest", "low"):
+            setattr(self, name, min(getattr(self, name), getattr(other, name)))
+        for name in ("most", "largest", "high"):
+            setattr(self, name, max(getattr(self, name), getattr(other, name)))
+        self._combine(other.counted, other.mean, other.variance)
+        self.quantiles.merge(other.quantiles)
+        self.lengths.merge(other.lengths)
+
+    def _combine(self, counted: int, mean: float, variance: float) -> None:
+        """Mean and variance with those of further numbers (Chan, Golub and LeVeque)."""
+        total = self.counted + counted
+        if not counted:
+            return
+        share, step = counted / total, mean - self.mean
+        self.variance += share * (variance - self.variance + (1 - share) * step * step)
+        self.mean += share * step
+        self.counted = total
+
+    def fill_common(self, stats: Any, examples: int, options: StatisticsOptions) -> None:
+        """Fill in `CommonStatistics`."""
+        stats.num_non_missing = self.present
+        stats.num_missing = examples - self.present
+        stats.tot_num_values = self.values
+        if self.present:
+            stats.min_num_values, stats.max_num_values = int(self.fewest), self.most
+            stats.avg_num_values = self.values / self.present
+            ends, buckets = (self.fewest, self.most), options.num_values_histogram_buckets
+            histogram = stats.num_values_histogram
+            _fill_equal_weight(histogram, self.lengths, self.present, buckets, ends)
+
+    def fill_sizes(self, stats: Any) -> None:
+        """Fill in `BytesStatistics`."""
+        stats.SetInParent()
+        if self.values:
+            stats.avg_num_bytes = self.size / self.values
+            stats.min_num_bytes = self.smallest
+            stats.max_num_bytes = stats.max_num_bytes_int = self.largest
+
+    def fill_numbers(self, stats: Any, options: StatisticsOptions) -> None:
+        """Fill in `NumericStatistics`."""
+        stats.SetInParent()
+        if not self.counted:
+            if self.nan:
+                stats.histograms.add(type=messages().Histogram.STANDARD, num_nan=self.nan)
+                stats.histograms.add(type=messages().Histogram.QUANTILES, num_nan=self.nan)
+            return
+        stats.mean, stats.num_zeros = self.mean, self.zeros
+        stats.std_dev = math.sqrt(self.variance) if self.variance > 0 else 0.0
+        stats.min, stats.max = self.low, self.high
+        values, counts = self.quantiles.counts()
+        stats.median = float(ranked(values, counts, 2)[1])
+        standard = stats.histograms.add(type=messages().Histogram.STANDARD, num_nan=self.nan)
+        ends, buckets = (self.low, self.high), options.num_histogram_buckets
+        for low, high, count in _equal_width(values, counts, buckets, ends):
+            standard.buckets.add(low_value=low, high_value=high, sample_count=count)
+        quantiles = stats.histograms.add(num_nan=self.nan)
+        buckets = options.num_quantiles_histogram_buckets
+        _fill_equal_weight(quantiles, self.quantiles, self.counted, buckets, ends)
+
+
+class _Parts:
+    """How well the parts of a derived feature fit together, in examples with any of them."""
+
+    def __init__(self) -> None:
+        self.missing: Counter[str] = Counter()
+        """Examples without a part."""
+        self.least: dict[str, int] = {}
+        self.most: dict[str, int] = {}
+        """How many values more than the feature with the values a part has."""
+
+    def add(self, derived: DerivedFeature, lengths: Mapping[str, int], times: int) -> None:
+        names = (derived.value, *derived.parts)
+        if not any(name in lengths for name in names):
+            return
+        self.missing.update({name: times for name in names if name not in lengths})
+        for name in derived.parts:
+            more = lengths.get(name, 0) - lengths.get(derived.value, 0)
+            self.least[name] = min(self.least.get(name, more), more)
+            self.most[name] = max(self.most.get(name, more), more)
+
+    def merge(self, other: _Parts) -> None:
+        self.missing.update(other.missing)
+        for name, more in other.least.items():
+            self.least[name] = min(self.least.get(name, more), more)
+        for name, more in other.most.items():
+            self.most[name] = max(self.most.get(name, more), more)
+
+    def fill(self, stats: Any, derived: DerivedFeature) -> None:
+        """Fill in the `CustomStatistic`s."""
+        if not derived.sparse:
+            (weight,) = derived.parts
+            stats.add(name="missing_weight", num=self.missing[weight])
+            stats.add(name="missing_value", num=self.missing[derived.value])
+            stats.add(name="min_weight_length_diff", num=self.least.get(weight, 0))
+            stats.add(name="max_weight_length_diff", num=self.most.get(weight, 0))
+            return
+        stats.add(name="missing_value", num=self.missing[derived.value])
+        numbers: Mapping[str, Mapping[str, int]] = {
+            "missing_index": self.missing,
+            "max_length_diff": self.most,
+            "min_length_diff": self.least,
+        }
+        for name, by_part in numbers.items():
+            histogram = stats.add(name=name).rank_histogram
+            for part in derived.parts:
+                histogram.buckets.add(label=part, sample_count=by_part.get(part, 0))
+
+
+def _fill_equal_weight(
+    histogram: Any, quantiles: Quantiles, total: int, buckets: int, ends: tuple[float, float]
+) -> None:
+    """Fill in a histogram whose buckets hold as many of the `total` numbers each."""
+    histogram.type = messages().Histogram.QUANTILES
+    bounds = ranked(*quantiles.counts(), buckets)
+    bounds[0], bounds[-1] = ends
+    for low, high in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        histogram.buckets.add(low_value=low, high_value=high, sample_count=total / buckets)
+
+
+def _categories(numbers: NDArray[Any]) -> tuple[dict[CountedValue, int], int]:
+    """How often each number occurs, and the size of all of them as text.
+
+    Numbers of type FLOAT are counted as text, without a fraction that is 0: as TFDV names them.
+    """
+    distinct, counts = np.unique(numbers, return_counts=True)
+    names: list[CountedValue] = distinct.tolist()
+    size = int(np.dot([len(str(number)) for number in names], counts))
+    if distinct.dtype.kind == "f":
+        names = [str(number).removesuffix(".0").encode() for number in distinct]
+    return dict(zip(names, counts.tolist(), strict=True)), size
+
+
+def _equal_width(
+    values: NDArray[np.float64], counts: _Ints, buckets: int, ends: tuple[float, float]
+) -> Iterator[tuple[float, float, float]]:
+    """Bounds and counts of buckets of equal width; infinite values have buckets of their own."""
+    finite = np.isfinite(values)
+    below, above = (int(counts[values == bound].sum()) for bound in (-math.inf, math.inf))
+    values, counts = values[finite], counts[finite]
+    if below:
+        yield -math.inf, -math.inf, below
+    if len(values):
+        low, high = (
+            end if math.isfinite(end) else float(each)
+            for end, each in zip(ends, (values[0], values[-1]), strict=True)
+        )
+        with np.errstate(over="ignore"):
+            bounds = np.linspace(low, high, buckets + 1) if low < high else np.array([low, high])
+        if np.isfinite(bounds).all():
+            reached = np.concatenate(([0], np.cumsum(counts)))
+            places = np.searchsorted(values, bounds)
+            places[-1] = len(values)  # the last bucket has its upper bound
+            found = np.diff(reached[places]).tolist()
+            yield from zip(bounds[:-1].tolist(), bounds[1:].tolist(), found, strict=True)
+    if above:
+        yield math.inf, math.inf, above
+
+
+def _fill_frequent(stats: Any, frequent: Frequent, options: StatisticsOptions) -> None:
+    """Fill in the most frequent values of `StringStatistics`."""
+    stats.unique = frequent.unique
+    for rank, (count, value) in enumerate(frequent.top):
+        if count < options.frequency_threshold:
+            break
+        text = _NOT_UTF8 if (shown := _text(value)) is None else shown
+        if rank < options.num_top_values:
+            stats.top_values.add(value=text, frequency=count)
+        if rank < options.num_rank_histogram_buckets:
+            stats.rank_histogram.buckets.add(
+                low_rank=rank, high_rank=rank, sample_count=count, label=text
+            )
+
+
+def _text(value: CountedValue) -> str | None:
+    """The text of a value; None for bytes that are not UTF-8."""
+    if isinstance(value, int):
+        return str(value)
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return None

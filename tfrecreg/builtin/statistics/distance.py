@@ -1,0 +1,213 @@
+"""Distances between the distributions of a feature in two statistics, by TFDV's definitions.
+
+They are those of `tensorflow_data_validation/anomalies/metrics.cc`, over TFDV's message:
+
+* L-infinity: the largest difference of the shares of a value
+* normalized absolute difference: the same of counts, divided by the sum of all counts
+* Jensen-Shannon divergence, with logarithms of base 2: ``(D(P|M) + D(Q|M)) / 2`` for the mean M of
+  two distributions P and Q. The buckets of both histograms are divided at the bounds of both, as if
+  numbers were spread evenly in a bucket. Buckets without width count by themselves. Infinite
+  numbers and NaN differ from those of the other side, and NaN counts only if the bounds are equal.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tfrecreg.core.schema.definition import IGNORED_STAGES
+
+_SIZES = ("height", "width", "depth", "channels", "length", "size")
+_LABELS = frozenset({"label", "labels", "class", "target"})
+
+_INFINITY, _DIFFERENCE = "infinity_norm", "normalized_abs_difference"
+_DIVERGENCE = "jensen_shannon_divergence"
+_MEASURES = {
+    _INFINITY: "L-infinity",
+    _DIVERGENCE: "Jensen-Shannon",
+    _DIFFERENCE: "normalized absolute difference",
+}
+"""Names for people by the field of a `FeatureComparator`."""
+
+
+class Comparator(NamedTuple):
+    """A comparison of a feature."""
+
+    feature: str
+    field: str
+    """A key of :data:`_MEASURES`."""
+    threshold: float
+    quantiles: bool = False
+    """Whether a divergence is that of histograms of equal weight instead of equal width."""
+
+
+class Distance(NamedTuple):
+    """Distance between the distributions of a feature."""
+
+    feature: str
+    measure: str
+    """``L-infinity``, ``Jensen-Shannon`` or ``normalized absolute difference``."""
+    value: float
+    threshold: float
+    """Threshold of the comparator."""
+
+
+def comparators(
+    schema: Any, statistics: Any, kind: Literal["drift", "skew"], threshold: float | None
+) -> list[Comparator]:
+    """What to compare.
+
+    Where the schema has a comparator of this kind for any feature, its own count and no others.
+    Else labels and sizes are compared: values that are counted (categories, strings) by L-infinity,
+    numbers by the Jensen-Shannon divergence.
+    """
+    known = {feature.name: feature for feature in schema.feature} if schema is not None else {}
+    declared = [each for each in known.values() if each.HasField(f"{kind}_comparator")]
+    if declared:
+        return [own for each in declared for own in _declared(each, f"{kind}_comparator")]
+    if threshold is None:
+        return []
+    fields = {"string_stats": _INFINITY, "num_stats": _DIVERGENCE}
+    return [
+        Comparator(name, fields[which], threshold)
+        for name, entry in _by_name(statistics).items()
+        if (which := entry.WhichOneof("stats")) in fields
+        and not _is_ignored(known.get(name))
+        and _is_of_interest(name, known.get(name))
+    ]
+
+
+def distances(
+    statistics: Any, other: Any, wanted: Sequence[Comparator]
+) -> tuple[list[Distance], list[str]]:
+    """Distances in order of feature and measure, and the features that only one side has."""
+    here, there = _by_name(statistics), _by_name(other)
+    found, one_sided = [], set()
+    for each in wanted:
+        sides = here.get(each.feature), there.get(each.feature)
+        if None not in sides:
+            value = _distance(each, *sides)
+            if value is not None:
+                measure = _MEASURES[each.field]
+                found.append(Distance(each.feature, measure, value, each.threshold))
+        elif any(sides):
+            one_sided.add(each.feature)
+    return sorted(found), sorted(one_sided)
+
+
+def _by_name(statistics: Any) -> dict[str, Any]:
+    return {".".join(each.path.step): each for each in statistics.datasets[0].features}
+
+
+def _declared(feature: Any, field: str) -> Iterator[Comparator]:
+    if _is_ignored(feature):
+        return
+    for descriptor, measure in getattr(feature, field).ListFields():
+        if descriptor.name in _MEASURES and measure.HasField("threshold"):
+            quantiles = descriptor.name == _DIVERGENCE and measure.source.type == 1
+            yield Comparator(feature.name, descriptor.name, measure.threshold, quantiles)
+
+
+def _is_ignored(feature: Any) -> bool:
+    if feature is None:
+        return False
+    stages = feature.DESCRIPTOR.fields_by_name["lifecycle_stage"].enum_type.values_by_number
+    return bool(feature.deprecated or stages[feature.lifecycle_stage].name in IGNORED_STAGES)
+
+
+def _is_of_interest(name: str, feature: Any) -> bool:
+    words = re.split(r"[^a-z]+", name.lower())
+    if words[-1] in _SIZES or not _LABELS.isdisjoint(words):
+        return True
+    if feature is None:
+        return False
+    domain = feature.WhichOneof("domain_info")
+    if domain in ("string_domain", "domain", "bool_domain"):
+        return True
+    return domain == "int_domain" and bool(feature.int_domain.is_categorical)
+
+
+def _distance(comparator: Comparator, one: Any, other: Any) -> float | None:
+    """The distance of two `FeatureNameStatistics`; None where it is not defined."""
+    counts = _counts(one), _counts(other)
+    if comparator.field != _DIVERGENCE:
+        values = sorted(counts[0].keys() | counts[1].keys())
+        p, q = (np.array([side.get(each, 0.0) for each in values]) for side in counts)
+        if comparator.field == _DIFFERENCE:
+            total = float(p.sum() + q.sum())
+            return float(np.abs(p - q).max(initial=0)) / total if total else 0.0
+        return float(np.abs(_shares(p) - _shares(q)).max(initial=0))
+    if all(counts):
+        values = sorted(counts[0].keys() | counts[1].keys())
+        p, q = (np.array([side.get(each, 0.0) for each in values]) for side in counts)
+        return _divergence(p, q)
+    histograms = [_histogram(each, comparator.quantiles) for each in (one, other)]
+    return None if None in histograms else _divergence(*_aligned(*histograms))
+
+
+def _counts(entry: Any) -> dict[str, float]:
+    """How often each value occurs. Of equal labels the first counts: values without UTF-8."""
+    buckets = entry.string_stats.rank_histogram.buckets
+    return {each.label: each.sample_count for each in reversed(buckets)}
+
+
+def _histogram(entry: Any, quantiles: bool) -> Any:
+    for each in entry.num_stats.histograms:
+        if (each.type == each.QUANTILES) == quantiles:
+            return each
+    return None
+
+
+def _aligned(one: Any, other: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The counts of two histograms in the same buckets."""
+    infinite, points, wide = zip(*map(_parts, (one, other)), strict=True)
+    bounds = [{bound for low, high, _ in side for bound in (low, high)} for side in wide]
+    edges = np.array(sorted(bounds[0] | bounds[1]))
+    columns = []
+    for at, side in enumerate((one, other)):
+        reached = np.zeros(len(edges))
+        for low, high, count in wide[at]:
+            reached += count * np.clip((edges - low) / (high - low), 0, 1)
+        alone = [infinite[at], side.num_nan if bounds[0] == bounds[1] else 0]
+        apart = [0.0, 0.0, *alone] if at else [*alone, 0.0, 0.0]
+        at_points = [points[at].get(each, 0.0) for each in sorted({*points[0], *points[1]})]
+        columns.append(np.concatenate((np.diff(reached), at_points, apart)))
+    return columns[0], columns[1]
+
+
+def _parts(
+    histogram: Any,
+) -> tuple[float, Mapping[float, float], Sequence[tuple[float, float, float]]]:
+    """The count of infinite numbers, the counts of single ones, and the buckets with a width."""
+    infinite, points, wide = 0.0, dict[float, float](), []
+    for each in histogram.buckets:
+        low, high, count = each.low_value, each.high_value, each.sample_count
+        if not (math.isfinite(low) and math.isfinite(high)):
+            infinite += count
+        elif low == high:
+            points[low] = points.get(low, 0.0) + count
+        else:
+            wide.append((low, high, count))
+    return infinite, points, wide
+
+
+def _shares(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    total = counts.sum()
+    return counts / total if total else counts
+
+
+def _divergence(p: NDArray[np.float64], q: NDArray[np.float64]) -> float | None:
+    """The Jensen-Shannon divergence of counts; None where one side has none."""
+    if not (p.sum() and q.sum()):
+        return None
+    p, q = _shares(p), _shares(q)
+    mean = (p + q) / 2
+    halves = [
+        float(np.sum(side[side > 0] * np.log2(side[side > 0] / mean[side > 0]))) for side in (p, q)
+    ]
+    return min(sum(halves) / 2, 1.0)

@@ -1,0 +1,72 @@
+"""Examples, statistics and schema in the folders of TFX's components.
+
+The layout is that of TFX since 0.29: ExampleGen, StatisticsGen and SchemaGen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from tfrecreg.api import (
+    ExportedShard,
+    Exporter,
+    Folder,
+    ShardToExport,
+    export_gzip,
+    safe,
+)
+from tfrecreg.builtin.statistics.run import stats
+
+_EXAMPLES, _STATISTICS, _SCHEMA = "examples", "statistics", "schema/schema.pbtxt"
+
+
+class TfxExporter(Exporter):
+    """What ExampleGen, StatisticsGen and SchemaGen write."""
+
+    reader = "TFX"
+
+    def file_name(self, split: str, number: int, of: int) -> str:
+        """As ExampleGen names them."""
+        return tfx_path(super().file_name(split, number, of), split)
+
+    def begin(self) -> Callable[[ShardToExport], ExportedShard]:
+        """Shards in gzip."""
+        return export_gzip
+
+    def finish(self, folder: Folder, shards: Sequence[ExportedShard]) -> Iterator[str]:
+        """Write statistics and schema beside the examples."""
+        dataset = self.dataset
+        found = stats(
+            dataset.resolved,
+            registry=dataset.resolved.registry,
+            engine=dataset.engine,
+            progress=dataset.progress,
+        )
+        for each in found.splits:
+            split = each.statistics.split
+            with folder.create(f"{_split_folder(_STATISTICS, split)}/FeatureStats.pb") as writer:
+                writer.write(each.statistics.proto.SerializeToString(deterministic=True))
+        dataset.write_schema(folder, _SCHEMA)
+        there = {each.entry.split for each in shards}
+        for split_entry in dataset.manifest.splits:
+            if split_entry.name not in there:
+                yield (
+                    f"the split `{safe(split_entry.name)}` has no shards, and is left out: TFX "
+                    "reads no empty split"
+                )
+
+    def how_to_read(self, folder: str) -> str:  # noqa: ARG002 - the same for all
+        """For pipelines."""
+        return "import it: an Importer each for `examples`, `statistics` and `schema`"
+
+
+def tfx_path(name: str, split: str) -> str:
+    """Path of a shard as ExampleGen writes it: ``data_tfrecord-00000-of-00010.gz`` in a folder for
+    each split.
+    """
+    tail = name.rpartition(".tfrecord-")[2]
+    return f"{_split_folder(_EXAMPLES, split)}/data_tfrecord-{tail}.gz"
+
+
+def _split_folder(artifact: str, split: str) -> str:
+    return f"{artifact}/Split-{split}"

@@ -1,0 +1,525 @@
+"""A split as a sequence of records, without TensorFlow."""
+
+from __future__ import annotations
+
+import json
+import operator
+import zlib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from math import prod
+from typing import Any, SupportsIndex, overload
+
+import numpy as np
+import numpy.typing as npt
+from blake3 import blake3
+
+from tfrecreg.builtin.training.arrays.elements import Elements
+from tfrecreg.builtin.training.arrays.fitted_images import fitting
+from tfrecreg.builtin.training.arrays.image_arrays import Decode, image_array
+from tfrecreg.builtin.training.arrays.sequence_arrays import block_reader_of, reader_of
+from tfrecreg.builtin.training.batches import numbers_of_batches, read_batches
+from tfrecreg.builtin.training.far_ahead import PART, cache_of, read_ahead
+from tfrecreg.builtin.training.orders.block_order import (
+    DEFAULT_LANES,
+    DEFAULT_WINDOW,
+    Blocks,
+    BlockSize,
+)
+from tfrecreg.builtin.training.orders.certificate import DIGEST_FEATURE, RecordName, digest_of
+from tfrecreg.builtin.training.orders.consumed import expect_enough
+from tfrecreg.builtin.training.orders.order import Order, weights_of_states
+from tfrecreg.builtin.training.orders.proofs import MakesProofs
+from tfrecreg.builtin.training.orders.weights import ValuesOf, Weights, weights_of
+from tfrecreg.builtin.training.selection import ChosenNumbers, Selection
+from tfrecreg.builtin.training.skipped import SkippedRecord, SkippedRecords
+from tfrecreg.core.records.reading.shards import ShardPlace, ShardRecords
+from tfrecreg.core.registry.shardset.split_words import even_parts
+from tfrecreg.core.values.errors import (
+    DamagedRecordError,
+    NoSuchRecordError,
+    RefusedError,
+    UsageError,
+)
+from tfrecreg.core.values.text import safe
+
+
+class DataSource(MakesProofs, Sequence[Any]):
+    """The records of a split, by number. :func:`tfrecreg.data_source` makes one.
+
+    Picklable, usable after a fork and by several threads. Every read verifies checksums.
+
+    Args:
+        name: for messages, escaped.
+        shards: all shards that its records are in.
+        selection: numbers of its records, through all of these shards.
+        elements: the form of its elements.
+        identity: of the records in `shards`, in their order: equal for the same records.
+        decode: decodes values, if `elements` has features to decode; picklable.
+        skipped: the list of damaged records that were left out; None for a new one.
+        values: gives the value of an SQL expression for each record in `shards`, shape (n,). Copies
+            in other processes do not have it.
+
+    Raises:
+        StorageError: damaged records may be left out, and the list of them cannot be made.
+
+    Example:
+        >>> source = reg["mnist@1.0.0"].data_source("train", decode=True)
+        >>> source[0]["image/encoded"].shape, int(source[0]["image/class/label"])
+        ((28, 28, 1), 0)
+        >>> batches = source.batches(64, source.order(seed=1))
+        >>> [len(batch["image/class/label"]) for batch in batches]
+        [64, 64, 64, 8]
+    """
+
+    def __init__(
+        self,
+        name: str,
+        shards: ShardRecords,
+        selection: Selection,
+        elements: Elements,
+        identity: str,
+        decode: Decode | None = None,
+        skipped: SkippedRecords | None = None,
+        values: ValuesOf | None = None,
+    ) -> None:
+        self.name = name
+        """As the user wrote it, escaped."""
+        self._shards = shards
+        self._selection = selection
+        self._elements = elements
+        self._identity = identity
+        self._decode = decode
+        self._values = values
+        self._read = reader_of(elements)
+        self._read_many = block_reader_of(elements)
+        # Without a schema only this decides whether a feature holds one image or several.
+        self._single = frozenset(
+            elements.images
+            if elements.columns is None
+            else (each.name for each in elements.columns if each.is_fixed and prod(each.shape) == 1)
+        )
+        self._skipped = skipped
+        if skipped is None and elements.damaged == "skip":
+            self._skipped = SkippedRecords()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # It holds the registry, and another process would make the catalog once more.
+        return {**self.__dict__, "_values": None}
+
+    def __len__(self) -> int:
+        return len(self._selection)
+
+    @overload
+    def __getitem__(self, record: SupportsIndex) -> Any: ...
+    @overload
+    def __getitem__(self, record: slice) -> DataSource: ...
+    def __getitem__(self, record: SupportsIndex | slice) -> Any:
+        """One element; or for a slice another source, for which nothing is read.
+
+        Raises:
+            NoSuchRecordError: the number is out of range; also an IndexError.
+            DamagedRecordError: its checksums do not hold; `damaged` does not apply.
+            RefusedError: it is not an Example, does not fit the schema, or an image in it does
+                not decode.
+            StorageError: its shard cannot be read, or was changed meanwhile.
+        """
+        if isinstance(record, slice):
+            return self._with(self._selection.part(record))
+        number = self._number(record)
+        return self._element(number, self._shards.payload(number))
+
+    def __getitems__(self, records: Iterable[SupportsIndex]) -> list[Any]:
+        """The elements with these numbers, in the order asked for: a batch in one call.
+
+        Reads are sorted, and those of neighbours are joined. With ``damaged="skip"`` the list is
+        shorter where a record is damaged.
+
+        Raises:
+            NoSuchRecordError, DamagedRecordError, RefusedError, StorageError: as for one.
+        """
+        return [each for each in self.elements_or_none(records) if each is not None]
+
+    def elements_or_none(self, records: Iterable[SupportsIndex]) -> list[Any | None]:
+        """As `__getitems__`, with None for a damaged record that is left out.
+
+        Raises:
+            NoSuchRecordError, DamagedRecordError, RefusedError, StorageError: as for one.
+        """
+        wanted, count = [operator.index(record) for record in records], len(self)
+        for position in wanted:
+            if not -count <= position < count:
+                self._number(position)
+        positions = np.array(wanted, np.int64)
+        positions[positions < 0] += count
+        return list(self._elements_of(self._selection.numbers(positions).tolist()))
+
+    def __iter__(self) -> Iterator[Any]:
+        for numbers in self._selection.parts():
+            for block in self._shards.blocks(numbers):
+                yield from (each for each in self._elements_of(block) if each is not None)
+
+    def __contains__(self, element: object) -> bool:
+        raise TypeError("elements are arrays, which have no order and no equality: look for a key")
+
+    def __repr__(self) -> str:
+        return f"<DataSource {len(self)} records of {self._named}>"
+
+    @property
+    def where(self) -> str | None:
+        """The condition that its records were selected by; None without one."""
+        return self._selection.where
+
+    @property
+    def _named(self) -> str:
+        asked = "" if self.where is None else f" where {safe(self.where, limit=200)}"
+        return f"{self.name}{asked}"
+
+    @property
+    def identity(self) -> str:
+        """Hex digest of the records and their order. States of orders hold it."""
+        ranges = [(each.start, each.stop, each.step) for each in self._selection.ranges]
+        text = f"{self._identity}\n{json.dumps(ranges)}\n{self._selection.chosen_digest}"
+        return blake3(text.encode("ascii")).hexdigest(16)
+
+    @property
+    def skipped(self) -> tuple[SkippedRecord, ...]:
+        """Damaged records that were left out so far: by this source, its parts and its copies in
+        worker processes, on this machine.
+
+        Raises:
+            StorageError: the list, a temporary file, cannot be read.
+        """
+        return self._skipped.records() if self._skipped is not None else ()
+
+    def key(self, record: SupportsIndex) -> str | None:
+        """The key of a record; None where no index has it.
+
+        Raises:
+            NoSuchRecordError: the number is out of range.
+            ManifestError, StorageError: the index is damaged, or cannot be read.
+
+        Example:
+            >>> reg["mnist@1.0.0"].data_source("train").key(0)
+            '00111'
+        """
+        return self._shards.key(self._number(record))
+
+    def batches(
+        self,
+        size: int | None = None,
+        order: Iterable[SupportsIndex] | None = None,
+        *,
+        global_batch: int | None = None,
+        drop_remainder: bool = False,
+    ) -> Iterator[dict[str, Any]]:
+        """Batches of NumPy arrays, as JAX takes them.
+
+        Features of fixed shape are arrays, whose first side is the batch. So are decoded images, if
+        all of a batch have one shape. Any other feature is a list of arrays. Keys, of a source with
+        keys, are the list `record/key`. With ``damaged="skip"`` a batch is shorter where a record
+        is damaged, and left out if nothing of it remains.
+
+        Args:
+            size: elements of a batch; or `global_batch`.
+            order: numbers of records, such as an :class:`Order`; None for all in their order.
+            global_batch: elements of the batch that all hosts of an :class:`Order` have together:
+                the batch number k is of the same records, whatever number of hosts divides it.
+            drop_remainder: whether to leave out a last batch for which fewer numbers are left.
+
+        Raises:
+            UsageError: `size` is less than 1, or there is no schema, or elements are payloads; or
+                the hosts do not divide `global_batch`, or cannot share its rest.
+            DamagedRecordError, RefusedError, StorageError: as for a single element.
+
+        Example:
+            >>> source = reg["mnist@1.0.0"].data_source("train", decode=True)
+            >>> for batch in source.batches(100):
+            ...     print(batch["image/encoded"].shape, batch["image/class/label"].shape)
+            (100, 28, 28, 1) (100,)
+            (100, 28, 28, 1) (100,)
+        """
+        chosen = self.order() if order is None else order
+        numbers = numbers_of_batches(size, chosen, drop_remainder, global_batch)
+        if isinstance(chosen, Order):  # numbers of an iterator are not taken ahead of time
+            numbers = read_ahead(self._shards, self._selection, chosen, numbers)
+        return read_batches(self, self.elements, numbers)
+
+    def reading_ahead(self, order: Order) -> Iterator[int]:
+        """The numbers of an order, while the blocks of those that follow come into the cache.
+
+        For a sampler, whose process knows the order: the workers of the host then find them there.
+        Without a cache they are just the numbers.
+
+        Example:
+            >>> source = reg["mnist@1.0.0"].data_source("train")
+            >>> order = source.order(seed=1)
+            >>> list(source.reading_ahead(order)) == list(order)
+            True
+        """
+        parts = numbers_of_batches(PART, order, drop_remainder=False)
+        ahead = read_ahead(self._shards, self._selection, order, parts)
+        return (operator.index(each) for part in ahead for each in part)
+
+    @property
+    def elements(self) -> Elements:
+        """The form of its elements."""
+        return self._elements
+
+    def with_features(self, features: Collection[str]) -> DataSource:
+        """The same records with these features of the schema alone."""
+        return self._with(self._selection, self._elements.only(features))
+
+    def even_splits(self, n: int, *, drop_remainder: bool = False) -> list[DataSource]:
+        """Divide the source among `n` readers, as `tfds.even_splits` does.
+
+        Each part of an expression such as ``train+test`` is divided on its own.
+
+        Args:
+            n: how many parts.
+            drop_remainder: whether all get the same number; no host gets the remainder.
+
+        Raises:
+            UsageError: `n` is less than 1.
+
+        Example:
+            >>> source = reg["mnist@1.0.0"].data_source("train")
+            >>> [len(part) for part in source.even_splits(3)]
+            [67, 67, 66]
+        """
+        if n < 1:
+            raise UsageError(
+                f"a source cannot be divided into {n} parts", hint="`even_splits(4)` makes four"
+            )
+        divided = [
+            even_parts(each, n, drop_remainder=drop_remainder) for each in self._selection.ranges
+        ]
+        chosen = self._selection.chosen
+        return [self._with(Selection([parts[at] for parts in divided], chosen)) for at in range(n)]
+
+    def order(
+        self,
+        seed: int | None = None,
+        epoch: int = 0,
+        *,
+        host: int = 0,
+        hosts: int = 1,
+        drop_remainder: bool = False,
+        weights: str | npt.ArrayLike | None = None,
+        block: BlockSize | None = None,
+        block_window: int = DEFAULT_WINDOW,
+        block_lanes: int = DEFAULT_LANES,
+    ) -> Order:
+        """The numbers that one host reads in an epoch, in its order.
+
+        The shares of all hosts are disjoint and together contain all records; with
+        `drop_remainder`, up to ``hosts - 1`` are left out. With `weights`, the same number of
+        records is drawn with replacement, in proportion to their weights.
+
+        Args:
+            seed: of the permutation; None for the order of the records.
+            epoch: each has another permutation.
+            host: number of this host, from 0.
+            hosts: number of hosts that share the records.
+            drop_remainder: whether all hosts get the same number of records.
+            weights: ``"class"`` to draw all classes equally often, an SQL expression on the columns
+                of `tfrecreg query` for the whole target, or a number for each record. None for a
+                permutation. The first two need the extra `query`.
+            block: how many records that follow each other are a block, or a size such as
+                ``"16MiB"`` for about so many bytes: a shuffle by blocks, so that a read from a
+                store has many records. None for a shuffle of all records.
+            block_window: how many blocks are shuffled together in a lane.
+            block_lanes: how many lanes records are taken from in turn. Make it a multiple of the
+                numbers of hosts: then no two hosts read the same block.
+
+        Raises:
+            UsageError: there are more hosts than records, `host` is not one of `hosts`, or weights
+                are not finite, negative, all zero, or without a seed; or a block is not a size, or
+                without a seed.
+            RefusedError: an expression would be evaluated on damaged records.
+            MissingExtraError: DuckDB or pyarrow is not installed.
+
+        Example:
+            >>> source = reg["mnist@1.0.0"].data_source("train")
+            >>> len(source.order(seed=1, epoch=3, host=0, hosts=2))
+            100
+            >>> balanced = source.order(seed=1, weights="class")
+        """
+        expect_enough(len(self), hosts, self.name)
+        return Order(
+            len(self),
+            self.identity,
+            seed=seed,
+            epoch=epoch,
+            host=host,
+            hosts=hosts,
+            drop_remainder=drop_remainder,
+            where=self.where,
+            weights=self._weights(weights),
+            blocks=Blocks.of_size(
+                block, block_window, block_lanes, self._shards.mean_bytes, self.name
+            ),
+        )
+
+    def _weights(self, weights: str | npt.ArrayLike | None) -> Weights | None:
+        if weights is None:
+            return None
+        return weights_of(weights, self.name, self._selection, self._values)
+
+    def from_state(
+        self,
+        state: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+        *,
+        host: int = 0,
+        hosts: int = 1,
+        weights: npt.ArrayLike | None = None,
+    ) -> Order:
+        """The rest of an epoch, from a result of `Order.state`.
+
+        Args:
+            state: of one host, if all hosts have consumed as many records; else of all of them.
+            host: number of this host.
+            hosts: number of hosts that share the rest; it may differ from before.
+            weights: the numbers that the order was made with; weights by an expression are
+                computed again.
+
+        Raises:
+            UsageError: it is not a state, that of other records, of another condition, of other
+                weights, or some hosts are missing.
+
+        Example:
+            >>> source = reg["mnist@1.0.0"].data_source("train")
+            >>> state = source.order(seed=1).state(50)
+            >>> len(source.from_state(state))
+            150
+        """
+        states = [state] if isinstance(state, Mapping) else list(state)
+        by = weights_of_states(states) if weights is None else weights
+        return Order.from_states(
+            states,
+            records=len(self),
+            source=self.identity,
+            where=self.where,
+            weights=self._weights(by),
+            host=host,
+            hosts=hosts,
+        )
+
+    def digests(self) -> npt.NDArray[np.uint8]:
+        """The digests of its records, shape (n, 16): by the indexes, else by reading the shards.
+
+        Raises:
+            DamagedRecordError, ManifestError, StorageError: as :meth:`report`.
+        """
+        parts = [np.empty((0, 16), np.uint8)]
+        for numbers in self._selection.parts():
+            inside = self._shards.inside(numbers)
+            parts += [self._shards.digests(each)[records] for each, records in inside]
+        return np.concatenate(parts)
+
+    def record_name(self, position: int) -> RecordName:
+        """A record, for people.
+
+        Raises:
+            ManifestError, StorageError: the index of its shard is damaged, or cannot be read.
+        """
+        number = self._selection.number(position)
+        shard, record = self._shards.locate(number)
+        key = self._shards.key(number)
+        shown = safe(self._shards.places[shard].name, limit=1000)
+        return RecordName(shown, record, None if key is None else safe(key, limit=200))
+
+    def _with(self, selection: Selection, elements: Elements | None = None) -> DataSource:
+        same = (elements or self._elements, self._identity, self._decode, self._skipped)
+        return DataSource(self.name, self._shards, selection, *same, self._values)
+
+    def _number(self, record: SupportsIndex) -> int:
+        position = operator.index(record)
+        if not -len(self) <= position < len(self):
+            raise NoSuchRecordError(
+                f"there is no record {position} in `{self.name}`, which has {len(self)}",
+                hint="numbers go from 0; negative ones count from the end",
+            )
+        return self._selection.number(position % len(self))
+
+    def _elements_of(self, numbers: Sequence[int]) -> Iterator[Any | None]:
+        """The elements of records; None for a damaged one that is left out."""
+        payloads = self._shards.payloads(numbers)
+        sound = [each for each in payloads if isinstance(each, bytes)]
+        read = iter(sound if self._elements.raw else self._read_many(sound))
+        for number, payload in zip(numbers, payloads, strict=True):
+            if isinstance(payload, DamagedRecordError):
+                self._skip(number, payload)
+                yield None
+            else:
+                yield self._element(number, payload, next(read))
+
+    def _skip(self, number: int, error: DamagedRecordError) -> None:
+        if self._skipped is None:
+            raise error
+        shard, record = self._shards.locate(number)
+        shown = safe(self._shards.places[shard].name, limit=1000)
+        reason = error.message.partition(" is damaged: ")[2] or error.message
+        count = self._skipped.add(number, SkippedRecord(shown, record, reason))
+        if count > self._elements.max_damaged:
+            raise RefusedError(
+                f"{count} damaged records of `{self.name}` were left out, and "
+                f"`max_damaged` allows {self._elements.max_damaged}; the last: {error.message}",
+                hint=error.hint,
+            ) from error
+
+    def _element(self, number: int, payload: bytes, element: Any = None) -> Any:
+        """Build one element; `element` is its parsed value if a block read produced it."""
+        elements = self._elements
+        if elements.raw:
+            element = payload
+        else:
+            try:
+                if element is None:
+                    element = self._read(payload)
+                if elements.with_digest:
+                    element[DIGEST_FEATURE] = digest_of(payload)
+                decode = fitting(self._decode, elements)
+                for image in elements.images:
+                    if image in element and decode is not None:
+                        single, value = image in self._single, element[image]
+                        element[image] = image_array(image, value, decode, single=single)
+            except RefusedError as error:
+                raise self._about(number, error) from error.__cause__
+        return (self._shards.key(number), element) if elements.with_key else element
+
+    def _about(self, number: int, error: RefusedError) -> RefusedError:
+        """Complete an error whose message lacks its subject, the record."""
+        shard, record = self._shards.locate(number)
+        shown = safe(self._shards.places[shard].name, limit=1000)
+        key = self._shards.key(number)
+        named = "" if key is None else f", with the key `{safe(key, limit=200)}`,"
+        return RefusedError(f"record {record} of `{shown}`{named} {error.message}", hint=error.hint)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Compressed, because the paths of shards differ in a few characters only.
+        state = {
+            "name": self.name,
+            "places": [list(each) for each in self._shards.places],
+            "ranges": [(each.start, each.stop, each.step) for each in self._selection.ranges],
+            "elements": self._elements.plain(),
+            "identity": self._identity,
+            "skipped": None if self._skipped is None else self._skipped.place,
+            "cache": self._shards.far.place if self._shards.far is not None else None,
+        }
+        packed = zlib.compress(json.dumps(state).encode("ascii"), 9)
+        return _restored, (packed, self._decode, self._selection.chosen)
+
+
+def _restored(
+    data: bytes, decode: Decode | None, chosen: ChosenNumbers | None = None
+) -> DataSource:
+    state = json.loads(zlib.decompress(data))
+    return DataSource(
+        state["name"],
+        ShardRecords([ShardPlace(*each) for each in state["places"]], cache_of(state["cache"])),
+        Selection([range(*each) for each in state["ranges"]], chosen),
+        Elements.of_plain(state["elements"]),
+        state["identity"],
+        decode,
+        None if state["skipped"] is None else SkippedRecords(tuple(state["skipped"])),
+    )

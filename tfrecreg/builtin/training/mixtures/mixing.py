@@ -1,0 +1,176 @@
+"""Which record of which member is at a place of a mixture.
+
+An epoch has L places, c_i of them of the member i. Places are interleaved by a rotation: the place
+s of the epoch e is the number q = (a * s + b_e) mod L, where a is prime to L and next to L divided
+by the golden ratio. So q takes every number once in an epoch. Members have the numbers one after
+the other, the first c_0 of them the member 0. A multiple of the golden ratio comes near to all
+parts of a line evenly, so any places in a row have the proportions of the epoch, but for a few.
+
+The number q of the member i, which begins at C_i, is its draw e * c_i + q - C_i. The draws of a
+member are endless, too: those of a round of n_i are a permutation of its records, of the seed and
+the round. So the numbers of times that records of a member came differ by one at most, at the end
+of every epoch.
+
+``docs/formats.md`` has the formula. It never changes after 1.0, since saved states depend on it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import accumulate
+from math import gcd, isqrt
+from typing import Any
+
+import numpy as np
+from blake3 import blake3
+
+from tfrecreg.builtin.training.orders.permutation import Permutation, RecordNumbers
+
+_PREFIX = "tfrecreg mixture v1"
+_CANDIDATES = 256
+"""How many numbers next to the golden ratio are compared."""
+_FEW = 20
+_TABLE_PLACES = 1 << 17
+"""Epochs of so many places at most are kept as a table, and only"""
+_TABLE_AFTER = 256
+"""after so many places, and a sixteenth of the epoch: then a table costs less than they did."""
+
+
+class Mixing:
+    """The records at places, numbered through all members. Picklable."""
+
+    def __init__(self, records: Sequence[int], counts: Sequence[int], seed: int) -> None:
+        self.records, self.counts, self.seed = tuple(records), tuple(counts), seed
+        self.places = sum(counts)
+        """Places of an epoch."""
+        self.starts = (0, *accumulate(records))
+        """The number of the first record of each member, and the total."""
+        self._first_places = (0, *accumulate(counts))
+        self._step = golden_step(self.places)
+        self._asked = 0
+        self._table = (-1, np.empty(0, np.int64))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_asked": 0, "_table": (-1, np.empty(0, np.int64))}
+
+    def __call__(self, places: RecordNumbers) -> RecordNumbers:
+        """The records at these places."""
+        found = np.empty_like(places)
+        epochs, inside = np.divmod(places, self.places)
+        for epoch in np.unique(epochs).tolist():
+            rows = np.flatnonzero(epochs == epoch)
+            table = self._kept(epoch, len(rows))
+            found[rows] = (
+                self._numbers(epoch, inside[rows]) if table is None else table[inside[rows]]
+            )
+        return found
+
+    def _numbers(self, epoch: int, inside: RecordNumbers) -> RecordNumbers:
+        found = np.empty_like(inside)
+        turned = (inside * self._step + self._turn(epoch)) % self.places
+        members = np.searchsorted(self._first_places, turned, side="right") - 1
+        for member in np.unique(members).tolist():
+            rows = np.flatnonzero(members == member)
+            draws = turned[rows] - self._first_places[member] + epoch * self.counts[member]
+            found[rows] = self._drawn(member, draws) + self.starts[member]
+        return found
+
+    def _kept(self, epoch: int, asked: int) -> RecordNumbers | None:
+        """The records of an epoch as a table, once so many were asked for that one is worth it."""
+        if self._table[0] != epoch:
+            self._asked += asked
+            if self.places > _TABLE_PLACES or self._asked < _TABLE_AFTER + self.places // 16:
+                return None
+            self._asked = 0
+            every = np.arange(self.places, dtype=np.int64)
+            self._table = (epoch, self._numbers(epoch, every))
+        kept, table = self._table
+        return table if kept == epoch else None  # another thread may have replaced it
+
+    def one(self, place: int) -> int:
+        """The record at one place."""
+        epoch, inside = divmod(place, self.places)
+        table = self._kept(epoch, 1)
+        if table is not None:
+            return int(table[inside])
+        turned = (inside * self._step + self._turn(epoch)) % self.places
+        member = bisect_right(self._first_places, turned) - 1
+        draw = turned - self._first_places[member] + epoch * self.counts[member]
+        round_, at = divmod(draw, self.records[member])
+        return self._permutation(member, round_).one(at) + self.starts[member]
+
+    def member(self, number: int) -> tuple[int, int]:
+        """Which member a record is of, and its number there."""
+        member = bisect_right(self.starts, number) - 1
+        return member, number - self.starts[member]
+
+    def times(self, member: int, epochs: range) -> RecordNumbers:
+        """How often each record of a member comes in epochs that follow each other."""
+        count, records = self.counts[member], self.records[member]
+        first, stop = epochs.start * count, epochs.stop * count
+        whole = max(0, stop // records - -(-first // records))
+        found = np.full(records, whole, np.int64)
+        for round_ in {first // records, stop // records}:
+            low = max(first - round_ * records, 0)
+            high = min(stop - round_ * records, records)
+            if low < high and high - low < records:
+                places = np.arange(low, high, dtype=np.int64)
+                found[self._permutation(member, round_)(places)] += 1
+        return found
+
+    def _drawn(self, member: int, draws: RecordNumbers) -> RecordNumbers:
+        found = np.empty_like(draws)
+        rounds, inside = np.divmod(draws, self.records[member])
+        for round_ in np.unique(rounds).tolist():
+            rows = np.flatnonzero(rounds == round_)
+            permutation, wanted = self._permutation(member, round_), inside[rows]
+            # An array takes as long as some twenty single numbers, however short it is.
+            few = len(rows) < _FEW
+            found[rows] = (
+                list(map(permutation.one, wanted.tolist())) if few else permutation(wanted)
+            )
+        return found
+
+    def _permutation(self, member: int, round_: int) -> Permutation:
+        return _permutation(self.records[member], self._member_seed(member), round_)
+
+    def _member_seed(self, member: int) -> int:
+        return _number(f"{_PREFIX}\nmember\n{self.seed}\n{member}\n")
+
+    def _turn(self, epoch: int) -> int:
+        return _number(f"{_PREFIX}\nepoch\n{self.seed}\n{epoch}\n") % self.places
+
+
+@lru_cache(maxsize=1024)
+def _permutation(records: int, seed: int, round_: int) -> Permutation:
+    return Permutation(records, seed, round_)
+
+
+@lru_cache(maxsize=1024)
+def _number(text: str) -> int:
+    return int.from_bytes(blake3(text.encode("ascii")).digest(8), "little")
+
+
+def golden_step(places: int) -> int:
+    """The step of the rotation of so many places: prime to them, and next to the golden ratio.
+
+    Of the 256 numbers from there on that are prime to it, the first with the least sum of
+    partial quotients, on which the evenness of a rotation depends.
+    """
+    golden = (isqrt(5 * places * places) - places) // 2
+    nearby = (
+        each for each in range(max(1, golden), golden + _CANDIDATES) if gcd(each, places) == 1
+    )
+    return min(nearby, key=lambda step: _quotients(step % places, places), default=1)
+
+
+def _quotients(step: int, places: int) -> int:
+    """The sum of the partial quotients of step / places."""
+    total = 0
+    while step:
+        quotient, rest = divmod(places, step)
+        total += quotient
+        places, step = step, rest
+    return total

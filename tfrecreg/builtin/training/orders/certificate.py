@@ -1,0 +1,268 @@
+"""The proof that an epoch handed out every record exactly once.
+
+An element of a source with ``with_digest=True`` carries the digest of its record, computed from the
+payload that was read. The consumer adds these digests up, behind all shuffling, batching and worker
+processes. The certificate is their multiset: order does not matter, and parts of several hosts are
+merged by addition. At the end it is compared with the multiset of the digests that the index of the
+release has.
+
+A record digest is the first 16 bytes of blake3 of the canonical payload, so records with the same
+features have the same digest: a split that holds a record twice expects it twice. Two different
+records have the same digest with a probability of 2^-128. Memory is 16 bytes for each record that
+was handed out, twice that while it is compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tfrecreg.core.example.decode import canonical
+from tfrecreg.core.records.digests import DIGEST_BYTES, record_digest
+from tfrecreg.core.values.errors import UsageError
+from tfrecreg.core.values.text import safe
+
+DIGEST_FEATURE = "record/digest"
+"""The feature that elements carry: uint8, shape (16,)."""
+KEY_FEATURE = "record/key"
+"""The feature of a batch that has the keys of its records."""
+
+_MAGIC = b"TFRCERT1"
+_IDENTITY_BYTES = 32
+_SHOWN = 20
+
+RecordDigests = npt.NDArray[np.void]
+
+
+class RecordName(NamedTuple):
+    """A record, for people. Strings are escaped."""
+
+    shard: str
+    record: int
+    """Its number in the shard."""
+    key: str | None
+    """None where no index has it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochReport:
+    """The records that an epoch handed out, compared with those of the source."""
+
+    name: str
+    """Of the source, escaped."""
+    expected: int
+    """Records of the source."""
+    handed_out: int
+    missed: int
+    """Records that were not handed out."""
+    doubled: int
+    """Records handed out again, each repetition counted."""
+    foreign: int
+    """Records handed out that are not in the source."""
+    missed_records: tuple[RecordName, ...] = ()
+    """The first 20 of them."""
+    doubled_records: tuple[RecordName, ...] = ()
+    """The first 20 of them, each once."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every record was handed out, each once, and nothing else."""
+        return not (self.missed or self.doubled or self.foreign)
+
+    def __str__(self) -> str:
+        if self.is_complete:
+            return f"all {self.expected:,} records of {self.name}, each once"
+        lines = [
+            f"{self.handed_out:,} handed out for {self.expected:,} records of {self.name}: "
+            f"{self.missed:,} missed, {self.doubled:,} doubled, {self.foreign:,} foreign"
+        ]
+        for word, records in (("missed", self.missed_records), ("doubled", self.doubled_records)):
+            for each in records:
+                key = "" if each.key is None else f", key `{each.key}`"
+                lines.append(f"{word}: record {each.record} of `{each.shard}`{key}")
+        return "\n".join(lines)
+
+
+def digest_of(payload: bytes) -> npt.NDArray[np.uint8]:
+    """The digest of a payload, uint8 of shape (16,), as elements carry it."""
+    found = np.frombuffer(record_digest(canonical(payload)), np.uint8)
+    digest: npt.NDArray[np.uint8] = found.copy()
+    return digest
+
+
+class Certificate:
+    """The digests of the records handed out. `DataSource.certificate` makes an empty one.
+
+    Args:
+        identity: of the source.
+
+    Example:
+        >>> source = reg["mnist@1.0.0"].data_source("train", with_digest=True)
+        >>> hosts = [source.certificate(), source.certificate()]
+        >>> for number, batch in enumerate(source.batches(64)):
+        ...     hosts[number % 2].add(batch["record/digest"])
+        >>> received = tr.Certificate.from_bytes(hosts[1].to_bytes())
+        >>> hosts[0].merge(received)
+        >>> source.report(hosts[0]).is_complete
+        True
+    """
+
+    def __init__(self, identity: str) -> None:
+        self.identity = identity
+        """Of the source or the mixture that it is about."""
+        self._digests = bytearray()
+
+    @property
+    def digests(self) -> npt.NDArray[np.uint8]:
+        """The digests, shape (n, 16)."""
+        return np.frombuffer(bytes(self._digests), np.uint8).reshape(-1, DIGEST_BYTES)
+
+    def __len__(self) -> int:
+        """How many records were handed out."""
+        return len(self._digests) // DIGEST_BYTES
+
+    def add(self, digests: Any) -> None:
+        """Count records as handed out.
+
+        Args:
+            digests: the values of ``record/digest`` of one or more elements, uint8 of shape
+                (…, 16): an array, or what NumPy makes one of, such as a tensor of PyTorch.
+
+        Raises:
+            UsageError: they are not of that type or shape.
+        """
+        array = np.asarray(digests)
+        if not array.size:  # an empty list has no type
+            return
+        if array.dtype != np.uint8 or array.ndim < 1 or array.shape[-1] != DIGEST_BYTES:
+            raise UsageError(
+                f"digests should be uint8 of shape (…, {DIGEST_BYTES}), found {array.dtype} of "
+                f"shape {array.shape}",
+                hint=f"with `with_digest=True`, elements have them as `{DIGEST_FEATURE}`",
+            )
+        self._digests += np.ascontiguousarray(array).tobytes()
+
+    def add_payloads(self, payloads: Iterable[bytes]) -> None:
+        """Count payloads as handed out, for sources with ``raw=True``.
+
+        Example:
+            >>> source = reg["mnist@1.0.0"].data_source("train", raw=True)
+            >>> certificate = source.certificate()
+            >>> certificate.add_payloads(source[:50])
+            >>> certificate.add_payloads(source[50:])
+            >>> source.report(certificate).is_complete
+            True
+        """
+        for payload in payloads:
+            self._digests += record_digest(canonical(payload))
+
+    def merge(self, other: Certificate) -> None:
+        """Add the certificate of another host for the same epoch.
+
+        Raises:
+            UsageError: it is about another source, or is this very certificate.
+        """
+        if other is self:
+            raise UsageError(
+                "a certificate cannot be merged with itself: every record would count twice",
+                hint="merge the certificates of the other hosts",
+            )
+        if other.identity != self.identity:
+            raise UsageError(
+                "the certificates are about different records",
+                hint="merge those of one epoch of one source, the same on all hosts",
+            )
+        self._digests += other._digests
+
+    def to_bytes(self) -> bytes:
+        """The certificate as bytes, for a file or another host."""
+        return _MAGIC + self.identity.encode("ascii") + bytes(self._digests)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Certificate:
+        """The inverse of :meth:`to_bytes`.
+
+        Raises:
+            UsageError: the bytes are not a certificate.
+        """
+        start = len(_MAGIC) + _IDENTITY_BYTES
+        whole = len(data) >= start and not (len(data) - start) % DIGEST_BYTES
+        if not data.startswith(_MAGIC) or not whole:
+            raise UsageError(
+                f"{len(data)} bytes that begin with {data[:8].hex() or 'nothing'} are not a "
+                "certificate",
+                hint="pass what `Certificate.to_bytes` returned",
+            )
+        found = cls(data[len(_MAGIC) : start].decode("ascii", "replace"))
+        found._digests += data[start:]
+        return found
+
+    def _report(
+        self,
+        name: str,
+        identity: str,
+        digests: npt.NDArray[np.uint8],
+        named: Callable[[int], RecordName],
+    ) -> EpochReport:
+        """Compare with the records of a source; `DataSource.report` calls it.
+
+        Args:
+            name: of the source, escaped.
+            identity: of the source.
+            digests: shape (records, 16), of its records.
+            named: the name of the record at a position.
+
+        Raises:
+            UsageError: the certificate is about another source.
+        """
+        if identity != self.identity:
+            raise UsageError(
+                f"the certificate is not about the records of `{name}`: its identity is "
+                f"`{safe(self.identity)}`, theirs is `{identity}`",
+                hint="ask the source that the certificate came from",
+            )
+        expected = _rows(digests.tobytes())
+        found = _rows(bytes(self._digests))
+        kinds, inverse = np.unique(np.concatenate((expected, found)), return_inverse=True)
+        wanted = np.bincount(inverse[: len(expected)], minlength=len(kinds))
+        given = np.bincount(inverse[len(expected) :], minlength=len(kinds))
+        known = wanted > 0
+        missing = np.where(known, np.maximum(wanted - given, 0), 0)
+        surplus = np.where(known, np.maximum(given - wanted, 0), 0)
+        places = inverse[: len(expected)]
+        return EpochReport(
+            name=name,
+            expected=len(expected),
+            handed_out=len(found),
+            missed=int(missing.sum()),
+            doubled=int(surplus.sum()),
+            foreign=int(given[~known].sum()),
+            missed_records=_record_names(places, missing, named),
+            doubled_records=_record_names(places, np.minimum(surplus, 1), named),
+        )
+
+
+def _rows(data: bytes) -> RecordDigests:
+    # Two numbers rather than 16 characters: NumPy takes trailing NULs of strings off.
+    return np.frombuffer(data, np.dtype([("high", ">u8"), ("low", ">u8")]))
+
+
+def _record_names(
+    places: npt.NDArray[np.int64], counts: npt.NDArray[np.int64], named: Callable[[int], RecordName]
+) -> tuple[RecordName, ...]:
+    """The first records whose digests are counted, of equal records as many as are counted."""
+    found: list[RecordName] = []
+    left: dict[int, int] = {}
+    for position in np.flatnonzero(counts[places] > 0).tolist():
+        kind = int(places[position])
+        rest = left.setdefault(kind, int(counts[kind]))
+        if rest:
+            left[kind] = rest - 1
+            found.append(named(position))
+            if len(found) == _SHOWN:
+                break
+    return tuple(found)

@@ -1,0 +1,277 @@
+"""From a batch of payloads to tensors: parse, decode, resize, pad. One `parse_example` a batch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tfrecreg.builtin.training.orders.certificate import DIGEST_FEATURE, KEY_FEATURE
+from tfrecreg.builtin.training.tf_dataset.form import PAYLOAD_NAME, ElementForm
+from tfrecreg.builtin.training.tf_dataset.sequences import (
+    ListParser,
+    ListSpec,
+    why_no_sequence,
+)
+from tfrecreg.builtin.training.tf_dataset.small_images import together
+from tfrecreg.core.example.decode import decode_or_none
+from tfrecreg.core.images.decodable import why_undecodable
+from tfrecreg.core.images.model import ImageError
+from tfrecreg.core.images.read import read_header
+from tfrecreg.core.records.batch_digests import digests_of
+from tfrecreg.core.records.digests import DIGEST_BYTES
+from tfrecreg.core.registry.shardset.load_records import PayloadFault, SplitRecords
+from tfrecreg.core.values.errors import TfrecregError
+from tfrecreg.core.values.text import safe
+
+Features = dict[str, Any]
+
+_LARGE = 1 << 14
+"""Mean bytes of records whose images or tensors take long to decode."""
+_AT_ONCE = 32
+
+
+class ElementReader:
+    """Makes elements of payloads, in a graph and one by one to find a fault."""
+
+    def __init__(
+        self,
+        tensorflow: Any,
+        records: SplitRecords,
+        form: ElementForm,
+        *,
+        single: bool = False,
+    ) -> None:
+        self._single = single
+        self._tf = tensorflow
+        self._records = records
+        self._form = form
+        self._spec = self._parse_spec()
+        lists = [each for each in form.specs or () if isinstance(each, ListSpec)]
+        self._lists = ListParser(tensorflow, lists) if lists else None
+
+    def __call__(self, numbers: Any, payloads: Any) -> Features:
+        """The features of a batch, each of them stacked."""
+        features = self._parsed(payloads)
+        for name in self._form.images:
+            features[name] = self._images(name, features[name])
+        for name in self._form.tensors:
+            features[name] = self._tensors(name, features[name])
+        for name in self._form.others:
+            features[name] = self._decode_others(name, features[name])
+        if self._form.with_key:
+            features[KEY_FEATURE] = self._keys(numbers)
+        if self._form.with_digest:
+            features[DIGEST_FEATURE] = self._digests(payloads)
+        return features
+
+    def finish(self, features: Features) -> Any:
+        """An element as the user gets it, from features."""
+        if self._form.specs is None:
+            return features[PAYLOAD_NAME]
+        if self._form.supervised is not None:
+            feature, label = self._form.supervised
+            return features[feature], features[label]
+        return features
+
+    def pad_longest(self, *element: Any) -> Any:
+        """Pad each ragged tensor of a batch, as `finish` returned it, to its longest row."""
+        ragged = self._tf.RaggedTensor
+        parts = element if len(element) > 1 else element[0]
+        return self._tf.nest.map_structure(
+            lambda value: value.to_tensor() if isinstance(value, ragged) else value, parts
+        )
+
+    def fault(self, payload: bytes) -> PayloadFault | None:
+        """What is wrong with one payload, found step by step."""
+        tf = self._tf
+        try:
+            features = self._parsed(tf.constant([payload]))
+        except (tf.errors.OpError, UnicodeError) as error:
+            kind = "" if decode_or_none(payload) is not None else "it is not a `tf.train.Example`"
+            if self._lists is not None:
+                kind = why_no_sequence(payload)
+            reason = kind or without_nodes(str(error))
+            return PayloadFault("", f" does not parse: {reason}")
+        steps: list[tuple[str, Callable[[str, Any], Any]]] = [
+            *((name, self._images) for name in self._form.images),
+            *((name, self._tensors) for name in self._form.tensors),
+            *((name, self._decode_others) for name in self._form.others),
+        ]
+        for name, step in steps:
+            try:
+                step(name, features[name])
+            except (tf.errors.OpError, ValueError) as error:  # the latter of a decoder in Python
+                data = bytes(tf.reshape(features[name], [-1])[0].numpy())
+                text = getattr(error, "message", str(error))
+                reason = (step == self._images and why_no_image(data)) or without_nodes(text)
+                return PayloadFault(f"`{safe(name)}` of ", f" does not decode: {reason}")
+        return None
+
+    def why_apart(self, payloads: Sequence[bytes]) -> str:
+        """Why sound records do not make a batch; empty if they do."""
+        tf = self._tf
+        features = self._parsed(tf.constant(list(payloads)))
+        form = self._form
+        steps = ((form.images, self._images), (form.tensors, self._tensors))
+        for names, step in (*steps, (form.others, self._decode_others)):
+            for name in names:
+                each = [step(name, value[None]) for value in tf.unstack(features[name])]
+                shapes = sorted({tuple(value.shape[1:]) for value in each})
+                if len(shapes) > 1:
+                    hint = "leave out `batch_size`"
+                    if name in self._form.images:
+                        hint = _how_to_stack(shapes)
+                    return (
+                        f"`{safe(name)}` has values of {len(shapes)} shapes, {shapes[0]} and "
+                        f"{shapes[-1]} among them, which do not fit into one batch: {hint}"
+                    )
+        return ""
+
+    def _parse_spec(self) -> Features:
+        tf, found = self._tf, {}
+        for spec in self._form.specs or ():
+            if isinstance(spec, ListSpec):
+                continue
+            dtype = getattr(tf, spec.dtype)
+            if spec.form == "fixed":
+                found[spec.name] = tf.io.FixedLenFeature(list(spec.shape), dtype)
+            elif spec.name in self._form.ragged:
+                found[spec.name] = tf.io.RaggedFeature(dtype, row_splits_dtype=tf.int64)
+            else:
+                found[spec.name] = tf.io.VarLenFeature(dtype)
+        return found
+
+    def _parsed(self, payloads: Any) -> Features:
+        if self._form.specs is None:
+            return {PAYLOAD_NAME: payloads}
+        tf = self._tf
+        # Without features, only the keys are wanted.
+        parsed = tf.io.parse_example(payloads, self._spec) if self._spec else {}
+        if self._lists is not None:
+            parsed = dict(sorted({**parsed, **self._lists(payloads)}.items()))
+        features: Features = dict(parsed)
+        for name, length in self._form.padded.items():
+            ragged = features[name]
+            most = tf.reduce_max(tf.concat([ragged.row_lengths(), [0]], 0))
+            text = f"`{safe(name)}` has more values than the {length} that it is padded to"
+            check = tf.debugging.assert_less_equal(most, tf.constant(length, tf.int64), text)
+            with tf.control_dependencies([check] if check is not None else []):
+                features[name] = ragged.to_tensor(shape=[None, length, *ragged.shape[2:]])
+        return features
+
+    def _images(self, name: str, data: Any) -> Any:
+        tf, form = self._tf, self._form
+        height, width, channels = form.images[name]
+
+        def finished(images: Any) -> Any:
+            images = form.fit.applied(tf, images)
+            return tf.ensure_shape(images, (*images.shape[:-3], height, width, channels))
+
+        def decoded(one: Any) -> Any:
+            image = tf.io.decode_image(one, channels=form.channels, expand_animations=False)
+            image.set_shape((None, None, None))
+            return finished(image)
+
+        def one_by_one() -> Any:
+            return self._mapped(decoded, data, tf.TensorSpec((height, width, channels), tf.uint8))
+
+        if self._single or tf.executing_eagerly():
+            return one_by_one()
+        pixels = together(tf, tf.reshape(data, [-1]), form.channels)
+        return tf.cond(tf.size(pixels) > 0, lambda: finished(pixels), one_by_one)
+
+    def _tensors(self, name: str, data: Any) -> Any:
+        tf, spec = self._tf, self._form.tensors[name]
+        if not isinstance(spec, tf.TensorSpec):
+            spec = tf.TensorSpec(None, spec)
+
+        def decoded(one: Any) -> Any:
+            return tf.ensure_shape(tf.io.parse_tensor(one, spec.dtype), spec.shape)
+
+        return self._mapped(decoded, data, spec)
+
+    def _decode_others(self, name: str, data: Any) -> Any:
+        tf, (decoder, spec) = self._tf, self._form.others[name]
+
+        def array(value: Any) -> Any:
+            return decoder.array(value if isinstance(value, bytes) else value.item())
+
+        def decoded(one: Any) -> Any:
+            found = tf.numpy_function(array, [one], spec.dtype, stateful=False)
+            return tf.ensure_shape(found, spec.shape)
+
+        return self._mapped(decoded, data, spec)
+
+    def _mapped(self, function: Callable[[Any], Any], data: Any, spec: Any) -> Any:
+        """Apply a function to each string of a batch, and stack the results."""
+        tf = self._tf
+        flat = tf.reshape(data, [-1])
+
+        # Small values one after the other, which takes half the time: batches run in parallel
+        # anyway. Large ones are decoded as cores become free, so that none is idle at the end.
+        at_once = _AT_ONCE if self._records.mean_bytes >= _LARGE else 1
+
+        def mapped() -> Any:
+            if self._single and not tf.executing_eagerly():
+                return tf.expand_dims(function(flat[0]), 0)
+            return tf.map_fn(function, flat, fn_output_signature=spec, parallel_iterations=at_once)
+
+        if spec.shape.is_fully_defined() and not self._single:
+            return mapped()
+        # Nothing cannot be stacked without a shape.
+        rank = spec.shape.rank
+        known = [] if rank is None else [1 if side is None else side for side in spec.shape]
+        stacked = tf.cond(tf.size(flat) > 0, mapped, lambda: tf.zeros([0, *known], spec.dtype))
+        if rank is not None:
+            stacked = tf.ensure_shape(stacked, [None, *spec.shape])
+        return stacked
+
+    def _keys(self, numbers: Any) -> Any:
+        tf = self._tf
+
+        def found(numbers: Any) -> Any:
+            # A mark of damage has no key, and is noticed later.
+            keys = [self._records.find_key(each) if each >= 0 else "" for each in numbers.numpy()]
+            return tf.constant(keys, tf.string)
+
+        return tf.ensure_shape(tf.py_function(found, [numbers], tf.string), numbers.shape)
+
+    def _digests(self, payloads: Any) -> Any:
+        tf = self._tf
+        found = tf.numpy_function(
+            lambda payloads: digests_of(payloads.tolist()), [payloads], tf.uint8, stateful=False
+        )
+        return tf.ensure_shape(found, (*payloads.shape, DIGEST_BYTES))
+
+    def missing_key(self, numbers: Sequence[int]) -> str:
+        """Why the keys of records cannot be read; empty if they can."""
+        try:
+            for number in numbers if self._form.with_key else ():
+                self._records.find_key(number)
+        except TfrecregError as error:
+            return str(error)
+        return ""
+
+
+def _how_to_stack(shapes: Sequence[tuple[int, ...]]) -> str:
+    """What makes images of these shapes fit into one batch."""
+    if len({shape[:2] for shape in shapes}) == 1:
+        return "`channels=3` gives them the same channels"
+    if len({shape[2:] for shape in shapes}) == 1:
+        return "`image_size=(224, 224)` resizes them"
+    return "`image_size=(224, 224), channels=3` makes them alike"
+
+
+def without_nodes(text: str) -> str:
+    """A message of TensorFlow without the names of the graph."""
+    line = text.partition("\n")[0]
+    return safe(re.sub(r"\{\{.*\}\} |Name: [^,]*, | \[Op:\w+\].*", "", line), limit=500)
+
+
+def why_no_image(data: bytes) -> str | None:
+    """The reason why TensorFlow refuses an image, if its header shows it."""
+    try:
+        return why_undecodable(data, read_header(data))
+    except ImageError as error:
+        return error.detail

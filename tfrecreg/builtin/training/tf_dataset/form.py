@@ -1,0 +1,258 @@
+"""The form of the elements of a dataset, from the schema and the arguments."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from tfrecreg.builtin.training.arrays.image_sizes import expect_channels
+from tfrecreg.builtin.training.tf_dataset.fitted import ImageFit
+from tfrecreg.builtin.training.tf_dataset.sequences import all_specs, expect_paddable
+from tfrecreg.core.images.decoding import FeatureDecoder
+from tfrecreg.core.schema.definition import IntDomain, Schema
+from tfrecreg.core.schema.spec import TensorSpec
+from tfrecreg.core.values.errors import UsageError
+from tfrecreg.core.values.suggest import did_you_mean, listed
+from tfrecreg.core.values.text import safe
+
+PAYLOAD_NAME = ""
+"""The only feature of records that are not Examples."""
+
+_LABELS = ("image/class/label", "class/label", "label")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FormRequest:
+    """The arguments of :func:`tfrecreg.load` about single elements."""
+
+    features: Sequence[str] | None = None
+    decode: bool = False
+    channels: int = 0
+    fit: ImageFit = field(default_factory=ImageFit)
+    tensors: Mapping[str, Any] = field(default_factory=dict)
+    ragged: bool = False
+    pad_to: int | Mapping[str, int] | Literal["longest"] | None = None
+    as_supervised: bool | tuple[str, str] = False
+    with_key: bool = False
+    with_digest: bool = False
+
+    def expect_nothing(self) -> None:
+        """Refuse arguments that need Examples."""
+        if self != FormRequest():
+            raise UsageError(
+                "the records are not Examples, and are read as payloads",
+                hint="leave out the arguments about features, images and keys",
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ElementForm:
+    """The form of an Example's features."""
+
+    specs: tuple[TensorSpec, ...] | None = None
+    """The features to parse; None for payloads as they are."""
+    images: Mapping[str, tuple[int | None, int | None, int | None]] = field(default_factory=dict)
+    """Features to decode, and height, width and channels as far as they are known."""
+    channels: int = 0
+    """Channels to decode to; 0 to keep the image's."""
+    fit: ImageFit = field(default_factory=ImageFit)
+    """The size that decoded images get."""
+    tensors: Mapping[str, Any] = field(default_factory=dict)
+    """Features that hold serialized tensors, and their `tf.TensorSpec` or data type."""
+    others: Mapping[str, tuple[FeatureDecoder, Any]] = field(default_factory=dict)
+    """Features that a plugin decodes, with the decoder and the `tf.TensorSpec` of a value."""
+    ragged: frozenset[str] = frozenset()
+    """Features of varying length that are parsed as ragged tensors."""
+    padded: Mapping[str, int] = field(default_factory=dict)
+    """Those of them that are padded, and their length."""
+    longest: bool = False
+    """Whether each batch is padded to its longest element."""
+    supervised: tuple[str, str] | None = None
+    """Features that make pairs of input and label."""
+    with_key: bool = False
+    with_digest: bool = False
+
+    @property
+    def stacks(self) -> bool:
+        """Whether any batch of records has one shape, by the form alone."""
+        whole = all(None not in (height, width) for height, width, _ in self.images.values())
+        whole = whole and not self.others
+        return whole and all(getattr(each, "shape", None) for each in self.tensors.values())
+
+    def kept_bytes(self, payload: float) -> float:
+        """Most bytes of an element with its images decoded."""
+        if not self.images or self.others or self.tensors:
+            return math.inf
+        if any(None in shape for shape in self.images.values()):
+            return math.inf
+        pixels = sum(math.prod(filter(None, shape)) for shape in self.images.values())
+        rest = [each for each in self.specs or () if each.name not in self.images]
+        is_small = all(each.form == "fixed" and each.dtype != "string" for each in rest)
+        return pixels + (8 * sum(math.prod(each.shape) for each in rest) if is_small else payload)
+
+
+def find_form(schema: Schema, request: FormRequest) -> ElementForm:
+    """The form of the elements."""
+    specs = {each.name: each for each in all_specs(schema)}
+    supervised = _supervised(schema, specs, request)
+    chosen = list(specs)
+    if supervised is not None:
+        chosen = list(dict.fromkeys(supervised))
+    elif request.features is not None:
+        _expect_known(request.features, specs)
+        chosen = [name for name in specs if name in request.features]
+    if not chosen and not request.with_key and not request.with_digest:
+        raise UsageError(
+            "no feature is left to parse",
+            hint=f"available: {listed(specs)}"
+            if specs
+            else "the schema types none of its features",
+        )
+    varying = [name for name in chosen if specs[name].form != "fixed"]
+    padded = _padded(request, specs, varying)
+    expect_paddable(specs, padded)
+    images = _image_sizes(schema, specs, request, chosen)
+    _expect_known(request.tensors, specs)
+    for name in request.tensors:
+        if not _is_single(specs[name]) or specs[name].dtype != "string":
+            raise UsageError(
+                f"`{safe(name)}` is not one string a record, so it holds no serialized tensor",
+                hint="`tensors` takes required features of type BYTES and shape {}",
+            )
+    is_ragged = request.ragged or request.pad_to == "longest"
+    by_schema = {name for name in varying if specs[name].form == "ragged"}
+    return ElementForm(
+        specs=tuple(specs[name] for name in chosen),
+        images=images,
+        channels=request.channels,
+        fit=request.fit,
+        tensors={name: each for name, each in request.tensors.items() if name in chosen},
+        ragged=frozenset(varying if is_ragged else {*padded, *by_schema}),
+        padded=padded,
+        longest=request.pad_to == "longest",
+        supervised=supervised,
+        with_key=request.with_key,
+        with_digest=request.with_digest,
+    )
+
+
+def _supervised(
+    schema: Schema, specs: Collection[str], request: FormRequest
+) -> tuple[str, str] | None:
+    if request.as_supervised is False:
+        return None
+    if request.features is not None or request.with_key or request.with_digest:
+        raise UsageError(
+            "`as_supervised` makes pairs of input and label, and cannot hold other features",
+            hint="leave out `features`, `with_key` and `with_digest`",
+        )
+    if request.as_supervised is not True:
+        pair: Any = request.as_supervised
+        if isinstance(pair, str) or len(pair) != 2:
+            raise UsageError(
+                f"`as_supervised` should be two features, found `{safe(repr(pair), limit=200)}`",
+                hint='`as_supervised=("image/encoded", "image/class/label")` names input and label',
+            )
+        _expect_known(pair, specs)
+        feature, label = pair
+        return feature, label
+    labels = [each for each in schema.labels() if each in specs]
+    labels = labels or [each for each in _LABELS if each in specs][:1]
+    pictures = (*schema.images(), *schema.pixels())
+    images = [each for each in dict.fromkeys(pictures) if each in specs]
+    for found, what in ((images, "image"), (labels, "label")):
+        if len(found) != 1:
+            raise UsageError(
+                f"the schema has {len(found) or 'no'} features that are the {what} of a record",
+                hint='`as_supervised=("image/encoded", "image/class/label")` names input and label',
+            )
+    return images[0], labels[0]
+
+
+def _padded(
+    request: FormRequest, specs: Mapping[str, TensorSpec], varying: Sequence[str]
+) -> dict[str, int]:
+    if isinstance(request.pad_to, Mapping):
+        _expect_known(request.pad_to, specs)
+        lengths = {name: size for name, size in request.pad_to.items() if name in varying}
+    elif request.pad_to in (None, "longest"):
+        lengths = {}
+    else:
+        lengths = dict.fromkeys(varying, request.pad_to)  # type: ignore[arg-type]
+    if any(type(each) is not int or each < 1 for each in lengths.values()):
+        raise UsageError(
+            f"`pad_to` should be a length, a length by feature, or `longest`; found "
+            f"`{safe(str(request.pad_to))}`",
+            hint="`pad_to=100` pads every feature of varying length to 100 values",
+        )
+    return lengths
+
+
+def _image_sizes(
+    schema: Schema, specs: Mapping[str, TensorSpec], request: FormRequest, chosen: Collection[str]
+) -> dict[str, tuple[int | None, int | None, int | None]]:
+    if not isinstance(request.decode, bool):
+        raise UsageError(
+            f"`decode` should be True or False, found `{safe(repr(request.decode), limit=100)}`",
+            hint="`decode=True` decodes all images of the schema; `features` chooses among them",
+        )
+    if not request.decode:
+        if request.channels or request.fit != ImageFit():
+            raise UsageError(
+                "`channels` and `image_size` need `decode=True`", hint="add `decode=True`"
+            )
+        return {}
+    expect_channels(request.channels)
+    request.fit.expect_sense()
+    pixels = schema.byte_pixels()
+    if not schema.images() and not schema.pixels():
+        raise UsageError(
+            "the schema has no feature that holds images",
+            hint="`image_domain {}` in the schema says that a feature does",
+        )
+    sizes = {name: _image_shape(schema, name, request) for name in schema.images()} | pixels
+    return {
+        name: size for name, size in sizes.items() if name in chosen and _is_single(specs[name])
+    }
+
+
+def _image_shape(
+    schema: Schema, name: str, request: FormRequest
+) -> tuple[int | None, int | None, int | None]:
+    prefix = name.rpartition("/")[0]
+    declared = _only_value(schema, f"{prefix}/channels")
+    # TensorFlow decodes images of other numbers of channels to one of these.
+    known = declared if declared in (1, 3) else None
+    tagged = (each.channels for each in schema.features if each.name == name)
+    channels = request.channels or known or next(tagged, None)
+    if request.fit.size is not None:
+        return *request.fit.sides, channels
+    return (
+        _only_value(schema, f"{prefix}/height"),
+        _only_value(schema, f"{prefix}/width"),
+        channels,
+    )
+
+
+def _only_value(schema: Schema, name: str) -> int | None:
+    """The value of an integer that may have no other."""
+    for feature in schema.features:
+        domain = feature.domain
+        if feature.name == name and feature.is_required and isinstance(domain, IntDomain):
+            return domain.min if domain.min == domain.max else None
+    return None
+
+
+def _is_single(spec: TensorSpec) -> bool:
+    return spec.form == "fixed" and math.prod(spec.shape) == 1
+
+
+def _expect_known(names: Collection[str], known: Collection[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise UsageError(
+                f"the schema has no feature `{safe(name)}`{did_you_mean(name, known)}",
+                hint=f"available: {listed(known)}",
+            )

@@ -1,0 +1,251 @@
+"""From matches to findings."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+import weakref
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from tfrecreg.builtin.validators.duplicates.matches import (
+    Contradiction,
+    Contradictions,
+    Match,
+    MatchCount,
+    Matches,
+)
+from tfrecreg.builtin.validators.duplicates.sorted_runs import Run, read_in_order
+from tfrecreg.builtin.validators.duplicates.visitor import (
+    DuplicatesCodec,
+    DuplicatesOptions,
+    DuplicatesPart,
+    DuplicatesVisitor,
+    group_of,
+)
+from tfrecreg.core.check.scan.indexes import keys_of
+from tfrecreg.core.check.scan.interface import Shard, Target, Validator
+from tfrecreg.core.check.scan.tally import Tally, key_from
+from tfrecreg.core.images.decoder import require_pillow
+from tfrecreg.core.schema.roles.image_features import schema_images
+from tfrecreg.core.schema.roles.label_features import IMAGE_LABEL, OF_OBJECTS
+from tfrecreg.core.storage.interface import Storage
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.codes import DUP001, DUP002, DUP004, DUP005
+from tfrecreg.core.values.config import read_limits
+from tfrecreg.core.values.findings import Code, Finding, Location, Measure, Severity
+from tfrecreg.core.values.label_maps import class_name, named_classes
+from tfrecreg.core.values.text import safe
+
+
+class DuplicatesValidator(Validator):
+    """Finds equal records and images; options: :class:`DuplicatesOptions`.
+
+    Fingerprints are sorted on disk, 32 bytes per record, in the folder for temporary files
+    (`TMPDIR`). Neither records nor digests are held in memory.
+    """
+
+    name = "duplicates"
+    Options = DuplicatesOptions
+    codes: Sequence[Code] = (DUP001, DUP002, DUP004, DUP005)
+
+    def __init__(self) -> None:
+        self.part_codec: DuplicatesCodec = DuplicatesCodec()
+        self._options = DuplicatesOptions()
+        self._storage: Storage | None = None
+        self._clear: Callable[[], object] = _nothing
+
+    def applies(self, target: Target) -> str | None:
+        return None if target.shards else "there are no shards"
+
+    def begin(
+        self, target: Target, options: Mapping[str, Any]
+    ) -> Callable[[Shard], DuplicatesVisitor]:
+        """Read the options, and create the folder for runs."""
+        self._options = read_limits(DuplicatesOptions, options, self.name)
+        if self._options.pixels:
+            require_pillow("`pixels` of the validator `duplicates`")
+        folder = tempfile.mkdtemp(prefix="tfrecreg-duplicates-")
+        # Also clean up if the scan or the program ends by an exception.
+        self._clear = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self._storage = self.part_codec.storage = LocalStorage(folder)
+        images, labels = schema_images(target), _labels(target)
+        return partial(DuplicatesVisitor, self._options, images, self._storage, labels=labels)
+
+    def part_key(self, target: Target, options: Mapping[str, Any]) -> str:
+        return key_from(*schema_images(target), "", *_labels(target), options=options)
+
+    def finish(
+        self, target: Target, parts: Iterable[tuple[Shard, DuplicatesPart]]
+    ) -> Iterator[Finding | Measure]:
+        try:
+            yield from self._finish(target, list(parts))
+        finally:
+            self._clear()
+
+    def _finish(
+        self, target: Target, parts: Sequence[tuple[Shard, DuplicatesPart]]
+    ) -> Iterator[Finding | Measure]:
+        shards = [shard for shard, _ in parts]
+        splits = [shard.split for shard in shards]
+        matches = self._matches(splits, [part.runs for _, part in parts])
+        for number, (_, part) in enumerate(parts):
+            matches.again(number, part.pairs)
+        groups = self._matches(splits, [part.groups for _, part in parts])
+        tally, what = Tally(), self._compared([part for _, part in parts])
+        for split, seen in matches.within():
+            message = f"a record{_split(split)} has the {what} of an earlier one"
+            self._add(tally, DUP001, message, split, "", seen, shards, "the same as")
+        different = _different(parts, matches)
+        for split, other, seen in matches.across():
+            message = f"a record{_split(split)} has the {what} of one{_split(other)}"
+            code, smaller = DUP002, min(split, other, key=lambda each: different[each])
+            share, limit = seen.count / different[smaller], self._options.most_shared
+            if share > limit:
+                code = replace(DUP002, severity=Severity.ERROR)
+                message += (
+                    f": {seen.count:,} of {different[smaller]:,} different ones"
+                    f"{_split(smaller)}, {100 * share:.3g} %, and at most "
+                    f"{100 * limit:.3g} % may be shared"
+                )
+            self._add(tally, code, message, split, other, seen, shards, "the same as")
+        for split, other, seen in groups.across():
+            by = self._options.group or self._options.group_key or ""
+            message = f"a record{_split(split)} is of a group{_split(other)}, by `{safe(by)}`"
+            self._add(tally, DUP004, message, split, other, seen, shards, "in one group with")
+        self._tell_contradictions(tally, target, shards, [part.labelled for _, part in parts])
+        yield from tally.findings(target.dataset)
+        compared = sum(part.compared for _, part in parts)
+        extra = sum(seen.count for _, seen in matches.within())
+        common = sum(seen.count for _, _, seen in matches.across())
+        yield Measure("duplicates.compared", compared, f"{compared} records compared")
+        yield Measure("duplicates.extra", extra, f"{extra} records more than different ones")
+        yield Measure("duplicates.common", common, f"{common} in two splits")
+        if unheld := sum(part.unheld for _, part in parts):
+            yield Measure("duplicates.unheld", unheld, f"{unheld} records too large to compare")
+        if self._options.group or self._options.group_key:
+            left = sum(part.ungrouped for _, part in parts)
+            yield Measure("duplicates.ungrouped", left, f"{left} records of no group")
+
+    def _matches(self, splits: Sequence[str], runs: Sequence[Sequence[Run]]) -> Matches:
+        matches = Matches(splits)
+        self._read(runs, matches)
+        return matches
+
+    def _read(self, runs: Sequence[Sequence[Run]], into: Matches | Contradictions) -> None:
+        """Pass all rows of the runs of each shard to a collector."""
+        flat = [(number, run) for number, each in enumerate(runs) for run in each]
+        if flat and self._storage is not None:
+            for rows in read_in_order(self._storage, [run for _, run in flat]):
+                into.add(flat, rows)
+
+    def _tell_contradictions(
+        self, tally: Tally, target: Target, shards: Sequence[Shard], runs: Sequence[Sequence[Run]]
+    ) -> None:
+        """Find DUP005: one image under several labels."""
+        found = Contradictions()
+        self._read(runs, found)
+        mapped = (target.labels[each] for each in _labels(target) if each in target.labels)
+        names = named_classes(next(mapped, ()))
+        keys = _keys(shards, found.first)
+        for number, each in enumerate(found.first):
+            shard, partner = shards[each.shard], shards[each.other_shard]
+            known = keys.get((partner.name, each.other_record))
+            key = f", key {safe(known)}" if known is not None else ""
+            own, other = (class_name(names, label) for label in (each.label, each.other_label))
+            place = Location(
+                split=shard.split or None,
+                shard=shard.name,
+                record=each.record,
+                offset=each.offset,
+                key=keys.get((shard.name, each.record)),
+                detail=f"labeled {own}; record {each.other_record} of {safe(partner.name)}{key} "
+                f"is the same, labeled {other}",
+            )
+            count = found.count - len(found.first) + 1 if number == 0 else 1
+            message = "an image has a label that contradicts another record's"
+            tally.add(DUP005, message, place, split="", count=count)
+
+    def _compared(self, parts: Sequence[DuplicatesPart]) -> str:
+        """The compared values, for messages."""
+        options = self._options
+        if options.feature is not None:
+            return f"`{safe(options.feature)}`"
+        if not all(part.with_image == part.compared for part in parts):
+            return "content"
+        return "pixels" if options.pixels else "image"
+
+    def _add(
+        self,
+        tally: Tally,
+        code: Code,
+        message: str,
+        split: str,
+        other: str,
+        seen: MatchCount,
+        shards: Sequence[Shard],
+        relation: str,
+    ) -> None:
+        """Add one finding, with the keys of its first pairs."""
+        matches = seen.matches
+        keys = _keys(shards, matches)
+        for number, each in enumerate(matches):
+            shard, partner = shards[each.shard], shards[each.other_shard]
+            key = keys.get((shard.name, each.record))
+            known = keys.get((partner.name, each.other_record))
+            detail = f"{relation} record {each.other_record} of {safe(partner.name)}"
+            if known is not None:
+                detail += f", key {safe(known)}"
+            if code is DUP004 and key is not None and self._options.group_key is not None:
+                group = group_of(re.compile(self._options.group_key), key)
+                detail = f"`{safe(group or '')}`: {detail}"
+            place = Location(
+                split=split or None,
+                shard=shard.name,
+                record=each.record,
+                offset=each.offset,
+                key=key,
+                detail=detail,
+            )
+            count = seen.count - len(matches) + 1 if number == 0 else 1
+            tally.add(code, message, place, split=split, subject=other, count=count)
+
+
+def _labels(target: Target) -> tuple[str, ...]:
+    """The features that may be the label of an image: those with a label map come first."""
+    named = (name for name in sorted(target.labels) if name not in OF_OBJECTS)
+    return tuple(dict.fromkeys((*named, IMAGE_LABEL, "label")))
+
+
+def _different(
+    parts: Sequence[tuple[Shard, DuplicatesPart]], matches: Matches
+) -> Mapping[str, int]:
+    """Number of different records or images by split."""
+    found: Counter[str] = Counter()
+    for shard, part in parts:
+        found[shard.split] += part.compared
+    found.subtract({split: seen.count for split, seen in matches.within()})
+    return found
+
+
+def _keys(
+    shards: Sequence[Shard], pairs: Iterable[Match | Contradiction]
+) -> Mapping[tuple[str | None, int | None], str]:
+    """The keys of both records of each pair, by shard name and record number."""
+    wanted: dict[str, set[int]] = {}
+    for each in pairs:
+        wanted.setdefault(shards[each.shard].name, set()).add(each.record)
+        wanted.setdefault(shards[each.other_shard].name, set()).add(each.other_record)
+    return keys_of(shards, wanted)
+
+
+def _split(split: str) -> str:
+    return f" of `{safe(split)}`" if split else ""
+
+
+def _nothing() -> None:
+    """The cleanup without a folder."""

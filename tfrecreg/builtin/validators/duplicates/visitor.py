@@ -1,0 +1,297 @@
+"""The fingerprints of the records of one shard, written to disk as sorted runs.
+
+A fingerprint is 16 bytes of a digest: of a feature, of the record's images, or of the whole record.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Annotated, Any
+
+import msgspec
+from blake3 import blake3
+from msgspec import Meta
+
+from tfrecreg.builtin.validators.duplicates.matches import add_labels
+from tfrecreg.builtin.validators.duplicates.sorted_runs import (
+    Pair,
+    Run,
+    RunBuilder,
+    at_hand,
+    stored,
+)
+from tfrecreg.core.check.scan.indexes import index_of
+from tfrecreg.core.check.scan.interface import Shard, Visitor
+from tfrecreg.core.example.decode import canonical
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.model import Example, Kind
+from tfrecreg.core.images.decoder import Undecodable, digest_pixels
+from tfrecreg.core.images.model import ImageError
+from tfrecreg.core.images.read import read_header
+from tfrecreg.core.records.batch import RecordBatch, StreamEnd
+from tfrecreg.core.records.digests import DIGEST_BYTES, record_digest
+from tfrecreg.core.records.index import Index
+from tfrecreg.core.schema.roles.image_features import ImageFeatures
+from tfrecreg.core.schema.roles.record_tables import Table, Tables, tables_of, value_digest
+from tfrecreg.core.storage.interface import Storage
+
+_Text = Annotated[str, Meta(min_length=1)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuplicatesOptions:
+    """Options in `limits.duplicates` of a gate.
+
+    By default images are compared by their bytes, and records without an image as a whole.
+    """
+
+    feature: _Text | None = None
+    """The feature to compare, of any kind."""
+    pixels: bool = False
+    """Whether to decode images and compare their pixels; needs the extra `images`."""
+    group: _Text | None = None
+    """A feature whose values may occur in one split only: the patient, the video, the place."""
+    group_key: _Text | None = None
+    """The same by record keys: a regular expression whose first group, or else whole match, is the
+    value. Requires the indexes of a build.
+    """
+    most_shared: Annotated[float, Meta(ge=0, le=1)] = 0.01
+    """Share of the different records of the smaller split that two splits may have in common: above
+    it, DUP002 is an error.
+    """
+
+    def __post_init__(self) -> None:
+        if self.group is not None and self.group_key is not None:
+            raise ValueError("expected one of `group` and `group_key`, found both")
+        if self.group_key is not None:
+            try:
+                re.compile(self.group_key)
+            except re.error as error:
+                raise ValueError(f"`group_key` is not a regular expression: {error}") from None
+
+
+_MOST_KEPT = 1 << 19
+"""Maximum number of rows of a shard that `check --cached` keeps, and of its labels. Larger shards
+are read again.
+"""
+
+
+@dataclass(slots=True)
+class DuplicatesPart:
+    """The result for one shard."""
+
+    compared: int = 0
+    """Number of records with a fingerprint."""
+    with_image: int = 0
+    """Number of records with the fingerprint of an image."""
+    unheld: int = 0
+    """Number of records too large for memory."""
+    ungrouped: int = 0
+    """Number of records without a group."""
+    runs: list[Run] = field(default_factory=list)
+    """Rows of fingerprints."""
+    pairs: list[Pair] = field(default_factory=list)
+    """The first records that equal an earlier one of their run."""
+    groups: list[Run] = field(default_factory=list)
+    """Rows of groups."""
+    labelled: list[Run] = field(default_factory=list)
+    """Rows of images with their labels: see `matches.add_labels`."""
+
+
+class DuplicatesCodec:
+    """Parts as bytes, with the rows of their runs: a :class:`tfrecreg.core.check.scan.interface.PartCodec`."""
+
+    def __init__(self) -> None:
+        self.storage: Storage | None = None
+        """The folder of the runs, once it exists."""
+
+    def pack(self, part: Any) -> bytes | None:
+        """The part as bytes; None if it is too large for the cache."""
+        if sum(run.rows for run in (*part.runs, *part.groups)) > _MOST_KEPT:
+            return None
+        whole = replace(
+            part,
+            runs=[at_hand(self.storage, run) for run in part.runs],
+            groups=[at_hand(self.storage, run) for run in part.groups],
+            labelled=[at_hand(self.storage, run) for run in part.labelled],
+        )
+        return msgspec.msgpack.encode(whole)
+
+    def unpack(self, data: bytes) -> DuplicatesPart:
+        part = msgspec.msgpack.decode(data, type=DuplicatesPart)
+        part.runs = [stored(self.storage, run) for run in part.runs]
+        part.groups = [stored(self.storage, run) for run in part.groups]
+        part.labelled = [stored(self.storage, run) for run in part.labelled]
+        return part
+
+
+Fingerprint = Callable[[RecordBatch, int, Example | None], bytes | None]
+"""Returns the fingerprint of the record at a position of a batch, given its example, if it is one;
+None if it lacks the compared values.
+"""
+
+
+def feature_digest(
+    name: str, batch: RecordBatch, position: int, example: Example | None
+) -> bytes | None:
+    """A :data:`Fingerprint` of one feature of any kind."""
+    feature = example.get(name) if example is not None else None
+    if feature is None or not feature.count:
+        return None
+    if feature.kind is Kind.BYTES:
+        return value_digest(batch, position, name, feature)
+    return blake3(encode({name: feature})).digest(DIGEST_BYTES)
+
+
+class ImageFingerprint:
+    """A :data:`Fingerprint` of the images of a record; of a record without images, of the whole
+    record.
+    """
+
+    def __init__(self, images: ImageFeatures, *, pixels: bool) -> None:
+        self._images = images
+        self._pixels = pixels
+        self.with_image = 0
+        """Number of records with an image so far."""
+
+    def of_table(self, tables: Tables, table: Table) -> list[bytes] | None:
+        """The fingerprints of all records of a table; None if each record has to be read."""
+        names = self._images.of(table.sample)
+        if self._pixels or len(names) != 1:
+            return None
+        self.with_image += len(table.positions)
+        return tables.digests(table, names[0])
+
+    def __call__(self, batch: RecordBatch, position: int, example: Example | None) -> bytes:
+        if example is None:
+            return record_digest(batch.payload(position))  # it has no other form
+        names = self._images.of(example)
+        if not names:
+            return record_digest(canonical(batch.payload(position)))
+        self.with_image += 1
+        if self._pixels:
+            values = [value for name in names for value in example[name].values]
+            digests = [_pixels(value) for value in values]
+        else:
+            digests = [value_digest(batch, position, name, example[name]) for name in names]
+        return digests[0] if len(digests) == 1 else blake3(b"".join(digests)).digest(DIGEST_BYTES)
+
+
+def _pixels(value: bytes) -> bytes:
+    """The digest of an image's pixels; of its bytes, if it cannot be decoded."""
+    try:
+        return digest_pixels(value, read_header(value))
+    except (ImageError, Undecodable):
+        return blake3(value).digest(DIGEST_BYTES)
+
+
+def group_of(pattern: re.Pattern[str], key: str) -> str | None:
+    """The group that a key names; None if it names none."""
+    found = pattern.search(key)
+    if found is None:
+        return None
+    return found[1] if pattern.groups else found[0]
+
+
+def key_digest(pattern: re.Pattern[str], key: str) -> bytes | None:
+    """The group that a key names, as a fingerprint."""
+    group = group_of(pattern, key)
+    if group is None:
+        return None
+    return blake3(group.encode("utf-8", "surrogateescape")).digest(DIGEST_BYTES)
+
+
+class DuplicatesVisitor(Visitor):
+    """Computes the fingerprints of the records of one shard."""
+
+    def __init__(
+        self,
+        options: DuplicatesOptions,
+        images: Sequence[str],
+        storage: Storage | None,
+        shard: Shard,
+        labels: Sequence[str] = (),
+    ) -> None:
+        # A worker on another machine does not share a folder with the parent.
+        if storage is not None and storage.stat("") is None:
+            storage = None
+        self._part = DuplicatesPart()
+        found = ImageFeatures(tuple(images))
+        self._images = ImageFingerprint(found, pixels=options.pixels)
+        self._fingerprint: Fingerprint = self._images
+        if options.feature is not None:
+            self._fingerprint = partial(feature_digest, options.feature)
+        self._runs = RunBuilder(storage)
+        self._group = options.group
+        self._pattern = re.compile(options.group_key) if options.group_key is not None else None
+        self._index: Index | None = index_of(shard) if self._pattern is not None else None
+        self._groups = RunBuilder(storage)
+        self._labels = labels
+        self._labelled = RunBuilder(storage)
+
+    def batch(self, batch: RecordBatch) -> None:
+        if not batch.whole:
+            self._part.unheld += len(batch)
+            return
+        with_image = self._images.with_image
+        digests = self._digests(batch)
+        found = [position for position, digest in enumerate(digests) if digest is not None]
+        self._runs.extend(
+            b"".join(digest for digest in digests if digest is not None),
+            [batch.first + position for position in found],
+            [batch.offsets[position] for position in found],
+        )
+        self._part.compared += len(found)
+        if self._images.with_image > with_image or self._fingerprint is not self._images:
+            add_labels(self._labelled, batch, digests, self._labels)
+        if self._group is not None or self._pattern is not None:
+            self._take_groups(batch)
+
+    def _digests(self, batch: RecordBatch) -> list[bytes | None]:
+        """The fingerprints of a batch, in the order of its records."""
+        tables = tables_of(batch)
+        digests: list[bytes | None] = [None] * len(batch)
+        unread: list[int] = []
+        for table in tables.tables:
+            found = None
+            if self._fingerprint is self._images:
+                found = self._images.of_table(tables, table)
+            if found is None:
+                unread += table.positions.tolist()
+                continue
+            for position, digest in zip(table.positions.tolist(), found, strict=True):
+                digests[position] = digest
+        for position, example in tables.examples():
+            digests[position] = self._fingerprint(batch, position, example)
+        for position in unread:
+            digests[position] = self._fingerprint(batch, position, batch.example(position))
+        return digests
+
+    def close(self, end: StreamEnd) -> DuplicatesPart:
+        del end
+        part = self._part
+        part.runs, part.pairs = self._runs.close()
+        part.groups, _ = self._groups.close()
+        part.labelled, _ = self._labelled.close()
+        part.with_image = self._images.with_image
+        return part
+
+    def _take_groups(self, batch: RecordBatch) -> None:
+        for position in range(len(batch)):
+            digest = self._group_of(batch, position)
+            if digest is None:
+                self._part.ungrouped += 1
+            else:
+                self._groups.add(digest, batch.first + position, batch.offsets[position])
+
+    def _group_of(self, batch: RecordBatch, position: int) -> bytes | None:
+        if self._group is not None:
+            example = batch.example(position)
+            return feature_digest(self._group, batch, position, example)
+        number = batch.first + position
+        if self._pattern is None or self._index is None or number >= len(self._index):
+            return None
+        return key_digest(self._pattern, self._index.key(number))

@@ -1,0 +1,292 @@
+"""The `images` validator: encoded images against the declarations of their records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from importlib.metadata import version
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from tfrecreg.builtin.validators.image_sizes import ImageSizes
+from tfrecreg.core.build.sources.objects.view import has_places
+from tfrecreg.core.check.scan.interface import Shard, Target, Validator, Visitor
+from tfrecreg.core.check.scan.tally import JsonCodec, Tally, key_from
+from tfrecreg.core.example.model import Example
+from tfrecreg.core.images.decodable import why_undecodable
+from tfrecreg.core.images.decoder import Undecodable, require_pillow, verify_pixels
+from tfrecreg.core.images.decoding import FeatureDecoder
+from tfrecreg.core.images.model import ImageError, ImageHeader
+from tfrecreg.core.images.read import is_truncated, read_header
+from tfrecreg.core.images.sniff import base64_inside
+from tfrecreg.core.plugins.decoders import Decoders, decoders_of
+from tfrecreg.core.records.batch import RecordBatch, StreamEnd
+from tfrecreg.core.schema.roles.image_features import (
+    ENCODED,
+    ImageFeatures,
+    declared_columns,
+    differences,
+    schema_images,
+)
+from tfrecreg.core.schema.roles.record_tables import Table, Tables, tables_of
+from tfrecreg.core.values.codes import IMG004, IMG005, IMG006, IMG007, IMG009, CodeList
+from tfrecreg.core.values.config import read_limits
+from tfrecreg.core.values.findings import Code, Finding, Measure
+from tfrecreg.core.values.text import safe
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImagesOptions:
+    """Options in `limits.images` of a gate; by default only headers are read."""
+
+    feature: Annotated[str, Meta(min_length=1)] | None = None
+    """The feature that holds images, if it has an unusual name and the schema does not declare
+    it.
+    """
+    decode: bool = False
+    """Whether to decode every image; needs the extra `images`."""
+    max_pixels: Annotated[int, Meta(ge=1)] = 1 << 28
+    """Maximum number of pixels of an image."""
+
+
+NOT_BASE64 = "should be the bytes of an image, not their base64"
+"""The end of the message about an intact image as base64, which needs another hint than a damaged
+one.
+"""
+
+_TOO_COSTLY = "SRC009"
+"""The decoder's code for an image that takes too much memory or time."""
+
+
+@dataclass(slots=True)
+class ImagesPart:
+    """The result for one shard, and after merging for all shards."""
+
+    tally: Tally = field(default_factory=Tally)
+    formats: dict[str, int] = field(default_factory=dict)
+    """Number of images by format."""
+    unreadable: int = 0
+    """Number of images without a readable header."""
+    decoded: int = 0
+    """Number of images that were decoded without an error."""
+    sizes: ImageSizes = field(default_factory=ImageSizes)
+
+    def merge(self, other: ImagesPart) -> None:
+        """Add the next shard."""
+        self.tally.merge(other.tally)
+        for name, count in other.formats.items():
+            self.formats[name] = self.formats.get(name, 0) + count
+        self.unreadable += other.unreadable
+        self.decoded += other.decoded
+        self.sizes.merge(other.sizes)
+
+
+class ImagesVisitor(Visitor):
+    """Checks the images of one shard."""
+
+    def __init__(
+        self, options: ImagesOptions, images: Sequence[str], decoders: Decoders, shard: Shard
+    ) -> None:
+        self._options = options
+        self._features = ImageFeatures(tuple(images))
+        self._decoders = decoders
+        self._shard = shard
+        self._part = ImagesPart()
+        self._add = partial(self._part.tally.add_record, shard)
+
+    def batch(self, batch: RecordBatch) -> None:
+        if not batch.whole:
+            return
+        tables = tables_of(batch)
+        for table in tables.tables:
+            names = self._features.of(table.sample)
+            if len(names) == 1 and not self._options.decode:
+                positions = self._look_at_table(batch, tables, table, names[0])
+            else:
+                positions = table.positions.tolist() if names else []
+            for position in positions:
+                self._look_at(batch, position, batch.example(position))
+        for position, example in tables.examples():
+            self._look_at(batch, position, example)
+
+    def _look_at_table(
+        self, batch: RecordBatch, tables: Tables, table: Table, name: str
+    ) -> Iterator[int]:
+        """Check the images of records of one layout; yield the positions of those with findings."""
+        says = declared_columns(tables, table, name)
+        rows = zip(table.positions.tolist(), tables.values(table, name), says, strict=True)
+        formats, most = self._part.formats, self._options.max_pixels
+        sizes = self._part.sizes
+        has_boxes = has_places(table.sample)
+        for position, data, declared in rows:
+            try:
+                header = read_header(data)
+            except ImageError:
+                yield position
+                continue
+            pixels = header.height * header.width
+            if (
+                is_truncated(data)
+                or pixels > most
+                or not declared.fits(header)
+                or (has_boxes and header.orientation != 1)
+                or why_undecodable(data, header)
+            ):
+                yield position
+            else:
+                formats[header.format] = formats.get(header.format, 0) + 1
+                if sizes.add(name, pixels):
+                    self._place(batch, position, name, header)
+
+    def _place(self, batch: RecordBatch, position: int, name: str, header: ImageHeader) -> None:
+        detail = f"{header.width} × {header.height} pixels"
+        place = self._shard.locate(batch, position, feature=name, detail=detail)
+        self._part.sizes.place(name, header.height * header.width, place)
+
+    def _look_at(self, batch: RecordBatch, position: int, example: Example | None) -> None:
+        """Check the images of one record."""
+        if example is None:
+            return
+        for name in self._features.of(example):
+            values = example[name].values
+            for data in values:
+                self._look(batch, position, example, name, data, alone=len(values) == 1)
+
+    def close(self, end: StreamEnd) -> ImagesPart:
+        del end
+        return self._part
+
+    def _look(
+        self,
+        batch: RecordBatch,
+        position: int,
+        example: Example,
+        name: str,
+        data: bytes,
+        *,
+        alone: bool,
+    ) -> None:
+        part, shown = self._part, f"`{safe(name)}`"
+        decoder = None
+        try:
+            try:
+                header = read_header(data)
+            except ImageError:
+                decoder = self._decoders.find_third_party(name, data)
+                if decoder is None:
+                    raise
+                found = decoder.header(data)
+                if found is None:
+                    return  # not an image: no declaration of the record is about it
+                header = found
+        except ValueError as error:
+            part.unreadable += 1
+            message = f"{shown} should be an image with a header that can be read"
+            if base64_inside(data) is not None:
+                message = f"{shown} {NOT_BASE64}"
+            self._add(batch, position, IMG004, name, message, str(error))
+            return
+        part.formats[header.format] = part.formats.get(header.format, 0) + 1
+        for each in differences(example, name, data, header) if alone else ():
+            self._add(batch, position, each.code, each.feature, each.message, each.detail)
+        reason = why_undecodable(data, header) if decoder is None else None
+        if reason is not None:
+            message = f"{shown} should be an image that TensorFlow decodes as it is"
+            self._add(batch, position, IMG007, name, message, reason)
+        if header.orientation != 1 and has_places(example):
+            message = f"{shown} should have no EXIF orientation beside boxes, keypoints or masks"
+            sides = f"{header.shown[0]} × {header.shown[1]} pixels"
+            detail = f"orientation {header.orientation}: viewers rotate it to {sides}"
+            self._add(batch, position, IMG009, name, message, detail)
+        if decoder is None and is_truncated(data):
+            message = f"{shown} should be a whole image"
+            detail = f"a {header.format.upper()} of {len(data)} bytes that ends before its end"
+            self._add(batch, position, IMG004, name, message, detail)
+        pixels = header.height * header.width
+        if part.sizes.add(name, pixels):
+            self._place(batch, position, name, header)
+        if pixels > self._options.max_pixels:
+            message = f"{shown} should have at most {self._options.max_pixels} pixels"
+            detail = f"{len(data)} bytes that decode to {header.width} × {header.height} pixels"
+            self._add(batch, position, IMG006, name, message, detail)
+        elif self._options.decode:
+            self._decode(batch, position, name, data, header, decoder)
+
+    def _decode(
+        self,
+        batch: RecordBatch,
+        position: int,
+        name: str,
+        data: bytes,
+        header: ImageHeader,
+        decoder: FeatureDecoder | None,
+    ) -> None:
+        try:
+            if decoder is None:
+                verify_pixels(data, header)
+            else:
+                decoder.array(data)
+        except (Undecodable, ValueError) as error:
+            costly = isinstance(error, Undecodable) and error.code == _TOO_COSTLY
+            limits = "within the limits of memory and time" if costly else "to its last pixel"
+            message = f"`{safe(name)}` should decode {limits}"
+            detail = error.detail if isinstance(error, Undecodable) else str(error)
+            self._add(batch, position, IMG006 if costly else IMG005, name, message, detail)
+        else:
+            self._part.decoded += 1
+
+
+_DECODE = "write the bytes that the text stands for: `base64.b64decode`; they are a quarter smaller"
+
+
+class ImagesValidator(Validator):
+    """Compares encoded images with the declarations of records; options: :class:`ImagesOptions`."""
+
+    name = "images"
+    Options = ImagesOptions
+    codes: Sequence[Code] = CodeList("IMG*")
+    part_codec = JsonCodec(ImagesPart, codes)
+
+    def applies(self, target: Target) -> str | None:
+        manifest = target.manifest
+        if manifest is None or {ENCODED, *schema_images(target)} & manifest.features.keys():
+            return None
+        return f"there is no feature of images: `{ENCODED}`, or one with an `image_domain`"
+
+    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], ImagesVisitor]:
+        """Read the options."""
+        found = read_limits(ImagesOptions, options, self.name)
+        if found.decode:
+            require_pillow("`decode` of the validator `images`")
+        return partial(ImagesVisitor, found, _features(target, found), decoders_of(target.home))
+
+    def part_key(self, target: Target, options: Mapping[str, Any]) -> str:
+        found = read_limits(ImagesOptions, options, self.name)
+        decoder = version("pillow") if found.decode else None
+        others = decoders_of(target.home).third_party_names()
+        return key_from(decoder, *_features(target, found), *others, options=options)
+
+    def finish(
+        self, target: Target, parts: Iterable[tuple[Shard, ImagesPart]]
+    ) -> Iterator[Finding | Measure]:
+        total = ImagesPart()
+        for _, part in parts:
+            total.merge(part)
+        formats = dict(sorted(total.formats.items()))
+        text = ", ".join(f"{count} {name.upper()}" for name, count in formats.items())
+        yield Measure("images.formats", formats, text or "no images")
+        if total.unreadable:
+            yield Measure("images.unreadable", total.unreadable, f"{total.unreadable} unreadable")
+        if total.decoded:
+            yield Measure("images.decoded", total.decoded, f"{total.decoded} decoded")
+        for finding in total.tally.findings(target.dataset):
+            if finding.message.endswith(NOT_BASE64):
+                finding = replace(finding, hint=_DECODE)
+            yield finding
+        yield from total.sizes.findings(target.dataset)
+
+
+def _features(target: Target, options: ImagesOptions) -> tuple[str, ...]:
+    return (options.feature,) if options.feature is not None else schema_images(target)

@@ -1,0 +1,330 @@
+"""A sample of one feature: the storage of its values, and the number of bytes they need."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tfrecreg.builtin.validators.inflation.stored_numbers import (
+    Array,
+    ImageShape,
+    StoredNumbers,
+    bmp_pixels,
+    numbers_of,
+)
+from tfrecreg.core.example.model import Feature, Kind
+from tfrecreg.core.images.sniff import base64_inside, sniff
+
+_LEVELS = 256
+_NEAR = 0.05
+"""Fraction of a step: largest distance of numbers that were scaled as float32 from their level."""
+_SMOOTH = 0.35
+"""Fraction of the standard deviation: neighboring pixels of an image differ by less on average,
+random numbers by 1.13."""
+_DIVISORS = (1, 2, 3)
+"""The smallest difference between two numbers may be this many steps."""
+
+
+@dataclass(slots=True)
+class Range:
+    """The range of some whole numbers."""
+
+    count: int = 0
+    low: int = 0
+    high: int = 0
+
+    def add(self, low: int, high: int, count: int) -> None:
+        """Extend the range by `count` numbers from `low` to `high`."""
+        if count:
+            self.low = min(self.low, low) if self.count else low
+            self.high = max(self.high, high) if self.count else high
+            self.count += count
+
+    @property
+    def dtype(self) -> str:
+        """The narrowest integer type of NumPy and TensorFlow that holds them all."""
+        for dtype in ("uint8", "int8", "uint16", "int16", "uint32", "int32"):
+            limits = np.iinfo(dtype)
+            if limits.min <= self.low and self.high <= limits.max:
+                return dtype
+        return "int64"
+
+
+def byte_levels(values: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
+    """The numbers as bytes, if each is a byte that was scaled and shifted: ``x / 255 - 0.5``.
+
+    Such numbers lie on at most 256 evenly spaced levels.
+    """
+    different, which = np.unique(values, return_inverse=True)
+    if len(different) > _LEVELS or not np.isfinite(different).all():
+        return None
+    levels = np.zeros(len(different))
+    if len(different) > 1:
+        offsets = different.astype(np.float64) - float(different[0])
+        step = float(np.diff(offsets).min())
+        for divisor in _DIVISORS:
+            levels = offsets * (divisor / step)
+            if np.abs(levels - np.rint(levels)).max() <= _NEAR:
+                break
+        else:
+            return None
+        if levels[-1] >= _LEVELS - 0.5:
+            return None
+    found: npt.NDArray[np.uint8] = np.rint(levels).astype(np.uint8)[which].reshape(values.shape)
+    return found
+
+
+def smooth_levels(
+    values: npt.NDArray[Any], width: int, channels: int
+) -> npt.NDArray[np.uint8] | None:
+    """Floats as 256 levels, if they vary as smoothly as the pixels of an image.
+
+    Pixels that were resized, or from which a mean image was subtracted, do not lie on levels.
+    """
+    rows = len(values) // (width * channels)
+    if not rows or width < 2 or not np.isfinite(values).all():
+        return None
+    pixels = values[: rows * width * channels].astype(np.float64).reshape(rows, width, channels)
+    deviation = float(pixels.std())
+    if not deviation or np.abs(np.diff(pixels, axis=1)).mean() > _SMOOTH * deviation:
+        return None
+    low, high = float(pixels.min()), float(pixels.max())
+    found: npt.NDArray[np.uint8] = np.rint((pixels - low) * (255 / (high - low))).astype(np.uint8)
+    return found.ravel()
+
+
+def varint_bytes(values: npt.NDArray[np.int64]) -> int:
+    """Size in bytes as varints: 1 for 0 to 127, 2 up to 16,383, 10 for negative numbers."""
+    bits = values.view(np.uint64)
+    return len(bits) + sum(int((bits >> np.uint64(7 * each) > 0).sum()) for each in range(1, 10))
+
+
+Pixels = npt.NDArray[np.uint8]
+"""Shape (height, width, channels)."""
+
+_AROUND = 8 + 25 + 12 + 12
+"""Size in bytes of the signature, IHDR, IEND, and the frame of IDAT."""
+_LEVEL = 6
+
+
+def png_bytes(pixels: Pixels) -> int:
+    """Size in bytes of the pixels as a PNG, with a filter chosen for each row as libpng does.
+
+    TensorFlow and Pillow write such files. The PNG is encoded, and only its size is kept. Source:
+    W3C Portable Network Graphics, third edition, section 9 (filtering) and 12.7 (choice of the
+    filter: the least sum of absolute differences, row by row).
+    """
+    lines = _filtered(pixels.reshape(len(pixels), -1), pixels.shape[2])
+    squeeze = zlib.compressobj(_LEVEL, strategy=zlib.Z_FILTERED)
+    return _AROUND + len(squeeze.compress(lines.tobytes())) + len(squeeze.flush())
+
+
+def _filtered(rows: npt.NDArray[np.uint8], step: int) -> npt.NDArray[np.uint8]:
+    """The rows, each with its best filter applied and the filter's number in front."""
+    here = rows.astype(np.int16)
+    left, up, corner = np.zeros_like(here), np.zeros_like(here), np.zeros_like(here)
+    left[:, step:] = here[:, :-step]
+    up[1:] = here[:-1]
+    corner[1:, step:] = here[:-1, :-step]
+    guesses = np.stack((np.zeros_like(here), left, up, (left + up) // 2, _paeth(left, up, corner)))
+    filtered = (here - guesses).astype(np.uint8)
+    cost = np.abs(filtered.view(np.int8).astype(np.int16)).sum(axis=2, dtype=np.int64)
+    best = cost.argmin(axis=0)
+    lines = np.empty((len(rows), 1 + rows.shape[1]), np.uint8)
+    lines[:, 0] = best
+    lines[:, 1:] = filtered[best, np.arange(len(rows))]
+    return lines
+
+
+def _paeth(
+    left: npt.NDArray[np.int16], up: npt.NDArray[np.int16], corner: npt.NDArray[np.int16]
+) -> npt.NDArray[np.int16]:
+    guess = left + up - corner
+    far_left, far_up, far_corner = (np.abs(guess - each) for each in (left, up, corner))
+    upper = np.where(far_up <= far_corner, up, corner)
+    return np.where((far_left <= far_up) & (far_left <= far_corner), left, upper)
+
+
+_TRIALS = 8
+"""Number of images per feature and shard that are encoded as PNG on trial."""
+_FEW = 64
+"""Lists of at most this many numbers are measured exactly."""
+_HEADS = 8
+"""Approximate overhead in bytes of a longer list of numbers."""
+
+
+_PLAIN = ("bytes", "float", "int64")
+"""Storage of numbers one after the other, without a format around them."""
+_SHAPES = 4
+"""Maximum number of shapes of images to tell apart."""
+_SPREAD = ("held", "numbers", "values", "pixels", "text")
+_SUMS = (
+    *("records", "wire", "content", "levels", "tried", "png", "trials"),
+    *_SPREAD,
+    *(f"all_{name}" for name in _SPREAD),
+)
+
+
+@dataclass(slots=True)
+class FeatureSample:
+    """Sums over the sampled records, and estimates for all records. Plain data."""
+
+    records: int = 0
+    wire: int = 0
+    """Size in bytes of the feature as a message."""
+    content: int = 0
+    """Size in bytes of its values alone."""
+    form: str = ""
+    """Storage of its numbers; empty if it holds none that could be stored otherwise."""
+    numbers: int = 0
+    whole: Range = field(default_factory=Range)
+    """Range of the numbers of records whose numbers are all whole."""
+    levels: int = 0
+    """Number of values that lie on at most 256 levels and are not whole."""
+    wide: bool = True
+    """Whether all sampled numbers could be narrower."""
+    values: int = 0
+    """Number of values of the feature that hold these numbers."""
+    held: int = 0
+    """Size in bytes of these values as messages."""
+    pixels: int = 0
+    """Number of numbers that are pixels."""
+    text: int = 0
+    """Size in bytes of values that are base64 of encoded images."""
+    texts: dict[str, int] = field(default_factory=dict)
+    """The same by image format."""
+    all_held: int = 0
+    """`held` in all records, extrapolated shard by shard; the other `all_` fields likewise."""
+    all_numbers: int = 0
+    all_values: int = 0
+    all_pixels: int = 0
+    all_text: int = 0
+    tried: int = 0
+    """Size in bytes of the pixels that were encoded on trial."""
+    png: int = 0
+    """Size in bytes of these as PNG."""
+    trials: int = 0
+    formats: dict[str, int] = field(default_factory=dict)
+    """Size in bytes of encoded images by format."""
+    shapes: dict[str, int] = field(default_factory=dict)
+    """Number of images of pixels by height, width and channels: ``28x28x1``; the first few."""
+
+    def merge(self, other: FeatureSample) -> None:
+        """Add the sample of another shard."""
+        self.form = self.form or other.form
+        self.wide = self.wide and other.wide and other.form in ("", self.form)
+        for name in _SUMS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.whole.add(other.whole.low, other.whole.high, other.whole.count)
+        for ours, theirs in (
+            (self.formats, other.formats),
+            (self.texts, other.texts),
+            (self.shapes, other.shapes),
+        ):
+            for name, size in theirs.items():
+                ours[name] = ours.get(name, 0) + size
+
+    def add(self, name: str, feature: Feature, declared: list[ImageShape]) -> None:
+        """Add the feature of one record."""
+        self.records += 1
+        self.wire += feature.wire_bytes
+        self.content += _content(feature)
+        if feature.kind is Kind.BYTES and feature.count == 1:
+            value, size = feature.values[0], feature.sizes[0]
+            kind, inside = sniff(value), base64_inside(value)
+            # A BMP is pixels after a header, unless it is packed.
+            if kind is not None and (kind != "bmp" or bmp_pixels(value) is None):
+                self.formats[kind] = self.formats.get(kind, 0) + size
+                return
+            if inside is not None:
+                self.texts[inside] = self.texts.get(inside, 0) + size
+                self.text += size
+                return
+        found = numbers_of(name, feature, declared) if self.wide else None
+        if found is not None:
+            self.values += 1
+            self.held += feature.wire_bytes
+            self._take(found)
+
+    def spread(self, size: int) -> None:
+        """Extrapolate from the sampled records to all records of the shard."""
+        part = size / self.wire if self.wire else 0.0
+        for name in _SPREAD:
+            setattr(self, f"all_{name}", round(part * getattr(self, name)))
+
+    def _take(self, found: StoredNumbers) -> None:
+        if self.form not in ("", found.form):
+            self.wide = False
+            return
+        self.form = found.form
+        self.numbers += found.total
+        levels = self._levels(found)
+        if levels is None:
+            return
+        for sides in found.sides[:1]:
+            self.pixels += found.total
+            self._try(levels, sides)
+            shape = "x".join(map(str, sides))
+            if found.form in _PLAIN and (shape in self.shapes or len(self.shapes) < _SHAPES):
+                self.shapes[shape] = self.shapes.get(shape, 0) + 1
+
+    def _levels(self, found: StoredNumbers) -> Array | None:
+        """Count the numbers that could be narrower; return them as bytes if they fit."""
+        numbers = found.values
+        if numbers.dtype == np.uint8 or not numbers.size:
+            return numbers.astype(np.uint8)
+        if _are_whole(numbers):
+            low, high = int(numbers.min()), int(numbers.max())
+            self.whole.add(low, high, found.total)
+            return numbers.astype(np.uint8) if 0 <= low <= high <= 255 else None
+        levels = byte_levels(numbers)
+        if levels is None and found.sides and found.sides[0].channels > 1:
+            levels = _by_channel(numbers, found.sides[0].channels)
+        if levels is not None:
+            self.levels += found.total
+            return levels
+        if found.sides:
+            levels = smooth_levels(numbers, found.sides[0].width, found.sides[0].channels)
+        if levels is None:
+            self.wide = False
+        return levels
+
+    def _try(self, levels: Array, sides: ImageShape) -> None:
+        row = sides.width * sides.channels
+        if self.trials >= _TRIALS or len(levels) < row:
+            return
+        rows = len(levels) // row
+        self.trials += 1
+        self.tried += rows * row
+        self.png += png_bytes(levels[: rows * row].reshape(rows, sides.width, sides.channels))
+
+
+def _are_whole(numbers: Array) -> bool:
+    if numbers.dtype.kind != "f":
+        return True
+    if not np.isfinite(numbers).all() or np.abs(numbers).max() >= 1 << 53:
+        return False
+    return bool((numbers == np.rint(numbers)).all())
+
+
+def _by_channel(numbers: Array, channels: int) -> Array | None:
+    """As :func:`byte_levels`, for images whose channels were scaled separately."""
+    numbers = numbers[: len(numbers) // channels * channels].reshape(-1, channels)
+    levels = [byte_levels(numbers[:, each]) for each in range(channels)]
+    found = [each for each in levels if each is not None]
+    return np.stack(found, axis=1).ravel() if len(found) == channels else None
+
+
+def _content(feature: Feature) -> int:
+    """Size in bytes of the values, without their length prefixes."""
+    if feature.kind is Kind.BYTES:
+        return sum(feature.sizes)
+    if feature.kind is Kind.FLOAT:
+        return 4 * feature.count
+    if feature.kind is Kind.INT64 and feature.count <= _FEW:
+        return varint_bytes(np.array(feature.values, np.int64))
+    return max(0, feature.wire_bytes - _HEADS)

@@ -1,0 +1,269 @@
+"""The sizes of one shard: exact for every feature, and in detail for a sample of its records."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from tfrecreg.builtin.validators.inflation.feature_sample import FeatureSample
+from tfrecreg.builtin.validators.inflation.stored_numbers import declared_shapes
+from tfrecreg.core.check.scan.interface import Shard, Visitor
+from tfrecreg.core.example.columns import message_bytes
+from tfrecreg.core.example.kinds import PayloadKind, decode_sequence, kind_of
+from tfrecreg.core.example.model import Example, Kind
+from tfrecreg.core.records.batch import RecordBatch, StreamEnd
+from tfrecreg.core.schema.roles.record_tables import Table, Tables, tables_of, value_digest
+from tfrecreg.core.values.findings import Location
+
+_BITS = 3
+
+
+def sampled(first: int, stop: int) -> Iterator[int]:
+    """The numbers of the sampled records in ``range(first, stop)``, ascending.
+
+    These are the first eight, and then four for each doubling: 49 of 10,000. The sample is the same
+    in every run, and does not depend on the number of records.
+    """
+    number = first
+    while number < stop:
+        step = 1 << max(0, number.bit_length() - _BITS)
+        number += -number % step
+        if number < stop:
+            yield number
+        number += 1
+
+
+MOST = 1024
+"""Number of distinct values that are counted per feature."""
+
+
+class _Row(NamedTuple):
+    digest: str
+    times: int
+    size: int
+
+
+class Repeats:
+    """The share of repeated values in a feature: an estimate, in bounded memory. Mergeable.
+
+    Of all distinct values, those with the smallest digests are counted exactly. Digests are
+    uniformly distributed, so the share of repeats among these is that of all values. A digest that
+    is among the smallest of all shards is among the smallest of each, so the counts of shards add
+    up. Up to :data:`MOST` distinct values the result is exact.
+    """
+
+    # Packed by msgspec: see tfrecreg.core.check.scan.tally.Plain.
+    plain_type = list[_Row]
+
+    def __init__(self) -> None:
+        self._seen: dict[bytes, list[int]] = {}
+        self._last = b"\xff" * 17  # greater than every digest
+
+    def add(self, digest: bytes, size: int, times: int = 1) -> None:
+        """Count a value."""
+        known = self._seen.get(digest)
+        if known is not None:
+            known[0] += times
+        elif digest < self._last:
+            self._seen[digest] = [times, size]
+            if len(self._seen) > 2 * MOST:
+                self._forget()
+
+    def merge(self, other: Repeats) -> None:
+        """Add the counts of another shard."""
+        for digest, (times, size) in other._seen.items():
+            self.add(digest, size, times)
+
+    @property
+    def share(self) -> float:
+        """Fraction of the bytes, 0 to 1, that repeat an earlier value."""
+        self._forget()
+        every = sum(times * size for times, size in self._seen.values())
+        once = sum(size for _, size in self._seen.values())
+        return 1 - once / every if every else 0.0
+
+    @property
+    def times(self) -> float:
+        """Average number of occurrences of a value."""
+        self._forget()
+        every = sum(times for times, _ in self._seen.values())
+        return every / len(self._seen) if self._seen else 0.0
+
+    def _forget(self) -> None:
+        """Drop all but the smallest digests."""
+        if len(self._seen) > MOST:
+            kept = sorted(self._seen)[:MOST]
+            self._seen = {digest: self._seen[digest] for digest in kept}
+            self._last = kept[-1]
+
+    def plain(self) -> list[_Row]:
+        self._forget()
+        return [_Row(digest.hex(), *counts) for digest, counts in sorted(self._seen.items())]
+
+    @classmethod
+    def of_plain(cls, plain: list[_Row]) -> Repeats:
+        repeats = cls()
+        for row in plain:
+            repeats.add(bytes.fromhex(row.digest), row.size, row.times)
+        return repeats
+
+
+MOST_FEATURES = 200
+"""Maximum number of sampled features: their names come from the data."""
+
+
+@dataclass(slots=True)
+class ShardSizes:
+    """Sizes in bytes of one shard, and after merging of all shards."""
+
+    file_bytes: int = 0
+    stream_bytes: int = 0
+    """Without compression."""
+    records: int = 0
+    features: dict[str, int] = field(default_factory=dict)
+    """Size in bytes by feature, exact."""
+    examples_bytes: int = 0
+    """Size in bytes of all Examples, with names, lengths and framing."""
+    sampled: int = 0
+    """Number of sampled records."""
+    sampled_bytes: int = 0
+    """Their size in bytes in the stream, with framing."""
+    samples: dict[str, FeatureSample] = field(default_factory=dict)
+    """Samples by feature."""
+    first: dict[str, Location] = field(default_factory=dict)
+    """Location of the first sampled record that has a feature."""
+    first_numbers: dict[str, Location] = field(default_factory=dict)
+    """Location of the first one where it holds numbers that could be stored otherwise."""
+    repeats: dict[str, Repeats] = field(default_factory=dict)
+    """Repeats by feature, for features with large values."""
+
+    def merge(self, other: ShardSizes) -> None:
+        """Add the next shard."""
+        self.file_bytes += other.file_bytes
+        self.stream_bytes += other.stream_bytes
+        self.records += other.records
+        self.examples_bytes += other.examples_bytes
+        self.sampled += other.sampled
+        self.sampled_bytes += other.sampled_bytes
+        _add(self.features, other.features)
+        for name, place in other.first.items():
+            self.first.setdefault(name, place)
+        for name, place in other.first_numbers.items():
+            self.first_numbers.setdefault(name, place)
+        for name, sample in other.samples.items():
+            if name in self.samples:
+                self.samples[name].merge(sample)
+            else:
+                self.samples[name] = sample
+        for name, repeats in other.repeats.items():
+            self.repeats.setdefault(name, Repeats()).merge(repeats)
+
+
+def _add(counts: dict[str, int], more: Mapping[str, int]) -> None:
+    for name, count in more.items():
+        counts[name] = counts.get(name, 0) + count
+
+
+_LARGE = 1024
+"""Minimum size in bytes of values whose repeats are counted."""
+_MOST_REPEATED = 4
+"""Maximum number of features whose repeats are counted."""
+_FRAME = 16
+
+
+class SizesVisitor(Visitor):
+    """Measures one shard and each of its features."""
+
+    def __init__(self, shard: Shard) -> None:
+        self._shard = shard
+        self._features: Counter[str] = Counter()
+        self._part = ShardSizes()
+
+    def batch(self, batch: RecordBatch) -> None:
+        if not batch.whole:
+            return
+        tables = tables_of(batch)
+        lengths = batch.lengths
+        for table in tables.tables:
+            self._weigh(tables, table)
+            self._part.examples_bytes += sum(
+                lengths[position] + _FRAME for position in table.positions.tolist()
+            )
+        features = self._features
+        for position, example in tables.examples():
+            if example is not None and len(example):
+                self._part.examples_bytes += lengths[position] + _FRAME
+            for name, feature in example.items() if example is not None else ():
+                size = feature.wire_bytes
+                features[name] += size
+                if size >= _LARGE and feature.kind is Kind.BYTES:
+                    repeats = self._repeats(name)
+                    if repeats is not None:
+                        repeats.add(value_digest(batch, position, name, feature), size)
+            kind = kind_of(batch.memory, batch.starts[position], lengths[position], example)
+            if kind is PayloadKind.SEQUENCE_EXAMPLE:
+                self._weigh_lists(batch, position, has_context=bool(example))
+        for number in sampled(batch.first, batch.first + len(batch)):
+            position = number - batch.first
+            example = batch.example(position)
+            start, length = batch.starts[position], batch.lengths[position]
+            # A SequenceExample can be read as an Example without features.
+            kind = kind_of(batch.memory, start, length, example)
+            if example is not None and kind is PayloadKind.EXAMPLE:
+                self._look(batch, position, example)
+
+    def _weigh_lists(self, batch: RecordBatch, position: int, *, has_context: bool) -> None:
+        """Count the steps of a SequenceExample, whose context is counted as an Example."""
+        if not has_context:
+            self._part.examples_bytes += batch.lengths[position] + _FRAME
+        sequence = decode_sequence(batch.payload(position))
+        for name, steps in sequence.lists.items() if sequence is not None else ():
+            self._features[name] += sum(step.wire_bytes for step in steps)
+
+    def _weigh(self, tables: Tables, table: Table) -> None:
+        """Count the features of records of one layout."""
+        for name, (slot, column) in table.columns.items():
+            sizes = message_bytes(column.stop - column.start)
+            self._features[name] += int(sizes.sum())
+            if slot.kind is not Kind.BYTES or not (sizes >= _LARGE).any():
+                continue
+            repeats = self._repeats(name)
+            if repeats is not None:
+                digests = tables.digests(table, name)
+                for digest, size in zip(digests, sizes.tolist(), strict=True):
+                    if size >= _LARGE:
+                        repeats.add(digest, size)
+
+    def close(self, end: StreamEnd) -> ShardSizes:
+        part = self._part
+        part.file_bytes, part.stream_bytes = end.file_bytes, end.stream_bytes
+        part.records = end.records
+        part.features = dict(self._features)
+        for name, sample in part.samples.items():
+            sample.spread(part.features.get(name, 0))
+        return part
+
+    def _repeats(self, name: str) -> Repeats | None:
+        """The counter of a feature's large values, if they are counted."""
+        known = self._part.repeats
+        if name not in known and len(known) < _MOST_REPEATED:
+            known[name] = Repeats()
+        return known.get(name)
+
+    def _look(self, batch: RecordBatch, position: int, example: Example) -> None:
+        part = self._part
+        part.sampled += 1
+        part.sampled_bytes += batch.lengths[position] + _FRAME
+        declared = declared_shapes(example)
+        for name, feature in example.items():
+            sample = part.samples.get(name)
+            if sample is None:
+                if len(part.samples) >= MOST_FEATURES:
+                    continue
+                sample = part.samples[name] = FeatureSample()
+                part.first[name] = self._shard.locate(batch, position, feature=name)
+            sample.add(name, feature, declared)
+            if sample.values and name not in part.first_numbers:
+                part.first_numbers[name] = self._shard.locate(batch, position, feature=name)

@@ -1,0 +1,315 @@
+"""The numbers that a feature holds, in any storage, and the image that they may be.
+
+Numbers may be a list of floats or integers, raw bytes, base64, a tensor, `.npy`, BMP or gzip.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import re
+import zlib
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tfrecreg.core.example.model import Example, Feature, Kind
+from tfrecreg.core.example.tensors import read_tensor
+from tfrecreg.core.images import bmp
+from tfrecreg.core.images.model import ImageError
+from tfrecreg.core.images.read import read_header
+
+_SIDE = re.compile(r"(.*?)(height|rows|width|cols|columns|channels?|depth)$", re.IGNORECASE)
+_MEANING = {
+    "height": "height",
+    "rows": "height",
+    "width": "width",
+    "cols": "width",
+    "columns": "width",
+    "channel": "channels",
+    "channels": "channels",
+    "depth": "channels",
+}
+_IMAGE = re.compile(r"image|img|pixel|image|frame|digit", re.IGNORECASE)
+"""Names of features that may hold a square image whose shape is not declared."""
+_CHANNELS = (1, 3, 4)
+_LEAST_SIDE = 8
+_MOST_SIDE = 1 << 16
+
+
+class ImageShape(NamedTuple):
+    """The shape of an image, in pixels."""
+
+    height: int
+    width: int
+    channels: int
+    """0 if unknown."""
+
+
+def declared_shapes(example: Example) -> list[ImageShape]:
+    """Image shapes from features such as `image/height` and `image_width`, one per prefix."""
+    found: dict[str, dict[str, int]] = {}
+    for name, feature in example.items():
+        match = _SIDE.fullmatch(name) if feature.kind is Kind.INT64 and feature.count == 1 else None
+        if match is not None:
+            value = feature.values[0]
+            if 0 < value <= _MOST_SIDE:
+                found.setdefault(match[1], {})[_MEANING[match[2].lower()]] = value
+    return [
+        ImageShape(sides["height"], sides["width"], sides.get("channels", 0))
+        for _, sides in sorted(found.items())
+        if "height" in sides and "width" in sides
+    ]
+
+
+def fitting_shapes(count: int, name: str, declared: list[ImageShape]) -> Iterator[ImageShape]:
+    """Shapes of images with `count` values: declared ones, or a square."""
+    for height, width, channels in declared:
+        for each in (channels,) if channels else _CHANNELS:
+            if height * width * each == count and each in _CHANNELS:
+                yield ImageShape(height, width, each)
+    if not declared and _IMAGE.search(name):
+        for channels in (1, 3):
+            side = math.isqrt(count // channels)
+            if side >= _LEAST_SIDE and side * side * channels == count:
+                yield ImageShape(side, side, channels)
+
+
+_NPY = b"\x93NUMPY"
+_DESCR = re.compile(rb"'descr':\s*'([<>|=]?[iuf][1248])'")
+_SHAPE = re.compile(rb"'shape':\s*\(([0-9, ]*)\)")
+_PACKED = (b"\x1f\x8b", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
+_MOST_UNPACKED = 1 << 24
+"""Maximum number of bytes that are decompressed from gzip or zlib."""
+
+
+class NpyArray(NamedTuple):
+    """An array of NumPy, as a `.npy` file describes it."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    start: int
+    """Offset of its first number."""
+
+
+def read_npy(data: bytes) -> NpyArray | None:
+    """The array in a `.npy` file; None if `data` is not a whole one.
+
+    The header is a literal of Python, and is not evaluated.
+    """
+    if not data.startswith(_NPY) or len(data) < 12:
+        return None
+    wide = data[6] > 1
+    start = 12 if wide else 10
+    stop = start + int.from_bytes(data[8:start], "little")
+    header = data[start : min(stop, start + 1024)]
+    descr, shape = _DESCR.search(header), _SHAPE.search(header)
+    if descr is None or shape is None:
+        return None
+    sizes = tuple(int(each) for each in shape[1].split(b",") if each.strip())
+    dtype = np.dtype(descr[1].decode("ascii"))
+    count = 1
+    for size in sizes:
+        count *= size
+    if not count or len(data) - stop != count * dtype.itemsize:
+        return None
+    return NpyArray(dtype.str, sizes, stop)
+
+
+def bmp_pixels(data: bytes) -> tuple[bytes, ImageShape] | None:
+    """The pixels and shape of an uncompressed BMP of 8, 24 or 32 bits, rows bottom to top."""
+    try:
+        header = read_header(data)
+    except ImageError:
+        return None
+    found = bmp.details(data)
+    channels = found.depth // 8
+    if header.format != "bmp" or found.packed or found.depth not in (8, 24, 32):
+        return None
+    start = int.from_bytes(data[10:14], "little")
+    row = (header.width * channels + 3) // 4 * 4
+    body = data[start : start + row * header.height]
+    if len(body) < row * header.height:
+        return None
+    lines = np.frombuffer(body, np.uint8).reshape(header.height, row)
+    pixels = lines[:, : header.width * channels].tobytes()
+    return pixels, ImageShape(header.height, header.width, channels)
+
+
+def decompressed(data: bytes) -> bytes | None:
+    """The content of gzip or zlib; None if `data` is neither, or decompresses to too many bytes."""
+    if not data.startswith(_PACKED):
+        return None
+    inflate = zlib.decompressobj(wbits=47)
+    try:
+        found = inflate.decompress(data, _MOST_UNPACKED)
+    except zlib.error:
+        return None
+    return found if inflate.eof else None
+
+
+Array = npt.NDArray[Any]
+
+_WINDOW = 1 << 16
+"""Number of values per feature and record that are examined, from the middle of the list."""
+_LEAST = 64
+"""Minimum size of an image in bytes."""
+_RAW_TYPES = ("<i8", "<i4", "<f8", "<f4")
+"""Types tried for raw bytes whose number of values matches the declared image."""
+_LIKELY = (1e-9, 1e6)
+"""Bounds of the absolute values of such numbers: floats read as integers lie outside."""
+_BASE64 = bytes.maketrans(b"-_", b"+/")
+_DTYPES = {
+    "float32": "<f4",
+    "float64": "<f8",
+    "uint8": "u1",
+    "int8": "i1",
+    "int16": "<i2",
+    "uint16": "<u2",
+    "int32": "<i4",
+    "uint32": "<u4",
+    "int64": "<i8",
+    "uint64": "<u8",
+}
+
+
+class StoredNumbers(NamedTuple):
+    """The numbers that a feature holds, or some of them."""
+
+    values: Array
+    """The numbers, flat; from the middle, if there are too many."""
+    total: int
+    """Number of all values."""
+    form: str
+    """Storage of the numbers, in words: ``float``, ``bytes``, ``a tensor of uint8``."""
+    sides: tuple[ImageShape, ...]
+    """Shapes of the images that the numbers may be."""
+
+
+def numbers_of(name: str, feature: Feature, declared: list[ImageShape]) -> StoredNumbers | None:
+    """The numbers in a feature; None if it has none that could be stored otherwise."""
+    count = feature.count
+    if feature.kind is Kind.FLOAT:
+        sides = tuple(fitting_shapes(count, name, declared))
+        packed = np.frombuffer(feature.packed_floats, "<f4")
+        return StoredNumbers(_middle(packed, sides), count, "float", sides)
+    if feature.kind is Kind.INT64:
+        sides = tuple(fitting_shapes(count, name, declared))
+        return StoredNumbers(np.array(feature.first(_WINDOW), np.int64), count, "int64", sides)
+    if feature.kind is not Kind.BYTES or count != 1 or feature.sizes[0] < _LEAST:
+        return None
+    data = feature.values[0]
+    return next(_in_bytes(name, data, declared), None)
+
+
+def _in_bytes(
+    name: str, data: bytes, declared: list[ImageShape], *, packed: bool = False
+) -> Iterator[StoredNumbers]:
+    """The plausible readings of bytes as numbers, the most likely first."""
+    array = read_npy(data)
+    if array is not None:
+        numbers = np.frombuffer(data, array.dtype, offset=array.start)
+        there = [*_tensor_sides(array.shape), *declared]
+        sides = tuple(fitting_shapes(len(numbers), name, there))
+        form = f"an .npy of {numbers.dtype.name}"
+        yield StoredNumbers(_middle(numbers, sides), len(numbers), form, sides)
+        return
+    bitmap = bmp_pixels(data)
+    if bitmap is not None:
+        numbers, sides = np.frombuffer(bitmap[0], np.uint8), (bitmap[1],)
+        yield StoredNumbers(_middle(numbers, sides), len(numbers), "BMP", sides)
+        return
+    inside = None if packed else decompressed(data)
+    if inside is not None:
+        for found in _in_bytes(name, inside, declared, packed=True):
+            if found.sides:
+                form = "gzip" if found.form == "bytes" else f"gzip of {found.form}"
+                yield found._replace(form=form)
+        return
+    tensor = read_tensor(data)
+    if tensor is not None:
+        dtype, (start, stop) = _DTYPES.get(tensor.dtype), tensor.content
+        if dtype is not None and stop > start:
+            sides = tuple(
+                fitting_shapes(tensor.count, name, [*_tensor_sides(tensor.shape), *declared])
+            )
+            numbers = np.frombuffer(data[start:stop], dtype)
+            yield StoredNumbers(
+                _middle(numbers, sides), tensor.count, f"a tensor of {tensor.dtype}", sides
+            )
+        return
+    sides = tuple(fitting_shapes(len(data), name, declared))
+    if sides and not _is_text(data) and (declared or not _are_wider(data)):
+        yield StoredNumbers(
+            _middle(np.frombuffer(data, np.uint8), sides), len(data), "bytes", sides
+        )
+    pixels = _from_base64(data, declared)
+    if pixels is not None:
+        sides = tuple(fitting_shapes(len(pixels), name, declared))
+        numbers = np.frombuffer(pixels, np.uint8)
+        yield StoredNumbers(_middle(numbers, sides), len(pixels), "base64", sides)
+    for dtype in _RAW_TYPES if declared else ():
+        count, rest = divmod(len(data), np.dtype(dtype).itemsize)
+        sides = () if rest else tuple(fitting_shapes(count, name, declared))
+        numbers = _middle(np.frombuffer(data, dtype), sides) if sides else np.empty(0)
+        if sides and _is_likely(numbers):
+            yield StoredNumbers(numbers, count, f"bytes of {numbers.dtype.name}", sides)
+
+
+@np.errstate(invalid="ignore")  # signaling NaN
+def _is_likely(numbers: Array) -> bool:
+    """Whether raw bytes are likely to be these numbers."""
+    sizes = np.abs(numbers[numbers != 0].astype(np.float64))
+    if not np.isfinite(sizes).all():
+        return False
+    return not sizes.size or bool(_LIKELY[0] <= sizes.min() and sizes.max() <= _LIKELY[1])
+
+
+def _are_wider(data: bytes) -> bool:
+    """Whether raw bytes may as well be wider numbers: a square of float32 is one of uint8, too."""
+    part = data[:_WINDOW]
+    return any(part) and any(
+        _is_likely(np.frombuffer(part, dtype))
+        for dtype in _RAW_TYPES
+        if len(data) % np.dtype(dtype).itemsize == 0
+    )
+
+
+def _tensor_sides(shape: tuple[int, ...]) -> list[ImageShape]:
+    """The shape of the image that a tensor may be; leading dimensions of 1 are ignored."""
+    while len(shape) > 2 and shape[0] == 1:
+        shape = shape[1:]
+    if len(shape) == 2:
+        return [ImageShape(*shape, 1)]
+    return [ImageShape(*shape)] if len(shape) == 3 else []
+
+
+def _middle(numbers: Array, sides: tuple[ImageShape, ...]) -> Array:
+    """The numbers that are examined: whole rows, if they are pixels."""
+    if len(numbers) <= _WINDOW:
+        return numbers
+    row = sides[0].width * sides[0].channels if sides else 1
+    wanted = max(_WINDOW // row, 1) * row
+    start = (len(numbers) - wanted) // 2 // row * row
+    return numbers[start : start + wanted]
+
+
+def _is_text(data: bytes) -> bool:
+    """Whether the bytes look like text, whose length may match an image by chance."""
+    part = data[:1024]
+    return sum(32 <= byte < 127 or byte in b"\t\r\n" for byte in part) > 0.95 * len(part)
+
+
+def _from_base64(data: bytes, declared: list[ImageShape]) -> bytes | None:
+    """The decoded base64, if it has as many bytes as a declared image."""
+    size = len(data.rstrip(b"=")) * 3 // 4
+    if not declared or not any(fitting_shapes(size, "", declared)):
+        return None
+    text = data.translate(_BASE64)
+    try:
+        return base64.b64decode(text + b"=" * (-len(text) % 4), validate=True)
+    except binascii.Error:
+        return None

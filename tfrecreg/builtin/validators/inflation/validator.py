@@ -1,0 +1,381 @@
+"""From sizes to causes with their cures, the limit, and the findings.
+
+Sizes are those of the stream: records with their framing, before compression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tfrecreg.builtin.validators.inflation.feature_sample import FeatureSample
+from tfrecreg.builtin.validators.inflation.shard_sizes import ShardSizes, SizesVisitor
+from tfrecreg.core.check.scan.interface import RawSize, Shard, Target, Validator
+from tfrecreg.core.check.scan.tally import JsonCodec, Tally
+from tfrecreg.core.images.sniff import sniff
+from tfrecreg.core.storage.links import list_through_links
+from tfrecreg.core.storage.locations import raw_storage
+from tfrecreg.core.values.codes import (
+    INF001,
+    INF002,
+    INF003,
+    INF004,
+    INF005,
+    INF006,
+    INF007,
+    CodeList,
+)
+from tfrecreg.core.values.config import InflationLimit, read_limits
+from tfrecreg.core.values.errors import TfrecregError
+from tfrecreg.core.values.findings import Code, Finding, Measure
+from tfrecreg.core.values.text import safe, si_bytes
+
+WORTH = 0.10
+"""Minimum fraction of all bytes that a cure must save for its cause to be reported."""
+LEAST = 1 << 16
+"""Minimum number of bytes that a cure must save for its cause to be reported."""
+RATIO = 1.10
+"""Default limit: bytes of shards per raw byte. Also the factor from which on records are larger
+than their raw data."""
+_LIST = 8
+"""Minimum average length of a list of numbers that bytes could hold."""
+_FIELD = 4
+"""Overhead in bytes of a feature's value."""
+_BASES = {"stored": "raw files", "decoded": "unpacked data"}
+_TOGETHER = 64
+"""Examples per record in the cure for tiny records."""
+
+
+class Cause(NamedTuple):
+    """A reason why the records are large."""
+
+    code: Code
+    feature: str
+    """Name of the feature; empty if the cause does not concern one feature."""
+    message: str
+    after: int
+    """Bytes of the stream after the cure."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Feature:
+    """One feature: its size, and its sample."""
+
+    name: str
+    bytes: int
+    sample: FeatureSample
+    repeated: float
+    """Fraction of its bytes that repeat an earlier value."""
+    times: float
+
+    @property
+    def shown(self) -> str:
+        return f"`{safe(self.name)}`"
+
+    @property
+    def pixels(self) -> int:
+        """Size in bytes of its values that are pixels."""
+        sample = self.sample
+        return (
+            sample.all_held * sample.all_pixels // sample.all_numbers if sample.all_numbers else 0
+        )
+
+
+def find_causes(
+    total: ShardSizes, raw: RawSize | None, raw_formats: Mapping[str, int]
+) -> Iterator[Cause]:
+    """The causes whose cures save enough."""
+    for name in sorted(total.samples):
+        repeats = total.repeats.get(name)
+        feature = _Feature(
+            name,
+            total.features.get(name, 0),
+            total.samples[name],
+            repeats.share if repeats is not None else 0.0,
+            repeats.times if repeats is not None else 1.0,
+        )
+        found = (
+            _pixels(feature, total, raw),
+            _wide(feature, total),
+            _text(feature, total),
+            _repeated(feature, total),
+            _reencoded(feature, total, raw, raw_formats),
+        )
+        for cause in found:
+            if cause is not None and _is_worth_it(cause, total):
+                yield cause
+    overhead = _overhead(total)
+    if overhead is not None and _is_worth_it(overhead, total):
+        yield overhead
+
+
+def _is_worth_it(cause: Cause, total: ShardSizes) -> bool:
+    saved = total.stream_bytes - cause.after
+    least = LEAST // 4 if cause.code is INF007 else LEAST  # whose savings are exact, not estimated
+    return saved >= least and saved >= WORTH * total.stream_bytes
+
+
+def _pixels(feature: _Feature, total: ShardSizes, raw: RawSize | None) -> Cause | None:
+    """Find INF002: pixels that the source had compressed, or that a PNG would compress."""
+    sample = feature.sample
+    if not sample.pixels or not sample.tried or not sample.wide:
+        return None
+    held = feature.pixels
+    form = f" as {sample.form}" if sample.form != "bytes" else ""
+    of = f" of {si_bytes(feature.bytes)}" if sample.formats else ""
+    holds = f"{feature.shown} holds decoded pixels{form}, {si_bytes(held)}{of}"
+    # The share of the raw data for these pixels: all but that of the encoded images beside them.
+    there = raw.decoded - (feature.bytes - held if sample.formats else 0) if raw is not None else 0
+    if there > 0:
+        if sample.all_pixels <= RATIO * there:
+            return None  # the source has them uncompressed, too
+        times = f"{held / there:.1f} times the raw data{' of these' if sample.formats else ''}"
+        after = total.stream_bytes - held + there
+        cure = f"in the raw data {si_bytes(there)}"
+        return Cause(INF002, feature.name, _savings(f"{holds}, {times}", cure, after, total), after)
+    png = int(sample.all_pixels * sample.png / sample.tried)
+    after = total.stream_bytes - held + png
+    cure = f"as PNG about {si_bytes(png)}"
+    return Cause(INF002, feature.name, _savings(holds, cure, after, total), after)
+
+
+def hidden_by_base(total: ShardSizes, raw: RawSize | None) -> Iterator[str]:
+    """The features whose pixels are not judged, as the raw data are larger than they are.
+
+    These may hold more than the files of these records, or hold the pixels uncompressed in wider
+    numbers: nothing tells which.
+    """
+    for name in sorted(total.samples) if raw is not None else ():
+        feature = _Feature(name, total.features.get(name, 0), total.samples[name], 0.0, 1.0)
+        alone = _pixels(feature, total, None)
+        if raw is None or alone is None or not _is_worth_it(alone, total):
+            continue
+        if raw.decoded > RATIO * feature.sample.all_pixels:
+            yield (
+                f"{alone.message}: not judged (INF002), as the raw data are larger, "
+                f"{si_bytes(raw.decoded)}; name the raw data of these records alone"
+            )
+
+
+def _declarable(total: ShardSizes) -> Iterator[str]:
+    """Features whose values are the pixels of images of one size, as an option of `adopt`."""
+    for name, sample in sorted(total.samples.items()):
+        shape = next(iter(sample.shapes), "")
+        if len(sample.shapes) == 1 and sum(sample.shapes.values()) == sample.records:
+            height, width, channels = map(int, shape.split("x"))
+            yield f"image={safe(name)}:{height}x{width}x{channels or 1}"
+
+
+def _wide(feature: _Feature, total: ShardSizes) -> Cause | None:
+    """Find INF003: numbers that would fit in fewer bytes each."""
+    sample = feature.sample
+    if not sample.wide or sample.numbers < _LIST * sample.values:
+        return None
+    if sample.whole.count + sample.levels < sample.numbers:
+        return None  # they are bytes already
+    dtype = sample.whole.dtype if sample.whole.count else "uint8"
+    if sample.levels and dtype != "uint8":
+        return None
+    narrow = sample.all_numbers * np.dtype(dtype).itemsize + _FIELD * sample.all_values
+    after = total.stream_bytes - sample.all_held + narrow
+    what = f"numbers of at most 256 levels as {sample.form}"
+    if not sample.levels:
+        what = f"whole numbers from {sample.whole.low} to {sample.whole.high} as {sample.form}"
+    holds = f"{feature.shown} holds {what}, {si_bytes(sample.all_held)}"
+    cure = f"as bytes of {dtype} about {si_bytes(narrow)}"
+    return Cause(INF003, feature.name, _savings(holds, cure, after, total), after)
+
+
+def _text(feature: _Feature, total: ShardSizes) -> Cause | None:
+    """Find INF007: encoded images as base64."""
+    sample = feature.sample
+    if not sample.texts:
+        return None
+    kind = max(sorted(sample.texts), key=sample.texts.__getitem__).upper()
+    cured = sample.all_text * 3 // 4
+    after = total.stream_bytes - sample.all_text + cured
+    holds = f"{feature.shown} holds images as base64 of {kind}, {si_bytes(sample.all_text)}"
+    cure = f"as bytes about {si_bytes(cured)}"
+    return Cause(INF007, feature.name, _savings(holds, cure, after, total), after)
+
+
+def _repeated(feature: _Feature, total: ShardSizes) -> Cause | None:
+    """Find INF004: values that are stored repeatedly."""
+    if feature.times <= 1:
+        return None
+    extra = int(feature.bytes * feature.repeated)
+    after = total.stream_bytes - extra
+    holds = (
+        f"{feature.shown} holds each value {feature.times:.1f} times on average, "
+        f"{si_bytes(feature.bytes)}"
+    )
+    cure = f"once each about {si_bytes(feature.bytes - extra)}"
+    return Cause(INF004, feature.name, _savings(holds, cure, after, total), after)
+
+
+def _reencoded(
+    feature: _Feature, total: ShardSizes, raw: RawSize | None, raw_formats: Mapping[str, int]
+) -> Cause | None:
+    """Find INF005: encoded images that are larger than the raw data."""
+    formats = feature.sample.formats
+    if raw is None or not formats or sum(formats.values()) < feature.sample.content:
+        return None
+    once = int(feature.bytes * (1 - feature.repeated))
+    if once <= RATIO * raw.decoded:
+        return None
+    after = total.stream_bytes - once + raw.decoded
+    kind = max(sorted(formats), key=formats.__getitem__).upper()
+    source = max(sorted(raw_formats), key=raw_formats.__getitem__).upper() if raw_formats else ""
+    of = f" of {source}" if source and source != kind else ""
+    holds = (
+        f"{feature.shown} holds images as {kind}, {si_bytes(once)}, "
+        f"{once / raw.decoded:.1f} times the raw data{of}"
+    )
+    cure = f"in the raw data {si_bytes(raw.decoded)}"
+    return Cause(INF005, feature.name, _savings(holds, cure, after, total), after)
+
+
+def _overhead(total: ShardSizes) -> Cause | None:
+    """Find INF006: names, lengths and framing that are larger than the content."""
+    content = sum(sample.content for sample in total.samples.values())
+    around = total.sampled_bytes - content
+    if not total.sampled or 2 * around <= total.sampled_bytes:
+        return None
+    if total.file_bytes < (1 - WORTH) * total.stream_bytes:
+        return None  # gzip compresses the repetitions between records
+    part = around / total.sampled_bytes
+    after = int(total.stream_bytes * (1 - part + part / _TOGETHER))
+    holds = (
+        f"names, lengths and framing are {100 * part:.0f} % of records of "
+        f"{total.sampled_bytes // total.sampled} bytes on average"
+    )
+    cure = f"with {_TOGETHER} examples in a record they hardly count"
+    return Cause(INF006, "", _savings(holds, cure, after, total), after)
+
+
+def _savings(holds: str, cure: str, after: int, total: ShardSizes) -> str:
+    zipped = " before gzip" if total.stream_bytes > total.file_bytes else ""
+    sizes = f"{si_bytes(after)} instead of {si_bytes(total.stream_bytes)}{zipped}"
+    return f"{holds}; {cure}, and all records {sizes}"
+
+
+_OF_NUMBERS = (INF002, INF003)
+_RAW_FILES = 64
+"""Maximum number of raw files whose format is examined."""
+
+
+class InflationValidator(Validator):
+    """Reports which features take the bytes and how to save some; compares the size with a limit if
+    the size of the raw data is known.
+
+    Its options are :class:`InflationLimit`.
+    """
+
+    name = "inflation"
+    Options = InflationLimit
+    codes: Sequence[Code] = CodeList("INF*")
+    part_codec = JsonCodec(ShardSizes)
+
+    def __init__(self) -> None:
+        self._limit = InflationLimit()
+
+    def applies(self, target: Target) -> str | None:
+        if target.raw is not None and (target.raw.decoded == 0 or target.raw.stored == 0):
+            return "there are no raw data"
+        return None
+
+    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], SizesVisitor]:
+        del target  # visitors only measure
+        self._limit = read_limits(InflationLimit, options, self.name)
+        return SizesVisitor
+
+    def part_key(self, target: Target, options: Mapping[str, Any]) -> str:  # noqa: ARG002 - visitors only measure
+        return ""
+
+    def finish(
+        self, target: Target, parts: Iterable[tuple[Shard, ShardSizes]]
+    ) -> Iterator[Finding | Measure]:
+        total, tally = ShardSizes(), Tally()
+        for _, part in parts:
+            total.merge(part)
+        yield from _measures(total, target.raw)
+        if target.raw is not None:
+            self._judge(tally, target.raw, total)
+        cures: dict[str, int] = {}
+        for cause in find_causes(total, target.raw, _raw_formats(target)):
+            places = total.first_numbers if cause.code in _OF_NUMBERS else total.first
+            place = places.get(cause.feature)
+            tally.add(cause.code, cause.message, place, split="", feature=cause.feature)
+            cures[f"{cause.code.code} {cause.feature}".strip()] = cause.after
+        if hidden := list(hidden_by_base(total, target.raw)):
+            yield Measure("inflation.hidden", len(hidden), "; ".join(hidden))
+        if target.kind == "files" and (options := list(_declarable(total))):
+            text = " ".join(f"--option {option}" for option in options)
+            yield Measure("inflation.pixels", text, f"`adopt` declares them as images: {text}")
+        if cures:
+            text = ", ".join(f"{cause} {si_bytes(after)}" for cause, after in cures.items())
+            yield Measure("inflation.cures", cures, text)
+        yield from tally.findings(target.dataset)
+
+    def _judge(self, tally: Tally, raw: RawSize, total: ShardSizes) -> None:
+        ratio, allowance, base = self._limit.ratio, self._limit.allowance, self._limit.base
+        against = raw.stored if base == "stored" else raw.decoded
+        limit = int(ratio * against) + allowance * total.records
+        size = total.file_bytes
+        if size > limit:
+            message = (
+                f"expected at most {limit} bytes ({ratio:g} × {against} bytes of {_BASES[base]} + "
+                f"{allowance} × {total.records} records), found {size}: "
+                f"{size / against:.2f} × the {_BASES[base]}"
+            )
+            tally.add(INF001, message, None)
+
+
+def _measures(total: ShardSizes, raw: RawSize | None) -> Iterator[Measure]:
+    size = total.file_bytes
+    yield Measure("inflation.bytes", size, f"{si_bytes(size)} in shards")
+    if total.stream_bytes != size:
+        text = f"{si_bytes(total.stream_bytes)} without compression"
+        yield Measure("inflation.stream_bytes", total.stream_bytes, text)
+    if raw is not None:
+        for base, against in (("stored", raw.stored), ("decoded", raw.decoded)):
+            text = f"{size / against:.2f} × the {_BASES[base]} ({si_bytes(against)})"
+            yield Measure(
+                f"inflation.raw_{base}", against, f"{si_bytes(against)} of {_BASES[base]}"
+            )
+            yield Measure(f"inflation.ratio_{base}", round(size / against, 4), text)
+    ordered = dict(sorted(total.features.items(), key=lambda item: (-item[1], item[0])))
+    text = ", ".join(f"{name} {si_bytes(count)}" for name, count in ordered.items())
+    yield Measure("inflation.features", ordered, text)
+    held = sum(ordered.values())
+    beside = {
+        "around": total.examples_bytes - held,
+        "other": total.stream_bytes - total.examples_bytes,
+    }
+    told = {"around": "names, lengths and framing", "other": "other payloads"}
+    for name, count in beside.items():
+        if count:
+            yield Measure(f"inflation.{name}", count, f"{si_bytes(count)} of {told[name]}")
+
+
+def _raw_formats(target: Target) -> dict[str, int]:
+    """Number of the first raw files by image format; empty without a raw folder."""
+    formats: dict[str, int] = {}
+    if target.raw_folder is None:
+        return formats
+    storage, looked = raw_storage(target.raw_folder), 0
+    for entry in list_through_links(storage):
+        looked += 1
+        if looked > _RAW_FILES:
+            break
+        try:
+            with storage.open(entry.path) as file:
+                kind = sniff(file.read_at(0, 64))
+        except TfrecregError:
+            continue  # a file that cannot be read does not affect the wording of the cause
+        if kind is not None:
+            formats[kind] = formats.get(kind, 0) + 1
+    return formats

@@ -1,0 +1,323 @@
+"""The `source` validator: images against their origin, and the ledger against the records.
+
+If records have `image/encoded` and `image/key/sha256`, the image is compared with the digest. With
+`check --raw` it is compared with the raw file that its key names, if the source knows that file.
+With a manifest, its ledger is compared with the records.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from tfrecreg.core.build.sources.guarded import GuardedSource
+from tfrecreg.core.check.scan.indexes import index_of
+from tfrecreg.core.check.scan.interface import Shard, Target, Validator, Visitor
+from tfrecreg.core.check.scan.tally import JsonCodec, Tally, key_from
+from tfrecreg.core.example.model import Example, Kind
+from tfrecreg.core.plugins.manager import plugins_with
+from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
+from tfrecreg.core.records.index import Index
+from tfrecreg.core.registry.manifest.adopted import is_adopted
+from tfrecreg.core.registry.manifest.model import LEDGER_NAME, Ledger, Manifest
+from tfrecreg.core.registry.manifest.python_data import is_python_data
+from tfrecreg.core.storage.interface import Readable, Storage
+from tfrecreg.core.storage.locations import raw_storage
+from tfrecreg.core.values.codes import SRC016, SRC017, SRC018, SRC019, SRC047, SRC048
+from tfrecreg.core.values.errors import (
+    MissingFileError,
+    PluginError,
+    TfrecregError,
+    UnknownPluginError,
+)
+from tfrecreg.core.values.findings import Code, Finding, Location, Measure
+from tfrecreg.core.values.text import safe
+
+IMAGE = "image/encoded"
+_DIGEST = "image/key/sha256"
+_BLOCK = 1 << 20
+
+
+@dataclass(slots=True)
+class SourcePart:
+    """The result for one shard."""
+
+    damaged: bool = False
+    """Whether the scanner found a fault. After a fault, missing records are expected."""
+    records: int = 0
+    images: int = 0
+    """Number of images compared with their digest."""
+    compared: int = 0
+    """Number of images compared with their raw files."""
+    tally: Tally = field(default_factory=Tally)
+
+
+class SourceValidator(Validator):
+    """Compares images with their digests and raw files, and the ledger with the records."""
+
+    name = "source"
+    codes: Sequence[Code] = (SRC016, SRC017, SRC018, SRC019, SRC047)
+    part_codec = JsonCodec(SourcePart, codes)
+
+    def __init__(self) -> None:
+        self._not_compared = ""
+
+    def applies(self, target: Target) -> str | None:
+        manifest = target.manifest
+        if manifest is None or manifest.ledger or _DIGEST in manifest.features:
+            return None
+        return f"there is no ledger, and no feature `{_DIGEST}`"
+
+    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], SourceVisitor]:  # noqa: ARG002 - it has no options
+        manifest, folder = target.manifest, target.raw_folder
+        raw = raw_storage(folder) if folder is not None else None
+        source: GuardedSource | None = None
+        if manifest is not None and raw is not None:
+            source, self._not_compared = _locating_source(manifest, raw, target.home)
+        look = manifest is None or _DIGEST in manifest.features or source is not None
+        return partial(
+            SourceVisitor, look=look, source=source, raw=raw if source is not None else None
+        )
+
+    def part_key(self, target: Target, options: Mapping[str, Any]) -> str | None:  # noqa: ARG002 - it has none
+        if target.raw_folder is not None:
+            return None  # raw files may change while the shards do not
+        manifest = target.manifest
+        return key_from("look" if manifest is None or _DIGEST in manifest.features else None)
+
+    def finish(
+        self, target: Target, parts: Iterable[tuple[Shard, SourcePart]]
+    ) -> Iterator[Finding | Measure]:
+        tally = Tally()
+        records: Counter[str] = Counter()
+        images = compared = 0
+        for shard, part in parts:
+            tally.merge(part.tally)
+            images += part.images
+            compared += part.compared
+            # For a damaged shard the `CRC` findings report the loss; its ledger was correct when it
+            # was written.
+            damaged = part.damaged and shard.entry is not None
+            records[shard.split] += shard.entry.records if damaged and shard.entry else part.records
+        if target.manifest is not None and target.manifest.ledger:
+            _reconcile(tally, target, target.manifest, records)
+            _repeat_dropped(tally, target.manifest)
+        yield Measure("source.images", images, f"{images} images have their own digest")
+        if target.raw_folder is not None:
+            text = self._not_compared or f"{compared} images were compared with their raw files"
+            yield Measure("source.compared", compared, text)
+            if self._not_compared:
+                yield Measure("source.not_compared", self._not_compared, self._not_compared)
+        yield from tally.findings(target.dataset)
+
+
+def _locating_source(
+    manifest: Manifest, raw: Readable, home: Storage | None
+) -> tuple[GuardedSource | None, str]:
+    """The source that made the dataset, opened on the raw folder; or None and the reason."""
+    name = manifest.source.plugin
+    if not name:
+        return None, "not compared: the manifest does not name a source"
+    if is_adopted(manifest):
+        return None, "not compared: the shards were adopted, their raw data are unknown"
+    if is_python_data(manifest):
+        return None, "not compared: a program had the data, and they came from no raw files"
+    known = plugins_with(name, home)
+    try:
+        options, _ = known.source_options(name, manifest.source.options)
+        source = known.open_source(name, raw, options)
+        if not source.locates:
+            return (
+                None,
+                f"not compared: the source `{safe(name)}` does not make records from single files",
+            )
+        for split in manifest.splits[:1]:
+            # Called once here, so that a folder with another layout is reported once.
+            source.raw_path(split.name, "any")
+    except UnknownPluginError as error:
+        origin = manifest.source
+        found = error.brought_by(origin.distribution, origin.version, f"`{manifest.dataset}`")
+        return None, f"not compared: {found.message}"
+    except TfrecregError as error:
+        if isinstance(error, PluginError):
+            raise  # a failing plugin must not let the check pass
+        return None, f"not compared: {error.message}"
+    return source, ""
+
+
+class SourceVisitor(Visitor):
+    """Compares the records of one shard."""
+
+    def __init__(
+        self, shard: Shard, *, look: bool, source: GuardedSource | None, raw: Readable | None
+    ) -> None:
+        self._shard = shard
+        self._look = look
+        self._source = source
+        self._raw = raw
+        self._index: Index | None = None
+        self._part = SourcePart()
+        if source is not None:
+            self._index = index_of(shard)
+
+    def batch(self, batch: RecordBatch) -> None:
+        if not self._look or not batch.whole:
+            return
+        for position, example in enumerate(batch.examples):
+            if example is not None:
+                self._compare(example, batch, position)
+
+    def fault(self, fault: Fault) -> None:
+        del fault
+        self._part.damaged = True
+
+    def close(self, end: StreamEnd) -> SourcePart:
+        self._part.records = end.records
+        return self._part
+
+    def _compare(self, example: Example, batch: RecordBatch, position: int) -> None:
+        image = _single(example, IMAGE)
+        if image is None:
+            return
+        digest = _single(example, _DIGEST)
+        if digest is not None:
+            self._part.images += 1
+            found = hashlib.sha256(image).hexdigest()
+            if digest.lower() != found.encode():
+                message = f"`{_DIGEST}` is not the SHA-256 of `{IMAGE}`"
+                detail = f"expected {_digest_text(digest)}, found {found[:16]}…"
+                self._add(SRC016, message, detail, batch, position)
+        if self._source is not None and self._raw is not None and self._index is not None:
+            self._compare_raw(image, batch, position)
+
+    def _compare_raw(self, image: bytes, batch: RecordBatch, position: int) -> None:
+        number = batch.first + position
+        if self._source is None or self._raw is None or self._index is None:
+            return
+        if number >= len(self._index):
+            return
+        path = self._source.raw_path(self._shard.split, self._index.key(number))
+        if path is None:
+            return
+        try:
+            with self._raw.open(path) as file:
+                size = file.size
+                same = size == len(image) and file.read_at(0, size) == image
+        except MissingFileError:
+            detail = f"expected `{safe(path)}`"
+            message = "the raw file named by its key does not exist"
+            self._add(SRC018, message, detail, batch, position)
+            return
+        self._part.compared += 1
+        if not same:
+            detail = f"`{safe(path)}` has {size} bytes, the record's image {len(image)}"
+            message = f"`{IMAGE}` is not the bytes of the raw file that its key names"
+            self._add(SRC017, message, detail, batch, position)
+
+    def _add(
+        self, code: Code, message: str, detail: str, batch: RecordBatch, position: int
+    ) -> None:
+        self._part.tally.add_record(self._shard, batch, position, code, IMAGE, message, detail)
+
+
+def _single(example: Example, name: str) -> bytes | None:
+    """The single value of a feature of bytes; None if it is not one."""
+    feature = example.get(name)
+    if feature is None or feature.kind is not Kind.BYTES or feature.count != 1:
+        return None
+    value: bytes = feature.values[0]
+    return value
+
+
+def _digest_text(digest: bytes) -> str:
+    return f"{safe(digest[:16].decode('utf-8', 'backslashreplace'))}…"
+
+
+def _reconcile(
+    tally: Tally, target: Target, manifest: Manifest, records: Mapping[str, int]
+) -> None:
+    """Find SRC019: compare the ledger with the records, with itself, and with its list of items."""
+    for split, ledger in sorted(manifest.ledger.items()):
+        planned = sum(entry.records for entry in manifest.shards if entry.split == split)
+        # Missing shards and other counts of records are reported as `SHD`.
+        present = {shard.path for shard in target.shards if shard.split == split}
+        whole = all(e.path in present for e in manifest.shards if e.split == split)
+        found = records.get(split, 0) if whole else planned
+        if ledger.written != found:
+            _disagree(tally, split, f"expected {ledger.written} records, found {found}")
+        skipped = sum(ledger.skipped.values())
+        if ledger.items != ledger.written + skipped:
+            _disagree(
+                tally,
+                split,
+                f"expected {ledger.items} items, found {ledger.written} written and {skipped} "
+                "skipped",
+            )
+    for split in sorted(set(records) - set(manifest.ledger)):
+        _disagree(tally, split, f"expected no records, found {records[split]}")
+    if target.storage is not None and target.storage.stat(LEDGER_NAME) is not None:
+        listed = _listed(target.storage)
+        for split, ledger in sorted(manifest.ledger.items()):
+            _compare_list(tally, split, ledger, listed)
+
+
+def _repeat_dropped(tally: Tally, manifest: Manifest) -> None:
+    """Find SRC047: objects that the build dropped, as its ledger counts them."""
+    for split, ledger in sorted(manifest.ledger.items()):
+        if dropped := ledger.remarks.get(SRC047.code, 0):
+            message = f"{SRC047.count_text(dropped)} by the build"
+            if bare := ledger.remarks.get(SRC048.code, 0):
+                message += f", {SRC048.count_text(bare)}"
+            tally.add(SRC047, message, Location(split=split), split=split)
+
+
+def _compare_list(
+    tally: Tally, split: str, ledger: Ledger, listed: Mapping[tuple[str, str], int] | None
+) -> None:
+    if listed is None:
+        _disagree(tally, split, f"`{LEDGER_NAME}` does not parse")
+        return
+    # A code can have both: an item was skipped for it, and another one has a remark.
+    expected = Counter(ledger.skipped)
+    expected.update(ledger.remarks)
+    found = {code: times for (where, code), times in listed.items() if where == split}
+    for code in sorted(expected.keys() | found.keys()):
+        if expected.get(code, 0) != found.get(code, 0):
+            _disagree(
+                tally,
+                split,
+                f"expected {expected.get(code, 0)} of {safe(code)} in `{LEDGER_NAME}`, found "
+                f"{found.get(code, 0)}",
+            )
+
+
+def _disagree(tally: Tally, split: str, message: str) -> None:
+    tally.add(SRC019, message, Location(split=split), split=split)
+
+
+def _listed(storage: Readable) -> dict[tuple[str, str], int] | None:
+    """Counts by split and code, from the lines of the ledger; None if they do not parse."""
+    counts: Counter[tuple[str, str]] = Counter()
+    try:
+        for line in _lines(storage):
+            entry = msgspec.json.decode(line)
+            counts[str(entry["split"]), str(entry["code"])] += int(entry.get("times", 1))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+    return counts
+
+
+def _lines(storage: Readable) -> Iterator[bytes]:
+    with storage.open(LEDGER_NAME) as file:
+        rest = b""
+        for start in range(0, file.size, _BLOCK):
+            *lines, rest = (rest + file.read_at(start, _BLOCK)).split(b"\n")
+            yield from lines
+        if rest:
+            yield rest

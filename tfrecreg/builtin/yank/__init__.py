@@ -1,4 +1,0 @@
-"""Yanks of releases: the command of `tfrecreg.operations.yank`.
-
-- `command`: its arguments
-"""

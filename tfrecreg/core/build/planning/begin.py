@@ -1,0 +1,154 @@
+"""What a build decides before its work starts: settings, schema, raw data, plan."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from tfrecreg._version import __version__
+from tfrecreg.core.build.make import warming
+from tfrecreg.core.build.overwrite_guard import expect_no_foreign_files, expect_no_loss
+from tfrecreg.core.build.planning.changed_settings import ChangedSettings, compare_settings
+from tfrecreg.core.build.planning.growth import choose_base
+from tfrecreg.core.build.planning.plan import Plan, make_plan
+from tfrecreg.core.build.request import Prepared, code_of_source, source_detection
+from tfrecreg.core.build.sources.interface import Item, Remark, Skipped
+from tfrecreg.core.build.state import raw_files, raw_state
+from tfrecreg.core.plugins.manager import plugins_of
+from tfrecreg.core.plugins.records import SourceRecord
+from tfrecreg.core.registry.absence import expect_same_schema
+from tfrecreg.core.registry.manifest.model import RawTotals
+from tfrecreg.core.registry.registry import Dataset, Registry
+from tfrecreg.core.schema.proto import parse_schema
+from tfrecreg.core.values.errors import ManifestError, NewerFormatError, RawDataError
+from tfrecreg.core.values.label_maps import collision
+from tfrecreg.core.values.progress import Progress, Ticker, counting
+from tfrecreg.core.values.text import safe
+from tfrecreg.core.workers.interface import Engine
+from tfrecreg.core.workers.local import LocalEngine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildStart:
+    """A build before its first shard."""
+
+    prepared: Prepared
+    plan: Plan
+    raw: RawTotals
+    files: dict[str, tuple[int, int]]
+    """Raw file to its size and modification time in nanoseconds."""
+    schema: str
+    """Text of the schema."""
+    schema_is_new: bool
+    """Whether the registry has no schema of the dataset yet."""
+    settings: ChangedSettings
+
+
+def begin(
+    registry: Registry,
+    prepared: Prepared,
+    engine: Engine,
+    progress: Progress,
+) -> BuildStart:
+    """Plan the build, and refuse now what would be refused at its end."""
+    settings = compare_settings(registry, prepared)
+    for note in settings.notes():
+        progress.note(note)
+    dataset = registry.dataset(prepared.name)
+    expect_buildable(dataset)
+    base = choose_base(registry, prepared)
+    if prepared.data is not None:
+        prepared.data.survey()
+        engine = LocalEngine(1) if not prepared.data.travels else engine
+    schema = dataset.schema_text()
+    with _fitting_folder_named(registry, prepared):
+        for note in prepared.source.notes():
+            progress.note(note)
+        text = prepared.source.schema() if schema is None else schema
+        if schema is None and not prepared.request.default_schema:
+            expect_same_schema(dataset, text, drafted=prepared.data is not None)
+        parse_schema(text, dataset.schema_path)
+        totals, files = raw_files(prepared.source, prepared.raw, progress)
+        for feature, names in prepared.source.labels().items():
+            if clash := collision(names):
+                progress.note(f"two classes of `{safe(feature)}` {clash}")
+    salt = _plan_salt(prepared, files)
+    with counting(progress, f"planning {prepared.name}", "items") as ticker:
+        listed = warming(_counted(prepared.source.items(), ticker), engine)
+        plan = make_plan(
+            prepared.name,
+            listed,
+            prepared.settings.policy,
+            salt,
+            base,
+            source=prepared.source,
+        )
+    return BuildStart(
+        prepared=prepared,
+        plan=plan,
+        raw=totals,
+        files=files,
+        schema=text,
+        schema_is_new=schema is None,
+        settings=settings,
+    )
+
+
+@contextmanager
+def _fitting_folder_named(registry: Registry, prepared: Prepared) -> Iterator[None]:
+    """Where the raw data are refused, have the hint name the folder above or below that has files
+    for the source, or another source that recognizes them.
+    """
+    try:
+        yield
+    except RawDataError as error:
+        entry, raw = prepared.entry, prepared.raw
+        if raw is None:
+            raise
+        known, detection = plugins_of(registry.config), source_detection()
+        source = known.find(SourceRecord, f"{entry.distribution}:{entry.name}")
+        folder = detection.fitting_folder(raw, source)
+        if folder in ("", raw.root):
+            other = "" if folder else detection.other_source_hint(raw, entry.name, known)
+            if not other:
+                raise
+            raise RawDataError(error.message, hint=f"{other}; or {error.hint}") from error
+        hint = f"`{safe(folder, limit=1000)}` has files for it: name that with `--raw`"
+        if raw.root.startswith(folder):  # it may be meant otherwise
+            hint = f"{hint}; or {error.hint}"
+        raise RawDataError(error.message, hint=hint) from error
+
+
+def _plan_salt(prepared: Prepared, files: Mapping[str, tuple[int, int]]) -> dict[str, str]:
+    """Everything besides the items that the bytes depend on: part of a plan's digest."""
+    salt = {f"option.{name}": value for name, value in prepared.entry.options.items()}
+    salt["compression"] = prepared.settings.compression
+    entry = prepared.entry
+    salt["source"] = f"{entry.distribution} {entry.version} {entry.name}"
+    salt["tfrecreg"] = __version__
+    code = code_of_source(entry.distribution, prepared.source)
+    salt.update({f"code.{name}": digest for name, digest in code.items()})
+    salt["raw"] = raw_state(files)
+    if prepared.request.anew:  # the digest of no other plan
+        salt["anew"] = secrets.token_hex(16)
+    return salt
+
+
+def _counted(
+    listed: Iterable[Item | Skipped | Remark], ticker: Ticker
+) -> Iterator[Item | Skipped | Remark]:
+    for each in listed:
+        ticker.add(1, 0)
+        yield each
+
+
+def expect_buildable(dataset: Dataset) -> None:
+    """Refuse, before any work, a build that could not be published without losing files."""
+    expect_no_foreign_files(dataset)
+    try:
+        before = dataset.build_manifest()
+    except (ManifestError, NewerFormatError):
+        return  # building again replaces a damaged build
+    expect_no_loss(dataset, before, "")

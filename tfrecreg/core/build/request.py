@@ -1,0 +1,200 @@
+"""What a request leaves open, decided: the source, its raw data, the settings of the build."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from tfrecreg.core.build.planning.base import announced_source, made_of_python_data
+from tfrecreg.core.build.settings import BuildRequest, BuildSettings, to_save
+from tfrecreg.core.build.sources.guarded import GuardedSource
+from tfrecreg.core.plugins.bundled import OURS
+from tfrecreg.core.plugins.code_digest import code_digest, code_of
+from tfrecreg.core.plugins.discovery import Announced
+from tfrecreg.core.plugins.manager import Plugins, plugins_of
+from tfrecreg.core.plugins.records import SourceRecord
+from tfrecreg.core.registry import layout
+from tfrecreg.core.registry.manifest.model import SourceEntry
+from tfrecreg.core.registry.manifest.python_data import BUILD_AGAIN
+from tfrecreg.core.registry.registry import Registry
+from tfrecreg.core.storage.locations import raw_storage
+from tfrecreg.core.storage.raw import RawStorage
+from tfrecreg.core.values.errors import UsageError
+from tfrecreg.core.values.progress import SILENT, Progress
+from tfrecreg.core.values.reference import check_dataset_name
+from tfrecreg.core.values.text import safe
+from tfrecreg.core.workers.interface import Engine
+
+
+class GivenData(Protocol):
+    """The data of a program, as a source of this process."""
+
+    @property
+    def travels(self) -> bool:
+        """Whether other processes can make the records."""
+
+    def survey(self) -> object:
+        """Go over the elements once, before the source lists its items."""
+
+    def engine_for(self, small: Engine, large: Engine) -> Engine:
+        """The engine that makes the records."""
+
+
+class DetectedSource(Protocol):
+    """Why a source was chosen that nobody had named."""
+
+    @property
+    def source(self) -> str:
+        """The name of the chosen source."""
+
+    def notes(self) -> Iterator[str]:
+        """What was found, used and not read, one line each."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The same, as the document of ``build --json`` has it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A request with everything decided."""
+
+    request: BuildRequest
+    source: GuardedSource
+    entry: SourceEntry
+    """The source as the manifest describes it."""
+    raw: RawStorage | None
+    """Folder of the raw data; None where a program has the data."""
+    settings: BuildSettings
+    remember: dict[str, Any]
+    """Settings to save in `datasets/<name>.toml` so that ``build NAME`` repeats the build; empty if
+    it has them already.
+    """
+    data: GivenData | None = None
+    """The data of a program; None where a plugin reads raw files."""
+    detected: DetectedSource | None = None
+    """Why the source was chosen; None where it was named."""
+
+    @property
+    def name(self) -> str:
+        """The name of the dataset."""
+        return self.request.name
+
+
+def code_of_source(
+    distribution: str, source: GuardedSource, said: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Distribution to the digest of its code, where that can change under the same version."""
+    found = {}
+    for name in sorted({distribution, OURS}):
+        modules = (source.module,) if name != OURS else ()
+        find = code_digest if said and name in said else code_of
+        found[name] = find(name, *modules)
+    return {name: digest for name, digest in found.items() if digest}
+
+
+def prepare(registry: Registry, request: BuildRequest, progress: Progress = SILENT) -> Prepared:
+    """Decide everything that the request leaves open, and load the source."""
+    check_dataset_name(request.name)
+    saved = BuildSettings.saved(registry.dataset(request.name).config)
+    settings = request.over(saved)
+    known = plugins_of(registry.config)
+    raw: RawStorage | None = None
+    detected: DetectedSource | None = None
+    source = settings.source
+    if source is None:
+        if made_of_python_data(registry, request.name):
+            raise UsageError(
+                f"`{request.name}` was built from the data of a program, which this command does "
+                "not have",
+                hint=f"{BUILD_AGAIN}; or name raw files: --source SOURCE --raw PATH",
+            )
+        if settings.raw is None:
+            raise UsageError(
+                f"no source is known for `{request.name}`",
+                hint=f"tfrecreg build {request.name} --raw PATH finds one; or name it with "
+                f"`--source`: {', '.join(known.names(SourceRecord))}",
+            )
+        raw, raw_text = _raw(registry, request, saved.raw, progress)
+        detected = source_detection().detect_source(raw, settings.raw, known, request.name)
+        source = detected.source
+        settings = replace(settings, source=source)
+    announced = announced_source(registry, request.name, source)
+    options, options_text = known.source_options(source, settings.options)
+    if raw is None:
+        place = saved.raw or announced.record.raw
+        raw, raw_text = _raw(registry, request, place, progress)
+        if saved.source is None and raw.is_local:  # elsewhere every look is a request
+            for note in source_detection().stronger_sources(raw, announced.record.name, known):
+                progress.note(note)
+    typed = {name: getattr(options.own, name, given) for name, given in settings.options.items()}
+    numbers = {name: each for name, each in typed.items() if type(each) in (bool, int, float)}
+    used = replace(settings, raw=raw_text, options={**settings.options, **numbers})
+    remember = to_save(request, saved, used)
+    if "raw" in remember:
+        _expect_text(request.name, raw_text)
+    return Prepared(
+        request=request,
+        source=known.open_source(source, raw, options),
+        entry=SourceEntry(
+            name=announced.record.name,
+            distribution=announced.distribution,
+            version=announced.version,
+            options=options_text,
+        ),
+        raw=raw,
+        settings=settings,
+        remember=remember,
+        detected=detected,
+    )
+
+
+class _Detection(Protocol):
+    def detect_source(
+        self, raw: RawStorage, place: str, known: Plugins, dataset: str
+    ) -> DetectedSource: ...
+
+    def stronger_sources(self, raw: RawStorage, used: str, known: Plugins) -> Iterator[str]: ...
+
+    def fitting_folder(self, raw: RawStorage, announced: Announced[SourceRecord]) -> str: ...
+
+    def other_source_hint(self, raw: RawStorage, used: str, known: Plugins) -> str: ...
+
+
+def source_detection() -> _Detection:
+    """The room that looks into raw data, which only the first build of a dataset needs."""
+    return cast("_Detection", import_module("tfrecreg.core.build.planning.detection"))
+
+
+def _expect_text(name: str, raw: str) -> None:
+    """Refuse a path that cannot be written into the configuration."""
+    try:
+        raw.encode("utf-8")
+    except UnicodeEncodeError:
+        raise UsageError(
+            f"the raw folder is `{safe(raw, limit=1000)}`, which is not UTF-8, and "
+            f"`{layout.dataset_path(name)}` is",
+            hint="rename it, or name it by a link",
+        ) from None
+
+
+def _raw(
+    registry: Registry, request: BuildRequest, saved: str | None, progress: Progress
+) -> tuple[RawStorage, str]:
+    """The raw data's storage, and its path as the configuration should have it."""
+    root = registry.storage.root
+    place = saved if request.raw is None else request.raw
+    if place is None:
+        raise UsageError(
+            f"no raw data are named for `{request.name}`",
+            hint=f"tfrecreg build {request.name} --raw PATH",
+        )
+    raw = raw_storage(place, progress, start=root if request.raw is None else "")
+    raw.expect_folder()
+    # A relative path stays relative, so that the registry can move with its raw data.
+    relative = request.raw is None or not (
+        request.raw.startswith("~") or Path(request.raw).is_absolute()
+    )
+    return raw, raw.told_in(root, relative=relative)

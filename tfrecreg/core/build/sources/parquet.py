@@ -1,0 +1,151 @@
+"""Parquet files of third parties, read by pyarrow: in their order, or row by row in any order."""
+
+from __future__ import annotations
+
+import tempfile
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from inspect import signature
+from itertools import accumulate
+from typing import Any
+
+from tfrecreg.core.storage.interface import Readable, Reader
+from tfrecreg.core.storage.remote.file_object import ReadingFile
+from tfrecreg.core.values.errors import MissingExtraError, RawDataError, StorageError
+from tfrecreg.core.values.text import safe
+
+_LEAST_ROWS, _MOST_ROWS, _BATCH_BYTES = 64, 4096, 1 << 26
+"""Rows of a batch, and the bytes that it should have at most."""
+
+
+class ParquetReader:
+    """A Parquet file, read by pyarrow. Close it, or use it as a context manager.
+
+    Args:
+        reader: of its bytes.
+        path: for errors.
+
+    Raises:
+        RawDataError: it is not Parquet.
+        MissingExtraError: pyarrow is not installed.
+    """
+
+    def __init__(self, reader: Reader, path: str) -> None:
+        try:
+            import pyarrow
+            import pyarrow.parquet
+        except ImportError as error:
+            raise MissingExtraError("reading Parquet", "parquet") from error
+        self._unreadable = (pyarrow.ArrowException, OSError, ValueError, KeyError, MemoryError)
+        self._path = path
+        name = "page_checksum_verification"  # older ones do not have it
+        known = signature(pyarrow.parquet.ParquetFile).parameters
+        options = {name: True} if name in known else {}
+        try:
+            self._file: Any = pyarrow.parquet.ParquetFile(ReadingFile(reader), **options)
+            self.schema: Any = self._file.schema_arrow
+            self.metadata: Any = self._file.metadata
+        except self._unreadable as error:
+            raise self._refusal(str(error)) from None
+
+    def __enter__(self) -> ParquetReader:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close what pyarrow has open; not the reader of the bytes."""
+        self._file.close()
+
+    def rows(self) -> list[int]:
+        """The number of rows of each row group."""
+        groups = map(self.metadata.row_group, range(self.metadata.num_row_groups))
+        return [group.num_rows for group in groups]
+
+    def batches(self, group: int, columns: Sequence[str]) -> Iterator[Any]:
+        """The rows of a row group, some at a time, as Arrow's record batches.
+
+        Args:
+            columns: their names. Others that begin with one of them and a dot may be there.
+
+        Raises:
+            RawDataError: the row group cannot be decoded, or is not what its footer says.
+        """
+        metadata = self.metadata.row_group(group)
+        expected, size = metadata.num_rows, max(metadata.total_byte_size, 1)
+        most = max(_LEAST_ROWS, min(_MOST_ROWS, expected * _BATCH_BYTES // size))
+        rows = 0
+        try:
+            for batch in self._file.iter_batches(
+                batch_size=most, row_groups=[group], columns=list(columns), use_threads=False
+            ):
+                rows += batch.num_rows
+                yield batch
+        except self._unreadable as error:
+            raise self._refusal(str(error)) from None
+        if rows != expected:
+            raise self._refusal(f"row group {group} should have {expected} rows, found {rows}")
+
+    def _refusal(self, why: str) -> RawDataError:
+        return RawDataError(
+            f"`{safe(self._path)}` cannot be read as Parquet: "
+            f"{safe(' '.join(why.split()), limit=200)}",
+            hint="fetch it again: one that was not written to its end has no footer, and a clone "
+            "without git-lfs has pointers in place of files",
+        )
+
+
+class ParquetRows:
+    """The rows of a Parquet file in any order.
+
+    A page of Parquet can only be decompressed as a whole. So a row group is decoded when one of its
+    rows is needed, into a temporary file without a name that is mapped into memory.
+    """
+
+    def __init__(self, storage: Readable, path: str, columns: Sequence[str]) -> None:
+        self._storage, self._path, self._columns = storage, path, columns
+        self._groups: dict[int, tuple[list[int], list[dict[str, Any]]]] = {}
+        with storage.open(path) as reader, ParquetReader(reader, path) as file:
+            self._ends = list(accumulate(file.rows()))
+
+    def row(self, number: int) -> tuple[dict[str, Any], int]:
+        """The arrays of Arrow by column that have the row, and its position there.
+
+        Raises:
+            RawDataError: its row group cannot be decoded.
+            StorageError: the temporary file cannot be written.
+        """
+        group = bisect_right(self._ends, number)
+        if group not in self._groups:
+            self._groups[group] = self._decoded(group)
+        ends, batches = self._groups[group]
+        at = number - (self._ends[group - 1] if group else 0)
+        batch = bisect_right(ends, at)
+        return batches[batch], at - (ends[batch - 1] if batch else 0)
+
+    def _decoded(self, group: int) -> tuple[list[int], list[dict[str, Any]]]:
+        import pyarrow as pa
+
+        try:
+            with (
+                tempfile.NamedTemporaryFile(prefix="tfrecreg-") as spool,
+                self._storage.open(self._path) as reader,
+                ParquetReader(reader, self._path) as file,
+            ):
+                batches = file.batches(group, self._columns)
+                first = next(batches)
+                with pa.ipc.new_stream(spool, first.schema) as writer:
+                    writer.write_batch(first)
+                    for batch in batches:
+                        writer.write_batch(batch)
+                spool.flush()
+                found = list(pa.ipc.open_stream(pa.memory_map(spool.name)))
+        except OSError as error:
+            raise StorageError(
+                f"cannot write rows of `{safe(self._path)}` into a temporary file: "
+                f"{safe(error.strerror or str(error), limit=200)}",
+                hint="set TMPDIR to a folder with room for the decoded data of each worker",
+            ) from error
+        ends = list(accumulate(batch.num_rows for batch in found))
+        return ends, [dict(zip(batch.schema.names, batch.columns, strict=True)) for batch in found]

@@ -1,0 +1,257 @@
+"""The validators that run on a target, those that do not, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from tfrecreg.core.check.reports.model import SkippedValidator
+from tfrecreg.core.check.scan.interface import Target, Validator
+from tfrecreg.core.plugins.discovery import Announced
+from tfrecreg.core.plugins.entry_points import canonical_name, is_local
+from tfrecreg.core.plugins.guard import PluginId, calling, is_told, reason_of, traced
+from tfrecreg.core.plugins.manager import Plugins, has_name, plugins
+from tfrecreg.core.plugins.records import SourceRecord, ValidatorRecord
+from tfrecreg.core.values.config import CONFIG_NAME, GateConfig, read_limits
+from tfrecreg.core.values.errors import (
+    ConfigError,
+    MissingExtraError,
+    PluginError,
+    UnknownPluginError,
+    UsageError,
+)
+from tfrecreg.core.values.suggest import did_you_mean, listed
+from tfrecreg.core.values.text import safe
+
+
+@dataclass(slots=True)
+class Choice:
+    """The chosen validators."""
+
+    running: list[Validator] = field(default_factory=list)
+    """Fresh ones, in order of name."""
+    announced: list[tuple[PluginId, frozenset[str] | None]] = field(default_factory=list)
+    """Distribution of each validator, and the codes that it may use; None for any."""
+    skipped: list[SkippedValidator] = field(default_factory=list)
+    """Validators that do not apply."""
+    notes: list[str] = field(default_factory=list)
+    """Validators that are switched off, one line each, for the reader of the report."""
+    problems: list[str] = field(default_factory=list)
+    """Reasons why requested validators cannot run, one line each: the check is incomplete."""
+
+
+def choose(
+    target: Target,
+    gate: GateConfig,
+    only: Sequence[str],
+    skip: Sequence[str],
+    also: Sequence[str] = (),
+    *,
+    known: Plugins | None = None,
+) -> Choice:
+    """The validators for `target`.
+
+    What the user names beats what the gate names, and without either all run that apply. Unless the
+    user names validators, limits for one that is not installed make the check incomplete. Where two
+    plugins announce one name, both run.
+    """
+    known = known or plugins()
+    unknown = _unknown_limits(gate, known)
+    chosen = [each for each in known.every(ValidatorRecord) if each.record.runs_with == "always"]
+    named = True
+    if only:
+        chosen = _by_name(known, only)
+    elif gate.validators is not None:
+        chosen = _by_name(known, gate.validators, CONFIG_NAME)
+    else:
+        named = False
+    comparing: list[Announced[ValidatorRecord]] = []
+    limited = [] if only else validators_with("limits", known)
+    limited = [each for each in limited if gate.options_of(each.name)]
+    chosen += limited
+    chosen += (known.find(ValidatorRecord, name) for name in also)
+    if target.baseline is not None and not only:
+        chosen += validators_with("baseline", known)
+    if target.raw_items is not None:
+        chosen += validators_with("items", known)
+    if target.expected is not None:
+        comparing = validators_with("expected", known)
+        chosen += comparing
+    chosen = list({each.qualified: each for each in chosen}.values())
+    off = [each for each in known.disabled if isinstance(each.announced.record, ValidatorRecord)]
+    leave = {name for name in skip if not any(has_name(each.announced, name) for each in off)}
+    left_out = {each.qualified for each in _by_name(known, leave.difference(unknown))}
+    choice = Choice()
+    choice.notes += (f"{each.announced.plugin_id} is disabled by {each.by}" for each in off)
+    if target.expected is not None and not comparing:
+        choice.problems.append("nothing compares the records with what is expected of them")
+    if not only:
+        absent = [name for name in unknown if name not in skip]
+        choice.problems += [_not_judged(name, target, known) for name in absent]
+    if not named:
+        choice.problems += (
+            f"the local plugin `{safe(each.distribution)}` is broken: {each.reason}"
+            for each in known.broken
+            if is_local(each.distribution)
+        )
+    for announced in chosen:
+        if announced.qualified not in left_out:
+            must = named or announced in limited
+            _consider(choice, known, announced, target, gate, must=must)
+    _judge_other_limits(known, {each.qualified for each in chosen}, gate)
+    if not choice.running and not choice.problems:
+        choice.problems.append(f"no validator applies to `{target.name}`")
+    return choice
+
+
+def validators_with(
+    given: Literal["baseline", "expected", "items", "limits"], known: Plugins
+) -> list[Announced[ValidatorRecord]]:
+    """The validators that run only with a baseline, expected records, items to look for, or options
+    in the gate.
+    """
+    every = known.every(ValidatorRecord)
+    return [each for each in every if each.record.runs_with == given]
+
+
+def asked_for(
+    validators: Iterable[Announced[ValidatorRecord]], only: Sequence[str], skip: Sequence[str]
+) -> list[Announced[ValidatorRecord]]:
+    """Those that the user does not leave out."""
+    return [
+        each
+        for each in validators
+        if not any(has_name(each, name) for name in skip)
+        and (not only or any(has_name(each, name) for name in only))
+    ]
+
+
+def _consider(
+    choice: Choice,
+    known: Plugins,
+    announced: Announced[ValidatorRecord],
+    target: Target,
+    gate: GateConfig,
+    *,
+    must: bool,
+) -> None:
+    """Make the validator, ask whether it applies, hold the gate's limits for it against the options
+    that it declares, and note what comes of it.
+    """
+    plugin = announced.plugin_id
+    try:
+        kind = known.load(ValidatorRecord, announced.qualified)
+    except PluginError as error:
+        choice.problems.append(error.message)
+        return
+    except MissingExtraError as error:
+        _not_running(choice, plugin, error, must=must)
+        return
+    try:
+        with calling(plugin, "__init__"):
+            validator = kind()
+            found = getattr(validator, "name", None)
+            if found != announced.name:
+                raise TypeError(f"its `name` is {found!r}")
+        with calling(plugin, "applies"):
+            reason: object = validator.applies(target)
+            if reason is not None and not (isinstance(reason, str) and reason):
+                raise TypeError(f"its `applies` returned {reason!r}, expected None or a reason")
+        _judge_limits(announced, kind, gate)
+    except Exception as error:
+        _not_running(choice, plugin, error, must=must)
+        return
+    if reason is None:
+        choice.running.append(validator)
+        # Ours are not looked up: their tests hold them to their codes.
+        codes = None if plugin.is_ours else frozenset(code.code for code in announced.record.codes)
+        choice.announced.append((plugin, codes))
+    else:
+        choice.skipped.append(SkippedValidator(announced.name, str(reason)))
+
+
+def _judge_limits(
+    announced: Announced[ValidatorRecord], kind: type[Validator], gate: GateConfig
+) -> None:
+    """Hold the gate's limits for a validator against the options that it declares. One that runs
+    for limits alone reads them itself.
+    """
+    plugin, options = announced.plugin_id, gate.options_of(announced.name)
+    declared = getattr(kind, "Options", None)
+    if declared is not None:
+        with calling(plugin, "Options"):
+            read_limits(declared, options, announced.name)
+    elif plugin.is_ours and options and announced.record.runs_with != "limits":
+        raise ConfigError(
+            f"`{CONFIG_NAME}`: `limits.{announced.name}.{safe(next(iter(options)))}` is unknown: "
+            f"the validator `{announced.name}` has no options",
+            hint="remove it",
+        )
+
+
+def _judge_other_limits(known: Plugins, chosen: Container[str], gate: GateConfig) -> None:
+    """The same for validators that do not run now: what else is wrong with one of them shows where
+    it runs.
+    """
+    for announced in known.every(ValidatorRecord):
+        if announced.name in gate.limits and announced.qualified not in chosen:
+            try:
+                _judge_limits(announced, known.load(ValidatorRecord, announced.qualified), gate)
+            except Exception as error:
+                if isinstance(error, ConfigError) and is_told(error):
+                    raise
+
+
+def _not_running(choice: Choice, plugin: PluginId, error: Exception, *, must: bool) -> None:
+    """Note why a validator cannot run; raises an error meant for the user."""
+    if isinstance(error, MissingExtraError) and is_told(error):
+        needs = f"{error.message}: {error.hint}"
+        if must:
+            choice.problems.append(f"the validator `{plugin.name}`: {needs}")
+        else:
+            choice.skipped.append(SkippedValidator(plugin.name, needs))
+    elif isinstance(error, UsageError) and is_told(error):
+        raise error
+    else:
+        choice.problems.append(f"{plugin} failed: {reason_of(traced(error))}")
+
+
+def _by_name(
+    known: Plugins, names: Iterable[str], where: str = ""
+) -> list[Announced[ValidatorRecord]]:
+    """The validators of these names, each once, in order; `where` the names are, for messages."""
+    found = [_announced(known, name, where) for name in sorted(names)]
+    return list({each.qualified: each for each in found}.values())
+
+
+def _announced(known: Plugins, name: str, where: str) -> Announced[ValidatorRecord]:
+    try:
+        return known.find(ValidatorRecord, name)
+    except UnknownPluginError as error:
+        if not where:
+            raise
+        raise ConfigError(f"`{where}`: {error.message}", hint=error.hint) from None
+
+
+def _unknown_limits(gate: GateConfig, known: Plugins) -> list[str]:
+    """Validators that have limits but are not installed."""
+    names = {*known.names(ValidatorRecord), *(each.announced.name for each in known.disabled)}
+    return [name for name in gate.limits if name not in names]
+
+
+def _not_judged(name: str, target: Target, known: Plugins) -> str:
+    """Why limits are not held, and what to install or to say."""
+    said = (
+        f"`limits.{safe(name)}` in `{CONFIG_NAME}` is not judged: no validator `{safe(name)}` is "
+        f"installed{did_you_mean(name, known.names(ValidatorRecord))}"
+    )
+    made = target.manifest.source if target.manifest is not None else None
+    here = {canonical_name(each.distribution) for each in known.every(SourceRecord)}
+    if made is not None and made.distribution and canonical_name(made.distribution) not in here:
+        origin = f"`{safe(made.distribution)}` {safe(made.version)}"
+        said += f", nor is {origin}, which made `{safe(target.dataset)}`"
+    broken = sorted({each.distribution for each in known.broken if each.distribution})
+    if broken:
+        said += f"; broken plugins of {listed(broken)}: see `tfrecreg plugins list`"
+    return f"{said}; hint: install the plugin, or leave it out: --skip {safe(name)}"

@@ -1,0 +1,277 @@
+"""The `content` validator: whether the records are those that the user expects.
+
+Records are compared by their digests, split by split, as multisets: order, shards and compression
+do not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tfrecreg.core.check.scan.interface import Expected, Shard, Target, Validator, Visitor
+from tfrecreg.core.check.scan.large_records import LargeRecords
+from tfrecreg.core.check.scan.tally import Tally
+from tfrecreg.core.example.decode import canonical
+from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
+from tfrecreg.core.records.batch_digests import batch_digests
+from tfrecreg.core.records.digests import DIGEST_BYTES, ContentHasher, content_digest, record_digest
+from tfrecreg.core.registry.manifest.model import SplitEntry
+from tfrecreg.core.values.codes import SHD010, SHD011, CodeList
+from tfrecreg.core.values.errors import TfrecregError
+from tfrecreg.core.values.findings import MAX_LOCATIONS, Code, Finding, Location, Measure
+from tfrecreg.core.values.text import safe
+
+_ROW = f"S{DIGEST_BYTES}"
+# NumPy strips trailing NULs of an element that is taken out, but compares elements with them.
+
+SplitRows = npt.NDArray[np.bytes_]
+"""Record digests, one an element."""
+
+
+class DigestPart(NamedTuple):
+    """The records of one shard."""
+
+    digests: bytes
+    """The digests, concatenated in the order of the records."""
+    numbers: npt.NDArray[np.int64]
+    """Their numbers in the shard."""
+    faults: int
+    """Damaged places."""
+
+
+class DigestVisitor(Visitor):
+    """Computes the digest of each record of a shard: 16 bytes per record, and 8 for its number."""
+
+    def __init__(self, shard: Shard) -> None:
+        self._digests = bytearray()
+        self._numbers: list[npt.NDArray[np.int64]] = []
+        self._large = LargeRecords(shard, "check")
+        self._faults = 0
+
+    def batch(self, batch: RecordBatch) -> None:
+        """Add the records of a batch."""
+        if batch.whole:
+            self._digests += batch_digests(batch)
+        else:
+            for position, length in enumerate(batch.lengths):
+                record = batch.first + position
+                payload = self._large.payload(record, batch.offsets[position], length)
+                self._digests += record_digest(canonical(payload))
+        self._numbers.append(np.arange(batch.first, batch.first + len(batch)))
+
+    def fault(self, fault: Fault) -> None:
+        del fault
+        self._faults += 1
+
+    def close(self, end: StreamEnd) -> DigestPart:
+        del end
+        self._large.close()
+        numbers = np.concatenate([np.empty(0, np.int64), *self._numbers])
+        return DigestPart(bytes(self._digests), numbers, self._faults)
+
+
+class ContentValidator(Validator):
+    """Compares the records with what the user expects: counts, a version, or a digest."""
+
+    name = "content"
+    codes: Sequence[Code] = CodeList("SHD01[01]")
+
+    def applies(self, target: Target) -> str | None:
+        if target.expected is None:
+            return "nothing is expected: say it with --same-as or --expect"
+        return None
+
+    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Visitor]:
+        del target, options
+        return DigestVisitor
+
+    def finish(
+        self, target: Target, parts: Iterable[tuple[Shard, DigestPart]]
+    ) -> Iterator[Finding | Measure]:
+        expected = target.expected
+        if expected is None:
+            return
+        splits: dict[str, list[tuple[Shard, DigestPart]]] = {}
+        if target.manifest is not None:
+            # A split may have no records and no shard, and still counts in the content.
+            splits = {each.name: [] for each in target.manifest.splits}
+        for shard, part in parts:
+            splits.setdefault(shard.split, []).append((shard, part))
+        _name_the_unnamed(splits, expected)
+        tally = Tally()
+        _check_counts(tally, splits, expected.counts)
+        if expected.manifest is not None:
+            _check_version(tally, splits, expected, expected.manifest.splits)
+        elif expected.content is not None:
+            _check_digest(tally, splits, expected.content)
+        yield from tally.findings(target.dataset)
+
+
+_Splits = dict[str, list[tuple[Shard, DigestPart]]]
+
+
+def _name_the_unnamed(splits: _Splits, expected: Expected) -> None:
+    """Give the only split of files whose names do not say one the only name that is expected."""
+    known = set(expected.counts)
+    if expected.manifest is not None:
+        known |= {each.name for each in expected.manifest.splits}
+    if list(splits) == [""] and len(known) == 1:
+        splits[known.pop()] = splits.pop("")
+
+
+def _records(parts: Iterable[tuple[Shard, DigestPart]]) -> int:
+    return sum(len(part.numbers) for _, part in parts)
+
+
+def _check_counts(tally: Tally, splits: _Splits, counts: Mapping[str, int]) -> None:
+    for split, count in counts.items():
+        if split not in splits:
+            found = "there is no such split"
+        elif (records := _records(splits[split])) != count:
+            found = f"found {records:,}"
+        else:
+            continue
+        message = f"expected {count:,} records in `{safe(split)}`, {found}"
+        tally.add(SHD010, message, Location(split=split), split=split)
+
+
+def _check_digest(tally: Tally, splits: _Splits, content: str) -> None:
+    hasher = ContentHasher()
+    for split, parts in splits.items():
+        hasher.add(split, b"".join(part.digests for _, part in parts))
+    found = hasher.hexdigest()
+    if found != content:
+        message = f"expected the content digest {content[:16]}…, found {found[:16]}…"
+        names = ", ".join(
+            f"`{safe(split)}` {_records(parts):,}" for split, parts in sorted(splits.items())
+        )
+        tally.add(SHD011, message, Location(detail=f"records: {names}"))
+
+
+def _check_version(
+    tally: Tally, splits: _Splits, expected: Expected, wanted: Sequence[SplitEntry]
+) -> None:
+    name = expected.name
+    for split in sorted(splits.keys() - {each.name for each in wanted}):
+        records = _records(splits[split])
+        message = f"`{name}` has no split `{safe(split)}`, found one of {records:,} records"
+        tally.add(SHD011, message, Location(split=split), split=split)
+    for entry in wanted:
+        parts = splits.get(entry.name)
+        if parts is None and not entry.records:
+            continue  # files have no shard of such a split
+        if parts is None:
+            message = f"the split `{safe(entry.name)}` of `{name}` is missing"
+            where = Location(split=entry.name, detail=f"expected {entry.records:,} records")
+            tally.add(SHD011, message, where, split=entry.name)
+            continue
+        digests = b"".join(part.digests for _, part in parts)
+        if content_digest([(entry.name, digests)]) != entry.content:
+            _check_split(tally, parts, expected, entry)
+
+
+def _check_split(
+    tally: Tally, parts: list[tuple[Shard, DigestPart]], expected: Expected, entry: SplitEntry
+) -> None:
+    """Name the records of a split that differ, as far as indexes know them."""
+    name, split = expected.name, entry.name
+    other = _Version(expected, split)
+    if other.problem:
+        message = f"the records of `{safe(split)}` are not those of `{name}`"
+        found = f"expected {entry.records:,}, found {_records(parts):,}; {other.problem}"
+        tally.add(SHD011, message, Location(split=split, detail=found), split=split)
+        return
+    here = _rows(b"".join(part.digests for _, part in parts))
+    extra, missing = _difference(here, other.digests), _difference(other.digests, here)
+    if len(extra):
+        message = f"records of `{safe(split)}` that `{name}` does not have"
+        places = [_place(parts, position) for position in extra[:MAX_LOCATIONS]]
+        _add(tally, message, split, places, len(extra))
+    if len(missing):
+        message = f"records of `{safe(split)}` in `{name}` that are missing"
+        places = [other.place(position) for position in missing[:MAX_LOCATIONS]]
+        _add(tally, message, split, places, len(missing))
+
+
+def _add(tally: Tally, message: str, split: str, places: list[Location], count: int) -> None:
+    for each in places[:-1]:
+        tally.add(SHD011, message, each, split=split)
+    rest = count - len(places) + 1
+    tally.add(SHD011, message, places[-1], split=split, count=rest)
+
+
+class _Version:
+    """The records of a split of the version to compare with, from its indexes."""
+
+    def __init__(self, expected: Expected, split: str) -> None:
+        manifest = expected.manifest
+        entries = manifest.shards if manifest is not None else []
+        self._entries = [each for each in entries if each.split == split]
+        self._expected = expected
+        self.problem = ""
+        """Why the records are not known; empty where they are."""
+        rows = [np.empty(0, _ROW)]
+        for entry in self._entries:
+            try:
+                index = expected.index(entry)
+            except TfrecregError as error:
+                self.problem = error.message
+                return
+            if index is None:
+                self.problem = (
+                    f"the index of `{safe(entry.path)}` of `{expected.name}`, which names its "
+                    "records, is not on this machine"
+                )
+                return
+            rows.append(_rows(index.digests.tobytes()))
+        self.digests: SplitRows = np.concatenate(rows)
+        """Digests of its records, in the order of its shards."""
+
+    def place(self, position: int) -> Location:
+        """The location of a record, by its key and its place in the version."""
+        for entry in self._entries:
+            if position < entry.records:
+                index = self._expected.index(entry)
+                key = index.key(position) if index is not None else None
+                where = f"record {position} of `{safe(entry.path)}` of `{self._expected.name}`"
+                return Location(split=entry.split, key=key, detail=where)
+            position -= entry.records
+        raise IndexError(position)
+
+
+def _place(parts: list[tuple[Shard, DigestPart]], position: int) -> Location:
+    for shard, part in parts:
+        if position < len(part.numbers):
+            number = int(part.numbers[position])
+            return Location(split=shard.split or None, shard=shard.name, record=number)
+        position -= len(part.numbers)
+    raise IndexError(position)
+
+
+def _rows(digests: bytes) -> SplitRows:
+    return np.frombuffer(digests, _ROW)
+
+
+def _difference(some: SplitRows, others: SplitRows) -> list[int]:
+    """Positions in `some` of the records that `others` does not have, or not as often.
+
+    Of equal records the last ones are those too many.
+    """
+    names, inverse, counts = np.unique(some, return_inverse=True, return_counts=True)
+    known, known_counts = np.unique(others, return_counts=True)
+    have = np.zeros(len(names), np.int64)
+    if len(known):
+        at = np.minimum(np.searchsorted(known, names), len(known) - 1)
+        have = np.where(known[at] == names, known_counts[at], 0)
+    left = np.maximum(counts - have, 0)
+    of_record = inverse.reshape(-1)
+    found: list[int] = []
+    for position in np.flatnonzero(left[of_record])[::-1].tolist():
+        if left[of_record[position]]:
+            left[of_record[position]] -= 1
+            found.append(position)
+    return found[::-1]

@@ -1,0 +1,281 @@
+"""From the findings of validators to those of a report, in this order:
+
+1. :func:`without_repetitions` drops what another finding explains better;
+2. :func:`complete_findings` adds records, keys and repair commands;
+3. :func:`judge_findings` applies the gate and the waivers.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from blake3 import blake3
+
+from tfrecreg.core.check.scan.indexes import keys_of
+from tfrecreg.core.check.scan.interface import Shard, Target, Validator
+from tfrecreg.core.plugins.guard import PluginId, calling, reason_of, traced
+from tfrecreg.core.registry.absence import fetch_command
+from tfrecreg.core.registry.manifest.adopted import is_adopted
+from tfrecreg.core.registry.manifest.python_data import is_python_data
+from tfrecreg.core.registry.registry import Registry
+from tfrecreg.core.values.codes import REG009, SCH005
+from tfrecreg.core.values.codes.tfdv import record_code
+from tfrecreg.core.values.config import GateConfig
+from tfrecreg.core.values.findings import MAX_LOCATIONS, Finding, Location, fingerprint
+from tfrecreg.core.values.gating import FailOn, Lowered, Waiver, judge
+from tfrecreg.core.values.suggest import overrides
+from tfrecreg.core.values.text import safe
+
+_SHOWN = 16
+"""Maximum number of features that a finding names, and of their declarations in its hint."""
+_NOT_TFRECORD = "CRC008"
+_REPAIRABLE = frozenset(
+    {
+        *(f"CRC00{number}" for number in range(1, 8)),
+        *(f"SHD00{number}" for number in range(1, 5)),
+        _NOT_TFRECORD,
+    }
+)
+
+
+def complete_findings(findings: Sequence[Finding], target: Target) -> list[Finding]:
+    """The findings of all validators, with keys and hints."""
+    located = with_keys(_with_causes(findings), target.shards)
+    return [replace(each, hint=_hint(each, target) or each.hint) for each in located]
+
+
+def without_repetitions(
+    findings: Sequence[Finding], validators: Iterable[tuple[PluginId, Validator]]
+) -> tuple[list[Finding], list[str]]:
+    """The findings that no validator explains better, and what failed on the way."""
+    kept, problems = list(findings), []
+    for plugin_id, validator in validators if len(findings) > 1 else ():
+        if not overrides(validator, Validator, "explains"):
+            continue
+        try:
+            with calling(plugin_id, "explains"):
+                codes = {code.code for code in validator.codes}
+                own = [each for each in findings if each.code in codes]
+                others = [each for each in kept if each.code not in codes]
+                explained = {id(each) for each in validator.explains(own, others)} if own else ()
+        except Exception as error:
+            problems.append(f"{plugin_id} failed in `explains`: {reason_of(traced(error))}")
+            continue
+        kept = [each for each in kept if each.code in codes or id(each) not in explained]
+    return kept, problems
+
+
+def _with_causes(findings: Sequence[Finding]) -> list[Finding]:
+    """Give each anomaly the count and the records of the finding that causes it.
+
+    TFDV's statistics cover whole splits; the validator `schema`, if it ran, has the records.
+    """
+    causes = {_cause_key(each.code, each): each for each in findings if each.locations}
+    completed = []
+    for each in findings:
+        cause = causes.get(_cause_key(record_code(each.code), each))
+        if cause is not None:
+            each = replace(each, count=cause.count, locations=cause.locations)
+        completed.append(each)
+    return completed
+
+
+def _cause_key(code: str, finding: Finding) -> tuple[str, str | None, str | None]:
+    if not finding.locations:
+        return code, None, None
+    first = finding.locations[0]
+    return code, first.split, first.feature
+
+
+def with_keys(findings: Sequence[Finding], shards: Sequence[Shard]) -> list[Finding]:
+    """Add each record's key to its locations, where an index beside the shard has it."""
+    wanted: dict[str, set[int]] = {}
+    for finding in findings:
+        for each in finding.locations:
+            if each.shard is not None and each.record is not None and each.key is None:
+                wanted.setdefault(each.shard, set()).add(each.record)
+    keys = keys_of(shards, wanted)
+    return [
+        replace(finding, locations=tuple(_with_key(each, keys) for each in finding.locations))
+        for finding in findings
+    ]
+
+
+def _with_key(location: Location, keys: dict[tuple[str | None, int | None], str]) -> Location:
+    key = keys.get((location.shard, location.record))
+    return location if key is None or location.key is not None else replace(location, key=key)
+
+
+def _hint(finding: Finding, target: Target) -> str:
+    """The command that repairs damaged bytes of this target, or an empty text."""
+    # with NumPy, which `audit` does not need
+    from tfrecreg.core.records.resync import LFS_POINTER, ZLIB
+
+    if finding.code == _NOT_TFRECORD:
+        details = "".join(each.detail or "" for each in finding.locations)
+        if LFS_POINTER in details:
+            return "`git lfs pull` fetches the files behind git-LFS pointers"
+        if ZLIB in details:
+            return "write the files again with `GZIP` or without compression"
+    if finding.code not in _REPAIRABLE:
+        return ""
+    # A build that is not published yet has no home, and nothing to repair.
+    manifest = target.manifest
+    if target.home is None or manifest is None:
+        return ""
+    if command := fetch_command(Registry(target.home).dataset(target.dataset), manifest):
+        return f"`{command}` fetches the bytes of the release again"
+    # Files that no source can make again may still be in DVC.
+    kept = manifest.release is not None and manifest.release.dvc is not None
+    if not kept and (is_adopted(manifest) or is_python_data(manifest)):
+        return ""
+    return f"`tfrecreg repair {target.reference}` rebuilds the damaged files, byte for byte"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingsJudgement:
+    """The part of a report that depends on the gate and on the date."""
+
+    status: Literal["pass", "fail"]
+    fail_on: FailOn
+    findings: tuple[Finding, ...]
+    """Most severe first, with a `REG009` for each expired waiver."""
+    waived: tuple[Finding, ...]
+    waivers: tuple[Waiver, ...]
+    """The waiver of each finding in `waived`, in the same order."""
+    lowered: tuple[Lowered, ...]
+    notes: tuple[str, ...]
+    """Lines for the progress output."""
+
+
+def judge_findings(
+    findings: Iterable[Finding],
+    gate: GateConfig,
+    waivers: Sequence[Waiver],
+    *,
+    dataset: str,
+    fail_on: FailOn | None = None,
+    today: datetime.date | None = None,
+) -> FindingsJudgement:
+    """Judge findings by a gate and its waivers."""
+    day = today or datetime.datetime.now(datetime.timezone.utc).date()
+    limit = fail_on or gate.fail_on
+    found = judge(
+        _in_common(findings, waivers, dataset),
+        limit,
+        severity=gate.severity,
+        waivers=waivers,
+        today=day,
+    )
+    lapsed: dict[Waiver, list[Finding]] = {}
+    for finding, waiver in found.lapsed:
+        lapsed.setdefault(waiver, []).append(finding)
+    marked = {id(finding): _marked(finding, waiver) for finding, waiver in found.lapsed}
+    shown = [marked.get(id(finding), finding) for finding in found.findings]
+    shown += [_expired(waiver, len(covered), dataset) for waiver, covered in lapsed.items()]
+    return FindingsJudgement(
+        status=found.status,
+        fail_on=limit,
+        findings=tuple(sorted(shown, key=severity_order)),
+        waived=tuple(finding for finding, _ in found.waived),
+        waivers=tuple(waiver for _, waiver in found.waived),
+        lowered=found.lowered,
+        notes=tuple(_note(waiver) for waiver in lapsed),
+    )
+
+
+def _in_common(
+    findings: Iterable[Finding], waivers: Sequence[Waiver], dataset: str
+) -> list[Finding]:
+    """The findings, those about undeclared features of the same records as one.
+
+    A feature that a waiver covers keeps its own finding.
+    """
+    kept: list[Finding] = []
+    by_records: dict[tuple[str, object], list[Finding]] = {}
+    for each in findings:
+        about = each.message.removeprefix(f"`{safe(_first_feature(each))}` is ")
+        is_undeclared = each.code == SCH005.code and about != each.message
+        if not is_undeclared or any(waiver.covers(each) for waiver in waivers):
+            kept.append(each)
+            continue
+        records = tuple((place.split, place.shard, place.record) for place in each.locations)
+        by_records.setdefault((about, (each.count, records)), []).append(each)
+    several: dict[tuple[str, str, str], list[Finding]] = {}
+    for (about, _), group in by_records.items():
+        if len(group) == 1:
+            kept += group
+            continue
+        together = _of_features(sorted(group, key=_first_feature), about, dataset)
+        same = together.fingerprint, together.message, together.hint
+        several.setdefault(same, []).append(together)
+    for first, *others in several.values():  # one of each split
+        count = sum((each.count for each in others), first.count)
+        places = sum((each.locations for each in others), first.locations)[:MAX_LOCATIONS]
+        kept.append(replace(first, count=count, locations=places))
+    return kept
+
+
+def _of_features(group: Sequence[Finding], about: str, dataset: str) -> Finding:
+    """One finding in place of those about several features, in the same records."""
+    names = list(map(_first_feature, group))
+    shown, hint = ", ".join(f"`{safe(each)}`" for each in names[:_SHOWN]), SCH005.hint
+    more = f", and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    texts = [text for each in group[:_SHOWN] if (text := each.hint[len(hint) + 2 :])]
+    detail = f"{len(names)} features"
+    digest = blake3(repr(names).encode("utf-8", "surrogateescape")).hexdigest(4)
+    return replace(
+        group[0],
+        message=f"{detail} are {about}: {shown}{more}",
+        hint=": ".join((hint, *([" ".join(texts)] if texts else []))),
+        fingerprint=fingerprint(SCH005.code, dataset=dataset, subject=digest),
+        locations=tuple(
+            replace(place, feature=None, detail=detail) for place in group[0].locations
+        ),
+    )
+
+
+def _first_feature(finding: Finding) -> str:
+    return (finding.locations[0].feature or "") if finding.locations else ""
+
+
+def severity_order(finding: Finding) -> tuple[int, str]:
+    """Sort key: most severe first, then by fingerprint."""
+    return -finding.severity.rank, finding.fingerprint
+
+
+def _marked(finding: Finding, waiver: Waiver) -> Finding:
+    day = waiver.expires.isoformat()
+    return replace(
+        finding, message=f"{finding.message} (waived by {safe(waiver.owner)} until {day})"
+    )
+
+
+def _expired(waiver: Waiver, count: int, dataset: str) -> Finding:
+    code = REG009
+    what = _subject(waiver)
+    return Finding(
+        code=code.code,
+        rule=code.rule,
+        severity=code.severity,
+        message=f"The waiver of `{safe(what)}` by {safe(waiver.owner)} expired on "
+        f"{waiver.expires.isoformat()}, and its findings are still present; its reason was: "
+        f"{safe(waiver.reason)}",
+        hint=code.hint,
+        fingerprint=fingerprint(code.code, dataset=dataset, subject=what),
+        count=count,
+    )
+
+
+def _note(waiver: Waiver) -> str:
+    return (
+        f"the waiver of `{safe(_subject(waiver))}` by {safe(waiver.owner)} expired on "
+        f"{waiver.expires.isoformat()}: its findings count again"
+    )
+
+
+def _subject(waiver: Waiver) -> str:
+    return waiver.fingerprint if waiver.code == "*" else waiver.code

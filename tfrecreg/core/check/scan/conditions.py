@@ -1,0 +1,51 @@
+"""Conditions in SQL for the layers below the room of questions, which is imported for one.
+
+Its own functions say what a condition is, and which errors there are.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from importlib import import_module
+
+import numpy as np
+import numpy.typing as npt
+
+from tfrecreg.core.check.scan.interface import Target
+from tfrecreg.core.plugins.bundled import PROGRESS
+from tfrecreg.core.values.progress import SILENT, Progress
+from tfrecreg.core.workers.interface import Engine
+
+_ROOM = "tfrecreg.builtin.query"
+
+
+def chosen_records(
+    target: Target,
+    where: str,
+    *,
+    engine: Engine | None = None,
+    progress: Progress = SILENT,
+) -> AbstractContextManager[list[npt.NDArray[np.int64]]]:
+    """Of each shard of the target, the numbers of the records for which the condition holds, for a
+    block that reads them.
+    """
+    room = import_module(f"{_ROOM}.where")
+    found: AbstractContextManager[list[npt.NDArray[np.int64]]] = room.choosing_records(
+        target, where, engine=engine, progress=progress
+    )
+    return found
+
+
+def weights_of_records(
+    target: Target, expression: str, *, progress: Progress = SILENT
+) -> list[npt.NDArray[np.float64]]:
+    """Of each shard of the target, the value of an expression for each record."""
+    room = import_module(f"{_ROOM}.where")
+    found: list[npt.NDArray[np.float64]] = room.record_values(target, expression, progress=progress)
+    return found
+
+
+def shown_progress(progress: Progress | bool) -> Progress:
+    """The progress for a catalog, as the verbs of handles show theirs."""
+    found: Progress = import_module(PROGRESS).shown(progress)
+    return found

@@ -1,0 +1,81 @@
+"""The indexes beside a target's shards: the keys of records, and hints for reading after damage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from tfrecreg.core.check.scan.interface import Shard
+from tfrecreg.core.records.index import Index, load_index
+from tfrecreg.core.values.errors import TfrecregError
+
+
+def index_of(shard: Shard) -> Index | None:
+    """The index of a shard; None if it is missing or damaged: the `manifest` validator reports
+    that.
+    """
+    if shard.index is None:
+        return None
+    try:
+        return load_index(shard.storage, shard.index)
+    except TfrecregError:
+        return None
+
+
+def keys_of(
+    shards: Sequence[Shard], wanted: Mapping[str, Collection[int]]
+) -> dict[tuple[str | None, int | None], str]:
+    """Keys by shard name and record number, as far as indexes have them.
+
+    One index is in memory at a time.
+    """
+    keys: dict[tuple[str | None, int | None], str] = {}
+    for shard in shards:
+        index = index_of(shard) if shard.name in wanted else None
+        if index is not None:
+            for number in wanted[shard.name]:
+                if 0 <= number < len(index):
+                    keys[shard.name, number] = index.key(number)
+    return keys
+
+
+class IndexHints:
+    """The offsets and gzip members of a shard, from its index, which is read on first use.
+
+    Without an index, or with a damaged one, both are empty.
+    """
+
+    def __init__(self, shard: Shard) -> None:
+        self._shard = shard
+        self.offsets: Sequence[int] = _Lazy(self._offsets)
+        """Offset of each record in the decompressed stream, ascending."""
+        self.members: Sequence[tuple[int, int]] = _Lazy(self._members)
+        """Where each gzip member begins: byte of the file, byte of the stream."""
+
+    @cached_property
+    def _index(self) -> Index | None:
+        return index_of(self._shard)
+
+    def _offsets(self) -> Any:
+        return self._index.offsets() if self._index is not None else ()
+
+    def _members(self) -> Any:
+        return self._index.members if self._index is not None else ()
+
+
+class _Lazy(Sequence[Any]):
+    """A sequence or an array that is created on first use."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+
+    @cached_property
+    def _made(self) -> Any:
+        return self._make()
+
+    def __getitem__(self, at: Any) -> Any:
+        return self._made[at]
+
+    def __len__(self) -> int:
+        return len(self._made)

@@ -1,0 +1,225 @@
+"""The base class of validators that check one record at a time.
+
+One class and one method make a validator::
+
+    class Blanks(RecordValidator):
+        name = "blanks"
+        codes = (TXT002,)
+        features = ("text",)
+
+        def look(self, example: Example) -> str | None:
+            text = example["text"].values[0]
+            return f"found {len(text)} bytes" if text != text.strip() else None
+
+Counts, locations, merging and caching are done here. A finding has the summary of its code as its
+message, and the result of :meth:`RecordValidator.look` as the detail of its location.
+"""
+
+from __future__ import annotations
+
+import pickle
+import re
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, make_dataclass
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
+
+from tfrecreg.core.check.scan.interface import Shard, Target, Validator, Visitor
+from tfrecreg.core.check.scan.tally import JsonCodec, Tally, key_from
+from tfrecreg.core.example.model import Example
+from tfrecreg.core.plugins.entry_points import Broken
+from tfrecreg.core.plugins.guard import place_of
+from tfrecreg.core.records.batch import RecordBatch, StreamEnd
+from tfrecreg.core.values.config import read_limits
+from tfrecreg.core.values.errors import PluginError
+from tfrecreg.core.values.findings import Code, Finding, Measure
+from tfrecreg.core.values.suggest import listed
+from tfrecreg.core.values.text import safe
+from tfrecreg.core.values.typed_values import NoOptions
+
+
+class RecordProblem(NamedTuple):
+    """A problem of one record, if the detail alone is not enough."""
+
+    detail: str
+    """Expected against found, in this record."""
+    code: Code | None = None
+    """One of the validator's codes; None if it has only one."""
+    feature: str = ""
+    """The feature that it concerns; empty for the first of `features`, if there are any."""
+    message: str = ""
+    """The same for all records with this problem; empty for the summary of the code."""
+
+
+class RecordCount(NamedTuple):
+    """What one record adds to a measure of its validator, which is the sum over all records."""
+
+    name: str
+    """`[a-z][a-z0-9_]*`; the measure is called ``<validator>.<name>``."""
+    number: int = 1
+
+
+Look = str | RecordProblem | RecordCount | Iterable[str | RecordProblem | RecordCount] | None
+_COUNTED = re.compile(r"[a-z][a-z0-9_]*")
+_MAX_COUNTS = 100
+"""Names of measures: parts do not grow with the number of records."""
+
+
+class RecordsPart(NamedTuple):
+    """The result for one shard."""
+
+    records: int
+    """Number of records that were checked."""
+    problems: Tally
+    counts: dict[str, int]
+    """Sums of :class:`RecordCount` by name."""
+
+
+class RecordValidator(Validator):
+    """Checks records one by one, each independently of all others.
+
+    A subclass defines `name`, `codes` and :meth:`look`. The object is pickled and sent to worker
+    processes; what :meth:`look` changes in it is lost.
+    """
+
+    features: tuple[str, ...] = ()
+    """Features that a record needs: records and datasets without them are not checked."""
+    Options: ClassVar[type[Any] | None] = NoOptions
+    """A frozen dataclass of options with defaults; a gate sets them in ``limits.<name>``."""
+    defaults: ClassVar[Mapping[str, Any]] = {}
+    """The options and their defaults, a short form of :attr:`Options`: then `options` is a
+    dictionary."""
+
+    def __init__(self) -> None:
+        self.options: Any = dict(self.defaults) if self.defaults else (self.Options or NoOptions)()
+        """The options: an object of :attr:`Options`."""
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        if isinstance(cls.features, str):
+            raise TypeError(f"`{cls.__name__}.features` is a text, expected a tuple of names")
+        if vars(cls).get("defaults"):
+            fields = [(name, _type(value), value) for name, value in cls.defaults.items()]
+            cls.Options = make_dataclass(f"{cls.__name__}Options", fields, frozen=True)
+        if "part_codec" not in vars(cls):
+            cls.part_codec = JsonCodec(RecordsPart, getattr(cls, "codes", ()))
+
+    @abstractmethod
+    def look(self, example: Example) -> Look:
+        """The problems of one record, and what it adds to measures; None or an empty text if there
+        are none.
+
+        Args:
+            example: a record that has all of `features`.
+        """
+
+    def applies(self, target: Target) -> str | None:
+        known = target.manifest.features if target.manifest is not None else self.features
+        missing = [name for name in self.features if name not in known]
+        return f"there is no feature {listed(missing, word='or')}" if missing else None
+
+    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Visitor]:  # noqa: ARG002 - subclasses may need it
+        """Read the options.
+
+        Raises:
+            ConfigError: an option is unknown, or a value has another type.
+        """
+        made = read_limits(self.Options or NoOptions, options, self.name)
+        self.options = asdict(made) if self.defaults else made
+        return partial(_RecordVisitor, self)
+
+    def part_key(self, target: Target, options: Mapping[str, Any]) -> str | None:  # noqa: ARG002 - all is in `self`
+        # Everything that `look` depends on is pickled with the object.
+        return key_from(pickle.dumps(self).hex(), options=options)
+
+    def finish(
+        self, target: Target, parts: Iterable[tuple[Shard, RecordsPart]]
+    ) -> Iterator[Finding | Measure]:
+        records, problems = 0, Tally()
+        counts: dict[str, int] = {}
+        for _, part in parts:
+            records += part.records
+            problems.merge(part.problems)
+            for name, number in part.counts.items():
+                _count(counts, name, number)
+        yield Measure(f"{self.name}.records", records, f"{records} records looked at")
+        for name, number in sorted(counts.items()):
+            yield Measure(f"{self.name}.{name}", number, f"{number} {name.replace('_', ' ')}")
+        yield from problems.findings(target.dataset)
+
+
+def _type(default: object) -> Any:
+    """The type of an option, by its default."""
+    if isinstance(default, tuple):
+        each: Any = _type(default[0]) if default else str
+        return tuple[each, ...]
+    return type(default)
+
+
+class _RecordVisitor(Visitor):
+    def __init__(self, validator: RecordValidator, shard: Shard) -> None:
+        self._validator = validator
+        self._shard = shard
+        self._records = 0
+        self._problems = Tally()
+        self._counts: dict[str, int] = {}
+
+    def batch(self, batch: RecordBatch) -> None:
+        if not batch.whole:
+            return
+        features = self._validator.features
+        for position, example in enumerate(batch.examples):
+            if example is None or any(name not in example for name in features):
+                continue
+            self._records += 1
+            look = self._validator.look(example)
+            try:
+                for found in _answers(look):
+                    if isinstance(found, RecordCount):
+                        _count(self._counts, *found)
+                    else:
+                        self._add(found, batch, position)
+            except Broken as error:
+                told = f"`look` returned {error}{place_of(look, self._validator.look)}"
+                raise PluginError(told, hint="correct its `look`") from None
+
+    def close(self, end: StreamEnd) -> RecordsPart:  # noqa: ARG002 - the records say all
+        return RecordsPart(self._records, self._problems, self._counts)
+
+    def _add(self, problem: RecordProblem, batch: RecordBatch, position: int) -> None:
+        validator = self._validator
+        if problem.code is None and len(validator.codes) != 1:
+            raise Broken(f"{problem!r} without one of its codes")
+        code = problem.code or validator.codes[0]
+        feature = problem.feature or next(iter(validator.features), "")
+        detail = problem.detail if problem.detail.isprintable() else safe(problem.detail)
+        message = problem.message or code.summary
+        self._problems.add_record(self._shard, batch, position, code, feature, message, detail)
+
+
+def _count(counts: dict[str, int], name: str, number: int) -> None:
+    counts[name] = counts.get(name, 0) + number
+    if len(counts) > _MAX_COUNTS:
+        raise Broken(f"counts of more than {_MAX_COUNTS} names, `{safe(name)}` among them")
+
+
+def _answers(look: Look) -> Iterator[RecordProblem | RecordCount]:
+    """The result of `look`, as problems and counts."""
+    if not look:
+        return
+    if isinstance(look, str | RecordProblem | RecordCount):
+        look = (look,)
+    elif not isinstance(look, Iterable):
+        raise Broken(f"{look!r}, expected a text, RecordProblems or None")
+    for each in look:
+        if isinstance(each, str):
+            yield RecordProblem(each)
+        elif isinstance(each, RecordCount):
+            if not _COUNTED.fullmatch(str(each.name)) or type(each.number) is not int:
+                raise Broken(f"{each!r}, expected `[a-z][a-z0-9_]*` and an int")
+            yield each
+        elif isinstance(each, RecordProblem):
+            yield each
+        else:
+            raise Broken(f"{each!r}, expected a text or a RecordProblem")

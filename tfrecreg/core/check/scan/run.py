@@ -1,0 +1,493 @@
+"""The scan of all shards of a target by an engine: parts in shard order, findings at the end.
+
+:func:`scan_shard` runs in the engine's workers: it reads the bytes of one shard once, for all
+visitors. :func:`run_scan` runs in the parent.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tfrecreg.core.check.scan.cache import Reuse, ScanCache, key_of
+from tfrecreg.core.check.scan.indexes import IndexHints
+from tfrecreg.core.check.scan.interface import (
+    BaselineError,
+    Need,
+    Part,
+    Shard,
+    Target,
+    Validator,
+    Visitor,
+)
+from tfrecreg.core.plugins.guard import PluginId, calling, is_told, reason_of, traced
+from tfrecreg.core.records.batch import RecordBatch, StreamEnd
+from tfrecreg.core.records.reader import scan
+from tfrecreg.core.records.scanner import scanner_kind
+from tfrecreg.core.values.errors import TfrecregError, TransferError, UsageError
+from tfrecreg.core.values.findings import (
+    MAX_LOCATIONS,
+    Finding,
+    Location,
+    Measure,
+    Severity,
+    TensorflowOutcome,
+)
+from tfrecreg.core.values.progress import SILENT, Progress, working
+from tfrecreg.core.values.suggest import overrides
+from tfrecreg.core.workers.interface import Engine
+
+_FIELDS = {
+    "code": str,
+    "rule": str,
+    "severity": Severity,
+    "message": str,
+    "hint": str,
+    "fingerprint": str,
+    "count": int,
+}
+"""The types of a finding's fields, which the command line relies on for every plugin's findings."""
+_PLACE: dict[str, type] = {
+    **dict.fromkeys(("split", "shard", "feature", "key", "detail"), str),
+    **dict.fromkeys(("record", "offset", "length"), int),
+    "tensorflow": TensorflowOutcome,
+}
+"""The types of a location's fields that are not None."""
+_DEFAULTS = {"batch": Visitor.batch, "fault": Visitor.fault}
+"""Methods that a visitor may omit."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScanTask:
+    """One shard and its visitors. Picklable with any visitors."""
+
+    shard: Shard
+    makers: tuple[tuple[PluginId, bytes], ...]
+    """The plugin of each validator, and the pickled result of its `begin`, in the order of the
+    validators. Pickled one by one, so that one that cannot be unpickled in a worker does not affect
+    the others.
+    """
+    digest: bool
+    """Whether a validator needs the digests of the file and of the stream."""
+    sha256: bool = False
+    """Whether one needs the SHA-256 of the file, too."""
+    members: bool = False
+    """Whether one needs to know where gzip members begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Crashed:
+    """Takes the place of a part if the visitor raised: its validator has no verdict."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShardScan:
+    """The result of one shard."""
+
+    parts: tuple[bytes | Crashed | None, ...]
+    """One per validator, pickled, in the order of the task's makers; None if the shard could not be
+    read.
+    """
+    end: StreamEnd | None
+    """The totals; None if the shard could not be read to its end."""
+    unreadable: str
+    """The file system's reason why it could not be read. Empty if it could."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A shard that could not be read: the scan is incomplete."""
+
+    shard: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """A validator that raised: it has no verdict, so the scan is incomplete."""
+
+    plugin_id: PluginId
+    shard: str
+    """Name of the shard where it happened; empty if it was before or after the shards."""
+    reason: str
+
+    @property
+    def validator(self) -> str:
+        """Its name."""
+        return self.plugin_id.name
+
+
+@dataclass(slots=True)
+class ScanResult:
+    """The result of the scan of one target."""
+
+    findings: list[Finding] = field(default_factory=list)
+    measures: list[Measure] = field(default_factory=list)
+    unreadable: list[Unreadable] = field(default_factory=list)
+    crashes: list[Crash] = field(default_factory=list)
+    shards: int = 0
+    records: int = 0
+    file_bytes: int = 0
+    payload_bytes: int = 0
+    cached: int = 0
+    """Number of shards that were not read again because they are unchanged since an earlier
+    scan.
+    """
+    uncacheable: tuple[str, ...] = ()
+    """Validators whose parts cannot be cached: for them every shard is read."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every shard was read and every validator has a verdict."""
+        return not self.unreadable and not self.crashes
+
+
+class _Scanning:
+    """The state of a validator during a scan: the factory of its visitors, and their parts so
+    far.
+    """
+
+    def __init__(
+        self,
+        validator: Validator,
+        plugin_id: PluginId,
+        codes: frozenset[str] | None,
+        target: Target,
+        options: Mapping[str, Any],
+    ) -> None:
+        self.validator = validator
+        self.plugin_id = plugin_id
+        self.name = plugin_id.name
+        self.codes = codes
+        self.maker = b""
+        self.digest = self.sha256 = self.members = False
+        self.key: str | None = None
+        """The key of its parts; None if they cannot be cached."""
+        self.parts: list[tuple[Shard, Part]] = []
+        self.crashes: list[Crash] = []
+        try:
+            with calling(plugin_id, "begin"):
+                needs = validator.needs
+                if not isinstance(needs, Need):
+                    raise TypeError(f"its `needs` should be a Need, found {needs!r}")
+                self.digest = Need.DIGESTS in needs
+                self.sha256 = Need.SHA256 in needs
+                self.members = Need.MEMBERS in needs
+                maker = validator.begin(target, options)
+                if not callable(maker):
+                    raise TypeError(f"`begin` returned {maker!r}, expected what makes a visitor")
+                try:
+                    self.maker = pickle.dumps(maker)
+                except Exception as error:
+                    raise TypeError(f"what `begin` returned cannot be pickled: {error}") from error
+                self.key = key_of(validator, target, options, plugin_id)
+        except Exception as error:
+            if isinstance(error, BaselineError) and plugin_id.is_ours:
+                raise error.reason from error
+            if isinstance(error, UsageError) and is_told(error):
+                raise
+            self.crash(error, validator.begin)
+
+    def crash(self, error: BaseException, *of: object) -> None:
+        """Note that it raised in this process, where `of` was called."""
+        reason = reason_of(traced(error), *of, type(self.validator))
+        self.crashes.append(Crash(self.plugin_id, "", reason))
+
+    def opened(self, shard: Shard, part: bytes | Crashed | None) -> list[Part]:
+        """The unpickled part of a shard, or an empty list."""
+        if isinstance(part, Crashed):
+            self.crashes.append(Crash(self.plugin_id, shard.name, part.reason))
+        elif part is not None:
+            try:
+                with calling(self.plugin_id, "unpickle"):
+                    return [pickle.loads(part)]
+            except Exception as error:
+                self.crashes.append(Crash(self.plugin_id, shard.name, reason_of(traced(error))))
+        return []
+
+    def keep(self, shard: Shard, part: Part) -> None:
+        """Keep a part; merge it with that of the shard before, if the validator merges parts."""
+        if self.parts and overrides(self.validator, Validator, "merge"):
+            first, before = self.parts[-1]
+            if first.split == shard.split:
+                try:
+                    with calling(self.plugin_id, "merge"):
+                        self.parts[-1] = (first, self.validator.merge(before, part))
+                except Exception as error:
+                    self.crashes.append(Crash(self.plugin_id, shard.name, reason_of(traced(error))))
+                return
+        self.parts.append((shard, part))
+
+    def finish(self, target: Target) -> list[Finding | Measure]:
+        """Its findings and measures for all shards; empty if it crashed, now or before."""
+        if self.crashes:
+            return []
+        found: Any = None
+        try:
+            with calling(self.plugin_id, "finish"):
+                found = self.validator.finish(target, self.parts)
+                return [_checked(item, self.codes) for item in found]
+        except Exception as error:
+            self.crash(error, found, self.validator.finish)
+            return []
+
+
+def run_scan(
+    target: Target,
+    validators: Sequence[Validator],
+    engine: Engine,
+    *,
+    announced: Sequence[tuple[PluginId, frozenset[str] | None]] = (),
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    label: str = "",
+    progress: Progress = SILENT,
+    seen: Callable[[Shard, StreamEnd | None], None] | None = None,
+    cache: ScanCache | None = None,
+) -> ScanResult:
+    """Scan every shard of `target` once, for all `validators`.
+
+    A validator that raises has no verdict, and does not affect the other validators.
+    """
+    scanner_kind()  # Report a wrong setting here once, not for every shard.
+    result = ScanResult()
+    told = announced or [(PluginId("validator", each.name), None) for each in validators]
+    running = [
+        _Scanning(each, plugin_id, codes, target, (options or {}).get(plugin_id.name, {}))
+        for each, (plugin_id, codes) in zip(validators, told, strict=True)
+    ]
+    looking = [each for each in running if not each.crashes]
+    makers = tuple((each.plugin_id, each.maker) for each in looking)
+    digest = any(each.digest for each in looking)
+    sha256 = any(each.sha256 for each in looking)
+    members = any(each.members for each in looking)
+    reuse = Reuse(
+        cache, [(each.plugin_id, each.validator, each.key) for each in looking], digest=digest
+    )
+    result.uncacheable = tuple(each.name for each in looking if each.key is None)
+    known = [reuse.knows(number, shard) for number, shard in enumerate(target.shards)]
+    tasks = (
+        ScanTask(shard, makers, digest, sha256, members)
+        for shard, is_known in zip(target.shards, known, strict=True)
+        if not is_known
+    )
+    total = sum(shard.entry.records for shard in target.shards if shard.entry is not None)
+    with working(progress, label, total):
+        with _fetching(target, engine), closing(engine.run(scan_shard, tasks)) as scans:
+            for number, (shard, is_known) in enumerate(zip(target.shards, known, strict=True)):
+                before = reuse.recall(number, shard) if is_known else None
+                if before is not None:
+                    end: StreamEnd | None = before.end
+                    result.cached += 1
+                    for each, part in zip(looking, before.parts, strict=True):
+                        each.keep(shard, part)
+                else:
+                    # The cached entry may be gone or invalid: then read the shard here.
+                    task = ScanTask(shard, makers, digest, sha256, members)
+                    scanned = scan_shard(task) if is_known else next(scans)
+                    end = scanned.end
+                    _take(scanned, number, shard, looking, reuse, result)
+                _count(result, end)
+                if end is not None:
+                    progress.advance(end.records, end.file_bytes)
+                if seen is not None:
+                    seen(shard, end)
+        for each in running:
+            for item in each.finish(target):
+                if isinstance(item, Finding):
+                    result.findings.append(item)
+                else:
+                    result.measures.append(item)
+            result.crashes.extend(each.crashes)
+    result.findings.sort(key=lambda finding: (-finding.severity.rank, finding.fingerprint))
+    return result
+
+
+def _fetching(target: Target, engine: Engine) -> AbstractContextManager[None]:
+    """Fetch small shards of a build in a store ahead, where they are scanned in this process."""
+    shards = target.shards
+    if not shards or target.manifest is None or engine.jobs > 1 or not engine.is_local:
+        return nullcontext()
+    storage = shards[0].storage
+    return storage.reading_ahead((shard.path for shard in shards), storage.list(recursive=False))
+
+
+def _take(
+    scanned: ShardScan,
+    number: int,
+    shard: Shard,
+    looking: Sequence[_Scanning],
+    reuse: Reuse,
+    result: ScanResult,
+) -> None:
+    """Store the result of a shard that was read."""
+    if scanned.end is None:
+        result.unreadable.append(Unreadable(shard.name, scanned.unreadable))
+    opened = [each.opened(shard, part) for each, part in zip(looking, scanned.parts, strict=True)]
+    # Cache the parts before they are merged, because merging may change them.
+    parts = {
+        each.plugin_id: part for each, parts in zip(looking, opened, strict=True) for part in parts
+    }
+    if reuse.keeps(number):
+        result.crashes += [
+            Crash(plugin_id, shard.name, f"its part cannot be packed: {reason}")
+            for plugin_id, reason in reuse.remember(number, shard, scanned.end, parts)
+        ]
+    # By validator: a report format may have several, which share its name.
+    for each, mine in zip(looking, opened, strict=True):
+        for part in mine:
+            each.keep(shard, part)
+
+
+def _count(result: ScanResult, end: StreamEnd | None) -> None:
+    result.shards += 1
+    if end is not None:
+        result.records += end.records
+        result.file_bytes += end.file_bytes
+        result.payload_bytes += end.payload_bytes
+
+
+def _checked(item: object, codes: frozenset[str] | None) -> Finding | Measure:
+    """A validator's finding or measure, with its types checked and its locations in order."""
+    if isinstance(item, Measure):
+        _check_measure(item)
+        return item
+    if not isinstance(item, Finding):
+        raise TypeError(f"it yielded {item!r}, expected a Finding or a Measure")
+    for name, kind in _FIELDS.items():
+        if not isinstance(value := getattr(item, name), kind):
+            raise TypeError(f"`{name}` of a finding is {value!r}, expected {kind.__name__}")
+    if codes is not None and item.code not in codes:
+        raise ValueError(f"it yielded the code {item.code!r}, which it does not announce")
+    if item.count < 1:
+        raise ValueError(f"`count` of a finding is {item.count!r}, expected at least 1")
+    for location in item.locations:
+        _check_location(location)
+    locations = sorted(item.locations, key=Location.order)
+    return replace(item, locations=tuple(locations[:MAX_LOCATIONS]))
+
+
+def _check_measure(item: Measure) -> None:
+    if not isinstance(item.value, int | float | str | Mapping | None):
+        raise TypeError(f"the measure `{item.name}` is {item.value!r}, expected a number")
+    for text in (item.name, item.text):
+        if not isinstance(text, str):
+            raise TypeError(f"a measure says {text!r}, expected a text")
+    json.dumps(item.value)  # the report is JSON
+
+
+def _check_location(location: object) -> None:
+    if not isinstance(location, Location):
+        raise TypeError(f"a location is {location!r}, expected a Location")
+    for name, kind in _PLACE.items():
+        value = getattr(location, name)
+        if value is not None and not isinstance(value, kind):
+            raise TypeError(f"`{name}` of a location is {value!r}, expected {kind.__name__}")
+
+
+class _GuardedVisitor:
+    """A visitor whose exceptions affect only its own verdict."""
+
+    def __init__(self, plugin_id: PluginId, maker: bytes, shard: Shard) -> None:
+        self._plugin_id = plugin_id
+        self._visitor: Visitor | None = None
+        self._silent: frozenset[str] = frozenset()
+        self.crash: Crashed | None = None
+        make: Any = None
+        try:
+            with calling(plugin_id, "begin"):
+                make = pickle.loads(maker)
+                self._visitor = made = make(shard)
+                self._silent = frozenset(
+                    name
+                    for name, default in _DEFAULTS.items()
+                    if getattr(type(made), name, None) is default
+                )
+        except Exception as error:
+            self._fail(error, make)
+
+    def call(self, method: str, argument: object) -> Part:
+        """Call a method of the visitor; None if the visitor has crashed, or has only the default,
+        which does nothing.
+        """
+        if self._visitor is None or method in self._silent:
+            return None
+        try:
+            with calling(self._plugin_id, method):
+                return getattr(self._visitor, method)(argument)
+        except Exception as error:
+            self._fail(error, getattr(self._visitor, method, None))
+            return None
+
+    def close(self, end: StreamEnd | None) -> bytes | Crashed | None:
+        """The pickled part; None if the shard was not read to its end."""
+        part = self.call("close", end) if end is not None else None
+        if self.crash is not None or end is None:
+            return self.crash
+        try:
+            with calling(self._plugin_id, "pickle"):
+                return pickle.dumps(part)
+        except Exception as error:
+            reason = reason_of(traced(error), getattr(self._visitor, "close", None))
+            return Crashed(f"its part cannot be pickled: {reason}")
+
+    def _fail(self, error: BaseException, *of: object) -> None:
+        self._visitor = None
+        self.crash = Crashed(reason_of(traced(error), *of))
+
+
+_READS = 3
+"""Number of times that a shard is read if its store gives other bytes on a second read."""
+
+
+def scan_shard(task: ScanTask) -> ShardScan:
+    """Read one shard to its end and return every validator's part.
+
+    A shard that cannot be read is a result, not an exception, so that the others are still scanned;
+    the check as a whole is then incomplete. One whose store gave other bytes on a second read is
+    read again, with new visitors.
+    """
+    for _ in range(_READS - 1):
+        try:
+            return _scan_once(task)
+        except TransferError:
+            continue
+    try:
+        return _scan_once(task)
+    except TransferError as error:
+        return ShardScan((None,) * len(task.makers), None, error.message)
+
+
+def _scan_once(task: ScanTask) -> ShardScan:
+    visitors = [_GuardedVisitor(plugin_id, make, task.shard) for plugin_id, make in task.makers]
+    end: StreamEnd | None = None
+    unreadable = ""
+    shard = task.shard
+    hints = IndexHints(shard)
+    try:
+        for event in scan(
+            shard.storage,
+            shard.path,
+            declared=shard.declared,
+            digest=task.digest,
+            sha256=task.sha256,
+            known_offsets=hints.offsets,
+            members=hints.members,
+            list_members=task.members,
+        ):
+            if isinstance(event, StreamEnd):
+                end = event
+                continue
+            method = "batch" if isinstance(event, RecordBatch) else "fault"
+            for visitor in visitors:
+                visitor.call(method, event)
+    except TransferError:
+        raise
+    except TfrecregError as error:
+        end, unreadable = None, error.message
+    return ShardScan(tuple(visitor.close(end) for visitor in visitors), end, unreadable)

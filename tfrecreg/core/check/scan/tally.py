@@ -1,0 +1,238 @@
+"""Counts of problems, shard by shard: counts are exact and locations bounded."""
+
+from __future__ import annotations
+
+import json
+from bisect import insort
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import msgspec
+from blake3 import blake3
+
+from tfrecreg.core.check.scan.interface import Part, Shard
+from tfrecreg.core.records.batch import RecordBatch
+from tfrecreg.core.values.findings import MAX_LOCATIONS, Code, Finding, Location, fingerprint
+
+
+class _Group(NamedTuple):
+    code: str
+    split: str
+    feature: str
+    subject: str
+    message: str
+
+
+class TallyRow(NamedTuple):
+    """One group of a tally as plain data."""
+
+    code: str
+    split: str
+    feature: str
+    subject: str
+    message: str
+    times: int
+    locations: list[Location]
+
+
+class _Occurrences:
+    """The count, and the first locations in order of split, shard and record."""
+
+    __slots__ = ("code", "count", "locations")
+
+    def __init__(self, code: Code) -> None:
+        self.code = code
+        self.count = 0
+        self.locations: list[Location] = []
+
+    def place(self, location: Location) -> None:
+        places = self.locations
+        if not places or places[-1].order() <= location.order():
+            if len(places) < MAX_LOCATIONS:  # nearly always: occurrences come in order
+                places.append(location)
+            return
+        insort(places, location, key=Location.order)
+        del places[MAX_LOCATIONS:]
+
+
+class Tally:
+    """Occurrences of problems, grouped into findings. Picklable and mergeable.
+
+    A group is one finding: everything with the same code, split, feature, subject and message.
+    Memory is bounded by the number of groups, never by the number of occurrences, so a message has
+    only what all of its occurrences share, and the rest goes to `Location.detail`.
+
+    Occurrences may be added, and tallies merged, in any order: counts and locations are the same.
+    """
+
+    def __init__(self) -> None:
+        self._groups: dict[_Group, _Occurrences] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._groups)
+
+    def add(
+        self,
+        code: Code,
+        message: str,
+        location: Location | None,
+        *,
+        split: str = "",
+        feature: str = "",
+        subject: str = "",
+        count: int = 1,
+    ) -> None:
+        """Count one occurrence.
+
+        Args:
+            code: of the problem.
+            message: one line, the same for every occurrence of the group.
+            location: where; None if the group has all the information.
+            split: the split that the finding concerns, empty for none.
+            feature: the feature, empty for none.
+            subject: the key or the shard that the finding concerns, empty for none.
+            count: the number of occurrences that this represents.
+        """
+        group = _Group(code.code, split, feature, subject, message)
+        seen = self._groups.get(group)
+        if seen is None:
+            seen = self._groups[group] = _Occurrences(code)
+        seen.count += count
+        if location is not None:
+            seen.place(location)
+
+    def add_record(
+        self,
+        shard: Shard,
+        batch: RecordBatch,
+        position: int,
+        code: Code,
+        feature: str,
+        message: str,
+        detail: str | None,
+    ) -> None:
+        """Count one occurrence in a record; the finding concerns the split of its shard.
+
+        Args:
+            shard: of the batch.
+            batch: contains the record.
+            position: of the record in the batch, from 0.
+            code: of the problem.
+            feature: the feature, empty for none.
+            message: one line, the same for every occurrence of the group.
+            detail: expected against found; escaped.
+        """
+        place = shard.locate(batch, position, feature=feature or None, detail=detail)
+        self.add(code, message, place, split=shard.split, feature=feature)
+
+    def merge(self, other: Tally) -> None:
+        """Add the counts of another tally."""
+        for group, theirs in other._groups.items():
+            ours = self._groups.get(group)
+            if ours is None:
+                ours = self._groups[group] = _Occurrences(theirs.code)
+            ours.count += theirs.count
+            for location in theirs.locations:
+                ours.place(location)
+
+    def rows(self) -> list[TallyRow]:
+        """The groups as plain data."""
+        return [
+            TallyRow(*group, seen.count, seen.locations) for group, seen in self._groups.items()
+        ]
+
+    @classmethod
+    def of_rows(cls, rows: Iterable[TallyRow], codes: Iterable[Code]) -> Tally:
+        """The tally from the result of :meth:`rows`.
+
+        Args:
+            rows: its groups.
+            codes: the codes that it may contain.
+
+        Raises:
+            ValueError: a row has another code, or cannot come from a tally.
+        """
+        known = {code.code: code for code in codes}
+        tally = cls()
+        for row in rows:
+            group = _Group(*row[:5])
+            if row.code not in known or row.times < 1 or not row.message.isprintable():
+                raise ValueError(f"no tally has the row {group!r}")
+            seen = tally._groups[group] = _Occurrences(known[row.code])
+            seen.count = row.times
+            for location in row.locations:
+                seen.place(location)
+        return tally
+
+    def findings(self, dataset: str) -> Iterator[Finding]:
+        """The findings, in order of code, split, feature, subject and message."""
+        for group in sorted(self._groups):
+            seen = self._groups[group]
+            yield Finding(
+                code=group.code,
+                rule=seen.code.rule,
+                severity=seen.code.severity,
+                message=group.message,
+                hint=seen.code.hint,
+                fingerprint=fingerprint(
+                    group.code,
+                    dataset=dataset,
+                    split=group.split,
+                    feature=group.feature,
+                    subject=group.subject,
+                ),
+                count=seen.count,
+                locations=tuple(seen.locations),
+            )
+
+
+class Plain(Protocol):
+    """A class whose objects a part may contain: it converts itself to plain data."""
+
+    plain_type: ClassVar[Any]
+    """The type of that data, as an annotation."""
+
+    def plain(self) -> Any:
+        """All of it."""
+
+    @classmethod
+    def of_plain(cls, plain: Any) -> Any:
+        """The object from its plain data. Raises ValueError for invalid data."""
+
+
+class JsonCodec:
+    """Parts of one type: a dataclass or a named tuple of plain data, tallies and :class:`Plain`.
+
+    A part is read strictly by its type, so bytes of another version with other fields are rejected.
+    Texts that are not UTF-8 (file names with surrogate escapes) cannot be packed: packing raises
+    UnicodeEncodeError.
+
+    Args:
+        part: the type, its fields annotated.
+        codes: of the findings in its tallies.
+    """
+
+    def __init__(self, part: Any, codes: Sequence[Code] = ()) -> None:
+        self._part = part
+        self._codes = tuple(codes)
+
+    def pack(self, part: Part) -> bytes:
+        return msgspec.json.encode(part, enc_hook=_plain)
+
+    def unpack(self, data: bytes) -> Part:
+        return msgspec.json.decode(data, type=self._part, dec_hook=self._made)
+
+    def _made(self, kind: Any, plain: Any) -> Any:
+        if kind is Tally:
+            return Tally.of_rows(msgspec.convert(plain, list[TallyRow]), self._codes)
+        return kind.of_plain(msgspec.convert(plain, kind.plain_type))
+
+
+def _plain(value: Any) -> Any:
+    return value.rows() if isinstance(value, Tally) else value.plain()
+
+
+def key_from(*texts: str | None, options: Mapping[str, Any] | None = None) -> str:
+    """A `part_key`: a digest of texts and of a validator's options."""
+    plain = json.dumps([*texts, dict(options or {})], sort_keys=True, default=repr)
+    return blake3(plain.encode("ascii")).hexdigest()

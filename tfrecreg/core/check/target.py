@@ -1,0 +1,225 @@
+"""Checking one target: choose validators, scan, judge, report."""
+
+from __future__ import annotations
+
+import datetime
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from tfrecreg.core.check.basis import folder_of, limits_of, schema_digest
+from tfrecreg.core.check.choose import asked_for, choose
+from tfrecreg.core.check.findings import (
+    complete_findings,
+    judge_findings,
+    without_repetitions,
+)
+from tfrecreg.core.check.options import CheckOptions
+from tfrecreg.core.check.reports.model import Basis, ReadShard, Report
+from tfrecreg.core.check.scan.cache import ScanCache
+from tfrecreg.core.check.scan.interface import Shard, Target, Validator
+from tfrecreg.core.check.scan.run import ScanResult, run_scan
+from tfrecreg.core.plugins.guard import PluginId
+from tfrecreg.core.plugins.manager import plugins, plugins_of
+from tfrecreg.core.plugins.records import ValidatorRecord
+from tfrecreg.core.records.batch import StreamEnd
+from tfrecreg.core.registry.absence import absent_schema
+from tfrecreg.core.registry.manifest.file import parse_manifest
+from tfrecreg.core.registry.manifest.model import MANIFEST_NAME
+from tfrecreg.core.registry.registry import Registry
+from tfrecreg.core.values.config import CONFIG_NAME, Config, GateConfig
+from tfrecreg.core.values.errors import ConfigError, StorageError, TfrecregError
+from tfrecreg.core.values.gating import FailOn
+from tfrecreg.core.values.progress import SILENT, Progress
+from tfrecreg.core.values.suggest import did_you_mean, listed
+from tfrecreg.core.values.text import safe
+from tfrecreg.core.workers.interface import Engine
+
+
+def check_target(
+    target: Target,
+    config: Config,
+    options: CheckOptions,
+    *,
+    engine: Engine,
+    progress: Progress = SILENT,
+    today: datetime.date | None = None,
+    cache: ScanCache | None = None,
+    beside: Sequence[tuple[PluginId, Validator]] = (),
+) -> Report:
+    """Check one target under the gate that `options` name."""
+    gate = _gate(config, options, target)
+    choice = choose(
+        target, gate, options.only, options.skip, options.also, known=plugins_of(config)
+    )
+    before = _digest_beside(target)
+    limits = {
+        each.name: limits_of(config, gate, target.dataset, each.name)
+        for each, _ in choice.announced
+    }
+    # Those that look for a page: what they measure is no part of the report.
+    unjudged = {each.name for _, each in beside} - {each.name for each in choice.running}
+    splits: Counter[str] = Counter()
+    read: dict[str, ReadShard] = {}
+
+    def tell(shard: Shard, end: StreamEnd | None) -> None:
+        if end is not None:
+            splits[shard.split] += end.records
+            path = shard.entry.path if shard.entry is not None else shard.name
+            read[shard.name] = ReadShard(path=path, bytes=end.file_bytes, blake3=end.blake3)
+
+    result = run_scan(
+        target,
+        [*choice.running, *(validator for _, validator in beside)],
+        engine_for(target, engine),
+        announced=[*choice.announced, *((plugin_id, frozenset[str]()) for plugin_id, _ in beside)],
+        options=limits,
+        label=f"checking {target.name}",
+        progress=progress,
+        seen=tell,
+        cache=cache,
+    )
+    fail_on = None if options.fail_on is None else FailOn.parse(options.fail_on)
+    judged = fail_on is not FailOn.NEVER
+    plugin_id = (each for each, _ in choice.announced)
+    distinct, unexplained = without_repetitions(
+        result.findings, zip(plugin_id, choice.running, strict=True)
+    )
+    verdict = judge_findings(
+        complete_findings(distinct, target),
+        gate if judged else GateConfig(),
+        config.waivers if judged else (),
+        dataset=target.dataset,
+        fail_on=fail_on,
+        today=today,
+    )
+    for note in verdict.notes:
+        progress.note(note)
+    if options.cached and result.uncacheable and not beside:
+        names = listed(result.uncacheable)
+        progress.note(f"every shard was read: what the validator {names} finds cannot be cached")
+    if cache is not None and cache.problem:
+        progress.note(f"the result could not be cached: {cache.problem}")
+    errors = (
+        *choice.problems,
+        *unexplained,
+        *_schema_problems(target, options),
+        *_errors(result),
+        *_replaced(target, before),
+    )
+    return Report(
+        target=target.name,
+        status="error" if errors else verdict.status,
+        shards=result.shards,
+        records=result.records,
+        bytes=result.file_bytes,
+        payload_bytes=result.payload_bytes,
+        cached=result.cached if options.cached else None,
+        splits={name: splits[name] for name in sorted(splits)},
+        judged=judged,
+        fail_on=verdict.fail_on,
+        findings=verdict.findings,
+        waived=verdict.waived,
+        waivers=verdict.waivers,
+        lowered=verdict.lowered,
+        measures=tuple(
+            each for each in result.measures if each.name.partition(".")[0] not in unjudged
+        ),
+        validators=tuple(each.name for each, _ in choice.announced),
+        skipped=tuple(choice.skipped),
+        errors=errors,
+        folder=folder_of(target),
+        notes=(*target.notes, *choice.notes),
+        basis=Basis(
+            manifest=target.manifest.digest if target.manifest is not None else None,
+            schema=schema_digest(target.schema),
+            raw=options.raw,
+            against=options.against,
+            same_as=options.same_as,
+            expect=dict(options.expect),
+            only=options.only,
+            skip=options.skip,
+            limits={name: given for name, given in limits.items() if given},
+            shards=tuple(read[each.name] for each in target.shards if each.name in read),
+        ),
+    )
+
+
+def _schema_problems(target: Target, options: CheckOptions) -> Iterator[str]:
+    """Reason that a build cannot be checked against its schema; None if no such check was
+    requested.
+
+    Every build was made with a schema, so one without is not a build that has none.
+    """
+    if target.kind != "build" or target.schema is not None or target.home is None:
+        return
+    needing = [each for each in plugins().every(ValidatorRecord) if each.record.needs_schema]
+    if asked_for(needing, options.only, options.skip):
+        error = absent_schema(Registry(target.home).dataset(target.dataset))
+        yield f"{error.message}; hint: {error.hint}"
+
+
+def _gate(config: Config, options: CheckOptions, target: Target) -> GateConfig:
+    name = options.gate
+    if name is not None and name not in config.gates:
+        raise ConfigError(
+            f"`{CONFIG_NAME}` has no gate `{safe(name)}`{did_you_mean(name, config.gates)}",
+            hint=f"available: {listed(sorted(config.gates))}",
+        )
+    return config.gate(name or target.dataset)
+
+
+def _digest_beside(target: Target) -> str | None:
+    """The digest in the manifest beside the shards; None without a valid one."""
+    if target.storage is None:
+        return None
+    try:
+        return parse_manifest(target.storage.read(MANIFEST_NAME), MANIFEST_NAME).digest
+    except TfrecregError:
+        return None
+
+
+def _replaced(target: Target, before: str | None) -> Iterator[str]:
+    """Whether another build replaced the checked one meanwhile.
+
+    Then nothing that was found means anything: it is of neither. An invalid manifest is reported by
+    the `manifest` validator.
+    """
+    if target.kind == "build" and target.manifest is not None:
+        before = target.manifest.digest
+    after = _digest_beside(target)
+    if after is not None and before is not None and after != before:
+        yield f"the build under `{target.name}` was replaced while it was checked: check it again"
+
+
+def _errors(result: ScanResult) -> Iterator[str]:
+    """Reasons why the scan is incomplete; a validator that fails on many shards is listed once."""
+    for each in result.unreadable:
+        yield f"`{safe(each.shard)}` was not read: {each.reason}"
+    crashes: dict[tuple[PluginId, str], list[str]] = {}
+    for crash in result.crashes:
+        crashes.setdefault((crash.plugin_id, crash.reason), []).append(crash.shard)
+    for (validator, reason), shards in crashes.items():
+        where = f" on `{safe(shards[0])}`" if shards[0] else ""
+        more = f" and {len(shards) - 1} more" if len(shards) > 1 else ""
+        yield f"{validator} failed{where}{more}: {reason}"
+
+
+_BYTE_SECONDS, _RECORD_SECONDS = 2e-9, 10e-6
+"""Approximate cost of a byte and a record with the default validators."""
+_WORTH_SECONDS = 0.4
+"""Work above which workers pay: they import less than those of a build."""
+
+
+def engine_for(target: Target, engine: Engine) -> Engine:
+    """`engine`, or this very process for a target so small that local workers do not pay."""
+    return engine.for_work(map(_seconds, target.shards), _WORTH_SECONDS)
+
+
+def _seconds(shard: Shard) -> float:
+    if shard.entry is not None:
+        return shard.entry.bytes * _BYTE_SECONDS + shard.entry.records * _RECORD_SECONDS
+    try:
+        entry = shard.storage.stat(shard.path)
+    except StorageError:
+        return 0.0  # it costs nothing, and the scan reports the reason
+    return entry.size * _BYTE_SECONDS if entry is not None else 0.0

@@ -1,0 +1,261 @@
+"""Many payloads of one layout, read at once with NumPy.
+
+The records of one source mostly hold the same features in the same order, each with the same number
+of values. After one of them is decoded, a few array operations test for hundreds of others whether
+they have the same layout, byte by byte except for lengths and values; this takes a fiftieth of the
+time of decoding each. A record with another layout may still be a valid example, and is decoded.
+
+Layouts hold features of a single BYTES or INT64 value, and of any number of FLOATs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tfrecreg.core.example.model import Example, Kind
+from tfrecreg.core.example.wire import varint
+
+_Ints = NDArray[np.int64]
+_Bools = NDArray[np.bool_]
+
+_LONG_BYTES = 1 << 12
+"""From this size on, names are compared row by row instead of word by word."""
+
+MAX_SLOTS = 200
+"""Maximum number of features of a layout: the cost of trying one grows with their number."""
+
+_TRIES = 6
+"""Maximum number of records of a batch whose layout is tried on the others."""
+_WORTH_IT = 32
+"""Number of records from which on arrays are faster than decoding each record."""
+
+
+class Slot(NamedTuple):
+    """One feature of a layout."""
+
+    name: str
+    kind: Kind
+    values: int
+    """Number of values: 1, except for FLOAT."""
+
+
+Layout = tuple[Slot, ...]
+"""The features of a layout, in the order of their bytes."""
+
+
+class Column(NamedTuple):
+    """The values of one slot in the records that have the layout, one row per record."""
+
+    start: _Ints
+    """Offset of the value in memory; for FLOAT, of the first value."""
+    stop: _Ints
+    """Its end."""
+    integers: _Ints
+    """Values of an INT64 slot; empty for other kinds."""
+
+
+def layout_of(example: Example) -> Layout | None:
+    """The layout of an example that was decoded from a payload, None if it does not have a simple
+    one.
+    """
+    slots: list[Slot] = []
+    for name, feature in example.items():
+        kind, count = feature.kind, feature.count
+        if kind is Kind.UNSET or not count or (count > 1 and kind is not Kind.FLOAT):
+            return None
+        slots.append(Slot(name, kind, count))
+    return tuple(slots) if 0 < len(slots) <= MAX_SLOTS else None
+
+
+def read_columns(
+    layout: Layout, memory: bytes, starts: Sequence[int] | _Ints, lengths: Sequence[int] | _Ints
+) -> tuple[_Ints, list[Column]]:
+    """The payloads that have `layout`, and their values."""
+    reader = _Reader(memory)
+    position = np.asarray(starts, dtype=np.int64)
+    last = position + np.asarray(lengths, dtype=np.int64)
+    good = reader.byte(position) == 0x0A
+    size, position = reader.sizes(position + 1)
+    good &= position + size == last
+    columns = []
+    for slot in layout:
+        position, column = _read_entry(reader, slot, position, good)
+        columns.append(column)
+        if not good.any():
+            break
+    good &= position == last
+    rows = np.flatnonzero(good)
+    return rows, [
+        Column(column.start[rows], column.stop[rows], column.integers[rows])
+        for column in columns
+        if rows.size
+    ]
+
+
+Group = tuple[_Ints, Example, dict[str, tuple[Slot, Column]]]
+"""Records of one layout: their positions, ascending; one of them, decoded; columns by feature."""
+
+
+def divide(
+    memory: bytes,
+    starts: Sequence[int],
+    lengths: Sequence[int],
+    example: Callable[[int], Example | None],
+    read: Callable[..., tuple[_Ints, list[Column]]] = read_columns,
+) -> tuple[list[Group], Sequence[int]]:
+    """Divide payloads into groups of one layout, and the positions of all others, ascending.
+
+    There are no groups if they would hold less than half of the payloads: reading both ways costs
+    more than decoding all.
+    """
+    rows = np.arange(len(lengths))
+    offsets, sizes = np.asarray(starts, np.int64), np.asarray(lengths, np.int64)
+    apart: list[int] = []
+    groups: list[Group] = []
+    for _ in range(_TRIES):
+        if len(rows) < _WORTH_IT:
+            break
+        sample = example(int(rows[0])) or {}
+        layout = layout_of(sample)
+        if layout is None:
+            apart.append(int(rows[0]))
+            rows = rows[1:]
+            continue
+        found, columns = read(layout, memory, offsets[rows], sizes[rows])
+        if not found.size:
+            break
+        named = {slot.name: (slot, column) for slot, column in zip(layout, columns, strict=True)}
+        groups.append((rows[found], sample, named))
+        rows = np.delete(rows, found)
+    if 2 * (len(apart) + len(rows)) > len(lengths):
+        return [], range(len(lengths))
+    return groups, sorted((*apart, *rows.tolist()))
+
+
+def entry_head(slot: Slot) -> bytes:
+    """The bytes of a map entry up to the length of its value."""
+    key = slot.name.encode("utf-8", "surrogateescape")
+    return b"\n" + varint(len(key)) + key + b"\x12"
+
+
+def _read_entry(reader: _Reader, slot: Slot, position: _Ints, good: _Bools) -> tuple[_Ints, Column]:
+    """Read a map entry of every payload; clear `good` for payloads with another entry there."""
+    good &= reader.byte(position) == 0x0A
+    size, position = reader.sizes(position + 1)
+    end = position + size
+    head = entry_head(slot)
+    good &= reader.equal(position, head)
+    size, position = reader.sizes(position + len(head))
+    good &= position + size == end
+    good &= reader.byte(position) == (slot.kind << 3 | 2)
+    size, position = reader.sizes(position + 1)
+    good &= position + size == end
+    # The list: one value of BYTES, or packed numbers.
+    good &= reader.byte(position) == 0x0A
+    size, position = reader.sizes(position + 1)
+    good &= position + size == end
+    integers = position
+    if slot.kind is Kind.FLOAT:
+        good &= size == 4 * slot.values
+    elif slot.kind is Kind.INT64:
+        integers, stop, whole = reader.integers(position)
+        good &= whole
+        good &= stop == end
+    return end, Column(position, end, integers)
+
+
+class _Reader:
+    """Reads at many offsets of one block of bytes; offsets after its end read its last bytes."""
+
+    def __init__(self, memory: bytes) -> None:
+        self._bytes = np.frombuffer(memory, np.uint8) if memory else np.zeros(1, np.uint8)
+        self._last_word = len(memory) - 8
+        # Every eight bytes in a row, wherever they start.
+        self._words: NDArray[np.uint64] = np.ndarray(
+            (max(self._last_word + 1, 0),), "<u8", memory, strides=(1,)
+        )
+
+    def byte(self, position: _Ints) -> NDArray[np.uint8]:
+        """The byte at each offset."""
+        return self._bytes.take(position, mode="clip")
+
+    def equal(self, position: _Ints, expected: bytes) -> _Bools:
+        """Whether the bytes at each offset are `expected`."""
+        if len(expected) < 8 or not self._words.size:
+            same = np.ones(len(position), np.bool_)
+            for at, byte in enumerate(expected):
+                same &= self.byte(position + at) == byte
+            return same
+        if len(expected) > _LONG_BYTES:
+            wanted, size = np.frombuffer(expected, np.uint8), len(expected)
+            places = position.tolist()
+            equal = (np.array_equal(self._bytes[at : at + size], wanted) for at in places)
+            return np.fromiter(equal, np.bool_, len(places))
+        # A read past the end of the memory is also past the end of its payload, so the bytes
+        # returned instead do not matter.
+        same = np.ones(len(position), np.bool_)
+        for at in (*range(0, len(expected) - 8, 8), len(expected) - 8):
+            word = int.from_bytes(expected[at : at + 8], "little")
+            place = np.clip(position + at, 0, self._last_word)
+            same &= self._words[place] == np.uint64(word)
+        return same
+
+    def sizes(self, position: _Ints) -> tuple[_Ints, _Ints]:
+        """The length at each offset, and the offset where it ends; a negative length if it is
+        invalid.
+        """
+        byte = self.byte(position)
+        size = byte.astype(np.int64)
+        more = byte > 127
+        position = position + 1
+        if not more.any():
+            return size, position
+        size &= 127
+        for shift in (7, 14, 21, 28):
+            byte = self.byte(position)
+            size += np.where(more, (byte & 127).astype(np.int64) << shift, 0)
+            position += more
+            more &= byte > 127
+            if not more.any():
+                return size, position
+        size[more] = -(1 << 40)
+        return size, position
+
+    def integers(self, position: _Ints) -> tuple[_Ints, _Ints, _Bools]:
+        """The int64 at each offset, the offset where it ends, and whether it is valid."""
+        byte = self.byte(position)
+        value = byte.astype(np.uint64)
+        more = byte > 127
+        position = position + 1
+        if not more.any():
+            return value.view(np.int64), position, ~more
+        value &= np.uint64(127)
+        for shift in range(7, 70, 7):
+            byte = self.byte(position)
+            part = (byte & 127).astype(np.uint64) << np.uint64(shift)
+            value += np.where(more, part, np.uint64(0))
+            position += more
+            if shift == 63:
+                more &= byte > 1  # only one of 64 bits is left for the tenth byte
+            else:
+                more &= byte > 127
+            if not more.any():
+                break
+        return value.view(np.int64), position, ~more
+
+
+def message_bytes(values: _Ints) -> _Ints:
+    """Size in bytes of features as messages, as in `Feature.wire_bytes`."""
+    lists = 1 + _length_bytes(values) + values
+    return 1 + _length_bytes(lists) + lists
+
+
+def _length_bytes(lengths: _Ints) -> _Ints:
+    found: _Ints = np.ones_like(lengths)
+    for bits in (7, 14, 21, 28):
+        found += lengths >= 1 << bits
+    return found

@@ -1,0 +1,271 @@
+"""Payloads as text: features of Examples, and the parts of payloads that are not Examples."""
+
+from __future__ import annotations
+
+import struct
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from itertools import islice
+from math import prod
+from typing import Any
+
+from tfrecreg.core.example.features import bytes_feature
+from tfrecreg.core.example.kinds import PayloadKind, decode_sequence
+from tfrecreg.core.example.model import Example, Feature, Kind
+from tfrecreg.core.example.tensors import Tensor, read_tensor
+from tfrecreg.core.example.wire import NotAnExampleError, fields
+from tfrecreg.core.images.decoding import FeatureDecoder, pixel_bytes
+from tfrecreg.core.images.model import ImageHeader
+from tfrecreg.core.images.sniff import sniff
+from tfrecreg.core.plugins.decoders import Decoders
+from tfrecreg.core.values.errors import TfrecregError
+from tfrecreg.core.values.text import hex_start, safe, si_bytes
+
+_VALUES = 8
+"""Maximum number of values shown per feature."""
+_TEXT = 100
+"""Maximum number of characters shown of a text."""
+_SIDE = 160
+"""Pixels of the shorter side of a thumbnail, at most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownImage:
+    """One encoded image of a record, as its bytes are."""
+
+    feature: str
+    """Name of its feature, as it is: not escaped."""
+    value: int
+    """Its position among the values of that feature."""
+    format: str
+    """Image format, as its header has it."""
+    header: ImageHeader | None
+    """None where it cannot be read."""
+    data: bytes = field(repr=False)
+    decoder: FeatureDecoder = field(repr=False)
+    """That reads it."""
+
+    def thumbnail_html(self) -> str:
+        """A thumbnail as HTML, or why there is none; empty where the decoder makes none."""
+        try:
+            made = self.decoder.thumbnail(self.data, _SIDE)
+        except (ValueError, TfrecregError) as error:
+            return f"<p>the image does not decode: {escape(str(error))}</p>"
+        if made is None:
+            return ""
+        data = b64encode(made.data).decode("ascii")
+        return f'<img src="data:image/{made.format};base64,{data}">'
+
+    def to_json(self) -> dict[str, Any]:
+        """All but the bytes themselves."""
+        return {
+            "feature": safe(self.feature),
+            "value": self.value,
+            "format": safe(self.format),
+            "width": self.header.width if self.header is not None else None,
+            "height": self.header.height if self.header is not None else None,
+            "bytes": len(self.data),
+        }
+
+
+def words(feature: Feature, decoders: Decoders, name: str = "") -> str:
+    """The first values of a feature, or a description of them. Every string is escaped."""
+    if feature.kind is not Kind.BYTES and name in decoders.pixels:
+        sides = "x".join(map(str, decoders.pixels[name].size))
+        return f"pixels, {sides}, as {feature.count:,} numbers"
+    shown = [_value(feature.kind, value, name, decoders) for value in feature.first(_VALUES)]
+    more = [f"… {feature.count - _VALUES:,} more"] if feature.count > _VALUES else []
+    return ", ".join(shown + more)
+
+
+def images_in(example: Example, decoders: Decoders) -> Iterator[ShownImage]:
+    """Every image among the values, in order of the features' names."""
+    for name, feature in sorted(example.items()):
+        values: Sequence[bytes] = ()
+        if feature.kind is Kind.BYTES:
+            values = feature.values
+        elif name in decoders.pixels and feature.count == prod(decoders.pixels[name].size):
+            values = [pixel_bytes(feature.values)]
+        for number, value in enumerate(values):
+            decoder = _decoder(name, value, decoders)
+            header = decoders.header(name, value) if decoder is not None else None
+            known = header.format if header is not None else sniff(value)
+            if decoder is not None and known is not None:
+                yield ShownImage(
+                    feature=name,
+                    value=number,
+                    format=known,
+                    header=header,
+                    data=value,
+                    decoder=decoder,
+                )
+
+
+def _decoder(name: str, value: bytes, decoders: Decoders) -> FeatureDecoder | None:
+    """The decoder of a value. Those of others are asked about bytes that are nothing else."""
+    found = decoders.find_bundled(name, value)
+    if found is None and read_tensor(value) is None and _as_text(value) is None:
+        found = decoders.find_third_party(name, value)
+    return found
+
+
+def _value(kind: Kind, value: bytes | float | int, name: str, decoders: Decoders) -> str:
+    if not isinstance(value, bytes):
+        return f"{value:.6g}" if kind is Kind.FLOAT else str(value)
+    decoder = _decoder(name, value, decoders)
+    if decoder is not None:
+        try:
+            return decoder.caption(value)
+        except ValueError as error:
+            return f"{si_bytes(len(value))}, unreadable: {error}"
+    tensor = read_tensor(value)
+    if tensor is not None:
+        return _tensor(tensor, value)
+    text = _as_text(value)
+    if text is not None:
+        return f'"{safe(text, limit=_TEXT)}"'
+    return f"{si_bytes(len(value))}: {hex_start(value)}"
+
+
+def _tensor(tensor: Tensor, data: bytes) -> str:
+    sides = ", ".join(map(str, tensor.shape[:_VALUES]))
+    more = ", …" if len(tensor.shape) > _VALUES else ""
+    return f"serialized tensor, {tensor.dtype}[{sides}{more}], {si_bytes(len(data))}"
+
+
+def _as_text(data: bytes) -> str | None:
+    """The text that bytes are, where nine of ten characters of its start can be printed, or are
+    tabs and ends of lines.
+    """
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    start = text[:_TEXT]
+    printable = sum(character.isprintable() or character in "\t\n\r" for character in start)
+    return text if printable * 10 >= len(start) * 9 else None
+
+
+_STEPS = 4
+"""Steps shown of a list."""
+_PARTS = 8
+"""Fields shown of a message."""
+_DEPTH = 100
+_TEXT_LIMIT = 1 << 16
+"""Largest payload that is tried as text, in bytes."""
+
+_VARINT, _FIXED64, _DELIMITED, _FIXED32 = 0, 1, 2, 5
+_WIRES = {_VARINT: "varint", _FIXED64: "fixed64", _DELIMITED: "bytes", _FIXED32: "fixed32"}
+
+_Values = Callable[[Feature], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownPart:
+    """One part of a payload, described. Every string is escaped."""
+
+    part: str
+    """``context`` or ``list`` of a SequenceExample, ``text`` or ``field``."""
+    name: str
+    """Name of the feature or list, or number of the field; empty for a text."""
+    kind: str
+    """``bytes``, ``float``, ``int64`` or ``text``; of a field, its wire type."""
+    count: int
+    """Values of a feature, steps of a list, bytes of anything else."""
+    shown: str
+    """The content, shortened."""
+
+
+def describe_payload(
+    payload: bytes, kind: PayloadKind | None, values: _Values
+) -> tuple[ShownPart, ...]:
+    """Describe the parts of a payload; empty for an Example and for a payload that does not
+    parse.
+    """
+    if kind is PayloadKind.SEQUENCE_EXAMPLE:
+        return tuple(_sequence(payload, values))
+    if kind in (PayloadKind.EVENT, PayloadKind.OTHER):
+        return _text(payload, values) or _message(payload, values)
+    return ()
+
+
+def _sequence(payload: bytes, values: _Values) -> Iterator[ShownPart]:
+    sequence = decode_sequence(payload)
+    if sequence is None:
+        return
+    for name, feature in sorted(sequence.context.items()):
+        kind = feature.kind.name.lower()
+        yield ShownPart(
+            part="context", name=safe(name), kind=kind, count=feature.count, shown=values(feature)
+        )
+    for name, steps in sorted(sequence.lists.items()):
+        kinds = sorted({step.kind.name.lower() for step in steps})
+        shown = " ".join(f"[{values(step)}]" for step in steps[:_STEPS])
+        more = f" … {len(steps) - _STEPS} more steps" if len(steps) > _STEPS else ""
+        yield ShownPart(
+            part="list",
+            name=safe(name),
+            kind=" and ".join(kinds),
+            count=len(steps),
+            shown=shown + more,
+        )
+
+
+def _text(payload: bytes, values: _Values) -> tuple[ShownPart, ...]:
+    """The payload as text, if it is text without control characters."""
+    if len(payload) > _TEXT_LIMIT:
+        return ()
+    try:
+        text = payload.decode("utf-8")
+    except UnicodeDecodeError:
+        return ()
+    if not text or not all(each.isprintable() or each in "\t\n\r" for each in text):
+        return ()
+    shown = values(bytes_feature(payload))
+    return (ShownPart(part="text", name="", kind="text", count=len(payload), shown=shown),)
+
+
+def _message(payload: bytes, values: _Values) -> tuple[ShownPart, ...]:
+    """The first fields, if the payload is a protobuf message from its first byte to its last."""
+    try:
+        for _ in fields(payload, 0, len(payload), _DEPTH):
+            pass
+    except NotAnExampleError:
+        return ()
+    first = islice(fields(payload, 0, len(payload), _DEPTH), _PARTS)
+    return tuple(
+        ShownPart(
+            part="field",
+            name=str(number),
+            kind=_WIRES.get(wire, "group"),
+            count=end - start,
+            shown=_content(payload, wire, start, end, values),
+        )
+        for (number, wire), start, end in first
+    )
+
+
+def _content(payload: bytes, wire: int, start: int, end: int, values: _Values) -> str:
+    if wire == _VARINT:
+        return str(_varint(payload, start))
+    if wire == _FIXED64:
+        return f"{struct.unpack_from('<d', payload, start)[0]:.6g} as a double"
+    if wire == _FIXED32:
+        return f"{struct.unpack_from('<f', payload, start)[0]:.6g} as a float"
+    return values(bytes_feature(payload[start:end])) if wire == _DELIMITED else ""
+
+
+def _varint(payload: bytes, position: int) -> int:
+    """As int64, the type of most fields."""
+    number = shift = 0
+    while True:
+        byte = payload[position]
+        number |= (byte & 127) << shift
+        if byte < 128:
+            break
+        position += 1
+        shift += 7
+    number &= 0xFFFF_FFFF_FFFF_FFFF
+    return number - (1 << 64) if number >> 63 else number

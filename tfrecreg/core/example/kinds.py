@@ -1,0 +1,197 @@
+"""The kind of a payload: an Example, a SequenceExample, an event, or something else.
+
+TFRecords do not declare the type of their payloads, and a protobuf message of one type often parses
+as another type whose fields are all unknown. So the kinds are distinguished by the fields that a
+message has, and by those that it must not have:
+
+- an **Example** parses as one, and has at least one feature, or is empty;
+- a **SequenceExample** parses as one, has feature lists and no field besides its two. One without
+  lists has the bytes of an Example. `ExampleListWithContext` of TensorFlow Ranking has fields of
+  the same numbers: if its features happen to parse as names, it counts as one;
+- an **event** is a line of TensorBoard's logs: a time, possibly a step, and one occurrence;
+- everything else is **other**: other messages, images, text, JSON.
+
+The messages are those of TensorFlow's `example.proto` and `feature.proto`: `SequenceExample` has
+`Features context = 1` and `FeatureLists feature_lists = 2`, a map from a name to a `FeatureList`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import NamedTuple
+
+from tfrecreg.core.example.decode import FeatureReader, decode_fully, decode_or_none
+from tfrecreg.core.example.model import Example, Feature
+from tfrecreg.core.example.wire import (
+    DELIMITED,
+    FIXED64,
+    VARINT,
+    NotAnExampleError,
+    fields,
+    read_varint,
+    varint,
+)
+
+_CONTEXT, _LISTS = (1, 2), (2, 2)
+_ENTRY = _STEP = _KEY = (1, 2)
+_VALUE = (2, 2)
+
+# Maximum depth of groups; payloads with groups are refused anyway, because groups are unknown
+# fields.
+_SEQUENCE_DEPTH = 95
+
+
+class SequenceExample(NamedTuple):
+    """A decoded `tf.train.SequenceExample`. The features reference the payload."""
+
+    context: Mapping[str, Feature]
+    """Features of the whole sequence."""
+    lists: Mapping[str, tuple[Feature, ...]]
+    """Features by name, one per step."""
+
+
+class _UnknownField(Exception):
+    """The payload has a field that the message does not define."""
+
+
+def decode_sequence(payload: bytes) -> SequenceExample | None:
+    """`payload` as a SequenceExample that has feature lists; None for anything else.
+
+    Without lists its bytes are those of an Example, and it counts as one. Payloads with unknown
+    fields are rejected, because without that rule nearly any message would parse as nearly any
+    other.
+    """
+    context = bytearray()
+    lists: dict[str, list[Feature]] | None = None
+    try:
+        for tag, start, end in fields(payload, 0, len(payload), _SEQUENCE_DEPTH):
+            if tag == _LISTS:
+                lists = {} if lists is None else lists
+                _read_lists(payload, start, end, lists)
+            elif tag == _CONTEXT:
+                # The bytes of an Example's only field; its pieces are merged.
+                context += payload[start:end]
+            else:
+                return None
+        if lists is None:
+            return None
+        features, unknown = decode_fully(b"\n" + varint(len(context)) + context)
+    except (NotAnExampleError, _UnknownField):
+        return None
+    return None if unknown else SequenceExample(features, {k: tuple(v) for k, v in lists.items()})
+
+
+def _read_lists(payload: bytes, start: int, end: int, lists: dict[str, list[Feature]]) -> None:
+    for tag, first, last in fields(payload, start, end, _SEQUENCE_DEPTH):
+        if tag != _ENTRY:
+            raise _UnknownField
+        name = ""
+        steps: list[Feature] = []
+        for inner, begin, stop in fields(payload, first, last, _SEQUENCE_DEPTH):
+            if inner == _KEY:
+                name = _text(payload[begin:stop])
+            elif inner == _VALUE:
+                _read_steps(payload, begin, stop, steps)
+            else:
+                raise _UnknownField
+        lists[name] = steps
+
+
+def _read_steps(payload: bytes, start: int, end: int, steps: list[Feature]) -> None:
+    for tag, first, last in fields(payload, start, end, _SEQUENCE_DEPTH):
+        if tag != _STEP:
+            raise _UnknownField
+        reader = FeatureReader(payload)
+        reader.add(first, last)
+        if reader.unknown:
+            raise _UnknownField
+        steps.append(reader.feature())
+
+
+def _text(key: bytes) -> str:
+    try:
+        return key.decode()
+    except UnicodeDecodeError:
+        raise _UnknownField from None
+
+
+class PayloadKind(str, Enum):
+    """The kind of a payload. The values occur in reports: they never change."""
+
+    EXAMPLE = "example"
+    SEQUENCE_EXAMPLE = "sequence_example"
+    EVENT = "event"
+    OTHER = "other"
+
+    def counted(self, number: int) -> str:
+        """A number of payloads in words: ``1 Example``, ``3 events``, ``2 of other kinds``."""
+        if self is PayloadKind.OTHER:
+            return f"{number:,} of another kind" if number == 1 else f"{number:,} of other kinds"
+        return f"{number:,} {self.plural if number != 1 else self.plural[:-1]}"
+
+    @property
+    def plural(self) -> str:
+        """The plural, in words."""
+        return _PLURALS[self]
+
+
+_PLURALS = {
+    PayloadKind.EXAMPLE: "Examples",
+    PayloadKind.SEQUENCE_EXAMPLE: "SequenceExamples",
+    PayloadKind.EVENT: "events",
+    PayloadKind.OTHER: "payloads of other kinds",
+}
+
+
+# `Event` of TensorFlow's event.proto: the wire type of each field.
+_WALL_TIME, _EVENT_STEP, _FILE_VERSION = 1, 2, 3
+_EVENT = {
+    _WALL_TIME: FIXED64,
+    _EVENT_STEP: VARINT,
+    **dict.fromkeys(range(_FILE_VERSION, 11), DELIMITED),
+}
+_EVENT_DEPTH = 100
+
+
+def payload_kind(payload: bytes) -> PayloadKind:
+    """The kind of `payload`. Time and memory are bounded by its length, for any content."""
+    return kind_of(payload, 0, len(payload), decode_or_none(payload))
+
+
+def kind_of(memory: bytes, start: int, length: int, example: Example | None) -> PayloadKind:
+    """As :func:`payload_kind`, for a payload that is already decoded."""
+    # Nearly all records: a single field 1, with features in it.
+    if example and _is_one_field(memory, start, length):
+        return PayloadKind.EXAMPLE
+    payload = memory[start : start + length]
+    if example is not None and not payload.replace(b"\n\x00", b""):
+        return PayloadKind.EXAMPLE
+    if decode_sequence(payload) is not None:
+        return PayloadKind.SEQUENCE_EXAMPLE
+    if example:
+        return PayloadKind.EXAMPLE
+    return PayloadKind.EVENT if _is_event(payload) else PayloadKind.OTHER
+
+
+def _is_one_field(memory: bytes, start: int, length: int) -> bool:
+    """Whether all of a payload that was decoded is one field with the number 1 that holds bytes."""
+    if memory[start] != 0x0A:
+        return False
+    end = start + length
+    size, position = read_varint(memory, start + 1, end)
+    return position + size == end
+
+
+def _is_event(payload: bytes) -> bool:
+    seen: set[int] = set()
+    try:
+        for (number, wire), start, end in fields(payload, 0, len(payload), _EVENT_DEPTH):
+            if _EVENT.get(number) != wire:
+                return False
+            if number == _FILE_VERSION:
+                payload[start:end].decode()
+            seen.add(number)
+    except (NotAnExampleError, UnicodeDecodeError):
+        return False
+    return _WALL_TIME in seen and bool(seen - {_WALL_TIME, _EVENT_STEP})

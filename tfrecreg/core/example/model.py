@@ -1,0 +1,218 @@
+"""The model of an example: features by name, each a list of values of one kind."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator, Mapping
+from enum import IntEnum
+from functools import lru_cache
+from itertools import islice
+from typing import Any, final
+
+from tfrecreg.core.example.wire import varint, varint_size, varints
+
+
+class Kind(IntEnum):
+    """The kind of a feature's values: the field number of the `oneof` in `feature.proto`."""
+
+    UNSET = 0
+    """The feature exists without a kind. Not the same as an empty list."""
+    BYTES = 1
+    FLOAT = 2
+    INT64 = 3
+
+
+@final
+class Feature:
+    """The values of one feature. Immutable, hashable, picklable.
+
+    Created by `bytes_feature` and similar functions, or by `decode`. A decoded feature references
+    its payload and creates its values on first use. Two features are equal if their kinds and exact
+    bits are equal: a NaN equals the same NaN, and 0.0 is not -0.0.
+    """
+
+    __slots__ = ("_count", "_end", "_field", "_kind", "_source", "_start", "_values")
+
+    # `_source[_field:_end]` is the canonical value field of a map entry (tag, length, Feature
+    # message), and `_start` in it is where the body begins: the packed numbers, or for BYTES the
+    # tagged, length-prefixed values. `_source` is None for BYTES that are too large to copy: then
+    # only `_values` holds them.
+    def __init__(
+        self,
+        kind: Kind,
+        count: int,
+        source: bytes | None,
+        field: int,
+        start: int,
+        end: int,
+        values: tuple[Any, ...] | None = None,
+    ) -> None:
+        self._kind = kind
+        self._count = count
+        self._source = source
+        self._field = field
+        self._start = start
+        self._end = end
+        self._values = values
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of the values."""
+        return self._kind
+
+    @property
+    def count(self) -> int:
+        """Number of values."""
+        return self._count
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """The values: `bytes`, `float` or `int` as `kind` says. Cached."""
+        values = self._values
+        if values is None:
+            values = self._values = tuple(self._iterate())
+        return values
+
+    def first(self, most: int) -> tuple[Any, ...]:
+        """At most the first `most` values, without creating the others."""
+        if self._values is None and self._kind is Kind.FLOAT:
+            count = min(most, self._count)
+            return struct.unpack_from(f"<{count}f", self._source or b"", self._start)
+        return tuple(islice(self._iterate(), most))
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Size of each value in bytes, without creating the values.
+
+        Raises:
+            TypeError: the kind is not BYTES.
+        """
+        self._require(Kind.BYTES, "sizes")
+        if self._source is None:
+            return tuple(map(len, self._values or ()))
+        return tuple(end - start for start, end in self._spans(self._source))
+
+    @property
+    def packed_floats(self) -> memoryview:
+        """The exact bits: 4 bytes per value, little-endian IEEE 754 (`numpy.frombuffer` accepts
+        it).
+
+        Raises:
+            TypeError: the kind is not FLOAT.
+        """
+        self._require(Kind.FLOAT, "packed_floats")
+        return memoryview(self._source or b"")[self._start : self._end]
+
+    @property
+    def wire_bytes(self) -> int:
+        """Size in bytes of the feature as a canonical `Feature` message, without its key."""
+        if self._source is not None:
+            size = self._end - self._field - 2  # without a tag and a length of one byte
+            return size if size < 128 else _message_size(self._kind, self._end - self._start)
+        body = sum(1 + varint_size(len(each)) + len(each) for each in self._values or ())
+        return _message_size(self._kind, body)
+
+    def _iterate(self) -> Iterable[Any]:
+        if self._values is not None:
+            return self._values
+        source = self._source or b""
+        if self._kind is Kind.INT64:
+            body = source[self._start : self._end]
+            return body if body.isascii() else varints(body)
+        if self._kind is Kind.FLOAT:
+            return struct.unpack_from(f"<{self._count}f", source, self._start)
+        return (source[start:end] for start, end in self._spans(source))
+
+    def _spans(self, source: bytes) -> Iterator[tuple[int, int]]:
+        position, last = self._start, self._end
+        while position < last:
+            size = source[position + 1]
+            position += 2
+            if size > 127:
+                size &= 127
+                shift = 7
+                while (byte := source[position]) > 127:
+                    size |= (byte & 127) << shift
+                    shift += 7
+                    position += 1
+                size |= byte << shift
+                position += 1
+            yield position, position + size
+            position += size
+
+    def _body(self) -> bytes:
+        if self._source is not None:
+            return self._source[self._start : self._end]
+        return b"".join(b"\n" + varint(len(each)) + each for each in self._values or ())
+
+    def _require(self, kind: Kind, attribute: str) -> None:
+        if self._kind is not kind:
+            raise TypeError(
+                f"`{attribute}` is for {kind.name} features only, and this one is {self._kind.name}"
+            )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Feature):
+            return NotImplemented
+        return self is other or (
+            self._kind is other._kind
+            and self._count == other._count
+            and self._body() == other._body()
+        )
+
+    def __hash__(self) -> int:
+        return hash((self._kind, self._body()))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Other features in the same payload are not part of this one.
+        return packed_feature, (self._kind, self._count, self._body())
+
+    def __repr__(self) -> str:
+        if self._kind is Kind.UNSET:
+            return "<Feature UNSET>"
+        shown = [_value_text(value) for value in islice(self._iterate(), 3)]
+        if self._count > 3:
+            shown.append("…")
+        plural = "" if self._count == 1 else "s"
+        return f"<Feature {self._kind.name} {self._count} value{plural} [{', '.join(shown)}]>"
+
+
+Example = Mapping[str, Feature]
+"""A `tf.train.Example`: features by name. Their order has no meaning."""
+
+
+def _value_text(value: bytes | float | int) -> str:
+    if isinstance(value, bytes) and len(value) > 16:
+        return f"{value[:16]!r}… of {len(value)} bytes"
+    return repr(value)
+
+
+@lru_cache(maxsize=4096)
+def _message_size(kind: Kind, body: int) -> int:
+    if kind is Kind.UNSET:
+        return 0
+    if kind is not Kind.BYTES and body:
+        body += 1 + varint_size(body)
+    return 1 + varint_size(body) + body
+
+
+@lru_cache(maxsize=2048)
+def value_head(kind: Kind, body: int) -> bytes:
+    """The bytes before a body of `body` bytes in the value field of a map entry."""
+    head = b"\x12" + varint(_message_size(kind, body))
+    if kind is Kind.UNSET:
+        return head
+    packed = b"\n" + varint(body) if kind is not Kind.BYTES and body else b""
+    return head + bytes((kind << 3 | 2,)) + varint(len(packed) + body) + packed
+
+
+def packed_feature(
+    kind: Kind, count: int, body: bytes, values: tuple[Any, ...] | None = None
+) -> Feature:
+    """A feature of `count` values whose canonical body is `body`.
+
+    The caller guarantees that `body` is valid: packed little-endian floats, packed minimal varints,
+    or for BYTES ``0a``, length and value repeatedly. `values`, if given, are the same values.
+    """
+    head = value_head(kind, len(body))
+    return Feature(kind, count, head + body, 0, len(head), len(head) + len(body), values)

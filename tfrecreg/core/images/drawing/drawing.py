@@ -1,0 +1,321 @@
+"""The objects of a record as drawn over its image: boxes, masks and keypoints, named and colored.
+
+All places are fractions of the sides of the image, from its upper left corner, clipped to it: the
+drawing fits the image in any size. Numbers of shapes are bounded, and names are escaped by `safe`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from markupsafe import Markup
+
+from tfrecreg.core.example.model import Example, Kind
+from tfrecreg.core.images.drawing.colors import COLORS, INK, class_color
+from tfrecreg.core.images.drawing.masks import Strip, strips_of
+from tfrecreg.core.schema.roles.label_features import BOX, IMAGE_LABEL, KEYPOINTS, OBJECT_LABEL
+from tfrecreg.core.values.text import safe, safe_value
+
+Outline = tuple[tuple[float, float], ...]
+"""Points, in fractions of the sides of the image."""
+
+OBJECTS = 60
+"""Objects drawn on an image."""
+_CORNERS = 2000
+"""Corners of polygons drawn on an image."""
+_POINTS = 400
+"""Keypoints drawn on an image."""
+_CROWD = 6
+"""Objects from which on their names are shown only on an enlarged image."""
+_UNITS = 1000
+"""Width and height of the coordinates in the SVG."""
+
+POLYGON = tuple(f"image/object/polygon/{name}" for name in ("x", "y", "points", "parts"))
+"""Corners of all polygons of a record, the number of corners of each, and the number of polygons of
+each object.
+"""
+OBJECT_TEXT = "image/object/class/text"
+
+
+class ClassMark(NamedTuple):
+    """A class with its color."""
+
+    name: str
+    """Escaped by `safe`, not for HTML; empty for an object without a class."""
+    color: int
+    """A position in :data:`~tfrecreg.core.images.drawing.colors.COLORS`."""
+    objects: int = 1
+    """Objects of the class in the record; 1 for the class of the image itself."""
+
+
+class DrawnBox(NamedTuple):
+    """A box, in fractions of the sides of the image."""
+
+    left: float
+    top: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawnObject:
+    """One object of a record."""
+
+    mark: ClassMark
+    box: DrawnBox | None = None
+    polygons: tuple[Outline, ...] = ()
+    """Outlines of its mask."""
+    strips: tuple[Strip, ...] = ()
+    """Its mask, if it is not polygons."""
+    points: Outline = ()
+    """Its visible keypoints."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawing:
+    """The objects of a record that are drawn."""
+
+    objects: tuple[DrawnObject, ...] = ()
+    more: int = 0
+    """Objects that are not drawn."""
+
+
+def drawing_of(example: Example, labels: Mapping[str, Sequence[str]]) -> Drawing:
+    """What is drawn over the image of a record."""
+    marks = object_marks(example, labels)
+    boxes = list(_boxes(example))
+    polygons, strips, points = _polygons(example), strips_of(example), _points(example, len(marks))
+    count = max(len(boxes), len(polygons), len(strips), len(points))
+    objects = (
+        DrawnObject(
+            mark=marks[at] if at < len(marks) else ClassMark("", class_color(0)),
+            box=boxes[at] if at < len(boxes) else None,
+            polygons=polygons[at] if at < len(polygons) else (),
+            strips=strips[at] if at < len(strips) else (),
+            points=points[at] if at < len(points) else (),
+        )
+        for at in range(min(count, OBJECTS))
+    )
+    return Drawing(objects=tuple(objects), more=max(count - OBJECTS, 0))
+
+
+def marks_of(example: Example, labels: Mapping[str, Sequence[str]]) -> tuple[ClassMark, ...]:
+    """The class of a record; or the classes of its objects, the most frequent first."""
+    for name in dict.fromkeys((IMAGE_LABEL, *sorted(labels))):
+        feature = example.get(name)
+        if feature is not None and feature.kind is Kind.INT64 and feature.count == 1:
+            number = int(feature.values[0])
+            text = name_of_class(name, number, labels, example)
+            return (ClassMark(text, class_color(number)),)
+    counts = Counter(mark for mark in object_marks(example, labels) if mark.name)
+    return tuple(mark._replace(objects=number) for mark, number in counts.most_common())
+
+
+def object_marks(example: Example, labels: Mapping[str, Sequence[str]]) -> list[ClassMark]:
+    """The class of each object of a record. An object with a number has its color."""
+    number_list, text_list = example.get(OBJECT_LABEL), example.get(OBJECT_TEXT)
+    numbers = number_list.values if number_list and number_list.kind is Kind.INT64 else ()
+    texts = text_list.values if text_list and text_list.kind is Kind.BYTES else ()
+    marks = []
+    for at in range(max(len(numbers), len(texts))):
+        number = int(numbers[at]) if at < len(numbers) else None
+        if at < len(texts):
+            name = safe_value(texts[at])
+        else:
+            name = name_of_class(OBJECT_LABEL, number or 0, labels)
+        marks.append(ClassMark(name, class_color(name if number is None else number)))
+    return marks
+
+
+def name_of_class(
+    feature: str, number: int, labels: Mapping[str, Sequence[str]], example: Example | None = None
+) -> str:
+    """The name of a class, escaped; its number if it has none."""
+    names = labels.get(feature, ())
+    if 0 <= number < len(names) and names[number]:
+        return safe(names[number], limit=60)
+    text = example.get(text_of(feature)) if example else None
+    if text is not None and text.kind is Kind.BYTES and text.count == 1:
+        return safe_value(text.values[0])
+    return str(number)
+
+
+def text_of(feature: str) -> str:
+    """The feature with the names of the classes whose numbers a feature has."""
+    return feature.replace("class/label", "class/text")
+
+
+def overlay(drawing: Drawing) -> Markup:
+    """SVG that lies over the image, of the same size. It needs no styles but its position.
+
+    Shapes are in groups by class, with its name as `data-name`, so that a script can hide a class.
+    Lines and texts keep their size when the image is enlarged.
+    """
+    if not drawing.objects:
+        return Markup()
+    by_class: dict[ClassMark, list[DrawnObject]] = {}
+    for each in drawing.objects:
+        by_class.setdefault(each.mark, []).append(each)
+    shapes = Markup().join(_shapes(mark, objects) for mark, objects in by_class.items())
+    names = Markup().join(_name(each) for each in drawing.objects if each.box and each.mark.name)
+    crowded = " crowd" if len(drawing.objects) > _CROWD else ""
+    return Markup(
+        '<svg class="overlay{}" width="100%" height="100%" aria-hidden="true">'
+        '<svg viewBox="0 0 {} {}" preserveAspectRatio="none" fill="none">{}</svg>{}</svg>'
+    ).format(crowded, _UNITS, _UNITS, shapes, names)
+
+
+def draw_over(example: Example | None, images: Iterable[str]) -> Iterator[str]:
+    """The images of a record as HTML, the first with its objects drawn over it: for a notebook,
+    which has no style sheet of ours.
+    """
+    drawing = drawing_of(example, {}) if example is not None else Drawing()
+    for number, image in enumerate(images):
+        if number or not drawing.objects:
+            yield image
+            continue
+        yield (
+            f'<div style="position:relative;display:inline-block;line-height:0">{image}'
+            f'<div style="position:absolute;inset:0">{overlay(drawing)}</div></div>'
+        )
+
+
+def _shapes(mark: ClassMark, objects: Sequence[DrawnObject]) -> Markup:
+    color = COLORS[mark.color]
+    masks = Markup().join(_mask_path(each) for each in objects)
+    boxes = "".join(_rectangle(each.box) for each in objects if each.box)
+    points = "".join(f"M{_units(*point)}h0" for each in objects for point in each.points)
+    parts = [
+        Markup('<path d="{}" fill="{}" fill-opacity=".45"/>').format(masks, color) if masks else "",
+        _line(boxes, INK, 4),
+        _line(boxes, color, 2),
+        _line(points, INK, 8),
+        _line(points, color, 5),
+    ]
+    return Markup('<g data-name="{}"><title>{}</title>{}</g>').format(
+        mark.name, mark.name, Markup().join(parts)
+    )
+
+
+def _line(path: str, color: str, width: int) -> Markup:
+    if not path:
+        return Markup()
+    return Markup(
+        '<path d="{}" stroke="{}" stroke-width="{}" stroke-linecap="round" '
+        'vector-effect="non-scaling-stroke"/>'
+    ).format(path, color, width)
+
+
+def _mask_path(each: DrawnObject) -> str:
+    outlines = (
+        f"M{'L'.join(_units(*corner) for corner in polygon)}z"
+        for polygon in each.polygons
+        if len(polygon) > 1
+    )
+    return "".join((*outlines, *map(_rectangle, each.strips)))
+
+
+def _rectangle(box: DrawnBox | Strip) -> str:
+    left, top, width, height = (_number(_UNITS * side) for side in box)
+    return f"M{left} {top}h{width}v{height}H{left}z"
+
+
+def _units(left: float, top: float) -> str:
+    return f"{_number(_UNITS * left)} {_number(_UNITS * top)}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def _name(each: DrawnObject) -> Markup:
+    """The name inside a corner of a box: the upper left one, or the right one if that is near the
+    edge of the image.
+    """
+    assert each.box is not None
+    at_right = each.box.left > 0.6
+    across = each.box.left + each.box.width if at_right else each.box.left
+    return Markup(
+        '<text data-name="{}" x="{}%" y="{}%" dx="{}" dy="13" text-anchor="{}" font-size="11" '
+        'fill="{}" stroke="{}" stroke-width="5" stroke-linejoin="round" paint-order="stroke">'
+        "{}</text>"
+    ).format(
+        each.mark.name,
+        _number(100 * across),
+        _number(100 * min(each.box.top, 0.94)),
+        -5 if at_right else 5,
+        "end" if at_right else "start",
+        INK,
+        COLORS[each.mark.color],
+        each.mark.name,
+    )
+
+
+def _floats(example: Example, name: str) -> Sequence[float] | None:
+    feature = example.get(name)
+    return feature.values if feature is not None and feature.kind is Kind.FLOAT else None
+
+
+def _integers(example: Example, name: str) -> Sequence[int] | None:
+    feature = example.get(name)
+    return feature.values if feature is not None and feature.kind is Kind.INT64 else None
+
+
+def _boxes(example: Example) -> Iterator[DrawnBox]:
+    sides = [_floats(example, name) for name in BOX]
+    if any(side is None for side in sides) or len({len(side or ()) for side in sides}) != 1:
+        return
+    for each in zip(*(side or () for side in sides), strict=True):
+        left, right, top, bottom = map(_clipped, each)
+        yield DrawnBox(left, top, max(right - left, 0), max(bottom - top, 0))
+
+
+def _points(example: Example, objects: int) -> list[Outline]:
+    """The visible keypoints of each object: all objects have the same number in their list."""
+    x, y = (_floats(example, name) for name in KEYPOINTS[:2])
+    if not x or not y:
+        return []
+    visible = _integers(example, KEYPOINTS[2]) or (1,) * len(x)
+    each = max(len(x) // objects, 1) if objects and len(x) % objects == 0 else len(x)
+    found: list[list[tuple[float, float]]] = [[] for _ in range(-(-len(x) // each))]
+    for at, (left, top, how) in enumerate(zip(x[:_POINTS], y, visible, strict=False)):
+        if how:
+            found[at // each].append((_clipped(left), _clipped(top)))
+    return [tuple(points) for points in found]
+
+
+def _polygons(example: Example) -> list[tuple[Outline, ...]]:
+    """The outlines of each object, as the source `coco` writes them; all of one object, if the
+    record does not say how many each has.
+    """
+    x, y = (_floats(example, name) for name in POLYGON[:2])
+    counts = _integers(example, POLYGON[2])
+    if x is None or y is None or not counts:
+        return []
+    corners = [(_clipped(left), _clipped(top)) for left, top in zip(x, y, strict=False)]
+    outlines, start = [], 0
+    for count in counts:
+        end = start + count
+        if count < 0 or end > min(len(corners), _CORNERS):
+            break
+        outlines.append(tuple(corners[start:end]))
+        start = end
+    parts = _integers(example, POLYGON[3]) or (len(outlines),)
+    return list(_divided(outlines, parts))
+
+
+def _divided(outlines: Sequence[Outline], parts: Iterable[int]) -> Iterator[tuple[Outline, ...]]:
+    start = 0
+    for count in parts:
+        if count < 0 or start > len(outlines):
+            return
+        yield tuple(outlines[start : start + count])
+        start += count
+
+
+def _clipped(share: float) -> float:
+    return min(max(share, 0.0), 1.0) if math.isfinite(share) else 0.0

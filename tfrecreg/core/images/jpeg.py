@@ -1,0 +1,111 @@
+"""JPEG: the frame header (SOF), for every coding. ITU-T T.81, annex B."""
+
+from __future__ import annotations
+
+import re
+
+from tfrecreg.core.images.model import ImageError, ImageHeader, exif_orientation, sized
+
+_TEM, _SOI, _EOI, _SOS, _DHP, _SOF55 = 0x01, 0xD8, 0xD9, 0xDA, 0xDE, 0xF7
+_RESTARTS = range(0xD0, 0xD8)
+_BARE = frozenset((_TEM, _SOI, *_RESTARTS))
+"""Markers without a length."""
+_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC} | {_DHP}
+"""Baseline, extended, progressive, lossless, each also hierarchical and with arithmetic coding."""
+_USUAL = frozenset((0xC0, 0xC1, 0xC2, 0xC9, 0xCA))
+"""Baseline, extended and progressive, and the latter two with arithmetic coding."""
+_MARKER = re.compile(rb"\xff[^\xff]", re.DOTALL)
+"""A marker with the last `ff` before it; any number of `ff` may precede as padding."""
+_MOST_SEGMENTS = 10_000
+_APP1, _EXIF = 0xE1, b"Exif\0\0"
+
+
+def header(data: bytes) -> ImageHeader:
+    """The content of the first frame header. Junk between segments is skipped, as in libjpeg."""
+    _, position, size, exif = _find_frame(data)
+    found = _frame(data, position, size)
+    orientation = exif_orientation(data[exif]) if exif is not None else 1
+    return found if orientation == 1 else found._replace(orientation=orientation)
+
+
+def is_lossless(data: bytes) -> bool:
+    """Whether a JPEG with a sound header is lossless or hierarchical, which few decoders
+    support.
+    """
+    return _find_frame(data)[0] not in _USUAL
+
+
+def _find_frame(data: bytes) -> tuple[int, int, int, slice | None]:
+    """The marker of the first frame header, the offset after it, the header's length, and the place
+    of the EXIF data before it.
+    """
+    position, exif = 2, None
+    for _ in range(_MOST_SEGMENTS):
+        found = _MARKER.search(data, position)
+        if found is None:
+            raise _too_short(data)
+        position = found.end()
+        marker = data[position - 1]
+        if not marker or marker in _BARE:
+            continue
+        if marker in (_SOS, _EOI):
+            name = "scan" if marker == _SOS else "end"
+            raise ImageError("corrupt-header", f"a JPEG whose {name} comes before a frame header")
+        size = int.from_bytes(data[position : position + 2], "big")
+        if position + 2 > len(data):
+            raise _too_short(data)
+        if size < 2:
+            raise ImageError(
+                "corrupt-header", f"a JPEG with a segment of length {size} at byte {position - 2}"
+            )
+        if marker in _FRAMES:
+            return marker, position, size, exif
+        if marker == _SOF55:
+            raise ImageError("unsupported", "a JPEG-LS, which shares JPEG's first bytes only")
+        if marker == _APP1 and exif is None and data.startswith(_EXIF, position + 2):
+            exif = slice(position + 2 + len(_EXIF), position + size)
+        position += size
+    raise ImageError(
+        "corrupt-header", f"a JPEG without a frame header in {_MOST_SEGMENTS} segments"
+    )
+
+
+def _frame(data: bytes, position: int, size: int) -> ImageHeader:
+    segment = data[position + 2 : position + size]
+    if len(segment) < size - 2:
+        raise _too_short(data)
+    if size < 8 or size != 8 + 3 * segment[5]:
+        raise ImageError("corrupt-header", f"a JPEG with a frame header of length {size}")
+    bits, channels = segment[0], segment[5]
+    height, width = int.from_bytes(segment[1:3], "big"), int.from_bytes(segment[3:5], "big")
+    if not 2 <= bits <= 16 or not 1 <= channels <= 4:
+        raise ImageError(
+            "corrupt-header", f"a JPEG of {channels} components with {bits} bits a sample"
+        )
+    return sized(ImageHeader("jpeg", height, width, channels, bits, animated=False))
+
+
+def ends(data: bytes) -> bool:
+    """Whether the end marker comes after the start of a scan.
+
+    Inside a scan an ``ff`` of the data is followed by a zero, so the bytes of the marker there are
+    the marker; that of a thumbnail comes before the scan.
+    """
+    if data.endswith(b"\xff\xd9"):
+        return True
+    end = data.rfind(b"\xff\xd9")
+    return end >= 0 and data.find(b"\xff\xda", _after_header(data)) < end
+
+
+def _after_header(data: bytes) -> int:
+    """Offset where the segments with lengths end, as far as they can be followed."""
+    position = 2
+    while position + 4 <= len(data) and data[position] == 0xFF and data[position + 1] != _SOS:
+        position += 2 + int.from_bytes(data[position + 2 : position + 4], "big")
+    return position
+
+
+def _too_short(data: bytes) -> ImageError:
+    return ImageError(
+        "truncated-header", f"a JPEG that ends after {len(data)} bytes, before its frame header"
+    )

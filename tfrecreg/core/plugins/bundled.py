@@ -1,0 +1,132 @@
+"""Bundled modules with hooks, and commands, which are imported by name.
+
+They are named here and not by entry points: they are found without searching all that is
+installed, and in a checkout that is not installed at all. Nothing else imports them.
+"""
+
+from __future__ import annotations
+
+OURS = "tfrecreg"
+"""The distribution of the bundled plugins."""
+
+BUNDLED = (
+    "tfrecreg.builtin.releases.changes.plugin",
+    "tfrecreg.builtin.derived.plugin",
+    "tfrecreg.builtin.export.plugin",
+    "tfrecreg.builtin.images.plugin",
+    "tfrecreg.builtin.engines.plugin",
+    "tfrecreg.builtin.query.plugin",
+    "tfrecreg.builtin.reports.plugin",
+    "tfrecreg.builtin.pages.plugin",
+    "tfrecreg.core.terminal.plugin",
+    "tfrecreg.builtin.validators.plugin",
+    "tfrecreg_coco.plugin",
+    "tfrecreg_folder.plugin",
+    "tfrecreg_huggingface.plugin",
+    "tfrecreg_imagefolder.plugin",
+    "tfrecreg_mnist.plugin",
+    "tfrecreg_table.plugin",
+    "tfrecreg_voc.plugin",
+    "tfrecreg_webdataset.plugin",
+    "tfrecreg_yolo.plugin",
+)
+"""Modules with hooks, as an entry point would name them."""
+DECODERS = ("tfrecreg.builtin.images.decoder:PictureDecoder",)
+"""Classes of the decoders among them, which are asked without a search for plugins."""
+LOCAL = "tfrecreg.builtin.local_plugins.find"
+"""The module that finds local plugins, where a registry names any."""
+CHANGES = "tfrecreg.builtin.releases.diff.classify"
+"""The module that says in a line what a build changed since the version before."""
+PROGRESS = "tfrecreg.library.progress"
+"""The module that shows progress where a program runs: in a terminal, or in a notebook."""
+DISABLE = "TFRECREG_DISABLE"
+"""The environment variable for plugins that are switched off, with commas between them."""
+
+COMMANDS_BY_GROUP = {
+    "Start here": {
+        "demo": ("tfrecreg.cli.demo.command", "Run the whole workflow on generated sample data"),
+        "check": ("tfrecreg.cli.check", "Check builds, releases or any TFRecord files"),
+        "report": ("tfrecreg.builtin.pages.command", "Write a page that shows a dataset"),
+        "view": ("tfrecreg.builtin.view.command", "See every record in the browser"),
+        "head": ("tfrecreg.cli.head", "Show the first records"),
+    },
+    "Datasets": {
+        "init": ("tfrecreg.cli.init", "Make a folder a registry"),
+        "build": ("tfrecreg.cli.build", "Build a dataset's TFRecords from its raw data"),
+        "adopt": (
+            "tfrecreg.builtin.adopt.command",
+            "Make a build from TFRecords written by another tool",
+        ),
+        "release": (
+            "tfrecreg.builtin.releases.release_command",
+            "Freeze a build under a version number",
+        ),
+        "list": ("tfrecreg.builtin.look.list_command", "List the datasets of the registry"),
+        "show": ("tfrecreg.builtin.look.show_command", "Show a build or a release"),
+        "log": ("tfrecreg.builtin.releases.log_command", "Show the history of a dataset"),
+        "diff": ("tfrecreg.cli.diff", "Compare two builds or releases, example by example"),
+        "digest": (
+            "tfrecreg.builtin.look.digest_command",
+            "Print the content digest of each split",
+        ),
+        "tag": ("tfrecreg.builtin.releases.tag_command", "Tag a release in git"),
+        "yank": (
+            "tfrecreg.builtin.releases.yank_command",
+            "Mark a release as wrong, so that `latest` skips it",
+        ),
+    },
+    "Verify": {
+        "gate": ("tfrecreg.cli.gate", "Judge the report of a check under today's gate and waivers"),
+        "audit": (
+            "tfrecreg.builtin.releases.audit.command",
+            "Check the releases of datasets, without their bytes",
+        ),
+        "repair": (
+            "tfrecreg.builtin.repair.command",
+            "Rebuild missing and damaged files, byte for byte",
+        ),
+        "salvage": (
+            "tfrecreg.builtin.salvage.command",
+            "Write the undamaged records of damaged shards",
+        ),
+        "explain": ("tfrecreg.builtin.explain.command", "Explain a finding code"),
+    },
+    "Ask": {
+        "query": ("tfrecreg.builtin.query.command", "Query records in SQL"),
+        "stats": ("tfrecreg.builtin.statistics.command", "Show the statistics of the features"),
+        "schema": ("tfrecreg.builtin.schemas.command", "Work with schemas"),
+    },
+    "Move": {
+        "push": ("tfrecreg.builtin.dvc.push_command", "Push the bytes of releases to a DVC remote"),
+        "pull": (
+            "tfrecreg.builtin.dvc.pull_command",
+            "Fetch the bytes of releases to this machine",
+        ),
+        "gc": ("tfrecreg.builtin.dvc.gc_command", "List or remove files that are no longer needed"),
+        "export": (
+            "tfrecreg.builtin.export.command",
+            "Export a build or a release for other tools",
+        ),
+        "pipeline": (
+            "tfrecreg.builtin.dvc.pipeline_command",
+            "Write or update the stages of datasets in dvc.yaml",
+        ),
+        "site": ("tfrecreg.builtin.pages.site_command", "Write a static site of the registry"),
+    },
+    "Extend": {
+        "plugins": ("tfrecreg.cli.plugins", "List plugins, show their options, write new ones"),
+        "completion": ("tfrecreg.cli.completion", "Print the completion script for a shell"),
+    },
+}
+"""Module and line of each command, in the groups and the order of ``--help``. What is outside of
+``tfrecreg.cli`` is of a room, which the package announces like a plugin.
+"""
+PLUGIN_COMMANDS = {
+    "new": ("tfrecreg.builtin.new_plugin.command", "Write the package of a new plugin"),
+    "trust": (
+        "tfrecreg.builtin.local_plugins.command",
+        "Let the local plugins of this registry run on this machine",
+    ),
+}
+"""Module and line of the subcommands of `plugins` that are of rooms."""
+COMMANDS = {name: each for group in COMMANDS_BY_GROUP.values() for name, each in group.items()}

@@ -1,0 +1,255 @@
+"""The choice of a decoder for a feature's values, and the guard around third-party decoders.
+
+The manager of plugins is imported only for a value that no bundled decoder reads: a training job
+opens its records in less time than a search for plugins takes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from tfrecreg.core.images.decoder import require_pillow
+from tfrecreg.core.images.decoding import START, FeatureDecoder, PixelsDecoder, Thumbnail
+from tfrecreg.core.images.model import ImageError, ImageHeader
+from tfrecreg.core.images.read import read_header
+from tfrecreg.core.images.sniff import sniff
+from tfrecreg.core.plugins.bundled import DECODERS, DISABLE
+from tfrecreg.core.plugins.guard import PluginId, called, calling, failure
+from tfrecreg.core.values.errors import MissingExtraError, PluginError, SchemaError, TfrecregError
+from tfrecreg.core.values.text import safe, si_bytes
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from tfrecreg.core.check.scan.interface import Target
+    from tfrecreg.core.images.pixels import Resizing
+    from tfrecreg.core.plugins.discovery import Announced
+    from tfrecreg.core.plugins.records import DecoderRecord
+    from tfrecreg.core.storage.interface import Storage
+
+_CAPTION = 200
+"""Characters of a caption."""
+
+
+DeclaredPixels = tuple[int, int, int]
+"""Height, width and channels."""
+_NONE: Mapping[str, DeclaredPixels] = MappingProxyType({})
+
+
+class Decoders:
+    """The decoders of features: each feature gets the one that reads its first value.
+
+    Bundled decoders are asked first. Of several others that read a value, the first by name is
+    taken. Picklable, and usable by several threads.
+    """
+
+    def __init__(
+        self, off: Sequence[str] = (), pixels: Mapping[str, DeclaredPixels] = _NONE
+    ) -> None:
+        self._off = tuple(off)
+        self.pixels = {name: PixelsDecoder(size) for name, size in pixels.items()}
+        """The decoders of features that hold pixels."""
+        self._chosen: dict[str, FeatureDecoder] = {}
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Decoders, (self._off, {name: each.size for name, each in self.pixels.items()})
+
+    def array(self, feature: str, data: bytes, fit: Resizing | None = None) -> npt.NDArray[Any]:
+        """A value, decoded; with `fit` an image in the size that this says."""
+
+        def decoded(by: FeatureDecoder) -> npt.NDArray[Any]:
+            return by.array(data) if fit is None else by.resized(data, fit)
+
+        decoder = self.pixels.get(feature) or self._chosen.get(feature)
+        if decoder is None:
+            decoder = self._chosen[feature] = self._reader(feature, data)
+        try:
+            return decoded(decoder)
+        except ValueError:
+            if feature in self.pixels:
+                raise
+            other = self._reader(feature, data)  # a feature may hold values of several kinds
+            if other is decoder:
+                raise
+            return decoded(other)
+
+    def find_bundled(self, feature: str, data: bytes) -> FeatureDecoder | None:
+        """The bundled decoder that reads a value; None if none does."""
+        if feature in self.pixels:
+            return self.pixels[feature]
+        start = data[:START]
+        return next((each for each in _bundled(self._off) if each.reads(feature, start)), None)
+
+    def find_third_party(self, feature: str, data: bytes) -> FeatureDecoder | None:
+        """The decoder of another distribution that reads a value; None if none does."""
+        start = data[:START]
+        return next((each for each in self.third_party() if each.reads(feature, start)), None)
+
+    def third_party(self) -> tuple[FeatureDecoder, ...]:
+        """The decoders of other distributions, in order of name."""
+        return _third_party(self._off)
+
+    def third_party_names(self) -> list[str]:
+        """The decoders of other distributions with their versions, without loading them."""
+        found = _announced(self._off)
+        return [f"{each.qualified} {each.version}" for each in found if not each.plugin_id.is_ours]
+
+    def expect(self) -> None:
+        """Refuse to go on where nothing can be decoded."""
+        try:
+            require_pillow("decoding images")
+        except MissingExtraError:
+            if not self.third_party():
+                raise
+
+    def header(self, feature: str, data: bytes) -> ImageHeader | None:
+        """The header of an encoded image of any format; None without a readable one."""
+        if feature in self.pixels:
+            return self.pixels[feature].header(data)
+        try:
+            return read_header(data)
+        except ImageError:
+            decoder = self.find_third_party(feature, data)
+        try:
+            return decoder.header(data) if decoder is not None else None
+        except ValueError:
+            return None
+
+    def _reader(self, feature: str, data: bytes) -> FeatureDecoder:
+        """The decoder that reads a value, or the one with the best reason why not."""
+        found = self.find_bundled(feature, data) or self.find_third_party(feature, data)
+        if found is None and not _bundled(self._off):
+            raise ValueError("no decoder reads it")
+        return found or _bundled(self._off)[0]
+
+
+def decoders_of(home: Storage | None, pixels: Mapping[str, DeclaredPixels] = _NONE) -> Decoders:
+    """The decoders that the registry of a target does not switch off."""
+    if home is None:
+        return Decoders(pixels=pixels)
+    from tfrecreg.core.registry.registry import Registry  # a worker needs none
+
+    try:
+        return Decoders(Registry(home).config.plugins.disable, pixels)
+    except TfrecregError:  # records can be read even if the configuration is broken
+        return Decoders(pixels=pixels)
+
+
+def target_decoders(target: Target) -> Decoders:
+    """The decoders for the records of a target, with the pixels that its schema declares."""
+    pixels: Mapping[str, DeclaredPixels] = _NONE
+    if target.schema is not None and "pixels:" in target.schema:
+        from tfrecreg.core.schema.proto import parse_schema  # few schemas declare pixels
+
+        try:
+            pixels = parse_schema(target.schema, target.schema_path or "schema").pixels()
+        except SchemaError:  # records can be shown without it
+            pixels = _NONE
+    return decoders_of(target.home, pixels)
+
+
+@cache
+def _bundled(off: tuple[str, ...]) -> tuple[FeatureDecoder, ...]:
+    """The bundled decoders that are not switched off."""
+    if not off and not os.environ.get(DISABLE):
+        return tuple(_class(place)() for place in DECODERS)
+    return tuple(_load(each)() for each in _announced(off) if each.plugin_id.is_ours)
+
+
+@cache
+def _third_party(off: tuple[str, ...]) -> tuple[FeatureDecoder, ...]:
+    """The decoders of other distributions, in order of name."""
+    third_party = (each for each in _announced(off) if not each.plugin_id.is_ours)
+    return tuple(GuardedDecoder(_load(each), each.plugin_id) for each in third_party)
+
+
+def _announced(off: tuple[str, ...]) -> list[Announced[DecoderRecord]]:
+    from tfrecreg.core.plugins.manager import plugins_but
+    from tfrecreg.core.plugins.records import DecoderRecord
+
+    return plugins_but(off).every(DecoderRecord)
+
+
+def _load(announced: Announced[DecoderRecord]) -> type[FeatureDecoder]:
+    from tfrecreg.core.plugins.manager import plugins
+
+    kind: type[FeatureDecoder] = plugins().load(type(announced.record), announced.qualified)
+    return kind
+
+
+def _class(place: str) -> type[FeatureDecoder]:
+    module, _, name = place.partition(":")
+    found: type[FeatureDecoder] = getattr(import_module(module), name)
+    return found
+
+
+class GuardedDecoder(FeatureDecoder):
+    """A third-party decoder: every call is guarded, every result checked.
+
+    Its methods raise a :class:`ValueError` with one line, or a :class:`PluginError` that names the
+    distribution.
+    """
+
+    def __init__(self, kind: type[FeatureDecoder], plugin_id: PluginId) -> None:
+        self._plugin_id = plugin_id
+        self._decoder = called(plugin_id, "__init__", kind)
+
+    def reads(self, feature: str, start: bytes) -> bool:
+        return bool(called(self._plugin_id, "reads", self._decoder.reads, feature, start))
+
+    def array(self, data: bytes) -> npt.NDArray[Any]:
+        return self._pixels("array", data)
+
+    def resized(self, data: bytes, fit: Resizing) -> npt.NDArray[Any]:
+        return self._pixels("resized", data, fit)
+
+    def header(self, data: bytes) -> ImageHeader | None:
+        found: ImageHeader | None = self._call("header", data, kind=(ImageHeader, type(None)))
+        if found is not None:
+            name, *numbers, _, orientation = tuple[Any, ...](found)
+            numbers.append(orientation)
+            if not isinstance(name, str) or not all(type(n) is int and n > 0 for n in numbers):
+                raise self._unfit(f"a header that describes no image: {found}")
+            found = found._replace(format=safe(found.format, limit=40))
+        return found
+
+    def thumbnail(self, data: bytes, side: int) -> Thumbnail | None:
+        kind = (Thumbnail, type(None))
+        found: Any = self._call("thumbnail", data, side, kind=kind)
+        if found is None:
+            return None
+        if not isinstance(found.data, bytes) or sniff(found.data) != found.format:
+            raise self._unfit(f"a thumbnail that is not a {found.format}")
+        return Thumbnail(*found)
+
+    def caption(self, data: bytes) -> str:
+        found = safe(self._call("caption", data, kind=str), limit=_CAPTION)
+        return found or f"{safe(self._plugin_id.name)}, {si_bytes(len(data))}"
+
+    def _pixels(self, method: str, *given: Any) -> npt.NDArray[Any]:
+        import numpy as np
+
+        found: npt.NDArray[Any] = self._call(method, *given, kind=np.ndarray)
+        return found
+
+    def _call(self, method: str, *given: Any, kind: Any = object) -> Any:
+        try:
+            with calling(self._plugin_id, method):
+                found = getattr(self._decoder, method)(*given)
+        except ValueError as error:
+            text = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            raise ValueError(safe(text, limit=300)) from error
+        except Exception as error:
+            raise failure(self._plugin_id, f"failed in `{method}`", error) from error
+        if not isinstance(found, kind):
+            raise self._unfit(f"an object of type `{type(found).__name__}` from `{method}`")
+        return found
+
+    def _unfit(self, answer: str) -> PluginError:
+        shown = safe(answer, limit=200)
+        return PluginError(f"{self._plugin_id} returned {shown}", hint=self._plugin_id.hint)

@@ -1,0 +1,214 @@
+"""Exporters that hold the records in files of another format, one for each shard.
+
+A worker writes the records of a shard, reads them again, and compares them; then the content digest
+of all records read is compared with the manifest.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tfrecreg.core.example.decode import canonical
+from tfrecreg.core.plugins.exporters.interface import ExportedDataset, Exporter
+from tfrecreg.core.plugins.exporters.records import ShardRecord, verified_records
+from tfrecreg.core.plugins.exporters.shards import ExportedShard, ShardToExport
+from tfrecreg.core.records.digests import DIGEST_BYTES, ContentHasher, content_digest, record_digest
+from tfrecreg.core.storage.interface import Storage
+from tfrecreg.core.values.errors import FailureError
+from tfrecreg.core.values.suggest import ExtensionPoint
+from tfrecreg.core.values.text import safe
+
+DESCRIPTION_NAME = "tfrecreg.json"
+_FORMAT_VERSION = 1
+
+
+class RecordFormat(ExtensionPoint, ABC):
+    """Writes and reads the file of a shard, in workers. Picklable."""
+
+    @abstractmethod
+    def write(self, task: ShardToExport, records: Iterator[ShardRecord]) -> Any:
+        """Write all records to the file ``task.name`` of ``task.folder``, in order.
+
+        Returns:
+            The value of :attr:`ExportedShard.seen`; small and picklable.
+
+        Raises:
+            UsageError: the format cannot hold a record.
+        """
+
+    @abstractmethod
+    def read(self, task: ShardToExport) -> Iterator[bytes]:
+        """The payloads in that file, in order, each in canonical form.
+
+        Raises:
+            FailureError: the file does not hold what the format demands.
+        """
+
+
+class RecordExporter(Exporter):
+    """An exporter of records. A subclass defines :meth:`format` and :meth:`file_name`."""
+
+    takes_some_records = True
+
+    def __init__(self, dataset: ExportedDataset, options: Any) -> None:
+        super().__init__(dataset, options)
+        if dataset.has_schema:
+            _ = dataset.schema  # raises here if it changed
+
+    @abstractmethod
+    def format(self) -> RecordFormat:
+        """The format of the files, which writes and reads them."""
+
+    def begin(self) -> Callable[[ShardToExport], ExportedShard]:
+        """Write the records of a shard, read them again, and compare them."""
+        return ShardConversion(self.format())
+
+    def verify(self, shards: Sequence[ExportedShard]) -> str | None:
+        """Compare the written records with the manifest."""
+        return _require_equal_content(self.dataset, shards)
+
+    def finish(self, folder: Storage, shards: Sequence[ExportedShard]) -> Iterator[str]:
+        """Write ``tfrecreg.json`` and the schema."""
+        _write_description(folder, self.dataset, shards)
+        if self.dataset.has_schema:
+            self.dataset.write_schema(folder)
+        return iter(())
+
+
+@dataclass(frozen=True, slots=True)
+class ShardConversion:
+    """The task of converting a shard. Picklable."""
+
+    format: RecordFormat
+
+    def __call__(self, task: ShardToExport) -> ExportedShard:
+        """Write the records of the shard, then read them again."""
+        expected = bytearray()
+        records = _digested(_chosen(task), expected)
+        seen = self.format.write(task, records)
+        for _ in records:  # the shard is verified only at its end
+            raise RuntimeError(f"the format of `{task.name}` did not take all records")
+        written = len(expected) // DIGEST_BYTES
+        return ExportedShard(
+            how="converted",
+            entry=replace(task.entry, records=written),
+            name=task.name,
+            digests=self._read_again(task, expected),
+            seen=seen,
+        )
+
+    def _read_again(self, task: ShardToExport, expected: bytearray) -> bytes:
+        """The record digests of the written file, concatenated."""
+        found = bytearray()
+        for number, payload in enumerate(self.format.read(task)):
+            digest = record_digest(payload)
+            if digest != expected[len(found) : len(found) + DIGEST_BYTES]:
+                if len(found) == len(expected):
+                    raise _differs(task, f"`{safe(task.name)}` has more than {number} records")
+                raise _differs(task, f"{_record(task, number)} has other content")
+            found += digest
+        if len(found) < len(expected):
+            raise _differs(task, f"{_record(task, len(found) // DIGEST_BYTES)} is missing")
+        return bytes(found)
+
+
+def _record(task: ShardToExport, number: int) -> str:
+    return f"record {number} of `{safe(task.entry.path)}` of `{task.reference}`"
+
+
+def _differs(task: ShardToExport, what: str) -> FailureError:
+    return FailureError(
+        f"{what} in what was written: read again from `{safe(task.name)}`",
+        hint="the disk or a library is faulty: export again; if it persists, report it",
+    )
+
+
+def _digested(records: Iterator[ShardRecord], digests: bytearray) -> Iterator[ShardRecord]:
+    for record in records:
+        digests += record_digest(canonical(record.payload))
+        yield record
+
+
+def _chosen(task: ShardToExport) -> Iterator[ShardRecord]:
+    """The records to write. A shard that has some is read and verified as a whole."""
+    if task.numbers is None:
+        return verified_records(task)
+    chosen = frozenset(task.numbers.tolist())
+    if not chosen:
+        return iter(())
+    return (each for each in verified_records(task) if each.number in chosen)
+
+
+def _require_equal_content(dataset: ExportedDataset, shards: Sequence[ExportedShard]) -> str:
+    found, expected = _content(dataset, shards), dataset.manifest.content
+    if found != expected and dataset.where is None:
+        raise FailureError(
+            "the content digest of what was written differs from that of "
+            f"`{dataset.reference}`: expected {expected[:16]}…, found {found[:16]}…",
+            hint=f"`tfrecreg digest {dataset.reference}` computes it from the shards",
+        )
+    return found
+
+
+def _content(dataset: ExportedDataset, shards: Sequence[ExportedShard]) -> str:
+    hasher = ContentHasher()
+    for split in _splits(dataset, shards):
+        hasher.add(split, b"")  # a split without records counts, too
+    for each in shards:
+        if each.digests or dataset.where is None:
+            hasher.add(each.entry.split, each.digests)
+    return hasher.hexdigest()
+
+
+def _write_description(
+    folder: Storage, dataset: ExportedDataset, shards: Sequence[ExportedShard]
+) -> None:
+    """Write where the records are from, and their content digest."""
+    manifest = dataset.manifest
+    document: dict[str, Any] = {
+        "format_version": _FORMAT_VERSION,
+        "to": dataset.to,
+        "reference": dataset.reference,
+        "dataset": manifest.dataset,
+        "version": dataset.version,
+        "content": manifest.content,
+        "manifest": manifest.digest,
+        "splits": [
+            {"name": each.name, "records": each.records, "content": each.content}
+            for each in manifest.splits
+        ],
+        "files": [
+            {"path": each.name, "split": each.entry.split, "records": each.entry.records}
+            for each in shards
+        ],
+        "labels": manifest.labels,
+    }
+    if dataset.where is not None:
+        document |= {
+            "where": dataset.where,
+            "content": _content(dataset, shards),
+            "splits": [_split(each, shards) for each in _splits(dataset, shards)],
+        }
+    with folder.create(DESCRIPTION_NAME) as writer:
+        writer.write((json.dumps(document, indent=2, sort_keys=True) + "\n").encode())
+
+
+def _splits(dataset: ExportedDataset, shards: Sequence[ExportedShard]) -> list[str]:
+    """The splits of the dataset; of a selection, those that have a record of it."""
+    chosen = {each.entry.split for each in shards if each.digests}
+    names = [each.name for each in dataset.manifest.splits]
+    return names if dataset.where is None else [each for each in names if each in chosen]
+
+
+def _split(name: str, shards: Sequence[ExportedShard]) -> dict[str, Any]:
+    """What was written of a split."""
+    digests = b"".join(each.digests for each in shards if each.entry.split == name)
+    return {
+        "name": name,
+        "records": len(digests) // DIGEST_BYTES,
+        "content": content_digest([(name, digests)]),
+    }

@@ -1,0 +1,432 @@
+"""The scan of frames in memory, in Python; :mod:`tfrecreg.core.records.scanner` has the compiled
+version.
+
+**In order**: :class:`PythonFrameScanner` goes from record to record and checks both checksums. Per
+record it computes two checksums in C and looks up a dictionary.
+
+**After damage**: :class:`PythonFinder` finds sound records in bytes that no header leads to, in one
+pass. Trying every header separately would read the same bytes again for each one. But CRC32C is
+linear: the checksum of a range is the checksum of everything up to its end, less the contribution
+of everything before its start, which is a product of polynomials. So one register runs over the
+range, and every record and every gap is judged by the register's values at both of its ends. The
+time does not depend on the bytes; at most a million records wait for the end of their data.
+
+Linearity helps with single headers too: the checksum of a length is the sum (exclusive or) of the
+contributions of its bytes. So all places of a block are tried at once, and a single wrong byte of
+a length is identified by the difference that it makes: all 8 × 255 differences are distinct.
+"""
+
+from __future__ import annotations
+
+import heapq
+import struct
+from array import array
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import lru_cache
+from typing import Protocol
+
+import google_crc32c
+import numpy as np
+import numpy.typing as npt
+
+from tfrecreg.core.records.framing import (
+    FOOTER_BYTES,
+    HEADER_BYTES,
+    MASK_DELTA,
+    MAX_LENGTH,
+    OVERHEAD,
+    header_length,
+    mask,
+    unmask,
+)
+
+_VIEW_BYTES = 1 << 14
+"""From this payload size on, taking a view for the checksum is cheaper than a copy."""
+
+_HEADERS = 1 << 16
+"""Number of cached headers; records of equal length have equal headers."""
+
+
+class Stop(Enum):
+    """Reason for the end of a walk."""
+
+    SHORT = auto()
+    """The memory ends in the record, or right before it."""
+    LENGTH = auto()
+    """The checksum of the record's length does not hold."""
+    HUGE = auto()
+    """The checksum of the length holds, and the length is above the limit."""
+    DATA = auto()
+    """The checksum of the record's data does not hold."""
+
+
+@dataclass(slots=True)
+class FrameScan:
+    """The result of a walk. The columns are arrays of signed 64-bit numbers."""
+
+    offsets: array[int]
+    """Offset in the stream of each record whose checksums hold."""
+    starts: array[int]
+    """Offset of its payload in memory."""
+    lengths: array[int]
+    """Size of its payload in bytes."""
+    payload_bytes: int
+    """The sum of the lengths."""
+    end: int
+    """Offset in memory of the first record that the walk did not pass."""
+    stop: Stop
+    length: int | None
+    """The length in that record's header; None if the header is incomplete or its checksum does not
+    hold.
+    """
+    crc: int = 0
+    """With `DATA`: the masked checksum computed from the data."""
+    stored: int = 0
+    """With `DATA`: the masked checksum that is stored after the data."""
+
+    @classmethod
+    def nowhere(cls, length: int, crc: int, stored: int) -> FrameScan:
+        """A walk that ends at once, at a record whose data checksum does not hold."""
+        none = (array("q"), array("q"), array("q"))
+        return cls(*none, 0, 0, Stop.DATA, length, crc, stored)
+
+    @property
+    def needs(self) -> int:
+        """With `SHORT`: number of bytes from `end` on that the walk needs to continue."""
+        return HEADER_BYTES if self.length is None else OVERHEAD + self.length
+
+
+class FrameScanner(Protocol):
+    """Walks through one stream, block by block. Threads must not share one."""
+
+    def __call__(self, memory: bytes, base: int) -> FrameScan:
+        """Scan the records in `memory`, which starts with one; check both their checksums."""
+
+
+class PythonFrameScanner:
+    """The scanner that is always available."""
+
+    def __init__(self) -> None:
+        self._headers: dict[bytes, int] = {}
+
+    def __call__(self, memory: bytes, base: int) -> FrameScan:
+        # Local names: attribute lookups would take a quarter of the time.
+        value = google_crc32c.value
+        footer = struct.Struct("<I").unpack_from
+        headers = self._headers
+        view = np.frombuffer(memory, np.uint8)
+        size = len(memory)
+        starts: array[int] = array("q")
+        lengths: array[int] = array("q")
+        length: int | None
+        crc = stored = 0
+        at = 0
+        while True:
+            start = at + 12
+            if start > size:
+                stop, length = Stop.SHORT, None
+                break
+            header = memory[at:start]
+            length = headers.get(header)
+            if length is None:
+                length = header_length(header)
+                if length is None:
+                    stop = Stop.LENGTH
+                    break
+                if length > MAX_LENGTH:
+                    stop = Stop.HUGE
+                    break
+                if len(headers) < _HEADERS:
+                    headers[header] = length
+            end = start + length
+            if end + 4 > size:
+                stop = Stop.SHORT
+                break
+            crc = value(memory[start:end] if length < _VIEW_BYTES else view[start:end])
+            crc = (((crc >> 15) | (crc << 17)) + MASK_DELTA) & 0xFFFFFFFF
+            (stored,) = footer(memory, end)
+            if crc != stored:
+                stop = Stop.DATA
+                break
+            starts.append(start)
+            lengths.append(length)
+            at = end + 4
+        if stop is not Stop.DATA:
+            crc = stored = 0
+        offsets = array("q", (np.frombuffer(starts, np.int64) + (base - HEADER_BYTES)).tobytes())
+        total = int(np.frombuffer(lengths, np.int64).sum())
+        return FrameScan(offsets, starts, lengths, total, at, stop, length, crc, stored)
+
+
+_HEADER = struct.Struct("<QI")
+
+
+def header_candidates(block: bytes) -> list[tuple[int, int]]:
+    """The offsets in `block` where 12 bytes are a header whose checksum holds, each with its
+    length.
+
+    A header alone proves little: among 64-bit numbers it occurs by accident about once in 30 GiB.
+    """
+    count = len(block) - HEADER_BYTES + 1
+    if count <= 0 or block.count(0) == len(block):
+        return []
+    # Every four bytes at every offset. The upper half of a length is zero up to MAX_LENGTH.
+    words: npt.NDArray[np.uint32] = np.ndarray((len(block) - 3,), "<u4", block, strides=(1,))
+    places = np.flatnonzero(words[4 : 4 + count] == 0)
+    if not len(places):
+        return []
+    lengths = words[places]
+    low, high = _tables()
+    crcs = low[lengths & np.uint32(0xFFFF)] ^ high[lengths >> np.uint32(16)]
+    masked = ((crcs >> np.uint32(15)) | (crcs << np.uint32(17))) + np.uint32(MASK_DELTA)
+    good = (masked == words[places + 8]) & (lengths <= MAX_LENGTH)
+    return list(zip(places[good].tolist(), lengths[good].tolist(), strict=True))
+
+
+def stored_length(header: bytes) -> int:
+    """The length in a header; its checksum is ignored."""
+    return int(_HEADER.unpack_from(header)[0])
+
+
+def repaired_length(header: bytes) -> int | None:
+    """The length before one byte of it was damaged, if that explains the checksum; else None."""
+    stored, masked = _HEADER.unpack_from(header)
+    hit = _syndromes().get(google_crc32c.value(header[:8]) ^ unmask(masked))
+    return None if hit is None else int(stored) ^ hit
+
+
+@lru_cache(maxsize=1)
+def _tables() -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+    """Contributions of the lower and the upper 16 bits of a length; the first includes the
+    constant.
+    """
+    zero = google_crc32c.value(bytes(8))
+    tables = []
+    for position in range(4):
+        changed = (value << 8 * position for value in range(256))
+        crcs = [google_crc32c.value(each.to_bytes(8, "little")) ^ zero for each in changed]
+        tables.append(np.array(crcs, np.uint32))
+    low = np.bitwise_xor.outer(tables[1], tables[0]).ravel() ^ np.uint32(zero)
+    high = np.bitwise_xor.outer(tables[3], tables[2]).ravel()
+    return low, high
+
+
+@lru_cache(maxsize=1)
+def _syndromes() -> dict[int, int]:
+    zero = google_crc32c.value(bytes(8))
+    changes = (value << 8 * position for position in range(8) for value in range(1, 256))
+    return {google_crc32c.value(each.to_bytes(8, "little")) ^ zero: each for each in changes}
+
+
+KEPT_BYTES = 31
+"""Number of bytes that a block shares with the one before: a header, and before it a possible
+record whose payload is a header.
+"""
+
+_STARTS = 29
+"""Number of offsets, from a damaged record's start on, where its payload may start."""
+_PENDING = 1 << 20
+_ONES = 0xFFFFFFFF
+_ONE = 1 << 31
+_POLYNOMIAL = 0x82F63B78
+
+
+class Finder(Protocol):
+    """Finds sound records, and the end of the damaged record before them."""
+
+    found: int
+    """Offset where the gap test last passed: everything before it is one record with a damaged
+    header.
+    """
+    payload: int
+    """Offset of that record's payload."""
+
+    def feed(self, block: bytes, base: int, *, last: bool) -> bool:
+        """Look through the next block."""
+
+    def first(self) -> tuple[int, int] | None:
+        """Start and end of the first sound record so far. A record around it may still be found."""
+
+    def spans(self) -> list[tuple[int, int]]:
+        """Start and end of each sound record so far: the outermost ones, in order."""
+
+    def waiting(self) -> bool:
+        """Whether headers were found whose data have not been read to their end."""
+
+
+class PythonFinder:
+    """The finder that is always available."""
+
+    def __init__(self, at: int, *, before: int, stop: int, gap: bool, first: bool = False) -> None:
+        self.found = self.payload = -1
+        self._before = before
+        self._stop = stop
+        self._tests = gap
+        self._at = self._origin = self._gap = at
+        self._place = at + (not first)
+        self._state = self._gapped = 0
+        self._starts: list[int] = []  # contributions to the register after the last one
+        self._pending: list[tuple[int, int, int]] = []
+        self._spans: list[tuple[int, int]] = []
+
+    def feed(self, block: bytes, base: int, *, last: bool) -> bool:
+        """See :meth:`Finder.feed`."""
+        most = base + len(block) - (HEADER_BYTES if last else OVERHEAD)
+        begin = self._place
+        for place, length in header_candidates(block[begin - base :]):
+            header = begin + place
+            if header > most or header >= self._before:
+                break
+            self._settle(block, base, header - FOOTER_BYTES)
+            if self._tests and self.found != header and self._test_gap(block, base, header):
+                self._place = header
+                return True
+            start = header + HEADER_BYTES
+            if start + length + FOOTER_BYTES <= self._stop:
+                self._settle(block, base, start)
+                self._move(block, base, start)
+                mine = _times(self._state ^ _ONES, _power(length))
+                self._push(start + length, header, mine)
+        return self._finish(block, base, last=last)
+
+    def first(self) -> tuple[int, int] | None:
+        """See :meth:`Finder.first`."""
+        return self._spans[0] if self._spans else None
+
+    def spans(self) -> list[tuple[int, int]]:
+        """See :meth:`Finder.spans`."""
+        return list(self._spans)
+
+    def waiting(self) -> bool:
+        """See :meth:`Finder.waiting`."""
+        return bool(self._pending)
+
+    def _finish(self, block: bytes, base: int, *, last: bool) -> bool:
+        limit = base + len(block)
+        self._settle(block, base, limit - FOOTER_BYTES)
+        if self._tests and last and self.found != limit and self._test_gap(block, base, limit):
+            self._place = limit
+            return True
+        if not last:
+            place = limit - OVERHEAD + 1
+            self._place = max(self._place, place)
+            self._move(block, base, place)
+            if self._tests:
+                self._move_gap(block, base, place - FOOTER_BYTES)
+        return False
+
+    def _push(self, end: int, header: int, mine: int) -> None:
+        if len(self._pending) == _PENDING:
+            # Too many: drop those that end last. A sorted list is a heap.
+            self._pending.sort()
+            del self._pending[_PENDING // 2 :]
+        heapq.heappush(self._pending, (end, header, mine))
+
+    def _settle(self, block: bytes, base: int, to: int) -> None:
+        """Check the data of all records that end at or before `to`."""
+        while self._pending and self._pending[0][0] <= to:
+            end, header, mine = heapq.heappop(self._pending)
+            self._move(block, base, end)
+            if _masked(self._state ^ mine) == _word(block, end - base):
+                self._add(header, end + FOOTER_BYTES)
+
+    def _add(self, start: int, end: int) -> None:
+        """Add a sound record and remove those inside it; ignore it if an earlier one overlaps
+        it.
+        """
+        while self._spans and self._spans[-1][0] >= start:
+            self._spans.pop()
+        if not self._spans or self._spans[-1][1] <= start:
+            self._spans.append((start, end))
+
+    def _move(self, block: bytes, base: int, to: int) -> None:
+        if to > self._at:
+            self._state = _pass(self._state, block[self._at - base : to - base])
+            self._at = to
+
+    def _move_gap(self, block: bytes, base: int, to: int) -> None:
+        """Advance the gap's register to `to`; note the contribution of each possible payload
+        start.
+        """
+        while self._gap < to:
+            step = to
+            if len(self._starts) < _STARTS:
+                self._starts.append(self._contribution(self._gap))
+                step = self._gap + 1
+            self._gapped = _pass(self._gapped, block[self._gap - base : step - base])
+            self._gap = step
+
+    def _contribution(self, at: int) -> int:
+        return _times(self._gapped ^ _ONES, _power(self._origin + _STARTS - at))
+
+    def _test_gap(self, block: bytes, base: int, place: int) -> bool:
+        """Whether everything from the origin to this offset is one record; its header is
+        ignored.
+        """
+        end = place - FOOTER_BYTES
+        size = end - self._origin
+        if size < 0:
+            return False
+        self._move_gap(block, base, end)
+        starts = self._starts if size >= _STARTS else [*self._starts, self._contribution(end)]
+        wanted = self._gapped ^ unmask(_word(block, end - base)) ^ _ONES
+        key = _times(wanted, _power(_STARTS - size))
+        if key not in starts:
+            return False
+        for number, behind in enumerate((HEADER_BYTES, *range(len(starts)))):
+            if behind > size or starts[behind] != key:
+                continue
+            if number > 0 and behind == size:
+                continue
+            start = self._origin + behind
+            if start == end - 8:
+                # A length and its checksum look like a payload of 8 bytes and its checksum.
+                length = int.from_bytes(block[start - base : end - base], "little")
+                if number > 0 or length <= self._stop - place:
+                    continue
+            self.found, self.payload = place, start
+            return True
+        return False
+
+
+def _pass(register: int, data: bytes) -> int:
+    """The register after some bytes; a checksum is inverted before and after them."""
+    crc: int = google_crc32c.extend(register ^ _ONES, data)
+    return crc ^ _ONES
+
+
+def _masked(register: int) -> int:
+    return mask(register ^ _ONES)
+
+
+def _word(block: bytes, at: int) -> int:
+    return int.from_bytes(block[at : at + FOOTER_BYTES], "little")
+
+
+def _times(a: int, b: int) -> int:
+    """The product of two polynomials modulo CRC32C's, bits reversed."""
+    product, bit = 0, _ONE
+    while bit:
+        if a & bit:
+            product ^= b
+        b = (b >> 1) ^ _POLYNOMIAL if b & 1 else b >> 1
+        bit >>= 1
+    return product
+
+
+@lru_cache(maxsize=1 << 12)
+def _power(count: int) -> int:
+    """The factor by which `count` zero bytes change a register; negative: before them."""
+    product, square = _ONE, _ONE >> 8
+    if count < 0:
+        square = _ONE
+        for _ in range(8):
+            square = ((square ^ _POLYNOMIAL) << 1 | 1) & _ONES if square & _ONE else square << 1
+    count = abs(count)
+    while count:
+        if count & 1:
+            product = _times(product, square)
+        square = _times(square, square)
+        count >>= 1
+    return product

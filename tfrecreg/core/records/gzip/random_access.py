@@ -1,0 +1,209 @@
+"""The decompressed stream of a gzip file, read at any place.
+
+Where gzip members begin, decompression can begin: a table of them is all it takes. Bytes are
+handed out only of members whose own checksum was seen to hold, for a wrong back-reference in
+damaged deflate data copies whole records, their checksums and all.
+"""
+
+from __future__ import annotations
+
+import bisect
+import zlib
+from collections.abc import Iterator
+
+from tfrecreg.core.records.gzip.writer import GZIP_BITS, MAGIC
+from tfrecreg.core.storage.interface import Readable, Reader, Storage
+from tfrecreg.core.values.errors import StorageError
+from tfrecreg.core.values.text import safe
+
+Members = tuple[tuple[int, int], ...]
+"""Where each member begins: byte of the file, byte of the decompressed stream; ascending."""
+
+_READ_BYTES = 1 << 18
+_SKIP_BYTES = 1 << 20
+_HELD_BYTES = 8 << 20
+"""A member that decompresses to no more is held whole, as the last one that was read."""
+
+
+class DamagedGzipError(Exception):
+    """The compressed bytes do not decompress, or do not match their trailer."""
+
+
+class Inflater:
+    """The stream from the beginning of one member on: forward only, member after member."""
+
+    def __init__(self, reader: Reader, file: int, stream: int) -> None:
+        self.position = stream
+        """Position of the next byte of the stream."""
+        self.members: list[tuple[int, int]] = []
+        """Starts of the members passed so far."""
+        self.sound_to = stream
+        """Byte of the stream up to which members ended as their trailers say."""
+        self.is_padded = False
+        """Whether zeros follow the last member. They may have taken the place of others."""
+        self._reader = reader
+        self._next = file
+        self._input = b""
+        self._inflater: zlib._Decompress | None = None
+
+    def read(self, length: int) -> bytes:
+        """The next bytes of the stream, `length` at most; none only at its end."""
+        while True:
+            if self._inflater is None and not self._open():
+                return b""
+            assert self._inflater is not None
+            if not self._input:
+                self._input = self._reader.read_at(self._next, _READ_BYTES)
+                self._next += len(self._input)
+            ended = not self._input
+            try:
+                piece = self._inflater.decompress(self._input, length)
+            except zlib.error as error:
+                raise DamagedGzipError(str(error).split(": ", 1)[-1]) from None
+            self.position += len(piece)
+            if self._inflater.eof:
+                self._input = self._inflater.unused_data
+                self._inflater = None
+                self.sound_to = self.position
+            else:
+                self._input = self._inflater.unconsumed_tail
+                if ended and not piece:
+                    raise DamagedGzipError("the file ends inside a gzip member")
+            if piece:
+                return piece
+
+    def exactly(self, length: int) -> bytes:
+        """The next `length` bytes; fewer only where the stream ends."""
+        parts: list[bytes] = []
+        while length and (piece := self.read(min(length, _SKIP_BYTES))):
+            parts.append(piece)
+            length -= len(piece)
+        return b"".join(parts)
+
+    def go(self, position: int) -> None:
+        """Pass over the stream up to `position`, or to its end."""
+        while self.position < position and self.read(min(_SKIP_BYTES, position - self.position)):
+            pass
+
+    def _open(self) -> bool:
+        """Begin the next member; False after the last one. Zeros to the end are padding."""
+        at = self._next - len(self._input)
+        head = self._input or self._reader.read_at(at, _READ_BYTES)
+        if not self._input:
+            self._input, self._next = head, at + len(head)
+        self.is_padded = bool(self.members) and head[:1] == b"\0" and self._only_zeros(at)
+        if not head or self.is_padded:
+            return False
+        if head[: len(MAGIC)] != MAGIC[: len(head)]:
+            raise DamagedGzipError(f"byte {at} of the file begins no gzip member")
+        self.members.append((at, self.position))
+        self._inflater = zlib.decompressobj(GZIP_BITS)
+        return True
+
+    def _only_zeros(self, at: int) -> bool:
+        while data := self._reader.read_at(at, _READ_BYTES):
+            if data.count(0) != len(data):
+                return False
+            at += len(data)
+        return True
+
+
+class MemberReader:
+    """Any bytes of the stream. Safe to be used by several threads and after a fork.
+
+    Memory: one small member, or what is asked for.
+    """
+
+    def __init__(self, reader: Reader, members: Members, end: int, *, proven: bool) -> None:
+        self._reader = reader
+        self._members = members
+        self._starts = [stream for _, stream in members]
+        self._end = end
+        self._proven = set(range(len(members))) if proven else set()
+        # Each is taken and put back whole, so that threads never share one.
+        self._held: tuple[int, bytes] = (-1, b"")
+        self._open: list[Inflater] = []
+
+    def read(self, start: int, length: int) -> bytes:
+        """`length` bytes from byte `start` of the stream; fewer only where it ends."""
+        parts: list[bytes] = []
+        stop = min(start + length, self._end)
+        while start < stop:
+            # Of members that begin at the same byte all but the last are empty.
+            number = bisect.bisect_right(self._starts, start) - 1
+            end = self._starts[number + 1] if number + 1 < len(self._starts) else self._end
+            piece = self._piece(number, end, start, min(stop, end))
+            parts.append(piece)
+            if len(piece) < min(stop, end) - start:
+                raise DamagedGzipError("a gzip member is shorter than it should be")
+            start += len(piece)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _piece(self, number: int, end: int, start: int, stop: int) -> bytes:
+        begin = self._starts[number]
+        if end - begin <= _HELD_BYTES:
+            held, data = self._held
+            if held != number:
+                inflater = Inflater(self._reader, *self._members[number])
+                data = inflater.exactly(end - begin)
+                self._prove(inflater, number, end)
+                self._held = number, data
+            return data[start - begin : stop - begin]
+        try:
+            inflater = self._open.pop()
+        except IndexError:
+            inflater = Inflater(self._reader, *self._members[number])
+        if not begin <= inflater.position <= start:
+            inflater = Inflater(self._reader, *self._members[number])
+        inflater.go(start)
+        piece = inflater.exactly(stop - start)
+        if number in self._proven:
+            self._open[:] = [inflater]
+        else:
+            self._prove(inflater, number, end)
+        return piece
+
+    def _prove(self, inflater: Inflater, number: int, end: int) -> None:
+        """Read on to the member's end, where zlib compares its checksum."""
+        if number in self._proven:
+            return
+        inflater.go(end)
+        try:
+            # The trailer is behind the last byte: asking for one more makes zlib verify it.
+            inflater.read(1)
+        except DamagedGzipError:
+            if inflater.sound_to < end:
+                raise
+            # The next member is damaged: a read of that reports it.
+        if inflater.sound_to < end:
+            raise DamagedGzipError("a gzip member does not end where it should")
+        self._proven.add(number)
+
+
+def decoded_size(storage: Readable, path: str) -> int | None:
+    """Bytes that a gzip file decompresses to; None where it is not gzip, or is damaged.
+
+    Reads the whole file in bounded memory: the size in the trailer is only that of the last
+    member, modulo 2^32.
+    """
+    with storage.open(path) as reader:
+        inflater = Inflater(reader, 0, 0)
+        try:
+            while inflater.read(_SKIP_BYTES):
+                pass
+        except DamagedGzipError:
+            return None
+        return inflater.position if inflater.members else None
+
+
+def inflated(storage: Storage, path: str) -> Iterator[bytes]:
+    """The decompressed content of a gzip file that this package wrote, in pieces."""
+    with storage.open(path) as reader:
+        inflater = Inflater(reader, 0, 0)
+        try:
+            while piece := inflater.read(_SKIP_BYTES):
+                yield piece
+        except DamagedGzipError:
+            raise StorageError(
+                f"`{safe(path)}` is damaged", hint="check the disk for errors"
+            ) from None

@@ -1,0 +1,558 @@
+"""Reading gzip: member by member, in bounded memory, past damage to the next sound member.
+
+The caller pulls bytes from a :class:`GzipStream`. It stops where the stream ends or is damaged;
+then `interruption` has the reason, and :meth:`GzipStream.resume` continues after the damage.
+
+What counts as damage (CRC007): deflate data that cannot be decoded, a trailer that disagrees with
+the decoded data, a file that ends inside a member, bytes after a member that do not begin another;
+also zeros up to the end of the file, which `gzip` accepts as padding and TensorFlow reports as an
+error.
+"""
+
+from __future__ import annotations
+
+import bisect
+import copy
+import itertools
+import zlib
+from collections.abc import Iterator, Sequence
+
+from blake3 import blake3
+
+from tfrecreg.core.records.framing import HEADER_BYTES, MAX_LENGTH, header_length
+from tfrecreg.core.records.gzip.places import HEADER_LIMIT, member_places
+from tfrecreg.core.records.gzip.writer import (
+    MAGIC,
+    MEMBER_HEADER,
+    TRAILER,
+    WINDOW_BITS,
+    Compression,
+    MemberHeader,
+    parse_member_header,
+)
+from tfrecreg.core.records.reading.tensorflow_reader import InputBuffer, zlib_makes
+from tfrecreg.core.records.stream import READ_BYTES, Damage, HashedFile, only_zeros
+
+EXPANSION = 1032
+"""Largest number of decoded bytes per compressed byte."""
+
+_HEADER_BYTES = 512
+_FEED = 1 << 16
+_FIRST_READ = 1 << 12
+_MOST_BEGINNINGS = 100
+"""Number of possible members after damage that are tried, in search of a whole one."""
+_TRIES = 1 << 20
+_TRIES_EACH = 8
+_TAIL_LIMIT = 1 << 24
+"""Number of bytes after which the simulation of zlib on the rest of the file stops."""
+_PENDING = 1 << 17
+"""Upper bound on the decoded bytes that zlib may still hold after it took the last byte."""
+
+
+class GzipStream:
+    """The decompressed stream of a gzip file, read forward through a window."""
+
+    compression: Compression = "gzip"
+
+    def __init__(
+        self,
+        file: HashedFile,
+        *,
+        digest: bool,
+        members: Sequence[tuple[int, int]] = (),
+        misread: bool = False,
+        list_members: bool = False,
+    ) -> None:
+        self.interruption: Damage | None = None
+        self.position = 0
+        """Number of bytes of the stream that were decoded."""
+        self.guessed = False
+        """Whether the bytes after the last damage may be gzip inside a payload."""
+        self._file = file
+        self._members = members
+        self._hasher = blake3() if digest else None
+        self._finished = False
+        self._next = 0  # byte of the file where the next read starts,
+        self._ahead = _FIRST_READ  # and the number of bytes that it reads
+        # Shared by all forks: places where members may begin,
+        self._places = member_places(file, 1)
+        self._begun: list[tuple[int, int]] = []
+        self._whole: dict[int, tuple[bool, bool]] = {}
+        # and the number of bytes that may still be decoded to test whether members are whole,
+        self._tries = [_TRIES + _TRIES_EACH * file.end]
+        # or read to test whether long headers end.
+        self._long = list(self._tries)
+        self._probes = False  # whether this is a view that only tests whether a member is whole
+        self._input = b""  # read,
+        self._used = 0  # and decoded up to here
+        self._buffer = b""  # decoded, from the last window's start on
+        self._base = 0
+        self._inflater: zlib._Decompress | None = None
+        self._member = 0  # where the member begins in the file,
+        self._begin = 0  # and in the stream
+        self._crc = 0
+        self._joined = -1  # where the member after a trailer of too few bytes begins
+        self._sound_to = 0  # byte of the stream up to which members were verified
+        self._ended: list[tuple[int, Damage | None]] = []  # members that reach into the buffer
+        self._tensorflow = InputBuffer() if misread else None
+        self._passed: list[tuple[int, int]] | None = [] if list_members else None
+
+    @property
+    def file_position(self) -> int:
+        """The offset in the file of the next byte to decode."""
+        return self._next - len(self._input) + self._used
+
+    @property
+    def base(self) -> int:
+        """The offset in the stream of the first byte that can still be requested."""
+        return self._base
+
+    @property
+    def end(self) -> int | None:
+        """Size of the stream in bytes; None until its end is reached."""
+        return None
+
+    def bound(self) -> int:
+        """An upper bound on the size of the stream: deflate expands the rest of the file by at most
+        1032.
+        """
+        left = self._file.end - self.file_position
+        return self.position + left * EXPANSION + _PENDING
+
+    def ends_at(self, at: int) -> bool:
+        """Whether the stream ends, undamaged, exactly at `at`."""
+        return not self.window(at, 1) and self._finished and self.position == at
+
+    def window(self, start: int, length: int) -> bytes:
+        """The stream from `start` on: `length` bytes, fewer only where it ends or is
+        interrupted.
+        """
+        place = start - self._base
+        if place < 0:
+            raise ValueError(f"byte {start} of the stream was already passed")
+        if place + length <= len(self._buffer):
+            return self._buffer[place : place + length]
+        while self.position < start:
+            if not self._decode(min(READ_BYTES, start - self.position)):
+                self._buffer = b""
+                self._base = self.position
+                return b""
+        parts = [self._buffer[place:]]
+        have = len(parts[0])
+        self._ended = [pair for pair in self._ended if pair[0] > start]
+        while have < length:
+            piece = self._decode(min(READ_BYTES, length - have))
+            if not piece:
+                break
+            parts.append(piece)
+            have += len(piece)
+        self._buffer = b"".join(parts)
+        self._base = start
+        return self._buffer
+
+    def fork(self) -> GzipStream:
+        """A second view that reads ahead from the same place without moving this one."""
+        twin = copy.copy(self)
+        twin._hasher = None
+        twin._tensorflow = None
+        twin._passed = None
+        twin._ended = list(self._ended)
+        if self._inflater is not None:
+            twin._inflater = self._inflater.copy()
+        return twin
+
+    def inspect(self, start: int, stop: int) -> Damage | None:
+        """The damage of the first unsound member that reaches into these bytes of the stream.
+
+        Reads each such member to its end, where its checksum is; this view does not move.
+        """
+        if stop <= self._sound_to:
+            return None
+        ahead = self.fork()
+        while not ahead._stopped():
+            reached = ahead.position if ahead._inflater is None else ahead._begin
+            if reached >= stop:
+                break
+            ahead._step(READ_BYTES)
+        for end, damage in ahead._ended:
+            if damage is not None and damage.begin < stop and end > start:
+                return damage
+        damage = ahead.interruption
+        if damage is not None and damage.begin < stop:
+            return damage
+        self._sound_to = stop if ahead._inflater is not None else ahead.position
+        return None
+
+    def resume(self, least: int = 0) -> bool:
+        """Continue after the damage; False if no bytes are left. `position` may jump."""
+        damage = self.interruption
+        self.interruption = None
+        if damage is None or damage.lossless:
+            return True
+        self._hasher = None
+        self.guessed = False
+        self._sound_to = 0
+        self._ended.clear()
+        self._buffer = b""
+        found = self._next_member(damage, least)
+        if found is None:
+            self._finished = True
+            return False
+        self._jump(found[0])
+        self.position = self._base = found[1]
+        return True
+
+    def leads_on(self, at: int) -> bool:
+        """Whether a whole member of records is at this byte of the file, followed by another or by
+        the end.
+        """
+        return self._begins(at) and self._ends(at) == (True, True)
+
+    def hexdigest(self) -> str | None:
+        """blake3 of the stream; None if not requested, or if part of it is missing."""
+        return None if self._hasher is None else self._hasher.hexdigest()
+
+    def members(self) -> Sequence[tuple[int, int]]:
+        """Where the members so far begin: byte of the file, byte of the stream. Empty if not
+        requested, and after damage.
+        """
+        return self._passed or ()
+
+    def _jump(self, at: int) -> None:
+        self._next = at
+        self._input = b""
+        self._used = 0
+        self._ahead = _FIRST_READ
+        self._inflater = None
+
+    def _peek(self, length: int) -> bytes:
+        """The next bytes of the file, fewer only where it ends."""
+        while len(self._input) - self._used < length:
+            more = self._file.read(self._next, self._ahead)
+            if not more:
+                break
+            self._next += len(more)
+            self._ahead = min(2 * self._ahead, READ_BYTES)
+            self._input = self._input[self._used :] + more
+            self._used = 0
+        return self._input[self._used : self._used + length]
+
+    def _stopped(self) -> bool:
+        return self._finished or self.interruption is not None
+
+    def _decode(self, limit: int) -> bytes:
+        """The next bytes of the stream, at most `limit`; empty where it stops."""
+        while not self._stopped():
+            piece = self._step(limit)
+            if piece:
+                return piece
+        return b""
+
+    def _step(self, limit: int) -> bytes:
+        """Open a member, or decode some bytes and possibly reach the end of one."""
+        if self._inflater is None:
+            self._open()
+            return b""
+        if self._used == len(self._input):
+            self._peek(1)
+        data = self._input[self._used : self._used + _FEED]
+        if self._tensorflow is not None and data:
+            self._tensorflow.reach(self.file_position + 1, self._file.end)
+            data = data[: self._tensorflow.end - self.file_position]
+        before = self._inflater.copy()
+        try:
+            piece = self._inflater.decompress(data, limit)
+        except zlib.error as error:
+            piece = decoded_before(before, data, limit)
+            self._take(piece)
+            self._break(f"its data do not decode ({str(error).split(': ', 1)[-1]})")
+            return piece
+        self._take(piece)
+        if self._inflater.eof:
+            self._used += len(data) - len(self._inflater.unused_data)
+            self._close()
+        else:
+            self._used += len(data) - len(self._inflater.unconsumed_tail)
+            if not data and not piece:
+                self._break(f"the file ends inside it, at byte {self._file.end}", cut=True, tail=0)
+        return piece
+
+    def _take(self, piece: bytes) -> None:
+        if self._tensorflow is not None:
+            self._tensorflow.make(len(piece))
+        if not self._is_known():
+            self._crc = zlib.crc32(piece, self._crc)
+        self.position += len(piece)
+        if self._hasher is not None:
+            self._hasher.update(piece)
+
+    def _is_known(self) -> bool:
+        """Whether the member was already read to its end and verified: computing its checksum again
+        would cost as much as decoding it.
+        """
+        return self._begin < self._sound_to
+
+    def _break(
+        self,
+        detail: str,
+        *,
+        lossless: bool = False,
+        inside: bool = True,
+        cut: bool = False,
+        misread: bool = False,
+        tail: int | None = None,
+    ) -> Damage:
+        self._tensorflow = None  # TensorFlow stops at this damage.
+        self._passed = None
+        self.interruption = Damage(
+            member=self._member,
+            begin=self._begin,
+            stream=self.position,
+            detail=f"gzip member at byte {self._member} of the file: {detail}",
+            lossless=lossless,
+            inside=inside,
+            cut=cut,
+            misread=misread,
+            tail=tail,
+        )
+        return self.interruption
+
+    def _open(self) -> None:
+        """Begin the next member, or note the end of the stream."""
+        self._member = self.file_position
+        self._begin = self.position
+        self._crc = 0
+        head = self._peek(_HEADER_BYTES)
+        if not head:
+            self._finished = True
+            return
+        if self._member and head[:1] == b"\x00" and only_zeros(self._file, self._member):
+            self._finished = True
+            words = f"missing, with only zeros up to the end of the file, at byte {self._file.end}"
+            self._break(words, lossless=True, inside=False, tail=self._tail())
+            return
+        head, header = self._header()
+        size, problem = header.size, header.problem
+        if (problem or header.optional) and self._sound(len(MEMBER_HEADER)):
+            # Only the ten bytes of the header are damaged: a whole member follows.
+            size = len(MEMBER_HEADER)
+            problem = problem or f"its flags should be 0x00, found 0x{head[3]:02x}"
+        elif problem and (not size or not self._sound(size)):
+            cut = header.unfinished and len(head) < HEADER_LIMIT
+            self._break(problem, inside=cut, cut=cut, tail=self._tail())
+            return
+        self._used += size
+        if self._passed is not None:
+            self._passed.append((self._member, self._begin))
+        if self._tensorflow is not None:
+            self._tensorflow.reach(self.file_position, self._file.end)
+        self._inflater = zlib.decompressobj(WINDOW_BITS)
+        if problem:
+            self._break(problem, lossless=True, inside=False, tail=self._tail())
+
+    def _header(self) -> tuple[bytes, MemberHeader]:
+        """The header of the member that begins here, with its bytes and some more."""
+        size = _HEADER_BYTES
+        head = self._peek(size)
+        header = parse_member_header(head)
+        while header.unfinished and len(head) == size < HEADER_LIMIT:
+            size = min(8 * size, HEADER_LIMIT)
+            if self._probes:
+                self._long[0] -= size
+                if self._long[0] < 0:
+                    break
+            head = self._peek(size)
+            header = parse_member_header(head)
+        return head, header
+
+    def _tail(self) -> int | None:
+        return zlib_makes(self._file.read, self._member, _TAIL_LIMIT)
+
+    def _sound(self, header: int) -> bool:
+        """Whether a whole member follows a header of `header` bytes here."""
+        probe = self.fork()
+        probe._probes = True
+        probe._jump(self._member + header)
+        probe._inflater = zlib.decompressobj(WINDOW_BITS)
+        probe._ended = []
+        return probe._member_ends_well()
+
+    def _close(self) -> None:
+        """Compare the member's trailer with the decoded data."""
+        trailer = self._peek(TRAILER.size)
+        kept = self._trailer_bytes()
+        self._used += min(len(trailer), kept)
+        self._inflater = None
+        damage: Damage | None = None
+        if len(trailer) < TRAILER.size:
+            # zlib checks the checksum as soon as it has read it.
+            wrong = len(trailer) >= 4 and trailer[:4] != self._crc.to_bytes(4, "little")
+            words = "the file ends inside its trailer"
+            tail = None if wrong else 0
+            size = (self.position - self._begin) & 0xFFFFFFFF
+            right = TRAILER.pack(self._crc, size).startswith(trailer)
+            damage = self._break(words, lossless=right, inside=not right, cut=True, tail=tail)
+        elif kept < TRAILER.size:
+            crc = self._crc.to_bytes(4, "little")[:kept]
+            words = f"its trailer should have {TRAILER.size} bytes, found {kept}"
+            right = kept > 1 and trailer.startswith(crc)  # one byte may be right by accident
+            damage = self._break(words, lossless=right, inside=not right)
+            self._joined = self.file_position
+        elif not self._is_known():
+            problems = trailer_problems(trailer, self._crc, self.position - self._begin)
+            if problems:
+                both = len(problems) == 2
+                damage = self._break("; ".join(problems), lossless=not both, inside=both)
+        self._ended.append((self.position, damage))
+        if damage is None and self._tensorflow is not None:
+            self._compare(self._tensorflow)
+
+    def _trailer_bytes(self) -> int:
+        """Number of bytes of the trailer before the next member: fewer than 8 if some were lost."""
+        if self._probes:
+            return TRAILER.size  # A trailer that lost bytes is wrong in any case.
+        ahead = self._peek(TRAILER.size + len(MAGIC) - 1)
+        at = ahead.find(MAGIC)
+        cut = 0 <= at < TRAILER.size and self._begins(self.file_position + at)
+        return at if cut else TRAILER.size
+
+    def _compare(self, tensorflow: InputBuffer) -> None:
+        """Stop where the member that ended here is the last that TensorFlow reads."""
+        at, size = self.file_position, self._file.end
+        tensorflow.reach(at, size)
+        if tensorflow.close(at, size):
+            words = (
+                f"it ends at byte {at}, and TensorFlow does not read the {size - at} bytes after it"
+            )
+            self._break(words, lossless=True, inside=False, misread=True, tail=0)
+
+    def _next_member(self, damage: Damage, least: int) -> tuple[int, int] | None:
+        """Where reading can continue: byte of the file, byte of the stream."""
+        place = bisect.bisect_left(self._members, (damage.member, 0))
+        known = [file for file, _ in self._members[place : place + 2]]
+        if damage.member in known[:1] and known[1:] and self._begins(known[1]):
+            return self._members[place + 1]
+        likely = None
+        for at, size in itertools.islice(self._beginnings(damage.member + 1), _MOST_BEGINNINGS):
+            span = at - damage.member
+            if span // 2 <= size <= span * EXPANSION and damage.begin + size >= least:
+                return at, damage.begin + size
+            if at == self._joined:
+                return at, damage.stream
+            whole, followed = self._ends(at)
+            if whole:
+                # A payload may itself hold gzip, whose members do not lead to the end of the file.
+                self.guessed = not followed
+                return at, damage.stream
+            likely = at if likely is None and not damage.cut else likely
+        self.guessed = True
+        return None if likely is None else (likely, damage.stream)
+
+    def _beginnings(self, start: int) -> Iterator[tuple[int, int]]:
+        """Where members begin, from byte `start` of the file on; each place is tried once.
+
+        The second number is that of the four bytes before: the size in the trailer of the member
+        before, if that is whole.
+        """
+        known = self._begun
+        place = bisect.bisect_left(known, (start, 0))
+        while True:
+            if place == len(known):
+                following = next((at for at in self._places if at >= start), None)
+                if following is None:
+                    return
+                if not self._begins(following):
+                    continue
+                before = self._file.read(max(following - 4, 0), min(following, 4))
+                known.append((following, int.from_bytes(before, "little")))
+            yield known[place]
+            place += 1
+
+    def _probe(self, at: int) -> GzipStream:
+        """A view that begins with a member at this byte of the file."""
+        probe = self.fork()
+        probe._probes = True
+        probe._jump(at)
+        probe.interruption = None
+        probe._finished = False
+        probe._ended = []
+        probe._buffer = b""
+        probe.position = probe._base = 0
+        return probe
+
+    def _begins(self, at: int) -> bool:
+        """Whether a member at this byte of the file begins with a record, or is at least whole."""
+        head = self._file.read(at, _HEADER_BYTES)
+        if not _may_decode(head):
+            return False
+        probe = self._probe(at)
+        if probe._header()[1].problem:
+            return False
+        length = header_length(probe.window(0, HEADER_BYTES))
+        if length is not None and length <= MAX_LENGTH:
+            return True
+        return probe._member_ends_well() and probe._ended[0][0] > 0
+
+    def _ends(self, at: int) -> tuple[bool, bool]:
+        """Whether the member at this byte of the file is whole; and whether it is, and another
+        member or the end follows.
+        """
+        if at not in self._whole:
+            probe = self._probe(at)
+            whole = probe._member_ends_well()
+            following = probe._peek(len(MEMBER_HEADER))
+            followed = not following.strip(b"\0") or following.startswith(MAGIC)
+            self._whole[at] = whole, whole and followed
+        return self._whole[at]
+
+    def _member_ends_well(self) -> bool:
+        """Decode to the end of the member and compare its trailer, unless the limit on such
+        attempts is reached.
+        """
+        while not self._stopped() and not self._ended and self._tries[0] > 0:
+            self._tries[0] -= len(self._step(READ_BYTES)) + _FIRST_READ
+        return bool(self._ended) and self._ended[0][1] is None
+
+
+def _may_decode(head: bytes) -> bool:
+    """Whether the first bytes of a file, or of a member, may be a member from which a record's
+    header can be decoded. Fast: there may be as many as one for every six bytes of a file.
+    """
+    header = parse_member_header(head)
+    if header.optional or header.problem:
+        return header.optional or header.unfinished
+    try:
+        # With one byte more, an error might come from behind it.
+        zlib.decompressobj(WINDOW_BITS).decompress(head[header.size :], HEADER_BYTES - 1)
+    except zlib.error:
+        return False
+    return True
+
+
+def decoded_before(inflater: zlib._Decompress, data: bytes, limit: int) -> bytes:
+    """The bytes that `data` decode to before the first error; zlib itself drops them with the
+    error.
+    """
+    parts = []
+    for step in (4096, 64, 1):
+        while data:
+            attempt = inflater.copy()
+            try:
+                parts.append(attempt.decompress(data[:step], limit))
+            except zlib.error:
+                break
+            inflater, data = attempt, data[step:]
+    return b"".join(parts)
+
+
+def trailer_problems(trailer: bytes, crc: int, length: int) -> list[str]:
+    """The differences between the trailer of a member and the decoded data: at most two."""
+    stored_crc, stored_length = TRAILER.unpack(trailer)
+    problems = []
+    if stored_crc != crc:
+        problems.append(f"its CRC-32 should be 0x{stored_crc:08x}, found 0x{crc:08x}")
+    if stored_length != length & 0xFFFFFFFF:
+        problems.append(
+            f"it should have {stored_length} bytes, found {length & 0xFFFFFFFF} (modulo 2^32)"
+        )
+    return problems

@@ -1,0 +1,180 @@
+"""Hashing of files: by reading them again, or while they are written.
+
+Data are hashed in parallel to the work on them: hashlib and blake3 release the GIL for large
+pieces, so a thread hashes on another core while the next records are made or checked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import weakref
+from collections.abc import Callable, Sequence
+from queue import SimpleQueue
+from threading import Semaphore, Thread
+from typing import NamedTuple
+
+from blake3 import blake3
+
+from tfrecreg.core.storage.interface import Readable, RereadableReader, Writer
+
+_LARGE = 2 << 20
+"""Pieces of this size are hashed immediately: a queue of them would take too much memory."""
+
+_CHUNK = 1 << 20
+
+_REUSED = 8 << 20
+"""glibc returns memory to the system and requests it again for every piece, which costs as much as
+hashing it, until a block of this size was freed once: see mallopt(3), M_MMAP_THRESHOLD.
+"""
+
+_Piece = bytes | memoryview
+
+
+class FileDigest(NamedTuple):
+    """Size and digests of a file."""
+
+    bytes: int
+    blake3: str
+    """Hex digest; verified by `check`."""
+    sha256: str
+    """Hex digest, for other tools; empty if it was not computed."""
+
+
+def hash_file(
+    storage: Readable, path: str, *, expected: str = "", copy: Writer | None = None
+) -> tuple[int, str]:
+    """Read a file and return its bytes and its blake3 as hex, in bounded memory."""
+    hasher = blake3()
+    position = 0
+    with storage.open(path) as reader:
+        while chunk := reader.read_at(position, _CHUNK):
+            hasher.update(chunk)
+            if copy is not None:
+                copy.write(chunk)
+            position += len(chunk)
+        digest = hasher.hexdigest()
+        if digest != expected and expected and isinstance(reader, RereadableReader):
+            reader.confirm(0, position)
+    return position, digest
+
+
+class HashThread:
+    """Passes pieces to hashers in a thread of its own, in order.
+
+    The thread ends with :meth:`close`, or when this object is garbage collected, so no cleanup is
+    needed after an error.
+    """
+
+    def __init__(self, *hashers: Callable[[_Piece], object], ahead: int = 2) -> None:
+        bytes(_REUSED)
+        self._hashers = hashers
+        self._process = os.getpid()
+        self._ahead = ahead
+        self._room = Semaphore(ahead)
+        self._queue: SimpleQueue[_Piece | None] = SimpleQueue()
+        arguments = (self._queue, self._room, hashers)
+        self._thread = Thread(target=_work, args=arguments, name="tfrecreg-hash", daemon=True)
+        self._thread.start()
+        self._end = weakref.finalize(self, self._queue.put, None)
+
+    @staticmethod
+    def pays() -> bool:
+        """Whether a core may be idle; False in a worker process, which runs beside others."""
+        # Its import is slow, and a worker process has always imported it.
+        workers = sys.modules.get("multiprocessing")
+        is_worker = workers is not None and workers.parent_process() is not None
+        return not is_worker and (os.cpu_count() or 1) > 1
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether this process is a fork, which does not have the thread."""
+        return self._process != os.getpid()
+
+    def update(self, piece: _Piece) -> None:
+        """Add the next piece; it is hashed later, unless it is large."""
+        self._room.acquire()
+        if len(piece) < _LARGE:
+            self._queue.put(piece)
+            return
+        for _ in range(self._ahead - 1):  # until the queue is empty
+            self._room.acquire()
+        for update in self._hashers:
+            update(piece)
+        self._room.release(self._ahead)
+
+    def close(self) -> None:
+        """Wait until all is hashed. Safe to call again."""
+        self._end()
+        self._thread.join()
+
+
+def _work(
+    queue: SimpleQueue[_Piece | None],
+    room: Semaphore,
+    hashers: Sequence[Callable[[_Piece], object]],
+) -> None:
+    """The work of the thread. It must not reference the object whose end stops it."""
+    while (piece := queue.get()) is not None:
+        for update in hashers:
+            update(piece)
+        del piece
+        room.release()
+
+
+class FileHasher:
+    """blake3 and sha256 of a file in pieces.
+
+    The first piece is hashed in place, because most small files have only one; the second piece
+    starts the thread.
+    """
+
+    def __init__(self, *, sha256: bool = True) -> None:
+        self._blake3 = blake3()
+        self._sha256 = hashlib.sha256() if sha256 else None
+        hashers = (each for each in (self._blake3, self._sha256) if each is not None)
+        self._updates = tuple(each.update for each in hashers)
+        self._bytes = 0
+        self._pieces = 0
+        self._thread: HashThread | None = None
+
+    def update(self, piece: bytes) -> None:
+        """Add the next piece; it may be hashed later."""
+        self._bytes += len(piece)
+        self._pieces += 1
+        if self._pieces == 1:
+            for update in self._updates:
+                update(piece)
+            return
+        if self._thread is None:
+            self._thread = HashThread(*self._updates, ahead=8)
+        self._thread.update(piece)
+
+    def close(self) -> None:
+        """Wait until all is hashed. Safe to call again."""
+        if self._thread is not None:
+            self._thread.close()
+            self._thread = None
+
+    def digest(self) -> FileDigest:
+        """Size and digests of all pieces."""
+        self.close()
+        sha256 = self._sha256.hexdigest() if self._sha256 is not None else ""
+        return FileDigest(self._bytes, self._blake3.hexdigest(), sha256)
+
+
+def hash_both(storage: Readable, path: str, copy: Writer | None = None) -> FileDigest:
+    """Bytes, blake3 and sha256 of a file, in bounded memory."""
+    hasher = FileHasher()
+    position = 0
+    try:
+        with storage.open(path) as reader:
+            while chunk := reader.read_at(position, _CHUNK):
+                hasher.update(chunk)
+                if copy is not None:
+                    copy.write(chunk)
+                position += len(chunk)
+    finally:
+        hasher.close()
+    return hasher.digest()

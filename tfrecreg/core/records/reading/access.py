@@ -1,0 +1,525 @@
+"""Records by their numbers, without reading those before.
+
+::
+
+    from tfrecreg import Records, read
+
+    read("train.tfrecord", 1234)  # one payload
+    with Records("train.tfrecord") as records:
+        len(records), records[-1], records[10:20]
+
+Numbers are those that `tfrecreg check` names: from 0, damaged records counted. Every payload is
+verified when it is read, length and data, and in gzip the member that it lies in, too.
+"""
+
+from __future__ import annotations
+
+import operator
+import os
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any, SupportsIndex, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from tfrecreg.core.records.batch import RecordBatch
+from tfrecreg.core.records.frame_scan import FrameScanner
+from tfrecreg.core.records.framing import (
+    FOOTER_BYTES,
+    HEADER_BYTES,
+    OVERHEAD,
+    frame_header,
+    header_length,
+    masked_crc,
+)
+from tfrecreg.core.records.gzip.random_access import DamagedGzipError, MemberReader
+from tfrecreg.core.records.reader import scan
+from tfrecreg.core.records.reading.offsets import RecordOffsets, find_offsets
+from tfrecreg.core.records.reading.second_read import SAME_BYTES
+from tfrecreg.core.records.scanner import make_frame_scanner, record_reader
+from tfrecreg.core.storage.interface import Readable, Reader
+from tfrecreg.core.storage.locations import storage_of
+from tfrecreg.core.values.errors import (
+    DamagedRecordError,
+    NoSuchRecordError,
+    StorageError,
+    TransferError,
+)
+from tfrecreg.core.values.text import safe
+
+Path = str | os.PathLike[str]
+
+_GAP_BYTES = 1 << 12
+"""Records that lie no farther apart are read together, if many are asked for,"""
+_JOINED_BYTES = 1 << 18
+"""as long as that takes no more memory than this."""
+_ALONE_BYTES = 1 << 15
+"""Payloads of this size are read alone: to copy one out of a frame takes longer than a read."""
+_LEAST_BYTES = 2
+"""Python shares objects of fewer bytes, into which nothing may be read."""
+
+
+@overload
+def read(path: Path, record: SupportsIndex, *, index: Path | None = None) -> bytes: ...
+@overload
+def read(
+    path: Path, record: slice | Iterable[SupportsIndex], *, index: Path | None = None
+) -> list[bytes]: ...
+def read(
+    path: Path,
+    record: SupportsIndex | slice | Iterable[SupportsIndex],
+    *,
+    index: Path | None = None,
+) -> bytes | list[bytes]:
+    """Read one record of a shard by its number, or several.
+
+    For many reads of one shard make a :class:`Records`: it looks where they are only once.
+
+    Args:
+        path: the shard, plain or gzip.
+        record: a number from 0 (negative ones count from the end), a slice, or several numbers.
+        index: an index of the shard, as for :class:`Records`.
+
+    Returns:
+        The payload, or the payloads as a list, in the order asked for.
+
+    Raises:
+        NoSuchRecordError: the number is out of range; also an IndexError.
+        DamagedRecordError: its checksums do not hold.
+        UsageError: the file is not a TFRecord, or `index` is not its index.
+        StorageError: a file cannot be read.
+
+    Example:
+        >>> shard = "registry/data/mnist/mnist-test.tfrecord-00000-of-00002"
+        >>> payload = tr.read(shard, 7)
+        >>> tr.read(shard, [3, 7])[1] == payload
+        True
+    """
+    with Records(path, index=index) as records:
+        if isinstance(record, slice):
+            return list(records[record])
+        if isinstance(record, Iterable):
+            return [records[each] for each in record]
+        return records[record]
+
+
+class Records(Sequence[bytes]):
+    """The payloads of one shard, by number. The file is read when they are asked for.
+
+    A slice is another such sequence over the same file: nothing is read for it. May be pickled
+    (about 16 bytes per record), used after a fork, and by several threads: so it is fit for the
+    workers of a data loader. A context manager; reading after :meth:`close` opens the file again.
+
+    Args:
+        path: the shard, plain or gzip, with any name.
+        index: where its records are: an index of this package (``index/<shard>.index`` of a
+            build), or a sidecar of another tool (lines of ``offset size``, for plain files). None
+            for the build's own index beside the shard, if there is one that fits; else the shard
+            is read once: of a plain file its headers, of gzip all. Gzip of other tools, which
+            often is one member, is decompressed from its beginning for each jump backwards.
+        storage: where `path` and `index` are; None for local files.
+        name: of the shard in errors; None for `path`.
+
+    Raises:
+        UsageError: the file is not a TFRecord, or `index` is not its index.
+        ManifestError: `index` is an index of this package, and damaged.
+        StorageError: a file cannot be read.
+
+    Example:
+        >>> shard = "registry/data/mnist/mnist-test.tfrecord-00000-of-00002"
+        >>> records = tr.Records(shard)
+        >>> len(records), len(records[-1]) == int(records.lengths[-1])
+        (30, True)
+        >>> first, third = records.read_each([0, 2])
+        >>> records.close()
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        index: Path | None = None,
+        storage: Readable | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.path = os.fspath(path)
+        """As it was given."""
+        self._shown = safe(name if name is not None else self.path, limit=1000)
+        place, inside = _locate(path, storage)
+        sidecar = _locate(index, storage) if index is not None else None
+        self._places = find_offsets(place, inside, sidecar, self._shown)
+        self._numbers = range(len(self._places.offsets))
+        self._file = _File(place, inside, self._places, self._shown)
+
+    @classmethod
+    def located(cls, storage: Readable, path: str, places: RecordOffsets, *, name: str) -> Records:
+        """The records of a shard whose offsets are known already. Nothing is opened.
+
+        Args:
+            storage: where the shard is.
+            path: in `storage`.
+            places: from :func:`tfrecreg.core.records.reading.offsets.find_offsets`, for this shard.
+            name: of the shard in errors.
+        """
+        records = object.__new__(cls)
+        records.path = path
+        records._shown = safe(name, limit=1000)
+        records._places = places
+        records._numbers = range(len(places.offsets))
+        records._file = _File(storage, path, places, records._shown)
+        return records
+
+    def read_each(self, records: Iterable[SupportsIndex]) -> list[bytes | DamagedRecordError]:
+        """The payloads at these positions, in the order asked for.
+
+        Reads are sorted by their place in the shard, and those of neighbours are joined.
+
+        Args:
+            records: positions, as for ``records[…]``; any may come more than once.
+
+        Returns:
+            For each position the payload, or the error that reading it alone raises.
+
+        Raises:
+            NoSuchRecordError: a position is out of range.
+            StorageError: the file cannot be read.
+        """
+        wanted = [operator.index(record) for record in records]
+        count = len(self)
+        for position in wanted:
+            if not -count <= position < count:
+                self.number(position)
+        positions = np.array(wanted, np.int64)
+        positions[positions < 0] += count
+        return self._file.each(positions * self._numbers.step + self._numbers.start)
+
+    @property
+    def offsets(self) -> npt.NDArray[np.int64]:
+        """Shape (records,): where each record starts in the decompressed stream."""
+        return self._places.offsets[self._selected]
+
+    @property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """Size in bytes of each payload, of shape (records,); -1 for a record known as damaged."""
+        return self._places.lengths[self._selected]
+
+    @property
+    def damaged(self) -> tuple[int, ...]:
+        """The positions of records that are known to be damaged.
+
+        Complete where the shard itself had to be read past damage; damage to data alone shows only
+        when they are read: `tfrecreg check` reads all.
+        """
+        return tuple(int(each) for each in np.flatnonzero(self.lengths < 0))
+
+    def close(self) -> None:
+        """Close the file, also for slices of this sequence. It is opened again when needed."""
+        self._file.close()
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @overload
+    def __getitem__(self, record: SupportsIndex) -> bytes: ...
+    @overload
+    def __getitem__(self, record: slice) -> Records: ...
+    def __getitem__(self, record: SupportsIndex | slice) -> bytes | Records:
+        if isinstance(record, slice):
+            part = object.__new__(Records)
+            part.__dict__.update(self.__dict__, _numbers=self._numbers[record])
+            return part
+        return self._file.payload(self.number(record))
+
+    def number(self, record: SupportsIndex) -> int:
+        """The number in the shard, as in findings, of the record at position `record` here.
+
+        Raises:
+            NoSuchRecordError: the position is out of range.
+        """
+        position = operator.index(record)
+        if not -len(self) <= position < len(self):
+            raise NoSuchRecordError(
+                f"there is no record {position} in `{self._shown}`, which has {len(self)}",
+                hint="numbers go from 0; negative ones count from the end",
+            )
+        return self._numbers[position]
+
+    def __iter__(self) -> Iterator[bytes]:
+        return map(self._file.payload, self._numbers)
+
+    def __repr__(self) -> str:
+        return f"<Records {len(self)} of {self._shown}>"
+
+    def __enter__(self) -> Records:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    @property
+    def _selected(self) -> slice:
+        numbers = self._numbers
+        if not numbers:
+            return slice(0, 0)
+        # A stop of -1 would count from the end.
+        return slice(numbers.start, numbers.stop if numbers.stop >= 0 else None, numbers.step)
+
+
+class _File:
+    """The shard, opened when it is needed."""
+
+    def __init__(self, storage: Readable, path: str, places: RecordOffsets, shown: str) -> None:
+        self._storage = storage
+        self._path = path
+        self._places = places
+        self._shown = shown
+        self._read = None if places.gzip else record_reader()
+        # Empty, or the one open file: `setdefault` lets one thread set it.
+        self._opened: dict[str, tuple[Reader, MemberReader | None]] = {}
+
+    def payload(self, number: int) -> bytes:
+        """The payload of the record with this number, verified."""
+        try:
+            return self._payload(number)
+        except DamagedRecordError as error:
+            if self._storage.is_local:
+                raise
+            first = error
+        # Bytes from a store may have been altered on their way.
+        self.close()
+        try:
+            return self._payload(number)
+        except DamagedRecordError as error:
+            if error.message != first.message:
+                raise TransferError(
+                    f"record {number} of `{self._shown}` had other bytes on a second read",
+                    hint="the store or the network alters bytes; run the command again",
+                ) from None
+            message = f"{error.message}; {SAME_BYTES}"
+            raise DamagedRecordError(message, hint=error.hint) from None
+
+    def _payload(self, number: int) -> bytes:
+        places = self._places
+        if number in places.faults:
+            fault = places.faults[number]
+            raise self._damaged(number, f"{fault.code}: {fault.detail}")
+        length = int(places.lengths[number])
+        if length < 0:
+            raise self._damaged(number, "it is lost in damage that begins before it")
+        if places.gzip and not places.members:
+            return self._behind_damage(number, length)
+        reader, members = self._open()
+        start, size = int(places.offsets[number]), length + OVERHEAD
+        payload = self._alone(start, length)
+        if payload is not None:
+            return payload
+        try:
+            frame = members.read(start, size) if members else reader.read_at(start, size)
+        except DamagedGzipError as error:
+            raise self._damaged(number, f"CRC007: {error}") from None
+        return self._verified(number, length, frame)
+
+    def each(self, numbers: npt.NDArray[np.int64]) -> list[bytes | DamagedRecordError]:
+        """The payload of each of these records, or its error."""
+        found: dict[int, bytes | DamagedRecordError] = {}
+        for start, end, group in self._groups(numbers):
+            if len(group) == 1 and not self._places.gzip:
+                number, at, length = group[0]
+                payload = self._alone(at, length)
+                if payload is not None:
+                    found[number] = payload
+                    continue
+            frames = self._frames(start, end)
+            if frames is not None and _are_all_sound(frames, group):
+                for number, at, length in group:
+                    begin = at - start + HEADER_BYTES
+                    found[number] = frames[begin : begin + length]
+                continue
+            for number, at, length in group:
+                payload = _sound(frames, at - start, length) if frames is not None else None
+                try:
+                    # The slow way finds the reason.
+                    found[number] = payload if payload is not None else self.payload(number)
+                except DamagedRecordError as error:
+                    # With its traceback it would hold this frame, and so itself and the file.
+                    found[number] = error.with_traceback(None)
+        return [found[number] for number in numbers.tolist()]
+
+    def _groups(
+        self, numbers: npt.NDArray[np.int64]
+    ) -> Iterator[tuple[int, int, list[tuple[int, int, int]]]]:
+        """The records in groups of near ones: start and end in the stream, and their places.
+
+        A place is number, offset and length of the payload.
+        """
+        ordered = np.unique(numbers)
+        offsets = self._places.offsets[ordered].tolist()
+        lengths = self._places.lengths[ordered].tolist()
+        group: list[tuple[int, int, int]] = []
+        start = end = 0
+        for place in zip(ordered.tolist(), offsets, lengths, strict=True):
+            _, at, length = place
+            stop = at + OVERHEAD + max(length, 0)
+            is_apart = at - end > _GAP_BYTES or stop - start > _JOINED_BYTES
+            if group and (is_apart or length >= _ALONE_BYTES):
+                yield start, end, group
+                group = []
+            if not group:
+                start = at
+            group.append(place)
+            end = stop
+        if group:
+            yield start, end, group
+
+    def _alone(self, at: int, length: int) -> bytes | None:
+        """The payload of the record at byte `at`, read and verified in one compiled call.
+
+        None where that cannot be, or if it is not sound: then the reason is found in another way.
+        """
+        reader, members = self._open()
+        if self._read is None or members is not None or length < _LEAST_BYTES:
+            return None
+        found = reader.located(at, length + OVERHEAD)
+        if found is None:
+            return None
+        handle, start, held = found
+        payload = self._read(handle, start, length)
+        del held
+        return payload
+
+    def _frames(self, start: int, end: int) -> bytes | None:
+        """A stretch of the stream; None where it cannot be had as a whole."""
+        if self._places.gzip and not self._places.members:
+            return None
+        reader, members = self._open()
+        try:
+            return (
+                members.read(start, end - start) if members else reader.read_at(start, end - start)
+            )
+        except DamagedGzipError:
+            return None
+
+    def _verified(self, number: int, length: int, frame: bytes) -> bytes:
+        header = frame[:HEADER_BYTES]
+        stated = header_length(header)
+        if stated is None:
+            raise self._damaged(
+                number,
+                f"CRC001: length checksum should be 0x{masked_crc(header[:8]):08x}, found "
+                f"0x{int.from_bytes(header[8:], 'little'):08x}",
+            )
+        if stated != length:
+            raise self._damaged(
+                number, f"its length should be {length} by the index, found {stated}"
+            )
+        payload = frame[HEADER_BYTES : HEADER_BYTES + length]
+        footer = frame[HEADER_BYTES + length :]
+        if len(footer) < FOOTER_BYTES:
+            raise self._damaged(number, f"CRC003: the file ends in it, after {len(frame)} bytes")
+        crc, stored = masked_crc(payload), int.from_bytes(footer, "little")
+        if crc != stored:
+            raise self._damaged(
+                number, f"CRC002: data checksum should be 0x{crc:08x}, found 0x{stored:08x}"
+            )
+        return payload
+
+    def _behind_damage(self, number: int, length: int) -> bytes:
+        """From gzip that is damaged somewhere: only the scanner knows the way."""
+        for event in scan(self._storage, self._path, hold_limit=max(length, 1 << 20)):
+            if isinstance(event, RecordBatch) and event.first + len(event) > number:
+                if event.whole and number >= event.first:
+                    return event.payload(number - event.first)
+                break
+        raise self._damaged(number, "it no longer exists")
+
+    def _damaged(self, number: int, why: str) -> DamagedRecordError:
+        at = int(self._places.offsets[number])
+        fault = self._places.faults.get(number)
+        record = "" if fault is not None and fault.record is None else f"record {number} of "
+        return DamagedRecordError(
+            f"{record}`{self._shown}`, at byte {at}, is damaged: {why}",
+            hint=f"tfrecreg check {self._shown}",
+        )
+
+    def _open(self) -> tuple[Reader, MemberReader | None]:
+        opened = self._opened.get("file")
+        if opened is not None:
+            return opened
+        places = self._places
+        reader = self._storage.open(self._path)
+        try:
+            entry = self._storage.stat(self._path)
+        except StorageError:
+            reader.close()
+            raise
+        found = reader.size, entry.mtime_ns if entry is not None else 0
+        if found != (places.size, places.mtime_ns):
+            reader.close()
+            raise StorageError(
+                f"`{self._shown}` was changed since its records were counted",
+                hint="open it again with `Records`",
+            )
+        members = None
+        if places.members:
+            members = MemberReader(reader, places.members, places.end, proven=places.proven)
+        opened = self._opened.setdefault("file", (reader, members))
+        if opened[0] is not reader:
+            reader.close()
+        return opened
+
+    def close(self) -> None:
+        opened = self._opened.pop("file", None)
+        if opened is not None:
+            opened[0].close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_opened": {}, "_read": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._read = None if self._places.gzip else record_reader()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_opened"):
+            self.close()
+
+
+@lru_cache(maxsize=1 << 12)
+def _head(length: int) -> bytes:
+    return frame_header(length)
+
+
+def _sound(frames: bytes, at: int, length: int) -> bytes | None:
+    """The payload of the record at byte `at` of `frames`; None if it is not sound."""
+    start = at + HEADER_BYTES
+    end = start + length
+    if length < 0 or frames[at:start] != _head(length):
+        return None
+    payload = frames[start:end]
+    footer = frames[end : end + FOOTER_BYTES]
+    return payload if footer == masked_crc(payload).to_bytes(FOOTER_BYTES, "little") else None
+
+
+_SCANNED_TOGETHER = 8
+"""Minimum number of consecutive records for which a call of the scanner pays."""
+_SCANNERS = threading.local()
+"""A scanner holds room for its results, so each thread has its own."""
+
+
+def _are_all_sound(frames: bytes, group: Sequence[tuple[int, int, int]]) -> bool:
+    """Whether these records, and nothing else, are in `frames`, and their checksums hold."""
+    lengths = [length for _, _, length in group]
+    if len(group) < _SCANNED_TOGETHER or sum(lengths) + OVERHEAD * len(group) != len(frames):
+        return False
+    scanner: FrameScanner | None = getattr(_SCANNERS, "scanner", None)
+    if scanner is None:
+        scanner = _SCANNERS.scanner = make_frame_scanner()
+    walked = scanner(frames, 0)
+    return walked.end == len(frames) and walked.lengths.tolist() == lengths
+
+
+def _locate(path: Path, storage: Readable | None) -> tuple[Readable, str]:
+    text = os.fspath(path)
+    return (storage, text) if storage is not None else storage_of(text)

@@ -1,0 +1,323 @@
+"""The choice of the scanner: the compiled one if it is installed, else the one in Python.
+
+``walk.c`` is compiled when the package is installed, if there is a compiler (``hatch_build.py`` in
+the checkout). The library does not use Python's C API, so one wheel per platform serves all Python
+versions. It runs without the GIL, and returns the same results as
+:mod:`tfrecreg.core.records.frame_scan`.
+
+The environment variable ``TFRECREG_SCANNER`` chooses: ``python``, or ``native`` to fail where the
+compiled scanner is missing; ``auto`` is the default.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+from array import array
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from tfrecreg.core.records.frame_scan import (
+    Finder,
+    FrameScan,
+    FrameScanner,
+    PythonFinder,
+    PythonFrameScanner,
+    Stop,
+    header_candidates,
+)
+from tfrecreg.core.values.errors import FailureError, UsageError
+from tfrecreg.core.values.text import safe
+
+# The name does not end in `.so`, which would make it a Python module.
+LIBRARY = Path(__file__).with_name("libwalk.so.1")
+"""Path of the library, if it was compiled."""
+
+SOURCE = Path(__file__).with_name("walk.c")
+"""Its source. In a checkout only: wheels do not contain it."""
+
+ENGINES = ("tables", "SSE 4.2", "ARMv8")
+"""Instructions that compute checksums, by the numbers of ``enum engine``."""
+
+_BEST = -1
+
+_FULL = 0
+_STOPS = (None, Stop.SHORT, Stop.SHORT, Stop.LENGTH, Stop.HUGE, Stop.DATA)
+"""Reasons for the end of a walk, by the numbers of ``enum stop``."""
+_WITHOUT_LENGTH = (1, 3)
+
+_CAPACITY = 1 << 16
+"""Number of records that one call has room for: at least those of a batch of ordinary size."""
+
+
+_FUNCTIONS = (
+    *("walk", "prepare", "source", "headers", "members", "canonical", "digests"),
+    *("columns", "record", "finder", "finder_feed", "finder_spans", "finder_free"),
+)
+
+_PLACES = 1 << 10
+"""Number of places that one call of ``tfrecreg_members`` has room for."""
+
+
+class _Report(ctypes.Structure):
+    """``struct report``."""
+
+    _fields_ = (
+        ("records", ctypes.c_uint64),
+        ("payload_bytes", ctypes.c_uint64),
+        ("end", ctypes.c_uint64),
+        ("length", ctypes.c_uint64),
+        ("stop", ctypes.c_uint32),
+        ("crc", ctypes.c_uint32),
+        ("stored", ctypes.c_uint32),
+        ("unused", ctypes.c_uint32),
+    )
+
+
+class _Span(ctypes.Structure):
+    """``struct span``."""
+
+    _fields_ = (("start", ctypes.c_int64), ("end", ctypes.c_int64))
+
+
+class Native(NamedTuple):
+    """The functions of the loaded library."""
+
+    walk: Callable[..., None]
+    headers: Callable[[bytes, int], int]
+    finder: Callable[..., int | None]
+    feed: Callable[..., int]
+    spans: Callable[..., int]
+    free: Callable[[int], None]
+    members: Callable[[bytes, int], Iterator[int]]
+    canonical: Callable[..., None]
+    digests: Callable[..., None]
+    columns: Callable[..., int]
+    record: Callable[[int, int, int, bytes], int]
+    engine: str
+    """Instructions that compute checksums: one of :data:`ENGINES`."""
+
+
+@lru_cache(maxsize=1)
+def load_scanner() -> Native:
+    """Load the library; once in a process."""
+    try:
+        library = ctypes.CDLL(str(LIBRARY))
+        walk, prepare, source, headers, members, canonical, digests, columns, record, *finders = (
+            getattr(library, f"tfrecreg_{name}") for name in _FUNCTIONS
+        )
+    except (OSError, AttributeError) as error:
+        if not LIBRARY.exists():
+            raise _missing("it was not compiled") from error
+        raise _missing(f"it cannot be loaded: {safe(str(error), limit=400)}") from error
+    finder, feed, spans, free = finders
+    source.restype = ctypes.c_uint64
+    if SOURCE.exists():
+        digest = hashlib.sha256(SOURCE.read_bytes()).digest()
+        if source() != int.from_bytes(digest[:8], "big"):
+            raise _missing("it was compiled from another `walk.c`")
+    prepare.restype = ctypes.c_int32
+    walk.restype = canonical.restype = digests.restype = free.restype = None
+    text, address = ctypes.c_char_p, ctypes.c_void_p
+    size, number = ctypes.c_uint64, ctypes.c_int64
+    walk.argtypes = [ctypes.c_int32, text, size, size, number, size, *[address] * 4]
+    headers.restype = members.restype = spans.restype = columns.restype = size
+    headers.argtypes = [text, size]
+    finder.restype = address
+    finder.argtypes = [ctypes.c_int32, *[number] * 4, ctypes.c_int32]
+    feed.restype = ctypes.c_int32
+    feed.argtypes = [address, text, size, number, ctypes.c_int32]
+    spans.argtypes = [address] * 5
+    free.argtypes = [address]
+    members.argtypes = [text, *[size] * 4, address]
+    canonical.argtypes = [text, address, address, size, address]
+    digests.argtypes = [ctypes.c_int32, *canonical.argtypes, address]
+    columns.argtypes = [text, address, address, size, text, address, size, address, address]
+    record.restype = ctypes.c_int32
+    record.argtypes = [ctypes.c_int32, size, size, text]
+    own = canonical, digests, columns, record, ENGINES[prepare()]
+    return Native(walk, headers, finder, feed, spans, free, partial(_members, members), *own)
+
+
+def _members(find: Callable[..., int], memory: bytes, stop: int) -> Iterator[int]:
+    """The compiled version of :func:`tfrecreg.core.records.gzip.places.python_members`."""
+    room = array("q", bytes(8 * _PLACES))
+    address, _ = room.buffer_info()
+    at, count = 0, _PLACES
+    while count == _PLACES:
+        count = find(memory, len(memory), at, stop, _PLACES, address)
+        yield from room[:count]
+        at = room[count - 1] + 1
+
+
+def _missing(why: str) -> FailureError:
+    return FailureError(
+        f"there is no compiled scanner: {why}",
+        hint="install tfrecreg again where there is a C compiler, or set TFRECREG_SCANNER=auto",
+    )
+
+
+class NativeFrameScanner:
+    """The scanner that calls the library."""
+
+    def __init__(self, engine: int = _BEST) -> None:
+        self._walk = load_scanner().walk
+        self._engine = engine
+        self._report = _Report()
+        # The pages of this array take no memory until that many records are written to them.
+        room = np.empty((3, _CAPACITY), np.int64)
+        self._room = tuple(column.data.cast("B") for column in room)
+        self._addresses = (*(column.ctypes.data for column in room), ctypes.addressof(self._report))
+
+    def __call__(self, memory: bytes, base: int) -> FrameScan:
+        offsets: array[int] = array("q")
+        starts: array[int] = array("q")
+        lengths: array[int] = array("q")
+        columns = (offsets, starts, lengths)
+        report = self._report
+        payload_bytes = at = 0
+        stop = _FULL
+        while stop == _FULL:
+            self._walk(self._engine, memory, len(memory), at, base, _CAPACITY, *self._addresses)
+            filled = 8 * report.records
+            for column, room in zip(columns, self._room, strict=True):
+                column.frombytes(room[:filled])
+            payload_bytes += report.payload_bytes
+            at, stop = report.end, report.stop
+        why = _STOPS[stop]
+        assert why is not None
+        length = None if stop in _WITHOUT_LENGTH else report.length
+        crc, stored = (report.crc, report.stored) if why is Stop.DATA else (0, 0)
+        return FrameScan(offsets, starts, lengths, payload_bytes, at, why, length, crc, stored)
+
+
+class NativeFinder:
+    """The compiled :class:`tfrecreg.core.records.frame_scan.Finder`."""
+
+    def __init__(
+        self,
+        at: int,
+        *,
+        before: int,
+        stop: int,
+        gap: bool,
+        first: bool = False,
+        engine: int = _BEST,
+    ) -> None:
+        self._handle: int | None = None
+        self._native = load_scanner()
+        self._handle = self._native.finder(engine, at, at + (not first), before, stop, gap)
+        if self._handle is None:
+            raise MemoryError
+        self.found = self.payload = -1
+        self._spans = ctypes.POINTER(_Span)()
+        self._count = 0
+        self._waiting = 0
+
+    def __del__(self) -> None:
+        if self._handle is not None:
+            self._native.free(self._handle)
+
+    def feed(self, block: bytes, base: int, *, last: bool) -> bool:
+        """See :meth:`tfrecreg.core.records.frame_scan.Finder.feed`."""
+        passed = self._native.feed(self._handle, block, len(block), base, last)
+        if passed < 0:
+            raise MemoryError
+        waiting, found, payload = ctypes.c_uint64(), ctypes.c_int64(), ctypes.c_int64()
+        results = (self._spans, waiting, found, payload)
+        self._count = self._native.spans(self._handle, *map(ctypes.addressof, results))
+        self._waiting = waiting.value
+        self.found, self.payload = found.value, payload.value
+        return passed > 0
+
+    def first(self) -> tuple[int, int] | None:
+        """See :meth:`tfrecreg.core.records.frame_scan.Finder.first`."""
+        return (self._spans[0].start, self._spans[0].end) if self._count else None
+
+    def spans(self) -> list[tuple[int, int]]:
+        """See :meth:`tfrecreg.core.records.frame_scan.Finder.spans`."""
+        return [(span.start, span.end) for span in self._spans[: self._count]]
+
+    def waiting(self) -> bool:
+        """See :meth:`tfrecreg.core.records.frame_scan.Finder.waiting`."""
+        return self._waiting > 0
+
+
+VARIABLE = "TFRECREG_SCANNER"
+
+_Kind = Literal["native", "python"]
+
+
+class Scanner(NamedTuple):
+    """The scanner in use, and the reason."""
+
+    kind: _Kind
+    detail: str
+    """Instructions that the compiled scanner uses for checksums, or the reason not to use it."""
+
+
+def scanner() -> Scanner:
+    """Which scanner reads shards in this process, and why."""
+    wanted = os.environ.get(VARIABLE) or "auto"
+    if wanted not in ("auto", "native", "python"):
+        raise UsageError(
+            f"`{VARIABLE}` should be `auto`, `native` or `python`, found `{safe(wanted)}`",
+            hint=f"unset {VARIABLE}",
+        )
+    if wanted == "python":
+        return Scanner("python", f"{VARIABLE}=python")
+    try:
+        return Scanner("native", load_scanner().engine)
+    except FailureError as error:
+        if wanted == "native":
+            raise
+        return Scanner("python", error.message)
+
+
+def scanner_kind() -> _Kind:
+    """Which scanner reads shards in this process: ``native`` is the compiled one."""
+    return scanner().kind
+
+
+def make_frame_scanner() -> FrameScanner:
+    """The scanner for one stream."""
+    return NativeFrameScanner() if scanner_kind() == "native" else PythonFrameScanner()
+
+
+def record_reader() -> Callable[[int, int, int], bytes | None] | None:
+    """A function that reads and verifies a record in one call; None without the compiled scanner.
+
+    It takes the descriptor of a file, the byte where the record begins, and the length of its
+    payload. It returns the payload; None if it is not there, or not sound. Other threads run
+    meanwhile.
+    """
+    if scanner_kind() != "native":
+        return None
+    read = load_scanner().record
+    # The documented way to make an object of bytes whose content comes later.
+    make = ctypes.pythonapi.PyBytes_FromStringAndSize
+    make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_ssize_t]
+
+    def payload(file: int, at: int, length: int) -> bytes | None:
+        made: bytes = make(None, length)
+        return made if read(file, at, length, made) else None
+
+    return payload
+
+
+def count_headers(memory: bytes) -> int:
+    """Number of offsets in `memory` where 12 bytes are a header whose checksum holds."""
+    if scanner_kind() == "native":
+        return load_scanner().headers(memory, len(memory))
+    return len(header_candidates(memory))
+
+
+def make_finder(at: int, *, before: int, stop: int, gap: bool, first: bool = False) -> Finder:
+    """The finder for one search; see :class:`tfrecreg.core.records.frame_scan.PythonFinder`."""
+    kind = NativeFinder if scanner_kind() == "native" else PythonFinder
+    return kind(at, before=before, stop=stop, gap=gap, first=first)

@@ -1,0 +1,264 @@
+"""A shard as one stream of bytes, plain or decompressed, hashed while it is read once.
+
+Compression is detected from the bytes, never from the name. A plain file whose first length happens
+to look like gzip is still plain: the first 12 bytes are first tested as a record's header.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from blake3 import blake3
+
+from tfrecreg.core.records.framing import HEADER_BYTES, header_length
+from tfrecreg.core.records.gzip.writer import (
+    GZIP_BITS,
+    MAGIC,
+    MEMBER_HEADER,
+    WINDOW_BITS,
+    Compression,
+)
+from tfrecreg.core.records.hashing import HashThread
+from tfrecreg.core.storage.interface import Reader
+
+SNIFF_BYTES = 1 << 16
+"""Number of bytes of a file that are read to detect its compression."""
+
+READ_BYTES = 1 << 20
+"""Number of bytes per read of the file."""
+
+_LARGE_BYTES = 8 << 20
+"""Size in bytes from which on a file is hashed in a thread: starting one takes as long as hashing a
+piece.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """Why a gzip stream stops before its end."""
+
+    member: int
+    """Byte of the file where the damaged member begins."""
+    begin: int
+    """Byte of the stream where the damaged member begins."""
+    stream: int
+    """Byte of the stream up to which the member could be decoded."""
+    detail: str
+    lossless: bool
+    """Whether the stream is complete: only a header or a trailer is damaged."""
+    inside: bool
+    """Whether the damage lies in a member's data, so that part of the stream is certainly
+    missing.
+    """
+    cut: bool
+    """Whether the file ends too early: no data follow."""
+    misread: bool
+    """Whether the file is sound, and only TensorFlow takes the member's end for the end of the
+    file.
+    """
+    tail: int | None
+    """Number of bytes that zlib, which does not skip damage, would decompress from the rest of the
+    file; None if it would report an error.
+    """
+
+
+class ByteStream(Protocol):
+    """The decompressed stream of a shard, read forward through a window."""
+
+    interruption: Damage | None
+    """Why the stream stops before its end; None if it does not. Always None for a plain file."""
+
+    guessed: bool
+    """Whether the bytes after the last interruption may be gzip inside a payload."""
+
+    @property
+    def compression(self) -> Compression: ...
+
+    @property
+    def end(self) -> int | None:
+        """Size of the stream in bytes; None while it is unknown."""
+
+    @property
+    def position(self) -> int:
+        """Byte of the stream where reading would continue; its end after it was read."""
+
+    def bound(self) -> int:
+        """An upper bound on the size of the stream, which limits lengths."""
+
+    def ends_at(self, at: int) -> bool:
+        """Whether the stream ends, undamaged, exactly at `at`."""
+
+    def window(self, start: int, length: int) -> bytes:
+        """The stream from `start` on: `length` bytes, fewer only where it ends or is interrupted.
+
+        Bytes before the greatest `start` so far cannot be requested again.
+        """
+
+    def fork(self) -> ByteStream:
+        """A second view that reads ahead from the same place without moving this one."""
+
+    def inspect(self, start: int, stop: int) -> Damage | None:
+        """The damage of the gzip member that these bytes of the stream come from; None if it is
+        sound.
+        """
+
+    def resume(self, least: int = 0) -> bool:
+        """Continue after an interruption; False if no bytes are left. `position` may jump."""
+
+    def hexdigest(self) -> str | None:
+        """blake3 of the whole stream; None if not requested, or if part of it is missing."""
+
+    def members(self) -> Sequence[tuple[int, int]]:
+        """Where the gzip members so far begin: byte of the file, byte of the stream. Empty if not
+        requested, after damage, and for a plain file.
+        """
+
+
+class PlainStream:
+    """A file without compression: the stream is the file, and any offset can be read."""
+
+    compression: Compression = "none"
+    interruption: Damage | None = None
+    guessed = False
+
+    def __init__(self, file: HashedFile) -> None:
+        self._file = file
+
+    @property
+    def end(self) -> int:
+        return self._file.end
+
+    @property
+    def position(self) -> int:
+        return self._file.end
+
+    def bound(self) -> int:
+        return self._file.end
+
+    def ends_at(self, at: int) -> bool:
+        return at == self._file.end
+
+    def window(self, start: int, length: int) -> bytes:
+        return self._file.read(start, length)
+
+    def fork(self) -> PlainStream:
+        return self
+
+    def inspect(self, start: int, stop: int) -> Damage | None:  # noqa: ARG002 - no gzip, no damage
+        return None
+
+    def resume(self, least: int = 0) -> bool:  # noqa: ARG002 - there are no interruptions
+        return True
+
+    def hexdigest(self) -> str | None:
+        return self._file.hexdigest()
+
+    def members(self) -> Sequence[tuple[int, int]]:
+        return ()
+
+
+def sniff_compression(head: bytes, declared: Compression | None = None) -> Compression:
+    """The compression of a file, from its first bytes.
+
+    In this order: a record's header whose checksum holds is plain; bytes that inflate to one are
+    gzip, even if the gzip header is damaged, and so is gzip of an empty stream; gzip's magic is
+    gzip, unless plain was declared. :func:`tfrecreg.core.records.reader.open_stream` looks further where
+    that header may have been written over another file.
+    """
+    if header_length(head) is not None:
+        return "none"
+    whole = head[:3] == MAGIC
+    inflater = zlib.decompressobj(GZIP_BITS if whole else WINDOW_BITS)
+    try:
+        begin = inflater.decompress(head if whole else head[len(MEMBER_HEADER) :], HEADER_BYTES)
+        if header_length(begin) is not None or (whole and inflater.eof and not begin):
+            return "gzip"
+    except zlib.error:
+        pass
+    if declared == "gzip" and head:
+        return "gzip" if head[:3] == MAGIC[: len(head)] else "none"
+    return "gzip" if head[:3] == MAGIC and declared is None else "none"
+
+
+def begins_with_record(head: bytes) -> bool:
+    """Whether a file begins with a record's header, plain or in gzip."""
+    if head[:3] == MAGIC:
+        try:
+            head = zlib.decompressobj(GZIP_BITS).decompress(head, HEADER_BYTES)
+        except zlib.error:
+            return False
+    return header_length(head) is not None
+
+
+class HashedFile:
+    """A reader that never reads after the end, and hashes each byte when it is first read.
+
+    Reads come mostly in order. A read that continues the hashed part is hashed immediately, or in a
+    thread for a large file; skipped parts are read at the end.
+    """
+
+    def __init__(self, reader: Reader, *, digest: bool, sha256: bool = False) -> None:
+        self.end = reader.size
+        """Known size of the file in bytes: less than at first if it was truncated meanwhile."""
+        self._reader = reader
+        self._hasher = blake3() if digest else None
+        self._sha256 = hashlib.sha256() if digest and sha256 else None
+        self._hashed = 0
+        self._thread: HashThread | None = None
+
+    def read(self, start: int, length: int) -> bytes:
+        """Up to `length` bytes from `start`; fewer only where the file ends."""
+        length = min(length, self.end - start)
+        if length <= 0:
+            return b""
+        data = self._reader.read_at(start, length)
+        if len(data) < length:
+            self.end = start + len(data)
+        if self._hasher is not None and start <= self._hashed < start + len(data):
+            self._hash(self._hasher, memoryview(data)[self._hashed - start :])
+        return data
+
+    def _hash(self, hasher: blake3, piece: memoryview) -> None:
+        updates = [each.update for each in (hasher, self._sha256) if each is not None]
+        large = self._hashed and self.end >= _LARGE_BYTES
+        if self._thread is None and large and HashThread.pays():
+            self._thread = HashThread(*updates)
+        if self._thread is None:
+            for update in updates:
+                update(piece)
+        elif not self._thread.is_lost:  # else the whole file is hashed at the end
+            self._thread.update(piece)
+        self._hashed += len(piece)
+
+    def hexdigest(self) -> str | None:
+        """blake3 of the whole file, including parts that are read only now; None if not
+        requested.
+        """
+        if self._hasher is None:
+            return None
+        if self._thread is not None and self._thread.is_lost:
+            self._hasher, self._hashed, self._thread = blake3(), 0, None
+            self._sha256 = hashlib.sha256() if self._sha256 is not None else None
+        while self.read(self._hashed, READ_BYTES):
+            pass
+        if self._thread is not None:
+            self._thread.close()
+            self._thread = None
+        return self._hasher.hexdigest()
+
+    def sha256(self) -> str | None:
+        """SHA-256 of the whole file as hex, after :meth:`hexdigest`; None if not requested."""
+        return self._sha256.hexdigest() if self._sha256 is not None else None
+
+
+def only_zeros(file: HashedFile, at: int) -> bool:
+    """Whether the file has only zeros from byte `at` on."""
+    while data := file.read(at, READ_BYTES):
+        if data.count(0) != len(data):
+            return False
+        at += len(data)
+    return True

@@ -1,0 +1,334 @@
+"""Writing shards: framed, optionally compressed, hashed while they are written, with an index.
+
+Equal records give equal bytes on every machine and every time: the output does not depend on time,
+machine or the sequence of calls (for gzip it depends on the encoder, see
+:mod:`tfrecreg.core.records.gzip.writer`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from array import array
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from blake3 import blake3
+
+from tfrecreg.core.records.framing import MAX_LENGTH, OVERHEAD, frame
+from tfrecreg.core.records.gzip.random_access import inflated
+from tfrecreg.core.records.gzip.writer import Compression, GzipEncoder
+from tfrecreg.core.records.hashing import FileDigest, FileHasher
+from tfrecreg.core.records.index import IndexBuilder
+from tfrecreg.core.storage.interface import Storage, Unfinished, Writer
+from tfrecreg.core.values.errors import StorageError, UsageError
+from tfrecreg.core.values.text import safe
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """Consecutive records of a shard, encoded into a file of their own. Picklable."""
+
+    path: str
+    """Path of that file in its storage."""
+    bytes: int
+    """Size of that file."""
+    lengths: array[int]
+    """Size of each payload in bytes."""
+    payload_bytes: int
+    index: IndexBuilder
+    """Without rows if the records came without digests."""
+    members: list[tuple[int, int]]
+    """Offsets of each gzip member in the file and in the segment's stream."""
+
+    @property
+    def stream_bytes(self) -> int:
+        """Size of the segment, decompressed."""
+        return self.payload_bytes + OVERHEAD * len(self.lengths)
+
+
+class RecordEncoder:
+    """Encodes records one after the other, and counts them. Does not write or hash."""
+
+    def __init__(self, compression: Compression, *, apart: bool = False) -> None:
+        self.index = IndexBuilder()
+        """The index, with a row for each record that came with its digest."""
+        self.lengths = array("Q")
+        """Size in bytes of each payload so far."""
+        self.payload_bytes = 0
+        """Sum over all records, without framing and compression."""
+        self._gzip = GzipEncoder(apart=apart) if compression == "gzip" else None
+
+    @property
+    def members(self) -> list[tuple[int, int]]:
+        """Where each gzip member begins: byte of the file, byte of the stream. Empty without
+        gzip.
+        """
+        return self._gzip.members if self._gzip is not None else []
+
+    def add(
+        self, payload: bytes, digest: bytes | None, key: str
+    ) -> tuple[tuple[bytes, ...], bytes]:
+        """Encode the next record."""
+        if len(payload) > MAX_LENGTH:
+            raise UsageError(
+                f"the record of `{safe(key)}` has {len(payload)} bytes, at most {MAX_LENGTH} fit",
+                hint="let the source split it, or leave the item out",
+            )
+        if digest is not None:
+            self.index.add(digest, len(payload), key)
+        self.lengths.append(len(payload))
+        self.payload_bytes += len(payload)
+        header, footer = frame(payload)
+        if self._gzip is None:
+            return (header, payload, footer), b""
+        record = b"".join((header, payload, footer))
+        return (self._gzip.write(record),), record
+
+    def fits(self, segment: Segment) -> bool:
+        """Whether the segment's file can come next unchanged; the member before it has ended.
+
+        Rarely, about once in ten thousand segments, it cannot: one of its members would end badly
+        in the shard (:func:`tfrecreg.core.records.gzip.writer.ends_badly`).
+        """
+        return self._gzip is None or self._gzip.fits(segment.members, segment.bytes)
+
+    def append(self, segment: Segment) -> None:
+        """Count a segment's file that comes next; the member before it has ended."""
+        self._note(segment)
+        if self._gzip is not None:
+            self._gzip.skip(segment.bytes, segment.stream_bytes, segment.members)
+
+    def encode(self, segment: Segment, stream: Iterable[bytes]) -> Iterator[bytes]:
+        """Compress the records of a segment again, as the next ones; yield the bytes for the
+        file.
+        """
+        if self._gzip is None:
+            raise ValueError("the encoder does not compress")
+        pieces = iter(stream)
+        buffer = bytearray()
+        at = 0
+        for length in segment.lengths:
+            end = at + length + OVERHEAD
+            if len(buffer) < end:
+                del buffer[:at]
+                at, end = 0, end - at
+            while len(buffer) < end:
+                piece = next(pieces, b"")
+                if not piece:
+                    raise StorageError(
+                        f"`{safe(segment.path)}` is shorter than it was written",
+                        hint="another program changes the staging folder of this build: "
+                        "build again",
+                    )
+                buffer += piece
+            yield self._gzip.write(bytes(buffer[at:end]))
+            at = end
+        self._note(segment)
+        yield self._gzip.end_member()
+
+    def _note(self, segment: Segment) -> None:
+        self.index.extend(segment.index)
+        self.lengths.extend(segment.lengths)
+        self.payload_bytes += segment.payload_bytes
+
+    def end_member(self) -> bytes:
+        """End the current gzip member, if there is one; return the bytes for the file."""
+        return self._gzip.end_member() if self._gzip is not None else b""
+
+    def close(self) -> bytes:
+        """The last bytes of the file."""
+        return self._gzip.close() if self._gzip is not None else b""
+
+
+_BUFFER = 1 << 18
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenShard:
+    """A shard that was written, with the facts that the manifest states."""
+
+    file: FileDigest
+    records: int
+    payload_bytes: int
+    """Sum over all records, without framing and compression."""
+    stream_blake3: str
+    """Hex digest of the decompressed stream; that of the file if the shard is plain."""
+    index: FileDigest | None
+    """None if no index was asked for."""
+
+
+def hashed_write(storage: Storage, path: str, data: bytes) -> FileDigest:
+    """Write a small file, synced and whole."""
+    with storage.create(path) as writer:
+        writer.write(data)
+    return FileDigest(len(data), blake3(data).hexdigest(), hashlib.sha256(data).hexdigest())
+
+
+class ShardWriter(Unfinished):
+    """Writes one shard, and its index. The files appear when the ``with`` block ends without an
+    error.
+
+    Attributes:
+        written: sizes and digests of the shard; available after the writer is closed.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        path: str,
+        *,
+        compression: Compression = "none",
+        index_path: str | None = None,
+        sha256: bool = True,
+    ) -> None:
+        self._storage = storage
+        self._path = path
+        self._index_path = index_path
+        self._encoder = RecordEncoder(compression)
+        self._stream = blake3() if compression == "gzip" else None
+        self._hasher = FileHasher(sha256=sha256)
+        self._parts: list[bytes] = []
+        self._pending = 0
+        self._written: WrittenShard | None = None
+        self._file: Writer = storage.create(path)
+
+    @property
+    def written(self) -> WrittenShard:
+        """Sizes and digests of the written shard."""
+        if self._written is None:
+            raise RuntimeError(f"the shard `{self._path}` is not closed yet")
+        return self._written
+
+    def write(self, payload: bytes, *, digest: bytes | None, key: str) -> None:
+        """Append one record."""
+        pieces, record = self._encoder.add(payload, digest, key)
+        if self._stream is not None:
+            self._stream.update(record)
+        self._parts += pieces
+        self._pending += sum(map(len, pieces))
+        if self._pending >= _BUFFER:
+            self._flush()
+
+    def append(self, storage: Storage, segment: Segment) -> None:
+        """Append the records of a segment."""
+        self._put(self._encoder.end_member())
+        if not self._encoder.fits(segment):
+            for piece in self._encoder.encode(segment, self._inflated(storage, segment)):
+                self._put(piece)
+            return
+        self._encoder.append(segment)
+        self._flush()
+        for piece in _pieces(storage, segment):
+            self._hasher.update(piece)
+            self._file.write(piece)
+        if self._stream is not None:
+            for _ in self._inflated(storage, segment):
+                pass
+
+    def _inflated(self, storage: Storage, segment: Segment) -> Iterator[bytes]:
+        """The segment's decompressed stream, which is also hashed."""
+        for piece in inflated(storage, segment.path):
+            if self._stream is not None:
+                self._stream.update(piece)
+            yield piece
+
+    def end_member(self) -> None:
+        """End the current gzip member, if there is one, so that a segment can follow."""
+        self._put(self._encoder.end_member())
+
+    def close(self) -> WrittenShard:
+        """Finish the shard and its index; both are durable when this returns."""
+        if self._written is not None:
+            return self._written
+        if self._index_path is not None and len(self._encoder.index) != len(self._encoder.lengths):
+            self.abort()
+            raise ValueError(f"the shard `{self._path}` has records without a digest for its index")
+        self._put(self._encoder.close())
+        self._flush()
+        self._file.close()
+        index = None
+        if self._index_path is not None:
+            rendered = self._encoder.index.render(self._encoder.members)
+            index = hashed_write(self._storage, self._index_path, rendered)
+        file = self._hasher.digest()
+        self._written = WrittenShard(
+            file=file,
+            records=len(self._encoder.lengths),
+            payload_bytes=self._encoder.payload_bytes,
+            stream_blake3=file.blake3 if self._stream is None else self._stream.hexdigest(),
+            index=index,
+        )
+        return self._written
+
+    def abort(self) -> None:
+        """Delete the unfinished files."""
+        self._hasher.close()
+        self._file.abort()
+
+    def _put(self, data: bytes) -> None:
+        self._parts.append(data)
+        self._pending += len(data)
+        if self._pending >= _BUFFER:
+            self._flush()
+
+    def _flush(self) -> None:
+        data = b"".join(self._parts)
+        self._parts.clear()
+        self._pending = 0
+        self._hasher.update(data)
+        self._file.write(data)
+
+
+def _pieces(storage: Storage, segment: Segment) -> Iterator[bytes]:
+    """The segment's file, up to its size when it was written."""
+    done = 0
+    with storage.open(segment.path) as reader:
+        while done < segment.bytes:
+            piece = reader.read_at(done, min(_CHUNK, segment.bytes - done))
+            if not piece:
+                raise StorageError(
+                    f"`{safe(segment.path)}` has {done} bytes, {segment.bytes} were written",
+                    hint="another program changes the staging folder of this build: build again",
+                )
+            done += len(piece)
+            yield piece
+
+
+class SegmentWriter:
+    """Writes some records of a shard into a file of their own, which is not synced: after a crash
+    it is not needed.
+    """
+
+    def __init__(self, storage: Storage, path: str, compression: Compression) -> None:
+        self._path = path
+        self._encoder = RecordEncoder(compression, apart=True)
+        self._bytes = 0
+        self._file = storage.create(path, durable=False)
+
+    def write(self, payload: bytes, *, digest: bytes | None, key: str) -> None:
+        """Append one record; see :meth:`ShardWriter.write`."""
+        pieces, _ = self._encoder.add(payload, digest, key)
+        for piece in pieces:
+            self._put(piece)
+
+    def close(self) -> Segment:
+        """Finish it."""
+        self._put(self._encoder.end_member())
+        self._file.close()
+        return Segment(
+            path=self._path,
+            bytes=self._bytes,
+            lengths=self._encoder.lengths,
+            payload_bytes=self._encoder.payload_bytes,
+            index=self._encoder.index,
+            members=self._encoder.members,
+        )
+
+    def abort(self) -> None:
+        """Delete the unfinished file."""
+        self._file.abort()
+
+    def _put(self, piece: bytes) -> None:
+        self._file.write(piece)
+        self._bytes += len(piece)

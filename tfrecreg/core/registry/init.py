@@ -1,0 +1,106 @@
+"""Make a folder a registry: add the files that are missing, leave the others alone."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from tfrecreg.core.registry import layout
+from tfrecreg.core.registry.git import git
+from tfrecreg.core.registry.keeper import tracker
+from tfrecreg.core.registry.registry import find_registry
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.storage.paths import path_text
+from tfrecreg.core.values.config import CONFIG_NAME
+from tfrecreg.core.values.errors import StorageError, UsageError
+
+_CONFIG = """\
+# A tfrecreg registry. Each dataset has its own file, datasets/NAME.toml:
+# `tfrecreg build NAME --source SOURCE --raw PATH` writes it. Gates and waivers are here.
+
+# [gates.default]
+# fail_on = "error"
+# limits.inflation = { ratio = 1.10, allowance = 512, base = "decoded" }
+"""
+
+_REST = {
+    # The bytes of builds are DVC's, their pointers are git's.
+    f"{layout.BUILDS}/.gitignore": b"/*/\n",
+    **dict.fromkeys(layout.IGNORES, layout.IGNORE_ALL),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InitResult:
+    """What became of it."""
+
+    root: str
+    made: tuple[str, ...]
+    """Files that were missing."""
+    dvc: Literal["made", "there", "absent"]
+    """``absent``: not installed or not wanted, so releases keep their bytes in `versions/`."""
+    commands: tuple[str, ...] = field(repr=False)
+    """Git commands to run next; empty outside git, and if nothing was made."""
+
+
+def init(
+    folder: str | os.PathLike[str] = ".", *, with_dvc: bool | None = None, nested: bool = False
+) -> InitResult:
+    """Make `folder` (and itself, if it is missing) a registry."""
+    storage = LocalStorage(os.path.expanduser(folder))  # noqa: PTH111 - never raises
+    root = Path(storage.root)
+    if not nested:
+        _expect_no_registry_around(root)
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        wrong = next(each for each in (root, *root.parents) if os.path.lexists(each))
+        raise UsageError(
+            f"`{path_text(str(wrong))}` is not a folder",
+            hint="name another folder, or move that away",
+        ) from None
+    except OSError as error:
+        raise StorageError(
+            f"`{path_text(str(root))}` cannot be made: {error.strerror}",
+            hint="check the permissions of the folder above it",
+        ) from error
+    is_new = storage.stat(CONFIG_NAME) is None
+    wanted = is_new if with_dvc is None else with_dvc
+    made = [path for path, data in _REST.items() if storage.put_if_absent(path, data)]
+    state = tracker().begin(storage.root, wanted=wanted, required=bool(with_dvc))
+    # Last, because it makes the folder a registry: without it, all of this is repeated.
+    if storage.put_if_absent(CONFIG_NAME, _CONFIG.encode("utf-8")):
+        made.insert(0, CONFIG_NAME)
+    return InitResult(
+        root=storage.root,
+        made=tuple(made),
+        dvc=state,
+        commands=_commands(storage.root, made, dvc_made=state == "made"),
+    )
+
+
+def _expect_no_registry_around(root: Path) -> None:
+    """Refuse a folder in another registry, which would be cut out of it without a word."""
+    if os.path.lexists(root / CONFIG_NAME):
+        return
+    around = find_registry(root.parent)
+    if around is not None:
+        raise UsageError(
+            f"`{path_text(str(root))}` is inside the registry `{path_text(str(around))}`",
+            hint=f"use that one, or put an empty `{CONFIG_NAME}` into the folder first",
+        )
+
+
+def _commands(root: str, made: list[str], *, dvc_made: bool) -> tuple[str, ...]:
+    paths = [path for path in made if path not in layout.IGNORES]
+    if dvc_made:
+        paths += tracker().files
+    if git.work_tree(root) is None or not paths:
+        return ()
+    command = "git"
+    if os.path.realpath(root) != os.path.realpath("."):
+        command = f"git -C {shlex.quote(root)}"
+    return (f"{command} add {' '.join(paths)}", f"{command} commit -m 'Begin a tfrecreg registry'")

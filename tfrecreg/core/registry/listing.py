@@ -1,0 +1,146 @@
+"""Reading a registry: its datasets, a single reference, and the history of a dataset."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tfrecreg.core.registry.absence import expect_dataset
+from tfrecreg.core.registry.history.yanks import Yank, read_yanks, yanked
+from tfrecreg.core.registry.lookup import Resolved
+from tfrecreg.core.registry.manifest.model import ChangeCounts
+from tfrecreg.core.registry.manifest.totals import Totals, totals_of
+from tfrecreg.core.registry.registry import Dataset, Registry
+from tfrecreg.core.values.errors import TfrecregError
+from tfrecreg.core.values.json_data import json_data
+from tfrecreg.core.values.reference import Version
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """One dataset, in one line."""
+
+    name: str
+    state: Literal["configured", "built", "released", "broken"]
+    latest: str
+    """The newest release that was not yanked; empty without one."""
+    releases: int
+    records: int | None
+    """Records of the newest release, else of the build; None if there is neither."""
+    bytes: int | None
+    """Size of its shards in bytes."""
+    problem: str = ""
+    """Error from reading its manifest or its configuration; empty if they could be read."""
+
+
+def list_datasets(registry: Registry) -> list[Listed]:
+    """Every dataset, in order of its name. One that is broken is listed as such."""
+    return [_listed(dataset) for dataset in registry.datasets()]
+
+
+def _listed(dataset: Dataset) -> Listed:
+    name = dataset.name
+    versions: list[Version] = []
+    latest = ""
+    try:
+        releases = dataset.releases()
+        versions = releases.versions
+        latest = str(versions[-1]) if versions else ""
+        totals: Totals | None = None
+        if versions:
+            gone = yanked(dataset, releases)
+            kept = [version for version in versions if version not in gone]
+            latest = str(kept[-1]) if kept else ""
+            totals = dataset.release_totals((kept or versions)[-1])
+        else:
+            manifest = dataset.build_manifest()
+            totals = totals_of(manifest) if manifest is not None else None
+        _ = dataset.config  # raises where it cannot be read
+    except TfrecregError as error:
+        return Listed(
+            name=name,
+            state="broken",
+            latest=latest,
+            releases=len(versions),
+            records=None,
+            bytes=None,
+            problem=error.message,
+        )
+    if totals is None:
+        state: Literal["configured", "built", "released"] = "configured"
+    else:
+        state = "released" if versions else "built"
+    return Listed(
+        name=name,
+        state=state,
+        latest=latest,
+        releases=len(versions),
+        records=totals.records if totals else None,
+        bytes=totals.bytes if totals else None,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogEntry:
+    """One release in the history of a dataset."""
+
+    version: str
+    created: str
+    by: str
+    level: Literal["initial", "patch", "minor", "major"]
+    reasons: tuple[str, ...]
+    records: int
+    bytes: int
+    note: str
+    parent: str | None = None
+    """Version of the release that it was made after; None for a first release."""
+    counts: ChangeCounts | None = None
+    """Counts of the changes; None for a first release, and if they are unknown."""
+    yanks: tuple[Yank, ...] = ()
+    """Yanks of the release; empty if it was not yanked."""
+    parents: tuple[str, ...] = ()
+    """The versions of other datasets that it was made from."""
+
+
+def log(registry: Registry, name: str) -> list[LogEntry]:
+    """The releases of a dataset, the newest first; none where it is built or configured only."""
+    entries = []
+    dataset = registry.dataset(name)
+    versions = dataset.versions
+    if not versions:
+        expect_dataset(dataset)
+    for version in reversed(versions):
+        manifest = dataset.release_manifest(version)
+        release, provenance = manifest.release, manifest.provenance
+        totals = totals_of(manifest)
+        parent = release.parent if release else None
+        entries.append(
+            LogEntry(
+                version=str(version),
+                created=provenance.created if provenance else "",
+                by=provenance.by if provenance else "",
+                level=release.change.level if release else "initial",
+                reasons=tuple(release.change.reasons) if release else (),
+                records=totals.records,
+                bytes=totals.bytes,
+                note=provenance.note if provenance else "",
+                parent=parent.version if parent else None,
+                counts=release.change.counts if release else None,
+                yanks=read_yanks(dataset, version),
+                parents=tuple(each.reference for each in manifest.parents),
+            )
+        )
+    return entries
+
+
+def manifest_json(resolved: Resolved) -> dict[str, Any]:
+    """The manifest as JSON-able data, with the reference, the folder and the yanks."""
+    document: dict[str, Any] = json_data(
+        {
+            "reference": resolved.name,
+            "folder": resolved.folder,
+            "manifest": resolved.manifest,
+            "yanks": resolved.yanks,
+        }
+    )
+    return document

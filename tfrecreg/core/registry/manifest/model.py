@@ -1,0 +1,280 @@
+"""The fields of a manifest: frozen, typed and documented.
+
+The same classes serve a build's ``data/<name>/manifest.json`` (no `release`, no `provenance`) and
+a release's ``registry/<name>/<version>/manifest.json``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from tfrecreg.core.records.hashing import FileDigest
+    from tfrecreg.core.records.writer import WrittenShard
+
+FORMAT_VERSION = 1
+"""Format of the manifest. A reader refuses a greater one; fields are never reused with a new
+meaning.
+"""
+
+MANIFEST_NAME = "manifest.json"
+LABELS_NAME = "labels.json"
+LEDGER_NAME = "ledger.jsonl"
+SCHEMA_NAME = "schema.pbtxt"
+INDEX_FOLDER = "index"
+"""Names in the folder of a build, beside its shards; those of manifest and schema also in that of a
+release.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileEntry:
+    """One file of the build that is not a shard: an index, the labels, the ledger, the schema."""
+
+    path: str
+    """Relative to the build's folder, POSIX."""
+    bytes: int
+    blake3: str
+    """Hex digest of the file; what `check` verifies."""
+    sha256: str
+    """Hex digest of the file, for other tools."""
+
+    @classmethod
+    def of(cls, path: str, file: FileDigest) -> FileEntry:
+        """The entry of a file at `path` with this size and these digests."""
+        return cls(path=path, bytes=file.bytes, blake3=file.blake3, sha256=file.sha256)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardEntry:
+    """One shard file."""
+
+    path: str
+    """Relative to the build's folder, POSIX."""
+    bytes: int
+    blake3: str
+    sha256: str
+    split: str
+    records: int
+    payload_bytes: int
+    """Size of all payloads in bytes, without framing and compression."""
+    stream_blake3: str
+    """Hex digest of the decompressed stream, which does not depend on the encoder."""
+    index: str
+    """Path of the shard's index in the build's folder; empty if there is none."""
+
+    @classmethod
+    def of(cls, path: str, shard: WrittenShard, *, split: str, index: str) -> ShardEntry:
+        """The entry of a shard that was written to `path`, with its index at `index`."""
+        return cls(
+            path=path,
+            bytes=shard.file.bytes,
+            blake3=shard.file.blake3,
+            sha256=shard.file.sha256,
+            split=split,
+            records=shard.records,
+            payload_bytes=shard.payload_bytes,
+            stream_blake3=shard.stream_blake3,
+            index=index,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitEntry:
+    """One split, with its own content digest."""
+
+    name: str
+    records: int
+    payload_bytes: int
+    content: str
+    """Hex content digest of this split alone: see :func:`tfrecreg.core.records.digests.content_digest`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawTotals:
+    """The raw data that the build was made from: the bases of size inflation."""
+
+    files: int
+    stored: int
+    """Size of the stored files in bytes."""
+    decoded: int
+    """Size in bytes without whole-file compression."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ledger:
+    """The outcome of all items. `items` = `written` + the sum of `skipped`; otherwise the build
+    fails. The build's ledger file has the full list of skipped items.
+    """
+
+    items: int
+    written: int
+    skipped: dict[str, int] = field(default_factory=dict)
+    """Number of skipped items by ``SRC`` code."""
+    remarks: dict[str, int] = field(default_factory=dict)
+    """Number, by ``SRC`` code, of parts of items that were clipped, left out or ignored: boxes,
+    masks, files without an annotation. They do not count in the sum above.
+    """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceEntry:
+    """The source that made the build."""
+
+    name: str
+    """Name of the source: ``mnist``."""
+    distribution: str
+    """The Python distribution that the plugin came from; of a local plugin its file."""
+    version: str
+    """Version of that distribution; of a local plugin the digest of its code."""
+    options: dict[str, str] = field(default_factory=dict)
+    """The options as ``--option`` takes them, defaults included."""
+
+    @property
+    def plugin(self) -> str:
+        """The word for the source, as ``--source`` takes it."""
+        is_local = self.distribution.startswith("./")
+        return f"{self.distribution}:{self.name}" if is_local else self.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaEntry:
+    """The schema that the build was validated against."""
+
+    blake3: str
+    """Hex digest of the schema file's bytes."""
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parent:
+    """A release that this one, or this build, comes from."""
+
+    version: str
+    digest: str
+    """Digest of the parent's manifest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParentVersion:
+    """A version of another dataset, from whose records a build was made."""
+
+    reference: str
+    """``street@2.1.0``; ``street`` for a build."""
+    digest: str
+    """Digest of its manifest."""
+    content: str
+    """Its content digest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeCounts:
+    """What changed since the parent, in numbers of examples and of shards."""
+
+    added: int
+    removed: int
+    changed: int
+    """Examples with the same split and key, and another record."""
+    moved: int
+    """Examples in another split, changed or not."""
+    renamed: int
+    """Examples with the same record in the same split, under another key."""
+    shards_kept: int
+    """Shards of this release that the parent also has."""
+    shards_new: int
+    """All other shards of this release."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """The change from the parent to the release, by the rule for version numbers."""
+
+    level: Literal["initial", "patch", "minor", "major"]
+    """The smallest legal level."""
+    reasons: list[str] = field(default_factory=list)
+    counts: ChangeCounts | None = None
+    """None, and not in the file, for a first release, and if an index needed for the counts was not
+    on the machine that released it.
+    """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseEntry:
+    """The fields that a release adds to the build's manifest."""
+
+    version: str
+    """MAJOR.MINOR.PATCH."""
+    build: str
+    """Digest of the build's own manifest, which is in the folder of the bytes."""
+    parent: Parent | None = None
+    change: Change = Change(level="initial")
+    dvc: str | None = None
+    """DVC's hash of the folder (``....dir``), if DVC tracks it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provenance:
+    """Time, people and places. Not covered by digests."""
+
+    created: str
+    """UTC, ISO 8601 to the second."""
+    by: str
+    host: str
+    tfrecreg: str
+    """Version of this package."""
+    python: str
+    note: str = ""
+    commit: str = ""
+    """The checked-out git commit; empty outside git."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """The description of one build or release."""
+
+    format_version: int
+    dataset: str
+    content: str
+    """Hex content digest over all splits: equal for the same examples in the same splits."""
+    splits: list[SplitEntry]
+    """In order of name."""
+    shards: list[ShardEntry]
+    """In order of split and number."""
+    files: list[FileEntry]
+    """All other files of the build except the manifest itself, in order of path."""
+    raw: RawTotals
+    ledger: dict[str, Ledger]
+    """By split."""
+    features: dict[str, int]
+    """Size in bytes of the values (wire form) over all records, by feature name."""
+    labels: dict[str, list[str]]
+    """Class names in order of their numbers, by feature name."""
+    source: SourceEntry
+    """The source; called ``adopt`` if another tool wrote the shards: see
+    `tfrecreg.core.registry.manifest.adopted`.
+    """
+    schema: SchemaEntry
+    compression: Literal["none", "gzip"]
+    codecs: dict[str, str]
+    """Encoders that affect the bytes, with their versions: ``{"zlib": "1.3"}``."""
+    base: Parent | None = None
+    """The release that the build is based on, whose unchanged shards it kept; None, and not in the
+    file, if all examples were shuffled again.
+    """
+    parents: list[ParentVersion] = field(default_factory=list)
+    """Of a derived dataset; not in the file if there are none."""
+    release: ReleaseEntry | None = None
+    salvaged: str | None = None
+    """blake3 of the report of the salvage that the shards came from; None, and not in the file, if
+    they were not salvaged.
+    """
+    provenance: Provenance | None = None
+    digest: str = ""
+    """blake3 over the canonical JSON of everything but `digest` and `provenance`."""
+
+    @property
+    def entries(self) -> dict[str, ShardEntry | FileEntry]:
+        """Every file of the build but the manifest itself, by path."""
+        entries: list[ShardEntry | FileEntry] = [*self.shards, *self.files]
+        return {each.path: each for each in entries}

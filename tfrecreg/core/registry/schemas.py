@@ -1,0 +1,88 @@
+"""The schema that a build was made with, even if the working schema changed since.
+
+A manifest names a schema by the digest of its text. The working schema may be edited after the
+build: as long as it means the same, the build stands, and a release freezes the text that its
+manifest names. A build has that text in its folder, unless it was adopted in place. It is found by
+its digest, so no place need be trusted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from blake3 import blake3
+
+from tfrecreg.core.registry import layout
+from tfrecreg.core.registry.git import git
+from tfrecreg.core.registry.lookup import Resolved, expect_schema
+from tfrecreg.core.registry.manifest.adopted import remake_command
+from tfrecreg.core.registry.manifest.model import SCHEMA_NAME
+from tfrecreg.core.registry.registry import Dataset, Registry
+from tfrecreg.core.schema.proto import parse_schema, render_schema
+from tfrecreg.core.values.errors import FailureError, SchemaError, TfrecregError, UsageError
+
+
+def keep_schema(registry: Registry, text: str) -> None:
+    """Remember the text of a schema on this machine, under its digest: that of a build whose folder
+    is another tool's.
+    """
+    data = text.encode("utf-8")
+    registry.storage.put_if_absent(layout.cached_schema(blake3(data).hexdigest()), data)
+
+
+def built_schema(resolved: Resolved) -> str:
+    """The text of the schema that a build was made with.
+
+    The working schema may differ from it in comments, layout and anything else without meaning.
+    """
+    digest = resolved.manifest.schema.blake3
+    text, path = expect_schema(resolved), resolved.schema_path
+    changed = f"`{path}` is not the schema that `{resolved.name}` was built with"
+    hint = remake_command(resolved.manifest)
+    if blake3(text.encode("utf-8")).hexdigest() == digest:
+        return text
+    meaning = render_schema(parse_schema(text, path))
+    before = schema_of_digest(resolved.dataset, digest)
+    if before is None:
+        raise UsageError(
+            f"{changed}, and the text of that one is neither in git's history nor on this machine "
+            "to compare their meaning",
+            hint=hint,
+        )
+    try:
+        same = render_schema(parse_schema(before, path)) == meaning
+    except SchemaError:
+        same = False  # another tensorflow-metadata may have read it
+    if not same:
+        raise UsageError(changed, hint=hint)
+    return before
+
+
+def schema_of_digest(dataset: Dataset, digest: str) -> str | None:
+    """The text with this digest, from wherever it may be; None if it is not on this machine."""
+    for data in _candidates(dataset, digest):
+        if blake3(data).hexdigest() == digest:
+            return data.decode("utf-8", "replace")
+    return None
+
+
+def _candidates(dataset: Dataset, digest: str) -> Iterator[bytes]:
+    path = dataset.schema_path
+    places = [f"{layout.build_folder(dataset.name)}/{SCHEMA_NAME}", layout.cached_schema(digest)]
+    places.append(path)
+    places += [
+        f"{layout.release_folder(dataset.name, version)}/{SCHEMA_NAME}"
+        for version in reversed(dataset.versions)
+    ]
+    registry = dataset.registry
+    for place in places:
+        try:
+            yield registry.storage.read(place)
+        except TfrecregError:
+            continue  # it is not there, or no file: the next place may have it
+    try:
+        for touch in git.touches(registry.storage.root, path):
+            if touch.blob:
+                yield git.read_object(registry.storage.root, touch.blob)
+    except FailureError:
+        return  # git is missing or refused: then there is no history to search

@@ -1,0 +1,325 @@
+"""The only module that changes `data/`, `registry/`, `versions/`, and DVC's copies of them.
+
+A command opens a :func:`transaction` on a dataset, stages files in a folder of it, and publishes
+them: every byte is verified against the manifest where it is going to stay, then one rename or one
+exchange of folders makes it visible. Whatever fails or is killed before that leaves nothing that
+anybody sees; the next transaction on the dataset clears it away.
+
+Locks, in the order in which they are taken: that of the registry, shared; that of the dataset;
+that of the settings; DVC's own. :func:`removal` takes the first one alone, so that it sees no
+command in the middle of a change.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+from tfrecreg.core.registry import layout
+from tfrecreg.core.registry.beside import published_with, settle_beside
+from tfrecreg.core.registry.history.verify import below, expect_intact
+from tfrecreg.core.registry.history.versions import keep_in_versions
+from tfrecreg.core.registry.history.yanks import Yank, append_yank
+from tfrecreg.core.registry.indexes import keep_indexes_of_release
+from tfrecreg.core.registry.keeper import tracker
+from tfrecreg.core.registry.lock import copy_unless_read, dataset_lock, locked_registry
+from tfrecreg.core.registry.manifest.file import render_manifest
+from tfrecreg.core.registry.manifest.model import MANIFEST_NAME, SCHEMA_NAME, Manifest
+from tfrecreg.core.registry.registry import Dataset, Registry
+from tfrecreg.core.storage.interface import Storage
+from tfrecreg.core.storage.renames import ASIDE
+from tfrecreg.core.storage.writer import is_temporary
+from tfrecreg.core.values.errors import MissingFileError, StorageError
+from tfrecreg.core.values.progress import SILENT, Progress
+from tfrecreg.core.values.reference import Version, check_dataset_name
+
+_WAITING = "waiting for another command"
+_SWAP = "swap"
+"""The folder of the stage in which folders change places."""
+_PLAN = "plan-"
+"""Prefix of the staging folders of builds, which a killed build can resume."""
+
+
+@contextlib.contextmanager
+def transaction(dataset: Dataset, progress: Progress = SILENT) -> Iterator[Transaction]:
+    """Hold the lock of a dataset, and remove the leftovers of a killed command."""
+    check_dataset_name(dataset.name)
+    registry = dataset.registry
+    with dataset_lock(registry, dataset.name, lambda: progress.note(_WAITING)):
+        _complete_exchanges(registry.storage, dataset.name)
+        settle_beside(dataset, layout.stage_folder(dataset.name))
+        _clear(registry.storage, dataset.name)
+        yield Transaction(dataset, progress)
+
+
+class Transaction:
+    """Changes to one dataset. Made by :func:`transaction`, which holds the lock."""
+
+    def __init__(self, dataset: Dataset, progress: Progress) -> None:
+        registry = dataset.registry
+        self.dataset = dataset
+        self.progress = progress
+        self._storage = registry.storage
+        self._undo = contextlib.ExitStack()
+        self._stage = layout.stage_folder(dataset.name)
+
+    @contextlib.contextmanager
+    def stage(self, purpose: str) -> Iterator[Storage]:
+        """An empty folder, which is removed at the end of the block."""
+        try:
+            yield self._storage.below(f"{self._stage}/{purpose}")
+        finally:
+            self._discard(purpose)
+
+    def plan_stage(self, plan: str) -> Storage:
+        """The folder of an unfinished build. It stays until a build of the dataset is published,
+        so that the same plan can be resumed.
+        """
+        return self._storage.below(f"{self._stage}/{_PLAN}{plan[:16]}")
+
+    def discard_plans(self) -> None:
+        """Remove the folders of unfinished builds: nothing is resumed."""
+        for entry in list(self._storage.list(self._stage, recursive=False)):
+            name = entry.path.rpartition("/")[2]
+            if name.startswith(_PLAN):
+                self._discard(name)
+
+    def replace(
+        self,
+        folder: str,
+        staged: Storage,
+        manifest: Manifest,
+        *,
+        verified: bool = False,
+        beside: Mapping[str, bytes] | None = None,
+    ) -> None:
+        """Put a staged folder in the place of a published one."""
+        if not verified:
+            expect_intact(
+                manifest,
+                below(staged),
+                what=f"the files that were written for `{folder}`",
+                hint="nothing was changed; the disk is failing, or another program writes there",
+                error=StorageError,
+                progress=self.progress,
+            )
+        if folder == layout.build_folder(self.dataset.name):
+            self._tried(keep_indexes_of_release, self.dataset)
+        swap = f"{self._stage}/{_SWAP}/{folder.replace('/', '-')}"
+        with self._tracked(), self._published_with(manifest, beside or {}):
+            if not self._storage.rename_dir(self._registry_path(staged), swap):
+                raise StorageError(
+                    f"`{swap}` is in the way", hint="`tfrecreg gc --apply` removes leftovers"
+                )
+            self._storage.replace_dir(swap, folder)
+        # It is published: leftovers do no harm, and the next command removes them.
+        planned = self._registry_path(staged).startswith(f"{self._stage}/{_PLAN}")
+        self._discard("" if planned else _SWAP)
+
+    def complete(
+        self,
+        staged: Storage,
+        manifest: Manifest,
+        *,
+        indexes: str,
+        files: Iterable[str],
+        beside: Mapping[str, bytes],
+    ) -> None:
+        """Put the indexes, some files and, when all of them are there, the manifest beside shards
+        that lie in the build's folder already.
+
+        If killed midway, there is either no build, or the old one with some new files, which
+        `check` reports. Repeating the call completes it.
+        """
+        folder, source = layout.build_folder(self.dataset.name), self._registry_path(staged)
+        for entry in list(self._storage.list(folder, recursive=False)):
+            if is_temporary(entry.path):
+                self._storage.remove_abandoned(entry.path)
+        own = {f"{folder}/{name}": self._storage.read(f"{source}/{name}") for name in files}
+        every = {**beside, **own}
+        with self._tracked(), self._published_with(manifest, every):
+            self._storage.replace_dir(f"{source}/{indexes}", f"{folder}/{indexes}")
+            for path, data in own.items():
+                if self._storage.read(path) != data:
+                    self.write(path, data)
+            self.write(f"{folder}/{MANIFEST_NAME}", render_manifest(manifest))
+
+    def release(
+        self,
+        build: Manifest,
+        version: Version,
+        schema: str,
+        sealed: Callable[[str | None], Manifest],
+    ) -> Manifest | None:
+        """Store the bytes of the build, verify the stored bytes, and commit the release by one
+        rename.
+        """
+        # DVC's lock is held until the release names DVC's objects, so that `dvc gc` keeps them.
+        with self._tracked(), contextlib.ExitStack() as self._undo:
+            kept = tracker().keep(self, build)
+            if kept is None:
+                keep_in_versions(self, build, version)
+            self._keep_indexes(build)
+            manifest = sealed(kept)
+            try:
+                committed = self._commit(manifest, version, schema)
+            except StorageError:
+                # Renamed, and neither made durable nor taken back: the release stands, on what
+                # would be undone.
+                if self._is_released(version):
+                    self._undo.pop_all()
+                raise
+            if not committed:
+                return None
+            self._undo.pop_all()
+        return manifest
+
+    def undo(self, step: Callable[..., None], *arguments: Any) -> None:
+        """Add a step that undoes work if the release is refused, as far as possible."""
+        self._undo.callback(self._tried, step, *arguments)
+
+    def write(self, path: str, data: bytes) -> None:
+        """Write a file of the registry, or replace it."""
+        with self._storage.create(path) as writer:
+            writer.write(data)
+
+    def yank(self, version: Version, yank: Yank) -> None:
+        """Append a yank to a release."""
+        data = append_yank(self.dataset, version, yank)
+        self._keep_attributes()
+        self.write(layout.yanks_path(self.dataset.name, version), data)
+
+    def sync_releases(self) -> None:
+        """Make releases durable that a killed command may have just committed."""
+        for folder in (f"{layout.RELEASES}/{self.dataset}", layout.RELEASES, ""):
+            self._storage.sync_dir(folder)
+
+    def _tried(self, step: Callable[..., None], *arguments: Any) -> None:
+        """Undo a step of a refused transaction, as far as possible; the original error is
+        reported.
+        """
+        try:
+            step(*arguments)
+        except StorageError as error:
+            self.progress.note(f"left behind: {error.message}")
+
+    def _is_released(self, version: Version) -> bool:
+        """Whether a release is there, as far as known."""
+        try:
+            return self._storage.stat(layout.release_folder(self.dataset.name, version)) is not None
+        except StorageError:
+            return True
+
+    def _keep_indexes(self, build: Manifest) -> None:
+        """Indexes are small and list a release's records: the next one is compared with them."""
+        wanted = {shard.index for shard in build.shards}
+        for entry in build.files:
+            target = layout.cached_index(entry.blake3)
+            if entry.path in wanted and self._storage.stat(target) is None:
+                self._storage.link(f"{layout.build_folder(self.dataset.name)}/{entry.path}", target)
+
+    def _commit(self, manifest: Manifest, version: Version, schema: str) -> bool:
+        """One rename makes the release; False where the number was taken meanwhile."""
+        files = {
+            MANIFEST_NAME: render_manifest(manifest),
+            SCHEMA_NAME: schema.encode("utf-8"),
+        }
+        self._keep_attributes()
+        with self.stage("release") as staged:
+            for name, data in files.items():
+                with staged.create(name) as writer:
+                    writer.write(data)
+            target = layout.release_folder(self.dataset.name, version)
+            return self._storage.rename_dir(self._registry_path(staged), target)
+
+    def _keep_attributes(self) -> None:
+        """Add what is missing to git's attributes of `registry/`; lines of others stay."""
+        there: list[bytes] = []
+        with contextlib.suppress(MissingFileError):
+            there = self._storage.read(layout.ATTRIBUTES).splitlines()
+        missing = [line for line in layout.ATTRIBUTE_LINES if line not in there]
+        if missing:
+            self.write(layout.ATTRIBUTES, b"".join(line + b"\n" for line in (*there, *missing)))
+
+    def _tracked(self) -> contextlib.AbstractContextManager[None]:
+        return tracker().locked(self._storage.root, lambda: self.progress.note(_WAITING))
+
+    def _published_with(
+        self, manifest: Manifest, files: Mapping[str, bytes]
+    ) -> contextlib.AbstractContextManager[None]:
+        return published_with(self.dataset, self._stage, manifest, files, self._tried)
+
+    def _registry_path(self, staged: Storage) -> str:
+        """The path of a staged folder in the registry."""
+        return str(PurePosixPath(staged.root).relative_to(self._storage.root))
+
+    def _discard(self, name: str) -> None:
+        """Remove a staging folder (all of them for an empty name), and parents that become
+        empty.
+        """
+        try:
+            self._storage.remove(f"{self._stage}/{name}" if name else self._stage)
+            if not any(True for _ in self._storage.list(self._stage, recursive=False)):
+                self._storage.remove(self._stage)
+        except StorageError as error:
+            # It is not published, and the next command on the dataset tries again.
+            self.progress.note(f"left behind in `{self._stage}`: {error.message}")
+
+
+def _complete_exchanges(storage: Storage, dataset: str) -> None:
+    """Finish exchanges of folders that were killed halfway, where the system has no real one."""
+    for entry in list(storage.list(f"{layout.stage_folder(dataset)}/{_SWAP}", recursive=False)):
+        if entry.path.endswith(ASIDE):
+            swap = entry.path.removesuffix(ASIDE)
+            storage.replace_dir(swap, swap.rpartition("/")[2].replace("-", "/"))
+
+
+def _clear(storage: Storage, dataset: str) -> None:
+    """Remove staged files of a dataset, except builds that can be resumed."""
+    for entry in list(storage.list(layout.stage_folder(dataset), recursive=False)):
+        if not entry.path.rpartition("/")[2].startswith(_PLAN):
+            storage.remove(entry.path)
+
+
+@contextlib.contextmanager
+def removal(registry: Registry, progress: Progress = SILENT) -> Iterator[Removal]:
+    """Hold the locks of all datasets and that of DVC, and complete what a killed command left
+    halfway. While they are held, no running command can start to use an unreferenced file.
+    """
+
+    def waiting() -> None:
+        progress.note(_WAITING)
+
+    with locked_registry(registry, waiting), tracker().locked(registry.storage.root, waiting):
+        for entry in list(registry.storage.list(layout.STAGE, recursive=False)):
+            name = entry.path.rpartition("/")[2]
+            _complete_exchanges(registry.storage, name)
+            settle_beside(registry.dataset(name), entry.path)
+        yield Removal(registry, progress)
+
+
+class Removal:
+    """Removes unreferenced files. Made by :func:`removal`, which holds all locks."""
+
+    def __init__(self, registry: Registry, progress: Progress) -> None:
+        self._registry = registry
+        self._progress = progress
+
+    def remove(self, path: str) -> None:
+        """Remove a file or folder to which no manifest, pointer or command refers."""
+        self._registry.storage.remove(path)
+
+    def remove_temporary(self, path: str) -> bool:
+        """Remove a temporary file unless a process is writing it; whether it was removed."""
+        return self._registry.storage.remove_abandoned(path)
+
+    def remove_copy(self, folder: str) -> bool:
+        """Remove the copy of a release, unless another process reads it; whether it was removed."""
+        with copy_unless_read(self._registry, folder) as free:
+            if free:
+                self._registry.storage.remove(folder)
+            else:
+                self._progress.note(f"`{folder}` is kept: another process reads it")
+        return free

@@ -1,0 +1,332 @@
+"""Checks of records against a compiled schema, one example at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any, ClassVar, NamedTuple
+
+from blake3 import blake3
+
+from tfrecreg.core.example.model import Example, Feature, Kind
+from tfrecreg.core.schema.compiled import CompiledSchema
+from tfrecreg.core.schema.definition import (
+    FloatDomain,
+    SchemaFeature,
+    SparseFeature,
+    ValueCount,
+    WeightedFeature,
+)
+from tfrecreg.core.schema.domain_check import InvalidValues, ValueCheck, value_check
+from tfrecreg.core.schema.messages import KIND_NAMES, counted, length_text, rule_text, values_text
+from tfrecreg.core.values.codes import SCH002, SCH003, SCH004, SCH005, SCH006, SCH007, SCH009
+from tfrecreg.core.values.findings import Code, Severity
+from tfrecreg.core.values.suggest import listed
+from tfrecreg.core.values.text import safe
+
+KINDS = {name: kind for kind, name in KIND_NAMES.items()}
+"""Names of kinds in schemas, and the kinds."""
+
+MAX_DISTINCT = 100_000
+"""Maximum number of distinct values of a feature, at some 100 bytes each."""
+
+_NO_LIMIT = 2**63
+_NONE: tuple[Problem, ...] = ()
+
+_SCH007_WARNING = replace(SCH007, severity=Severity.WARNING)
+"""For a schema that does not say whether numbers must be finite."""
+
+
+class Problem(NamedTuple):
+    """One way in which a record breaks the schema."""
+
+    code: Code
+    feature: str
+    message: str
+    """The same for all records."""
+    detail: str | None
+    """The facts of this record."""
+
+
+class DistinctValues:
+    """The distinct values of one feature. Picklable and mergeable; its size is bounded."""
+
+    __slots__ = ("_limit", "_values")
+
+    plain_type: ClassVar[Any] = tuple[int, list[int], list[bytes]]
+
+    _DIGEST_SIZE = 16
+    """Longer strings are kept as digests of this many bytes."""
+
+    def __init__(self, bounds: ValueCount) -> None:
+        wanted = max(bounds.min or 0, bounds.max or 0)
+        # Up to twice as many are worth an exact number in a report.
+        self._limit = min(2 * wanted + 100, MAX_DISTINCT)
+        self._values: set[bytes | int] = set()
+
+    @property
+    def count(self) -> int:
+        """Number of distinct values found."""
+        return len(self._values)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there may be more than :attr:`count`."""
+        return len(self._values) >= self._limit
+
+    def plain(self) -> tuple[int, list[int], list[bytes]]:
+        """As plain data: the limit, the numbers, and the strings."""
+        numbers = sorted(value for value in self._values if isinstance(value, int))
+        strings = sorted(value for value in self._values if isinstance(value, bytes))
+        return self._limit, numbers, strings
+
+    @classmethod
+    def of_plain(cls, plain: tuple[int, list[int], list[bytes]]) -> DistinctValues:
+        """Restore from :meth:`plain`."""
+        limit, numbers, strings = plain
+        made = cls(ValueCount())
+        made._limit = limit
+        made._values = {*numbers, *strings}
+        if not 0 < limit <= MAX_DISTINCT or len(made._values) > limit:
+            raise ValueError(f"{len(made._values)} values of at most {limit}")
+        return made
+
+    def add(self, feature: Feature) -> None:
+        """Add the values of one more example."""
+        if not self.is_full:
+            self._take({self._short(value) for value in feature.values})
+
+    def merge(self, other: DistinctValues) -> None:
+        """Add the values found elsewhere."""
+        if not self.is_full:
+            self._take(other._values)
+
+    def verdict(self, bounds: ValueCount) -> bool | None:
+        """Whether their number is within `bounds`; None if there are too many to count."""
+        known = self.count
+        if bounds.max is not None and known > bounds.max:
+            return False
+        if not self.is_full:
+            return known >= (bounds.min or 0)
+        # `known` is the least number there can be.
+        return True if bounds.max is None and known >= (bounds.min or 0) else None
+
+    def _take(self, values: set[bytes | int]) -> None:
+        for value in values:
+            if self.is_full:
+                return
+            self._values.add(value)
+
+    def _short(self, value: bytes | int) -> bytes | int:
+        if isinstance(value, int) or len(value) <= self._DIGEST_SIZE:
+            return value
+        # One byte longer than any value that is kept as it is.
+        return b"\0" + blake3(value).digest(self._DIGEST_SIZE)
+
+
+class DomainMass:
+    """Counts the values of a feature that needs only a fraction of them in its domain."""
+
+    __slots__ = ("_check", "outside", "total")
+
+    def __init__(self, check: ValueCheck) -> None:
+        self._check = check
+        self.total = 0
+        """Number of values."""
+        self.outside = 0
+        """Number of values outside the domain."""
+
+    def __call__(self, feature: Feature) -> tuple[InvalidValues, ...]:
+        found = self._check(feature)
+        self.total += feature.count
+        self.outside += sum(each.total for each in found)
+        return found
+
+
+class Checker:
+    """Finds the problems of examples, and keeps counts for rules about whole splits."""
+
+    def __init__(self, schema: CompiledSchema) -> None:
+        self._schema = schema
+        self._known = schema.ignored.union(schema.by_name)
+        self._absent = [0] * len(schema.features)
+        self._absent_sparse: dict[str, int] = {}
+        self.masses: dict[str, DomainMass] = {}
+        """Masses by feature, for features with a `min_domain_mass` below 1."""
+        self.distinct: dict[str, DistinctValues] = {}
+        """Distinct values by feature, for features that count them."""
+        # What the loop over every record needs of a feature, with nothing left to look up.
+        self._rules = [self._prepare(*each) for each in enumerate(schema.features)]
+
+    @property
+    def absent(self) -> dict[str, int]:
+        """Number of examples without a feature, by feature; only those above 0."""
+        names = (feature.name for feature in self._schema.features)
+        counts = {name: n for name, n in zip(names, self._absent, strict=True) if n}
+        return counts | self._absent_sparse
+
+    def count_absent(self, number: int, examples: int) -> None:
+        """Count `examples` more without the schema's feature of that number."""
+        self._absent[number] += examples
+
+    def __call__(self, example: Example) -> Sequence[Problem]:
+        """The problems of `example`; empty if there are none."""
+        problems: Sequence[Problem] = _NONE
+        present = 0
+        get = example.get
+        for name, kind, check, low, high, multiple, number in self._rules:
+            feature = get(name)
+            invalid: tuple[InvalidValues, ...] = ()
+            if feature is not None:
+                present += 1
+                if feature._kind is kind:
+                    if check is not None:
+                        invalid = check(feature)
+                    count = feature._count
+                    if not invalid and low <= count <= high and count % multiple == 0:
+                        continue
+            if found := self._problems(number, feature, invalid):
+                problems = (*problems, *found)
+        for sparse in self._schema.sparse:
+            problems = (*problems, *self._sparse_problems(sparse, example))
+        for weighted in self._schema.weighted:
+            problems = (*problems, *_weight_problems(weighted, example))
+        if present != len(example) and (unexpected := example.keys() - self._known):
+            return (*problems, *self._unexpected(example, unexpected))
+        return problems
+
+    def _prepare(
+        self, number: int, feature: SchemaFeature
+    ) -> tuple[str, Kind | None, ValueCheck | None, int, int, int, int]:
+        kind = KINDS.get(feature.kind or "")
+        check = value_check(feature)
+        if check is not None and feature.domain_mass < 1:
+            check = self.masses[feature.name] = DomainMass(check)
+        if feature.distinct is not None:
+            distinct = self.distinct[feature.name] = DistinctValues(feature.distinct)
+            check = _counting(check, distinct)
+        low, high = feature.min_values, feature.max_values
+        high = _NO_LIMIT if high is None else high
+        return feature.name, kind, check, low, high, feature.multiple_of, number
+
+    def _problems(
+        self, number: int, feature: Feature | None, invalid: Sequence[InvalidValues]
+    ) -> Sequence[Problem]:
+        """All problems of a feature that did not pass at first sight."""
+        rule = self._schema.features[number]
+        if feature is None or feature.kind is Kind.UNSET:
+            self._absent[number] += 1
+            if not rule.is_required:
+                return _NONE
+            detail = None if feature is None else "there, but its kind is not set"
+            return (Problem(SCH002, rule.name, rule_text(rule, "be in every example"), detail),)
+        if rule.kind is not None and feature.kind is not KINDS.get(rule.kind):
+            found = f"found {KIND_NAMES[feature.kind]}"
+            return (Problem(SCH003, rule.name, rule_text(rule, f"be {rule.kind}"), found),)
+        problems: list[Problem] = []
+        count, high = feature.count, rule.max_values
+        too_many = high is not None and count > high
+        if count < rule.min_values or too_many or count % rule.multiple_of:
+            found = f"found {counted(count, 'value')}"
+            problems.append(Problem(SCH004, rule.name, rule_text(rule, length_text(rule)), found))
+        problems += (value_problem(rule, each) for each in invalid)
+        return problems
+
+    def _unexpected(self, example: Example, names: Set[str]) -> list[Problem]:
+        problems: list[Problem] = []
+        for name in sorted(names):
+            feature = example[name]
+            if name in self._schema.elsewhere:
+                where = f"the environment `{safe(self._schema.environment or '')}` of the schema"
+            else:
+                where = "the schema"
+            message = f"`{safe(name)}` is not in {where}"
+            found = f"found {KIND_NAMES[feature.kind]}, {counted(feature.count, 'value')}"
+            problems.append(Problem(SCH005, name, message, found))
+        return problems
+
+    def _sparse_problems(self, rule: SparseFeature, example: Example) -> Iterator[Problem]:
+        parts = {name: _part(example, name) for name in (*rule.indices, rule.values)}
+        missing = [name for name, part in parts.items() if part is None]
+        if len(missing) == len(parts):
+            self._absent_sparse[rule.name] = self._absent_sparse.get(rule.name, 0) + 1
+            if rule.is_required:
+                yield _mismatch(rule, "be in every example", "found none of its parts")
+            return
+        if missing:
+            asks = f"have `{safe(rule.values)}` and {listed(rule.indices)} together"
+            yield _mismatch(rule, asks, f"{listed(missing)} missing")
+            return
+        sizes = {name: part.count for name, part in parts.items() if part is not None}
+        if len(set(sizes.values())) > 1:
+            shown = ", ".join(f"{counted(n, 'value')} in `{safe(k)}`" for k, n in sizes.items())
+            yield _mismatch(rule, "have one index for each value", f"found {shown}")
+            return
+        yield from _index_problems(rule, [parts[name] for name in rule.indices])
+
+
+def _counting(check: ValueCheck | None, distinct: DistinctValues) -> ValueCheck:
+    """A check that also adds the values to the distinct ones."""
+
+    def count(feature: Feature) -> tuple[InvalidValues, ...]:
+        distinct.add(feature)
+        return () if check is None else check(feature)
+
+    return count
+
+
+def value_problem(rule: SchemaFeature, invalid: InvalidValues) -> Problem:
+    """The problem that values outside the domain are, or those that are not finite."""
+    if not invalid.not_finite:
+        return Problem(SCH006, rule.name, rule_text(rule, values_text(rule)), invalid.detail)
+    domain = rule.checked_domain
+    strict = isinstance(domain, FloatDomain) and (domain.disallow_nan or domain.disallow_inf)
+    code = SCH007 if strict else _SCH007_WARNING
+    return Problem(code, rule.name, rule_text(rule, "be finite"), invalid.detail)
+
+
+def _index_problems(rule: SparseFeature, parts: Sequence[Feature | None]) -> Iterator[Problem]:
+    columns = [part.values for part in parts if part is not None and part.kind is Kind.INT64]
+    if len(columns) != len(parts):
+        return  # an index of another kind has a finding of its own
+    sizes = rule.shape or (None,) * len(columns)
+    for name, size, column in zip(rule.indices, sizes, columns, strict=True):
+        limit = _NO_LIMIT if size is None else size
+        wrong = [number for number, index in enumerate(column) if not 0 <= index < limit]
+        if wrong:
+            last = "upwards" if size is None else f"to {size - 1}"
+            detail = f"found {column[wrong[0]]}, value {wrong[0]} of {len(column)}"
+            if len(wrong) > 1:
+                detail += f"; {len(wrong)} such values"
+            yield _mismatch(rule, f"have indices from 0 {last} in `{safe(name)}`", detail)
+    if rule.is_sorted:
+        rows = list(zip(*columns, strict=True)) if len(columns) > 1 else columns[0]
+        for number, (before, after) in enumerate(pairwise(rows), 1):
+            if before >= after:
+                detail = f"found {after} after {before}, value {number}"
+                yield _mismatch(rule, "have indices that rise", detail)
+                return
+
+
+def _weight_problems(rule: WeightedFeature, example: Example) -> Iterator[Problem]:
+    values, weights = _part(example, rule.feature), _part(example, rule.weight)
+    if values is None and weights is None:
+        return
+    asks = f"have one weight in `{safe(rule.weight)}` for each value of `{safe(rule.feature)}`"
+    if values is None or weights is None:
+        name = rule.feature if values is None else rule.weight
+        yield _mismatch(rule, asks, f"`{safe(name)}` missing")
+    elif values.count != weights.count:
+        found = f"found {counted(weights.count, 'weight')} for {counted(values.count, 'value')}"
+        yield _mismatch(rule, asks, found)
+
+
+def _mismatch(rule: SparseFeature | WeightedFeature, asks: str, detail: str) -> Problem:
+    return Problem(SCH009, rule.name, rule_text(rule, asks), detail)
+
+
+def _part(example: Example, name: str) -> Feature | None:
+    """A feature of an example; None if it is missing or its kind is not set."""
+    feature = example.get(name)
+    return None if feature is None or feature.kind is Kind.UNSET else feature

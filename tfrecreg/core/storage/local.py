@@ -1,0 +1,297 @@
+"""The storage of POSIX local files."""
+
+# Names that are not UTF-8, exact byte order and link semantics need os, not pathlib.
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass
+from typing import Literal
+
+from tfrecreg.core.storage.interface import Entry, Follow, Readable
+from tfrecreg.core.storage.paths import leaves, locate, no_folder, path_text, refusal, translated
+from tfrecreg.core.storage.reader import LocalReader
+from tfrecreg.core.storage.renames import move_to_free_name, replace
+from tfrecreg.core.storage.writer import (
+    LINKLESS,
+    LocalWriter,
+    make_folders,
+    remove_abandoned,
+    sync_folder,
+)
+from tfrecreg.core.values.errors import StorageError, UsageError
+
+_CHUNK = 1 << 22
+_LINKLESS = LINKLESS | {errno.EXDEV}
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class LocalStorage:
+    """Files below one local folder. See :class:`tfrecreg.core.storage.interface.Storage` for the
+    methods.
+    """
+
+    root: str
+    """Absolute path of the folder."""
+
+    def __init__(self, root: str | os.PathLike[str]) -> None:
+        text = os.fsdecode(root)
+        if not text or "\0" in text:
+            raise UsageError(
+                f"`{path_text(text)}` does not name a folder",
+                hint="name a folder of the file system",
+            )
+        try:
+            object.__setattr__(self, "root", os.path.abspath(text))
+        except FileNotFoundError as error:
+            raise StorageError(
+                f"`{path_text(text)}` is relative to a current folder that no longer exists",
+                hint="`cd` to one that does, or name an absolute path",
+            ) from error
+
+    @property
+    def is_local(self) -> bool:
+        return True
+
+    def below(self, path: str) -> LocalStorage:
+        return LocalStorage(locate(self.root, path))
+
+    def stat(self, path: str, *, follow: Follow = "inside") -> Entry | None:
+        full = locate(self.root, path)
+        # A hot path: a context manager around it would take as long as a system call.
+        own = None
+        try:
+            status = own = os.lstat(full)
+            if stat.S_ISLNK(own.st_mode):
+                status = os.stat(full)
+        except OSError as error:
+            if own is None and isinstance(error, (FileNotFoundError, NotADirectoryError)):
+                return None
+            if own is None or error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+                raise refusal("look at", full, error) from error
+            return _entry_of(path, own)  # a link whose target is missing
+        # An entry that is not a link may be below one.
+        above = path if status is not own else path.rpartition("/")[0]
+        if follow == "inside" and above and leaves(self.root, above):
+            return Entry(path, "link", 0, own.st_mtime_ns, own.st_ino, own.st_dev)
+        return _entry_of(path, status)
+
+    def list(self, path: str = "", *, recursive: bool = True) -> Iterator[Entry]:
+        return _walk(locate(self.root, path), path, recursive)
+
+    def open(self, path: str) -> LocalReader:
+        return LocalReader(locate(self.root, path))
+
+    def read(self, path: str, *, limit: int = 1 << 28) -> bytes:
+        with self.open(path) as reader:
+            data = reader.read_at(0, limit + 1) if reader.size <= limit else b""
+            if reader.size > limit or len(data) > limit:
+                raise StorageError(
+                    f"`{path_text(locate(self.root, path))}` has {max(reader.size, len(data))} "
+                    f"bytes, more than the {limit} that are read at once",
+                    hint="it is not the expected file: move it away",
+                )
+        return data
+
+    def reading_ahead(
+        self,
+        paths: Iterable[str],  # noqa: ARG002 - opening them costs nothing
+        listed: Iterable[Entry],  # noqa: ARG002
+    ) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def create(self, path: str, *, durable: bool = True) -> LocalWriter:
+        return LocalWriter(self._own(path), durable=durable)
+
+    def put_if_absent(self, path: str, data: bytes) -> bool:
+        full = self._own(path)
+        if os.path.lexists(full):
+            return False
+        writer = LocalWriter(full)
+        try:
+            writer.write(data)
+            return writer.close_new()
+        finally:
+            writer.abort()
+
+    def rename_dir(self, source: str, target: str) -> bool:
+        old, new = self._pair(source, target)
+        with translated("move", old, f" to `{path_text(new)}`"):
+            return move_to_free_name(old, new, self.root)
+
+    def replace_dir(self, source: str, target: str) -> None:
+        new, old = self._pair(source, target)
+        with translated("put", new, f" in the place of `{path_text(old)}`"):
+            replace(new, old, self.root)
+
+    def sync_dir(self, path: str) -> None:
+        full = locate(self.root, path)
+        with translated("sync", full):
+            sync_folder(full)
+
+    def link(self, source: str, target: str, *, origin: Readable | None = None) -> None:
+        new = self._own(target)
+        full = locate(self.root if origin is None else origin.root, source)
+        with LocalReader(full) as reader:
+            try:
+                make_folders(os.path.dirname(new))
+                # link(2) of a symbolic link would link the link itself; objects in DVC's cache may
+                # be links.
+                os.link(os.path.realpath(full), new)
+            except FileExistsError as error:
+                raise _taken(new) from error
+            except OSError as error:
+                if error.errno not in _LINKLESS:
+                    raise refusal("link", new, error) from error
+                self._copy(reader, target, new)
+                return
+            reader.sync()
+        with translated("link", new):
+            sync_folder(os.path.dirname(new))
+
+    def _copy(self, reader: LocalReader, target: str, full: str) -> None:
+        if os.path.lexists(full):
+            raise _taken(full)
+        with self.create(target) as writer:
+            position = 0
+            while chunk := reader.read_at(position, _CHUNK):
+                writer.write(chunk)
+                position += len(chunk)
+
+    def remove(self, path: str) -> None:
+        full = self._own(path)
+        with translated("remove", full):
+            while (mode := _mode(full)) is not None:
+                # If another process removes the same files, the next round lists the rest.
+                with suppress(FileNotFoundError):
+                    if stat.S_ISDIR(mode):
+                        shutil.rmtree(full)
+                    else:
+                        os.unlink(full)
+                    sync_folder(os.path.dirname(full))
+
+    def remove_abandoned(self, path: str) -> bool:
+        full = self._own(path)
+        with translated("remove", full):
+            return remove_abandoned(full)
+
+    def _own(self, path: str) -> str:
+        """The absolute path of an entry to write, move or remove."""
+        full = locate(self.root, path)
+        if not path:
+            raise UsageError(
+                f"`{path_text(self.root)}` is the root of the storage, not a name in it",
+                hint="name something in it",
+            )
+        folder = path.rpartition("/")[0]
+        if folder and leaves(self.root, folder):
+            end = os.path.realpath(os.path.join(self.root, folder))
+            raise UsageError(
+                f"`{path_text(full)}` is not below `{path_text(self.root)}`: a symbolic link on "
+                f"the way leads to `{path_text(end)}`, and nothing is changed there",
+                hint="put a real folder in the place of the link, or mount the other one there",
+            )
+        return full
+
+    def _pair(self, source: str, target: str) -> tuple[str, str]:
+        old, new = self._own(source), self._own(target)
+        if f"{old}/".startswith(f"{new}/") or f"{new}/".startswith(f"{old}/"):
+            raise UsageError(
+                f"`{path_text(source)}` cannot take the place of `{path_text(target)}`: "
+                "one is in the other",
+                hint="choose a place outside of it",
+            )
+        return old, new
+
+
+def _entry_of(path: str, status: os.stat_result) -> Entry:
+    kind: Literal["file", "dir", "link", "other"] = "other"
+    if stat.S_ISREG(status.st_mode):
+        kind = "file"
+    elif stat.S_ISDIR(status.st_mode):
+        kind = "dir"
+    elif stat.S_ISLNK(status.st_mode):
+        kind = "link"
+    size = status.st_size if kind == "file" else 0
+    return Entry(path, kind, size, status.st_mtime_ns, status.st_ino, status.st_dev)
+
+
+def _walk(full: str, path: str, recursive: bool) -> Iterator[Entry]:
+    base = os.path.join(os.fsencode(full), b"")
+    start = f"{path}/" if path else ""
+    try:
+        levels = [(b"", _top(full, base, recursive))]
+        while levels:
+            folder, names = levels[-1]
+            if not names:
+                levels.pop()
+                continue
+            name = folder + names.pop()
+            found: Entry | None = None
+            # An entry that was removed since its folder was read is not an error.
+            with suppress(FileNotFoundError, NotADirectoryError):
+                if name.endswith(b"/"):
+                    levels.append((name, _names(base + name, recursive)))
+                else:
+                    found = _entry_of(start + os.fsdecode(name), os.lstat(base + name))
+            if found is not None:
+                yield found
+    except OSError as error:
+        where = os.fsdecode(error.filename) if error.filename else full
+        raise refusal("list", where, error) from error
+
+
+def _top(full: str, base: bytes, recursive: bool) -> list[bytes]:
+    try:
+        return _names(base, recursive)
+    except (FileNotFoundError, NotADirectoryError):
+        if os.path.lexists(full):
+            raise no_folder(full) from None
+        return []
+
+
+def _names(folder: bytes, recursive: bool) -> list[bytes]:
+    """The names in a folder, in descending order: the caller takes them from the end.
+
+    A folder occurs twice, as itself and, for its content, with a slash: `a`, `a-b` and `a/b` come
+    in this order, that of their bytes.
+    """
+    names: list[bytes] = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            names.append(entry.name)
+            if recursive and entry.is_dir(follow_symlinks=False):
+                names.append(entry.name + b"/")
+    names.sort(reverse=True)
+    return names
+
+
+def _mode(full: str) -> int | None:
+    try:
+        return os.lstat(full).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _taken(full: str) -> StorageError:
+    return StorageError(
+        f"`{path_text(full)}` exists already", hint="move it away first, or choose another name"
+    )
+
+
+def user_cache() -> LocalStorage | None:
+    """The folder for caches of this user, or None.
+
+    It is `XDG_CACHE_HOME`, by default ``~/.cache``. The folder need not exist yet.
+    """
+    folder = os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(folder):  # the specification: relative paths are to be ignored
+        folder = os.path.join(os.path.expanduser("~"), ".cache")
+        if not os.path.isabs(folder):
+            return None
+    return LocalStorage(folder)

@@ -1,0 +1,140 @@
+"""Moving a folder to a free name, and exchanging two folders: atomically if possible.
+
+Linux has both as flags of renameat2(2). Elsewhere, and on file systems that refuse the flags,
+plain renames are used; :func:`replace` describes the state after a kill between them.
+"""
+
+# Names are passed to the kernel unchanged: pathlib would normalize them.
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import stat
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+
+from tfrecreg.core.storage.paths import no_folder, path_text
+from tfrecreg.core.storage.writer import make_way, sync_folder
+from tfrecreg.core.values.errors import StorageError
+
+ASIDE = ".old"
+"""Suffix of the source's name while :func:`replace` works without an exchange."""
+
+_AT_FDCWD = -100
+_NOREPLACE = 1
+_EXCHANGE = 2
+_UNSUPPORTED = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP})
+_TAKEN = frozenset({errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR})
+
+
+def move_to_free_name(source: str, target: str, top: str) -> bool:
+    """Rename the folder `source`; return False without moving it if `target` is taken."""
+    _require_folder(source)
+    make_way(os.path.dirname(target), top)
+    try:
+        if not _renameat2(source, target, _NOREPLACE):
+            # Two processes may pass the test at once: a rename never replaces a folder that has
+            # files.
+            if os.path.lexists(target):
+                return False
+            os.rename(source, target)
+    except OSError as error:
+        if error.errno in _TAKEN:
+            return False
+        raise
+    try:
+        _sync_parents(source, target)
+    except OSError:
+        # A caller that gets an error tries again: then no remains of this attempt may be in the
+        # way.
+        with suppress(OSError):
+            os.rename(target, source)
+        raise
+    return True
+
+
+def replace(source: str, target: str, top: str) -> None:
+    """Put the folder `source` in the place of `target`, which is then at `source`.
+
+    Without an exchange in the kernel these are three renames: `target` to ``<source>.old``,
+    `source` to `target`, ``<source>.old`` to `source`. A kill after the first leaves no `target`,
+    the new folder at `source` and the old one at ``<source>.old``; a kill after the second leaves
+    the new one at `target`, the old one at ``<source>.old`` and no `source`. In both cases the same
+    call again completes the work. After an error, unlike after a kill, the renames are undone at
+    once.
+    """
+    aside = source + ASIDE
+    if os.path.lexists(aside):
+        _complete(source, target, aside)
+        return
+    _require_folder(source)
+    make_way(os.path.dirname(target), top)
+    if not os.path.lexists(target):
+        os.rename(source, target)
+    elif not _renameat2(source, target, _EXCHANGE):
+        os.rename(target, aside)
+        _sync_parents(target, aside)
+        try:
+            os.rename(source, target)
+        except OSError:
+            os.rename(aside, target)
+            raise
+        _sync_parents(target, source)
+        os.rename(aside, source)
+    _sync_parents(target, source)
+
+
+def _complete(source: str, target: str, aside: str) -> None:
+    here, there = os.path.lexists(source), os.path.lexists(target)
+    if here and there:
+        raise StorageError(
+            f"`{path_text(aside)}` is in the way: it is the old content of a folder that was to "
+            "be replaced, and it is unknown which one",
+            hint="inspect it, then move it away",
+        )
+    if not there:
+        _require_folder(source)
+        os.rename(source, target)
+        _sync_parents(target, source)
+    os.rename(aside, source)
+    _sync_parents(target, source)
+
+
+def _require_folder(path: str) -> None:
+    if not stat.S_ISDIR(os.lstat(path).st_mode):
+        raise no_folder(path)
+
+
+def _sync_parents(*paths: str) -> None:
+    for folder in dict.fromkeys(os.path.dirname(path) for path in paths):
+        sync_folder(folder)
+
+
+def _renameat2(source: str, target: str, flags: int) -> bool:
+    """Rename atomically; return False without changes if the flags are not supported."""
+    call = _system_call()
+    if call is None:
+        return False
+    if call(_AT_FDCWD, os.fsencode(source), _AT_FDCWD, os.fsencode(target), flags) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in _UNSUPPORTED:
+        return False
+    raise OSError(number, os.strerror(number), source, None, target)
+
+
+@cache
+def _system_call() -> Callable[..., int] | None:
+    if not sys.platform.startswith("linux"):
+        return None
+    try:
+        call = ctypes.CDLL(None, use_errno=True).renameat2
+    except (AttributeError, OSError):
+        return None
+    call.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint]
+    call.restype = ctypes.c_int
+    return call

@@ -1,0 +1,150 @@
+"""Shell completion of names in the registry, plugins, codes, and paths.
+
+Each function is a `shell_complete` of click's: it gets the typed part of one argument. Nothing is
+ever printed, and without a readable registry there are no names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+import click
+from click.shell_completion import CompletionItem
+
+from tfrecreg.core.values.errors import TfrecregError
+
+if TYPE_CHECKING:
+    from tfrecreg.core.registry.registry import Registry
+
+Items = list["CompletionItem[str]"]
+Complete = Callable[[click.Context, click.Parameter, str], Items]
+
+
+def silent(names: Callable[[click.Context, str], Iterable[str]]) -> Complete:
+    """Complete to the names that begin with the typed text."""
+
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
+        del param
+        try:
+            found = [name for name in names(ctx, incomplete) if name.startswith(incomplete)]
+        except (TfrecregError, OSError):
+            return []
+        return [CompletionItem(name) for name in found]
+
+    return complete
+
+
+def files(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
+    """Paths of files, completed by the shell itself."""
+    del ctx, param
+    return [CompletionItem(incomplete, type="file")]
+
+
+def folders(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
+    """Paths of folders."""
+    del ctx, param
+    return [CompletionItem(incomplete, type="dir")]
+
+
+def targets(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
+    """Builds, releases, and files."""
+    return [*references(ctx, param, incomplete), *files(ctx, param, incomplete)]
+
+
+def _registry(ctx: click.Context) -> Registry:
+    from tfrecreg.core.registry.registry import open_registry
+
+    return open_registry(ctx.find_root().params.get("registry"))
+
+
+def _datasets(ctx: click.Context, incomplete: str) -> Iterable[str]:
+    del incomplete
+    return _registry(ctx).dataset_names()
+
+
+def _references(ctx: click.Context, incomplete: str) -> Iterable[str]:
+    registry = _registry(ctx)
+    names = _matching(registry, incomplete)
+    if "@" not in incomplete:
+        yield from names
+    if len(names) == 1:
+        yield from _releases_of(registry, names[0])
+
+
+def _releases(ctx: click.Context, incomplete: str) -> Iterable[str]:
+    registry = _registry(ctx)
+    names = _matching(registry, incomplete)
+    for name in names:
+        # For many datasets, offer only the newest release; more typing narrows the list.
+        found = _releases_of(registry, name)
+        yield from found if len(names) == 1 else found[:1]
+
+
+def _matching(registry: Registry, incomplete: str) -> list[str]:
+    """The datasets that a partially typed reference may name."""
+    name, at, _ = incomplete.partition("@")
+    names = registry.dataset_names()
+    return [each for each in names if (each == name if at else each.startswith(name))]
+
+
+def _releases_of(registry: Registry, name: str) -> list[str]:
+    versions = [f"{name}@{version}" for version in reversed(registry.dataset(name).versions)]
+    return [f"{name}@latest", *versions] if versions else []
+
+
+def named_by(record: str, *others: str) -> Complete:
+    """Complete to the names of the plugins of a kind, given by the class of its records."""
+
+    def names(ctx: click.Context, incomplete: str) -> Iterable[str]:
+        del ctx, incomplete
+        from tfrecreg.core.plugins import manager, records
+
+        return [*others, *manager.plugins().names(getattr(records, record))]
+
+    return silent(names)
+
+
+def _plugins(ctx: click.Context, incomplete: str) -> Iterable[str]:
+    del ctx, incomplete
+    from tfrecreg.core.plugins.manager import plugins
+    from tfrecreg.core.plugins.records import PLUGIN_KINDS
+
+    return sorted({name for kind in PLUGIN_KINDS for name in plugins().names(kind)})
+
+
+def _validators(ctx: click.Context, incomplete: str) -> Iterable[str]:
+    """One more name of a list of names."""
+    del ctx
+    from tfrecreg.core.plugins.manager import plugins
+    from tfrecreg.core.plugins.records import ValidatorRecord
+
+    before, comma, _ = incomplete.rpartition(",")
+    named = set(before.split(","))
+    known = plugins().names(ValidatorRecord)
+    return [f"{before}{comma}{name}" for name in known if name not in named]
+
+
+def _codes(ctx: click.Context, incomplete: str) -> Iterable[str]:
+    del ctx
+    from tfrecreg.core.plugins.manager import plugins
+
+    # Codes are completed from lower case as well, as `explain` accepts them.
+    small = incomplete[:1].islower()
+    return [code.lower() if small else code for code in plugins().codes()]
+
+
+datasets = silent(_datasets)
+"""Names of datasets."""
+references = silent(_references)
+"""Builds, and releases once one dataset is left."""
+releases = silent(_releases)
+"""Releases only."""
+plugin_names = silent(_plugins)
+"""Names of plugins."""
+sources = named_by("SourceRecord")
+"""Names of sources."""
+validators = silent(_validators)
+"""Names of validators, separated by commas."""
+codes = silent(_codes)
+"""Codes of findings."""

@@ -1,0 +1,141 @@
+"""The context of a call, which a command gets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tfrecreg._version import JSON_VERSION
+from tfrecreg.core.values.json_data import json_data
+from tfrecreg.core.values.text import safe
+
+if TYPE_CHECKING:
+    import click
+    from rich.console import Console
+
+    from tfrecreg.core.plugins.manager import Plugins
+    from tfrecreg.core.registry.registry import Registry
+    from tfrecreg.core.terminal.console import ConsoleProgress
+
+COMPLETE = "_TFRECREG_COMPLETE"
+"""Environment variable that a completion script sets to request completions."""
+
+
+@dataclass
+class Session:
+    """The context of one command-line call: its registry and output format."""
+
+    registry: str | None = None
+    """Value of `-C`."""
+    as_json: bool = False
+    reported: bool = False
+    """Whether a report in the requested format already states why the command failed."""
+
+    def open(self) -> Registry:
+        """The registry of this call."""
+        from tfrecreg.core.registry.registry import open_registry
+
+        return open_registry(self.registry)
+
+    @property
+    def out(self) -> Console:
+        """For results."""
+        from tfrecreg.core.terminal.console import stdout
+
+        return stdout()
+
+    @property
+    def err(self) -> Console:
+        """For messages."""
+        from tfrecreg.core.terminal.console import stderr
+
+        return stderr()
+
+    def progress(self) -> ConsoleProgress:
+        """A progress bar on a terminal, nothing in a pipe."""
+        from tfrecreg.core.terminal.console import ConsoleProgress
+
+        return ConsoleProgress()
+
+    def print_json(self, document: object, output: str | None = None) -> None:
+        """Print a result as a JSON document on stdout, or write it to the file `output`."""
+        from tfrecreg.core.terminal.output import write_json
+
+        write_json({"format_version": JSON_VERSION, **json_data(document)}, output)
+
+    def printed_json(self, document: object) -> bool:
+        """Print a result as JSON if the call asks for that; otherwise the command prints text."""
+        if self.as_json:
+            self.print_json(document)
+        return self.as_json
+
+    def plugins(self, *, untrusted: bool = False) -> Plugins:
+        """The plugins of the registry of this call, where there is one.
+
+        Args:
+            untrusted: whether local ones that are not trusted are listed as broken, rather than
+                refused.
+        """
+        from tfrecreg.core.plugins.manager import plugins, plugins_of
+        from tfrecreg.core.registry.registry import find_registry
+
+        if self.registry is None and find_registry() is None:
+            return plugins()
+        return plugins_of(self.open().config, untrusted=untrusted)
+
+    def warn_of_broken_plugins(self) -> None:
+        """Warn of broken plugins, whose records are missing."""
+        from tfrecreg.core.terminal.console import line
+
+        for each in self._known_plugins().broken:
+            origin = safe(f"{each.entry_point} of {each.distribution} {each.version}")
+            about = f"the plugin {origin} is broken: {each.reason}"
+            self.err.print(line(("warning: ", "bold yellow"), about))
+
+    def _known_plugins(self) -> Plugins:
+        """All plugins, those of an open registry among them."""
+        from tfrecreg.core.plugins.manager import plugins, plugins_of
+        from tfrecreg.core.registry.registry import find_registry
+
+        found = plugins()
+        if self.registry is None and find_registry() is None:
+            return found
+        config = self.open().config
+        return plugins_of(config) if config.plugins.local else found
+
+    def commands(self, commands: Sequence[str]) -> None:
+        """Print the git commands to run next."""
+        if commands:
+            self.err.print("next:")
+            for each in commands:
+                self.err.print(f"  {each}", style="green")
+
+
+def session_command(
+    name: str, cls: type[click.Command] | None = None
+) -> Callable[[Callable[..., Any]], click.Command]:
+    """Make a function a command, which gets the :class:`Session` and has ``--json`` as its last
+    option: one document on stdout instead of text.
+    """
+    import click  # a plugin's module is imported for listings, and by programs
+
+    def remember(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+        del param
+        ctx.ensure_object(Session).as_json = value
+
+    def decorate(function: Callable[..., Any]) -> click.Command:
+        command = click.command(name, cls)(click.pass_obj(function))
+        command.params.append(
+            click.Option(
+                ["--json", "as_json"],
+                is_flag=True,
+                expose_value=False,
+                is_eager=True,
+                callback=remember,
+                help="Print one JSON document on stdout.",
+            )
+        )
+        return command
+
+    return decorate

@@ -1,0 +1,158 @@
+"""The results of validators: codes, findings and locations. Only data; this module does not
+print.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from enum import Enum
+
+from tfrecreg.core.values.json_data import json_data
+
+MAX_LOCATIONS = 20
+"""Maximum number of locations in a finding; its count is always the full one."""
+
+
+class Severity(str, Enum):
+    """The severity of a finding. The gate decides which ones fail."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+    @property
+    def rank(self) -> int:
+        """2 for an error, 1 for a warning, 0 for information."""
+        return {"error": 2, "warning": 1, "info": 0}[self.value]
+
+
+class TensorflowOutcome(str, Enum):
+    """What TensorFlow does at a fault if it gets the actual compression (or the one that the
+    manifest declares): https://github.com/tfrecreg/tfrecreg/tree/main/docs/integrity.md
+    """
+
+    READS = "reads without an error"
+    """It takes the fault for the end of the file, or for sound data, and does not report it."""
+    STOPS = "stops here"
+    """It raises an error, which names neither file nor record, and does not read the rest."""
+    CRASHES = "crashes"
+    """The process crashes without a Python exception."""
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A kind of finding. Codes are an interface: they never change meaning."""
+
+    code: str
+    """Three capitals and three digits: ``CRC002``."""
+    rule: str
+    """A name in words, for people and for SARIF: ``data-checksum``."""
+    severity: Severity
+    """The default severity, which a gate may override."""
+    summary: str
+    """One line that states the finding."""
+    hint: str
+    """One line: what to do next."""
+    page: str
+    """The text that `tfrecreg explain` prints below the summary: why it matters, how it is found,
+    cures.
+    """
+    tensorflow: tuple[TensorflowOutcome, ...] = ()
+    """What TensorFlow may do with it, the most frequent outcome first; each location has its own.
+    Empty if the code does not concern reading the file.
+    """
+    counted: tuple[str, str] | None = None
+    """For a code that a source gives to items: the text after the number of items, for one and for
+    several: ``("image file is empty", "image files are empty")``.
+    """
+
+    def count_text(self, number: int) -> str:
+        """``80 image files are empty``; without `counted`, ``80 ×`` the summary."""
+        if self.counted is None:
+            return f"{number:,} × {self.summary}"
+        return f"{number:,} {self.counted[number != 1]}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Location:
+    """One place of a finding. Fields that do not apply are None."""
+
+    split: str | None = None
+    shard: str | None = None
+    """The shard's file name."""
+    record: int | None = None
+    """Number of the record in its shard, from 0."""
+    offset: int | None = None
+    """The byte where the record starts, in the decompressed stream of the shard."""
+    length: int | None = None
+    """Size in bytes of the record's payload, or of the damaged range."""
+    feature: str | None = None
+    key: str | None = None
+    """The item's key, if an index has it."""
+    detail: str | None = None
+    """Expected against found, at this place."""
+    tensorflow: TensorflowOutcome | None = None
+    """What TensorFlow does at this place; None if the finding does not concern reading."""
+
+    def order(self) -> tuple[str, str, int, int, str]:
+        """The sort key of locations: split, shard, record, offset, feature."""
+        return (
+            self.split or "",
+            self.shard or "",
+            -1 if self.record is None else self.record,
+            -1 if self.offset is None else self.offset,
+            self.feature or "",
+        )
+
+    def to_json(self) -> dict[str, str | int]:
+        """The known fields, as in the report's JSON."""
+        pairs = ((each.name, getattr(self, each.name)) for each in fields(self))
+        return {name: json_data(value) for name, value in pairs if value is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A problem that a validator found, at one or many places.
+
+    Example:
+        >>> from pathlib import Path
+        >>> shard = Path("registry/data/mnist/mnist-test.tfrecord-00000-of-00002")
+        >>> _ = shard.write_bytes(shard.read_bytes()[:-1])
+        >>> report = reg["mnist"].built.check(only=["crc"])
+        >>> [(found.code, found.severity.value, found.count) for found in report.findings]
+        [('CRC003', 'error', 1)]
+    """
+
+    code: str
+    rule: str
+    severity: Severity
+    message: str
+    """One line: expected against found, the same for all places."""
+    hint: str
+    fingerprint: str
+    """The identity of the finding, stable across rebuilds; waivers match globs over it. See
+    :func:`fingerprint`.
+    """
+    count: int
+    """Total number of places."""
+    locations: tuple[Location, ...] = ()
+    """The first :data:`MAX_LOCATIONS` of them, in order of split, shard and record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A figure that a validator measured: part of the report, without effect on the verdict."""
+
+    name: str
+    """Dotted, the validator first: ``inflation.ratio_decoded``."""
+    value: int | float | str | Mapping[str, int] | None
+    text: str
+    """The same as a short phrase for people."""
+
+
+def fingerprint(
+    code: str, *, dataset: str, split: str = "", feature: str = "", subject: str = ""
+) -> str:
+    """The identity of a finding: ``CODE:dataset:split:feature:subject``."""
+    return ":".join((code, dataset, split, feature, subject))

@@ -1,0 +1,343 @@
+"""Names and numbers of shards."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from tfrecreg.core.values.amounts import parse_size as parse_amount
+from tfrecreg.core.values.errors import UsageError
+from tfrecreg.core.values.reference import check_dataset_name
+from tfrecreg.core.values.text import safe
+
+FRAMING = 16
+"""Size in bytes of a record's frame, besides its payload."""
+SHARDS_PER_HOST = 10
+"""TensorFlow's advice: at least this many shards for each host that reads them ..."""
+MIN_HOST_SHARD = 10_000_000
+"""... of at least this many bytes each
+(https://www.tensorflow.org/tutorials/load_data/tfrecord).
+"""
+
+_MIN_SHARD = 1 << 26
+_MAX_SHARD = 1 << 30
+
+_USUAL = {
+    "train": "train",
+    "training": "train",
+    "val": "validation",
+    "valid": "validation",
+    "validation": "validation",
+    "dev": "validation",
+    "test": "test",
+    "testing": "test",
+}
+_READING_ORDER = {"train": 0, "validation": 1, "test": 2}
+# Splits other than the three, or ambiguous ones: `eval` is the validation split in TFX and the test
+# split elsewhere.
+_OTHER = "eval|evaluation|extra|holdout|minival|test[-_]?dev|trainval|unlabell?ed|unsupervised"
+_SPLIT = rf"(?:{'|'.join(_USUAL)}|{_OTHER})(?:[-_]?(?:19|20)[0-9]{{2}})?"
+_SPLIT_AT_END = re.compile(
+    rf"(?:(?P<prefix>.*?)[-_.])?(?P<split>{_SPLIT})", re.IGNORECASE | re.DOTALL
+)
+_SPLIT_WORD = re.compile(_SPLIT, re.IGNORECASE)
+_SPLIT_FOLDER = re.compile(
+    rf"(?:.*[-_.=])?(?P<split>{_SPLIT})(?:[-_.].*|data|files|records|set|shards)?",
+    re.IGNORECASE | re.DOTALL,
+)
+_TFX_FOLDER = re.compile(r"split-(?P<split>\w+)", re.IGNORECASE)
+_WRITTEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
+_NAME_AND_SPLIT = re.compile(r"([A-Za-z]\w*)-(\w[\w-]*)")
+
+_MARK = r"(?:[-_.](?:tfrecords?|tfrec)|\.records?)"
+_GZIP = r"(?:\.(?:gz|gzip|zlib|zz))?"
+_FLAGS = re.IGNORECASE | re.ASCII | re.DOTALL
+_SET = re.compile(
+    rf"(?:(?P<stem>.+?)[-_.]?)?(?<!\d)(?P<number>\d{{1,9}})[-_]?of[-_]?(?P<of>\d{{1,9}})"
+    rf"(?P<end>{_MARK}?{_GZIP})",
+    _FLAGS,
+)
+_COUNTED = re.compile(
+    r"(?P<stem>.*?(?<!\d)[-_.]?)(?<!\d-)(?P<number>\d{1,9})-(?:\d+x\d+-)?(?P<records>\d{1,12})"
+    r"(?P<end>\.tfrec)",
+    _FLAGS,
+)
+_SPARK = re.compile(
+    rf"(?P<stem>part)-(?:[mr]-)?(?P<number>\d{{5}})(?:-[\w-]+)?(?:\.c\d+)?{_GZIP}"
+    rf"(?P<end>(?P<mark>{_MARK})?{_GZIP})",
+    _FLAGS,
+)
+_SINGLE = re.compile(rf"(?P<stem>.+?)(?P<end>{_MARK}{_GZIP})", _FLAGS)
+_NUMBERED = re.compile(r"(?P<stem>.+)[-_.](?P<number>\d{1,6})", _FLAGS)
+_MARK_AT_END = re.compile(rf"(?P<stem>.+){_MARK}", _FLAGS)
+# Other files with similar names: other formats of TFDS, tables, checkpoints of TensorFlow.
+_STRANGE = re.compile(
+    r".+\.(?:array_record|arrow|avro|bagz|csv|data|index|jsonl?|parquet|riegeli|sstable|txt)",
+    _FLAGS,
+)
+
+
+def shard_name(dataset: str, split: str, number: int, of: int) -> str:
+    """The name of a shard's file: ``mnist-train.tfrecord-00000-of-00010``, which TFDS reads."""
+    check_dataset_name(dataset)
+    if not _WRITTEN.fullmatch(split):
+        raise UsageError(
+            f"`{safe(split)}` is not a split name: expected letters, digits and `_`",
+            hint="rename the split in the raw data: it becomes part of file names",
+        )
+    if not 0 <= number < of:
+        raise ValueError(f"there is no shard {number} of {of}")
+    return f"{dataset}-{split}.tfrecord-{number:05d}-of-{of:05d}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardName:
+    """The parsed file name of a shard."""
+
+    prefix: str
+    """The part before the split; the dataset's name in names by TFDS or by this package. May be
+    empty.
+    """
+    split: str | None
+    """The split in its normal spelling; None if the name has none."""
+    number: int
+    """Number of the shard in its set, from 0. In an inconsistent name it may be `of` or more."""
+    of: int | None
+    """Number of shards of the set; None if the name does not declare it."""
+    records: int | None
+    """Number of records of the shard; None if the name does not declare it, as
+    ``train00-2071.tfrec`` does.
+    """
+    stem: str
+    """The file's name without its number and counts: equal in all shards of a set."""
+
+
+def parse_shard_name(filename: str) -> ShardName | None:
+    """Parse the name of a file by any of the known schemes; None if it does not match one.
+
+    Known are ``mnist-train.tfrecord-00000-of-00010`` (TFDS, and this package),
+    ``train-00000-of-01024`` (ImageNet), ``prefix-00000-of-00032.tfrecord`` (Beam),
+    ``x.record-00003-of-00100`` (Object Detection), ``data_tfrecord-00000-of-00001.gz`` (TFX),
+    ``train00-2071.tfrec``, ``file_00-4096.tfrec`` and ``00-192x192-798.tfrec`` (Kaggle, Keras: the
+    last number counts records), and ``x.tfrecord``, ``x.tfrecords``, ``x.tfrec``, ``x.record``,
+    ``x_3.tfrecord``; each with ``.gz``; and ``part-r-00000`` or
+    ``part-00000-<uuid>-c000.tfrecord`` (Spark), of which :func:`is_any_part` tells more.
+
+    A split is recognized only as the last word before the number or the ending:
+    ``test_reads.tfrecord`` may be the data of a test or a test split. Hidden files and the sharded
+    files of other formats (``x.array_record-00000-of-00001``, a checkpoint's
+    ``variables.data-00000-of-00001``) do not match.
+    """
+    if filename.startswith(".") or "/" in filename:
+        return None
+    match = _SET.fullmatch(filename)
+    if match:
+        return _of_set(match)
+    match = _SPARK.fullmatch(filename)
+    if match:
+        return _parsed(match["stem"], match["number"], end=match["end"])
+    match = _COUNTED.fullmatch(filename)
+    if match:
+        stem = match["stem"]
+        return _parsed(stem.rstrip("-_."), match["number"], records=match["records"], end=".tfrec")
+    match = _SINGLE.fullmatch(filename)
+    if match is None:
+        return None
+    end = match["end"]
+    match = _NUMBERED.fullmatch(match["stem"]) or match
+    return _parsed(match["stem"], match.groupdict().get("number", "0"), end=end)
+
+
+def is_any_part(filename: str) -> bool:
+    """Whether Spark or Hadoop gives files of any format this name: ``part-r-00000``."""
+    match = _SPARK.fullmatch(filename)
+    return match is not None and match["mark"] is None and not _SET.fullmatch(filename)
+
+
+def _of_set(match: re.Match[str]) -> ShardName | None:
+    stem, end = match["stem"] or "", match["end"] or ""
+    if _STRANGE.fullmatch(stem):
+        return None
+    marked = _MARK_AT_END.fullmatch(stem)
+    words = marked["stem"] if marked else stem
+    pair = _NAME_AND_SPLIT.fullmatch(words) if stem == f"{words}.tfrecord" else None
+    found = _parsed(words, match["number"], of=match["of"], end=stem[len(words) :] + end)
+    if pair and (found.split is None or words.count("-") == 1):
+        # The form of TFDS: there, any text after the dataset's name is the split.
+        return ShardName(
+            prefix=pair[1],
+            split=normal_split(pair[2]),
+            number=found.number,
+            of=found.of,
+            records=None,
+            stem=found.stem,
+        )
+    return found
+
+
+def _parsed(
+    words: str, number: str, *, of: str | None = None, records: str | None = None, end: str
+) -> ShardName:
+    match = _SPLIT_AT_END.fullmatch(words)
+    return ShardName(
+        prefix=(match["prefix"] or "") if match else words,
+        split=normal_split(match["split"]) if match else None,
+        number=int(number),
+        of=None if of is None else int(of),
+        records=None if records is None else int(records),
+        stem=words + end,
+    )
+
+
+def normal_split(text: str) -> str:
+    """`text` as ``train``, ``validation`` or ``test`` if it certainly means one of these.
+
+    In any case of letters: train, training; val, valid, validation, dev; test, testing. Other names
+    are unchanged, including `eval`: in TFX it is a validation split, elsewhere a test split. For
+    several names, :func:`normal_splits` keeps them distinct.
+    """
+    return _USUAL.get(text.lower(), text)
+
+
+def is_split_word(text: str) -> bool:
+    """Whether `text` is a usual name of a split: ``train``, ``EVAL``, ``val2017``."""
+    return _SPLIT_WORD.fullmatch(text) is not None
+
+
+def folder_split(name: str, *, tfx: bool = False) -> str:
+    """The split that a folder's name says, as it is written: ``valid``, ``flowers_test``,
+    ``train_set``; with `tfx` the one in ``Split-train``. Empty if it says none.
+    """
+    match = (_TFX_FOLDER if tfx else _SPLIT_FOLDER).fullmatch(name)
+    return match["split"] if match is not None else ""
+
+
+def is_split_name(name: str) -> bool:
+    """Whether a split may have this name: it becomes a part of file names."""
+    return _WRITTEN.fullmatch(name) is not None
+
+
+def normal_splits(names: Iterable[str]) -> dict[str, str]:
+    """Each of `names` and its normal spelling.
+
+    Names that would become equal (`val` and `dev` of one dataset) all stay unchanged: splits are
+    never merged because of their names.
+    """
+    normal = {name: normal_split(name) for name in names}
+    often = Counter(normal.values())
+    return {name: found if often[found] == 1 else name for name, found in normal.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardPolicy:
+    """The requested number or size of the shards of a split: at most one setting. The default is
+    TFDS's rule.
+    """
+
+    shards: int | None = None
+    """Exact number of shards."""
+    shard_size: int | None = None
+    """Maximum average size of a shard in bytes; the number of shards is the smallest that fits."""
+    records_per_shard: int | None = None
+    """Maximum number of records of a shard; the number of shards is the smallest that fits."""
+    hosts: int | None = None
+    """Number of training hosts; each gets the number of shards that TensorFlow advises."""
+
+    def __post_init__(self) -> None:
+        options = {
+            "--shards": self.shards,
+            "--shard-size": self.shard_size,
+            "--records-per-shard": self.records_per_shard,
+            "--hosts": self.hosts,
+        }
+        given = {name: value for name, value in options.items() if value is not None}
+        if len(given) > 1:
+            raise UsageError(
+                f"{' and '.join(f'`{name}`' for name in given)} exclude each other",
+                hint="give one of them, or none for shards of 64 MiB to 1 GiB",
+            )
+        for name, value in given.items():
+            if value < 1:
+                raise UsageError(
+                    f"`{name}` must be at least 1, found {value}",
+                    hint="without it, the size decides how many shards there are",
+                )
+
+
+def shard_policy(
+    shards: int | None, size: str | int | None, records: int | None, hosts: int | None
+) -> ShardPolicy | None:
+    """The policy of four settings; None if none of them is given."""
+    if (shards, size, records, hosts) == (None,) * 4:
+        return None
+    parsed = parse_shard_size(size) if isinstance(size, str) else size
+    return ShardPolicy(shards=shards, shard_size=parsed, records_per_shard=records, hosts=hosts)
+
+
+def shard_count(policy: ShardPolicy, records: int, payload_bytes: int) -> int:
+    """The number of shards of a split: at least 1, and at most its number of records."""
+    total = payload_bytes + FRAMING * records
+    if policy.shards is not None:
+        wanted = policy.shards
+    elif policy.shard_size is not None:
+        wanted = _ceil(total, policy.shard_size)
+    elif policy.records_per_shard is not None:
+        wanted = _ceil(records, policy.records_per_shard)
+    elif policy.hosts is not None:
+        wanted = _for_hosts(policy.hosts, records, total)
+    else:
+        wanted = _as_tfds(records, total)
+    return max(1, min(wanted, records))
+
+
+def _as_tfds(records: int, total: int) -> int:
+    """TFDS's rule (`ShardConfig.calculate_number_shards` in its `shard_utils.py`).
+
+    It differs if too few records are too large for any number that the rule allows: TFDS puts all
+    of them into one shard, here each shard stays near 1 GiB.
+    """
+    fewest, most = max(1, total // _MAX_SHARD), max(1, total // _MIN_SHARD)
+    if fewest > 1024:
+        return _ceil(fewest, 1024) * 1024
+    for count in (1024, 512, 256, 128, 64, 32, 16, 8, 4, 2):
+        if fewest <= count <= most and count <= records:
+            return count
+    return fewest
+
+
+def _for_hosts(hosts: int, records: int, total: int) -> int:
+    """A multiple of `hosts`, unless there are fewer records than hosts."""
+    each = min(SHARDS_PER_HOST, max(1, total // (hosts * MIN_HOST_SHARD)))
+    each = max(each, _ceil(total, hosts * _MAX_SHARD))
+    return hosts * max(1, min(each, records // hosts))
+
+
+def _ceil(number: int, divisor: int) -> int:
+    return -(-number // divisor)
+
+
+def bounds(records: int, shards: int) -> Iterator[tuple[int, int]]:
+    """The first record and the end of each shard: contiguous, sizes differ by at most one."""
+    for number in range(shards):
+        yield number * records // shards, (number + 1) * records // shards
+
+
+def in_reading_order(split: str) -> tuple[int, str]:
+    """The sort key of splits for people: train, validation, test, then by name."""
+    return _READING_ORDER.get(normal_split(split), len(_READING_ORDER)), split
+
+
+def parse_shard_size(text: str) -> int:
+    """A size in bytes, as on the command line: ``64MiB``, ``100MB``, ``1.5 GB``, ``4096``.
+
+    ``k``, ``M``, ``G``, ``T`` are powers of 1000 with or without a ``B``, ``Ki``, ``Mi``, ``Gi``,
+    ``Ti`` are powers of 1024; case does not matter.
+    """
+    try:
+        return parse_amount(re.sub(r"(?<=[\d\s])([kmgt]i?)$", r"\1B", text.strip(), flags=_FLAGS))
+    except ValueError as error:
+        raise UsageError(
+            f"`{safe(text)}` is not a size: {error}", hint="MB is 1,000,000 bytes, MiB is 1,048,576"
+        ) from None

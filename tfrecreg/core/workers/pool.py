@@ -1,0 +1,223 @@
+"""Worker processes that run tasks: their number is bounded, results are in order, and they end with
+their parent.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import signal
+import threading
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import chain, islice
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection, wait
+from typing import Any, TypeVar
+
+from tfrecreg.core.values.errors import FailureError
+from tfrecreg.core.workers.outcome import perform, result_of
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_AHEAD = 2
+"""Number of tasks per worker that are started and whose results are not yet taken: enough to keep
+it busy while an earlier task takes long, few enough to bound memory.
+"""
+
+_PATIENCE = 5.0
+"""Seconds for a process to exit by itself. One that hangs at its exit is killed."""
+
+
+class _Worker:
+    """A process, the parent's end of its pipe, and the number of its current task."""
+
+    def __init__(self, function: Callable[[Any], object] | None) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        # The function is sent so that unpickling it does its imports. A daemon: if the generator is
+        # not closed, the interpreter's exit does not wait.
+        self.process = context.Process(target=_work, args=(theirs, function), daemon=True)
+        try:
+            with interrupts_held():
+                self.process.start()
+        except BaseException:
+            self.connection.close()
+            raise
+        finally:
+            theirs.close()
+        self.task: int | None = None
+        self.proven = False
+        """Whether it has completed a task."""
+
+    def end(self) -> None:
+        """Wait until it has exited; kill it if it hangs."""
+        self.process.join(_PATIENCE)
+        if self.process.exitcode is None:
+            self.process.kill()
+            self.process.join()
+
+    def death(self) -> FailureError:
+        """The error for its death, with a hint."""
+        self.end()
+        code = self.process.exitcode or 0
+        if code == -signal.SIGKILL:
+            hint = "it may have run out of memory: try fewer `--jobs`"
+        elif code > 0 and not self.proven:
+            hint = (
+                "a script that asks for more than one job keeps its code under "
+                '`if __name__ == "__main__":`; `--jobs 1` runs without workers'
+            )
+        else:
+            hint = "`--jobs 1` runs without workers and shows the error"
+        return FailureError(
+            f"a worker process {how_it_ended(code)} before its task was done", hint=hint
+        )
+
+
+class Pool:
+    """Up to `size` workers, at most one per task. A context manager.
+
+    Leaving it by an exception, or by closing the generator of :meth:`run`, kills the workers;
+    leaving it otherwise lets them exit by themselves. In both cases no worker is left.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._workers: list[_Worker] = []
+
+    def start(self, count: int, function: Callable[[Any], object] | None = None) -> None:
+        """Start workers until there are `count`, at most the pool's size."""
+        try:
+            while len(self._workers) < min(count, self._size):
+                self._workers.append(_Worker(function))
+        except OSError as error:
+            raise FailureError(
+                f"no worker process could be started: {error.strerror}", hint="try fewer `--jobs`"
+            ) from error
+
+    def run(self, function: Callable[[T], R], tasks: Iterable[T]) -> Generator[R, None, None]:
+        """The result of `function` for every task, in order. See
+        :class:`tfrecreg.core.workers.interface.Engine`.
+        """
+        waiting = self._with_workers_started(iter(tasks))
+        results: dict[int, bytes] = {}
+        begun = taken = 0
+        more = True
+        while more or taken < begun:
+            while more and begun - taken < self._size * _AHEAD and self._is_any_idle():
+                try:
+                    task = next(waiting)
+                except StopIteration:
+                    more = False
+                    break
+                self._give(begun, pickle.dumps((function, task)))
+                begun += 1
+            if taken in results:
+                taken += 1
+                yield result_of(results.pop(taken - 1))
+            elif taken < begun:
+                results.update(self._next_results())
+
+    def _with_workers_started(self, tasks: Iterator[T]) -> Iterator[T]:
+        """The same tasks, after starting a worker for each of the first ones.
+
+        All are started before the first gets its task: a worker takes a task larger than a pipe's
+        buffer only after its imports, and the other workers would start theirs only then.
+        """
+        first = list(islice(tasks, self._size))
+        self.start(len(first))
+        return chain(first, tasks)
+
+    def _is_any_idle(self) -> bool:
+        return any(worker.task is None for worker in self._workers)
+
+    def _give(self, number: int, work: bytes) -> None:
+        """Send a task to an idle worker."""
+        worker = next(worker for worker in self._workers if worker.task is None)
+        worker.task = number
+        try:
+            worker.connection.send_bytes(work)
+        except OSError:
+            raise worker.death() from None
+
+    def _next_results(self) -> Generator[tuple[int, bytes], None, None]:
+        """Wait until a worker has a result, or has died."""
+        busy = [worker for worker in self._workers if worker.task is not None]
+        pipes = {worker.connection for worker in busy}
+        # Wait for the sentinels, too: a foreign fork may keep the other end of a pipe open.
+        ready = set(wait([*pipes, *(worker.process.sentinel for worker in busy)]))
+        for worker in busy:
+            if worker.connection not in ready and worker.process.sentinel not in ready:
+                continue
+            assert worker.task is not None
+            try:
+                if not worker.connection.poll():
+                    raise EOFError
+                outcome = worker.connection.recv_bytes()
+            except (EOFError, OSError):
+                raise worker.death() from None
+            number, worker.task, worker.proven = worker.task, None, True
+            yield number, outcome
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        self.close(kill=kind is not None)
+
+    def close(self, *, kill: bool = False) -> None:
+        """End the workers and wait until they are gone."""
+        for worker in self._workers:
+            if kill:
+                worker.process.kill()  # first, else it would report an error about the pipe
+            worker.connection.close()  # this ends an idle worker
+        for worker in self._workers:
+            worker.end()
+            worker.process.close()
+        self._workers = []
+
+
+@contextmanager
+def interrupts_held() -> Iterator[None]:
+    """Delay ^C until after the block; it does not reach a process that is started in the block.
+
+    Such a process starts with the signal blocked, so its imports cannot be interrupted.
+    """
+    resource_tracker.ensure_running()  # starting it unblocks the signal
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def how_it_ended(code: int) -> str:
+    """How a process ended, in words, from its exit code: negative if a signal killed it."""
+    if code >= 0:
+        return f"ended with exit code {code}"
+    name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+    return f"was killed by {name}"
+
+
+def _work(connection: Connection, function: object) -> None:
+    """The main loop of a worker: one task after the other, until the parent closes the pipe."""
+    del function  # it was sent for its imports
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # ^C is the parent's to handle
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
+    # A parent that has died takes no result. Whoever notices tells it.
+    with suppress(EOFError, ConnectionError):
+        while True:
+            work = connection.recv_bytes()
+            connection.send_bytes(perform(work))
+
+
+def _leave_with_parent() -> None:
+    """End this worker when its parent ends, in any way and at any time."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
