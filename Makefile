@@ -62,11 +62,11 @@ test-lowest: ## Run them with the lower bounds of pyproject.toml, with PYTHON=py
 		EXTRAS=tf,dvc,beam,images,coco,media,arrayrecord,parquet,remote,dev
 
 fuzz: $(VENV)/.installed ## Fuzz the parsers for FUZZ_SECONDS (600)
-	PYTHONPATH=.:tests:plugins nice -n 19 $(BIN)/python tests/fuzz/run.py --seconds $(FUZZ_SECONDS)
+	PYTHONPATH=.:tests/support:plugins nice -n 19 $(BIN)/python tests/fuzz/run.py --seconds $(FUZZ_SECONDS)
 
 accept: format docs ## Format, and write anew what is drawn and pinned: codes, pictures, the words of stories
-	PYTHONPATH=.:tests:plugins $(BIN)/python tests/codes/test_codes.py
-	PYTHONPATH=.:tests:plugins $(BIN)/python tests/golden_support.py
+	PYTHONPATH=.:tests/support:plugins $(BIN)/python tests/core/values/codes/test_codes.py
+	PYTHONPATH=.:tests/support:plugins $(BIN)/python tests/support/golden_support.py
 
 lint: $(VENV)/.installed ## Run the linters and check the format
 	$(BIN)/ruff check .

@@ -53,7 +53,7 @@ ROOT = Path(__file__).parents[2]
 
 EXCLUDED = {
     "docs/plugins.md": "tests/plugins/test_guide.py puts its files in place and runs it",
-    "docs/export.md": "tests/operations/export runs it where TensorFlow Datasets is installed",
+    "docs/export.md": "tests/builtin/export runs it where TensorFlow Datasets is installed",
 }
 
 NEEDED = {"docs/statistics.md": ("tensorflow_data_validation",)}

@@ -26,12 +26,12 @@ INSTALLATION = 600
 
 
 READERS = (
-    "tests/training/test_grain.py",
-    "tests/training/test_torch.py",
+    "tests/builtin/training/test_grain.py",
+    "tests/builtin/training/test_torch.py",
     "tests/test_torch.py",
-    "tests/operations/test_snippets.py::test_grain_reads_batches",
-    "tests/operations/test_snippets.py::test_torch_reads_batches",
-    "tests/operations/test_snippets.py::test_torch_reads_payloads",
+    "tests/builtin/look/test_snippets.py::test_grain_reads_batches",
+    "tests/builtin/look/test_snippets.py::test_torch_reads_batches",
+    "tests/builtin/look/test_snippets.py::test_torch_reads_payloads",
 )
 """The tests that need Grain or PyTorch."""
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from package_support import CHECKOUT, Interpreter, plain_environment
-from plugins.conftest import Site
+from .conftest import Site
 
 from tfrecreg.api import FeatureDecoder, ImageHeader, Thumbnail
 from tfrecreg.builtin.images.decoder import PictureDecoder

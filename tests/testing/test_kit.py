@@ -62,7 +62,7 @@ class TestShort(ValidatorTests):
 @pytest.mark.parametrize("runner", [pytest.param("pytest", marks=pytest.mark.slow), "unittest"])
 def test_pytest_and_unittest_run_the_kit(tmp_path: Path, runner: str) -> None:
     (tmp_path / "test_short.py").write_text(TESTS)
-    path = f"{Path(__file__).parents[1]}:{Path(__file__).parents[2]}"
+    path = f"{(Path(__file__).parents[1] / 'support')}:{Path(__file__).parents[2]}"
     options = ["-q", "-p", "no:cacheprovider"] if runner == "pytest" else []
     done = subprocess.run(
         [sys.executable, "-m", runner, *options, "test_short.py"],

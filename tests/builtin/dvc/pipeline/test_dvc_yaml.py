@@ -1,0 +1,321 @@
+"""Stages in a `dvc.yaml` of others: what is not ours keeps its meaning and its comments."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("ruamel.yaml", reason="the extra `dvc` is not installed")
+
+from hypothesis import given
+from hypothesis import strategies as st
+from ruamel.yaml import YAML
+
+from tfrecreg.builtin.dvc.pipeline.dvc_yaml import Edited, edited
+from tfrecreg.core.values.errors import UsageError
+from tfrecreg.core.values.install_hint import install_command
+
+
+def ours(name: str, cmd: str = "tfrecreg build a", kind: str = "build") -> dict[str, Any]:
+    stage = {"cmd": cmd, "deps": ["raw"], "outs": [{"data/a": {"persist": True}}]}
+    return {f"{kind}-{name}": {**stage, "meta": {"tfrecreg": name}}}
+
+
+def load(text: str) -> Any:
+    return YAML(typ="safe", pure=True).load(text)
+
+
+def put(text: str | None, wanted: dict[str, Any], *, prune: bool = True) -> Edited:
+    return edited(text, wanted, prune=prune)
+
+
+def comments(text: str) -> list[str]:
+    return [f"#{line.split('#', 1)[1]}" for line in text.splitlines() if "#" in line]
+
+
+STRANGERS = """\
+# At the top
+vars:
+  - params.yaml
+
+stages:
+
+  # about train
+  train:   # its name
+    cmd: >-
+      python train.py
+      --epochs ${epochs}
+    deps: [data/a, train.py]
+    outs: {model: {cache: false}}
+
+  'eval':
+    foreach: [a, b]
+    do:
+        cmd: |
+          # no comment
+          echo ${item}
+  # the end of the stages
+
+metrics:
+- m.json
+# the end
+"""
+
+
+def test_a_new_file_holds_our_stages_alone() -> None:
+    made = put(None, ours("a"))
+    assert made.added == ("build-a",)
+    assert made.text == (
+        "stages:\n"
+        "  build-a:\n"
+        "    cmd: tfrecreg build a\n"
+        "    deps:\n"
+        "    - raw\n"
+        "    outs:\n"
+        "    - data/a:\n"
+        "        persist: true\n"
+        "    meta:\n"
+        "      tfrecreg: a\n"
+    )
+    assert put(made.text, ours("a")) == Edited(text=made.text)
+
+
+def test_stages_are_added_below_those_of_others() -> None:
+    made = put(STRANGERS, ours("a"))
+    assert made.added == ("build-a",)
+    assert load(made.text) == {
+        **load(STRANGERS),
+        "stages": {**load(STRANGERS)["stages"], **ours("a")},
+    }
+    assert comments(made.text) == comments(STRANGERS)
+
+
+def test_an_update_changes_the_lines_of_that_stage_only() -> None:
+    both = {**ours("a"), **ours("b")}
+    before = put(STRANGERS, both).text
+    after = put(before, {**ours("a", "tfrecreg build a --jobs 1"), **ours("b")})
+    assert (after.added, after.updated, after.removed) == ((), ("build-a",), ())
+    assert after.text == before.replace("tfrecreg build a\n", "tfrecreg build a --jobs 1\n", 1)
+    assert put(after.text, both).text == before
+
+
+def test_stages_of_datasets_that_are_gone_go_and_nothing_else() -> None:
+    before = put(STRANGERS, {**ours("a"), **ours("b")}).text
+    after = put(before, ours("a"))
+    assert after.removed == ("build-b",)
+    assert load(after.text) == load(put(STRANGERS, ours("a")).text)
+    assert put(before, ours("a"), prune=False) == Edited(text=before)
+
+
+def test_comments_about_stages_of_others_outlive_ours_in_front_of_them() -> None:
+    block = put(None, ours("a")).text.removeprefix("stages:\n")
+    text = STRANGERS.replace("\n  # about train\n", f"\n{block}\n  # about train\n")
+    assert load(text)["stages"].keys() == {"build-a", "train", "eval"}
+    updated = put(text, ours("a", "new"))
+    assert updated.updated == ("build-a",)
+    gone = put(text, {})
+    assert gone.removed == ("build-a",)
+    for made in (updated.text, gone.text):
+        assert comments(made) == comments(STRANGERS)
+        assert "  # about train\n  train:   # its name\n" in made
+    assert load(gone.text) == load(STRANGERS)
+
+
+def test_a_comment_in_a_stage_that_is_right_stays() -> None:
+    text = put(STRANGERS, ours("a")).text.replace("    - raw\n", "    - raw  # the download\n")
+    assert put(text, ours("a")) == Edited(text=text)
+
+
+def test_a_stage_of_a_stranger_under_our_name_is_not_touched() -> None:
+    text = "stages:\n  build-a:\n    cmd: make a\n"
+    with pytest.raises(UsageError, match="a stage `build-a` that tfrecreg did not write") as caught:
+        put(text, ours("a"))
+    assert caught.value.hint == "rename that stage, and what depends on it"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "# a comment\n",
+        "stages:\n",
+        "stages: # none yet\n# more\n",
+        "stages: ~\n",
+        "metrics:\n- a.json\n",
+        "metrics:\n- a.json",
+        "stages:\n      deep:\n        cmd: a",
+        "stages:\n  a:\n    cmd: a\nmetrics: [a]\n",
+        "stages:\r\n  a:\r\n    cmd: a\r\n\r\n# end\r\n",
+        'stages:\n  "a":\n    cmd: |\n      # x\n\n      y\n\n',
+        "---\nstages:\n  a:\n    cmd: &x a\n  b:\n    cmd: *x\n",
+        "stages:\n  a: {cmd: a}\n",
+        "stages: {a: {cmd: a}}\n",
+        "{stages: {a: {cmd: a}}}\n",
+        "stages:\n  b:\n    cmd: |\n      x\n      # the end\n",
+    ],
+)
+def test_layouts_that_can_be_edited(text: str) -> None:
+    wanted = {**ours("a"), **ours("b")}
+    made = put(text, wanted)
+    assert made.added == ("build-a", "build-b")
+    before, after = load(text) or {}, load(made.text)
+    assert after == {**before, "stages": {**(before.get("stages") or {}), **wanted}}
+    assert comments(made.text) == comments(text)
+    assert "\r\n" not in text or made.text.count("\n") == made.text.count("\r\n")
+    assert put(made.text, wanted) == Edited(text=made.text)
+    fewer = put(made.text, ours("b"))
+    assert fewer.removed == ("build-a",)
+    assert load(fewer.text) == load(put(text, ours("b")).text)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("- a\n", "should be a mapping"),
+        ("stages: 1\n", "should be a mapping"),
+        ("stages: [a]\n", "should be a mapping"),
+        ("stages:\n  a: [\n", "is not YAML in line"),
+        ("a: 1\na: 2\n", "is not YAML in line"),
+        ("a: \x00\n", "is not YAML"),
+        ("stages: {}\n---\nstages: {}\n", "is not YAML"),
+    ],
+)
+def test_what_cannot_be_edited_is_refused_whole(text: str, complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint) as caught:
+        put(text, ours("a"))
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # Without the second anchor, the alias would stand for the first.
+        "a: &x 1\n"
+        "stages:\n  build-a:\n    cmd: &x old\n    meta: {tfrecreg: a}\n  b:\n    cmd: *x\n",
+        # Without the anchor, the alias would stand for nothing.
+        "stages:\n  build-c:\n    cmd: &x c\n    meta: {tfrecreg: c}\n  b:\n    cmd: *x\n",
+    ],
+    ids=["another alias", "no alias"],
+)
+@pytest.mark.filterwarnings("ignore:\\n?found duplicate anchor")
+def test_a_strangers_stage_keeps_what_it_means_where_our_anchor_goes(text: str) -> None:
+    made = put(text, ours("a")).text
+    assert load(made)["stages"] == {"b": load(text)["stages"]["b"], **ours("a")}
+
+
+@pytest.mark.medium
+@given(
+    st.lists(
+        st.text(
+            st.characters(exclude_categories=("C", "Z"), include_characters=" "),
+            min_size=1,
+            max_size=20,
+        ),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_any_text_is_written_so_that_yaml_reads_it(texts: list[str]) -> None:
+    stage = {"cmd": texts[0], "deps": texts, "outs": [{text: {"x": text}} for text in texts]}
+    text = put(None, {"build-a": stage}).text
+    assert load(text) == {"stages": {"build-a": stage}}
+
+
+def test_without_what_reads_and_writes_yaml_the_extra_is_named() -> None:
+    code = (
+        "import sys\n"
+        "sys.modules['ruamel'] = sys.modules['ruamel.yaml'] = None  # as if it were not there\n"
+        "from tfrecreg.core.values.errors import MissingExtraError\n"
+        "from tfrecreg.builtin.dvc.pipeline.dvc_yaml import edited\n"
+        "try:\n"
+        "    edited(None, {'a': {'cmd': 'a'}}, prune=True)\n"
+        "except MissingExtraError as error:\n"
+        "    sys.exit(f'{error.message} | {error.hint}')\n"
+    )
+    root = str(Path(__file__).parents[4])
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=False, capture_output=True, text=True, cwd=root
+    )
+    assert done.stderr.strip() == (
+        "reading and writing `dvc.yaml` needs the extra `dvc`, which is not installed | "
+        f"{install_command(extra='dvc')}"
+    )
+
+
+def artifact(name: str, **more: Any) -> dict[str, Any]:
+    return {name: {"path": f"data/{name}", "type": "dataset", **more, "meta": {"tfrecreg": name}}}
+
+
+def put_artifacts(text: str | None, wanted: dict[str, Any], *, prune: bool = True) -> Edited:
+    return edited(text, wanted, prune=prune, section="artifacts")
+
+
+def test_artifacts_have_a_section_of_their_own_behind_the_stages() -> None:
+    stages = put(STRANGERS, ours("a")).text
+    made = put_artifacts(stages, artifact("a", desc="what it is"))
+    assert made.added == ("a",)
+    assert made.text == (
+        f"{stages}"
+        "artifacts:\n"
+        "  a:\n"
+        "    path: data/a\n"
+        "    type: dataset\n"
+        "    desc: what it is\n"
+        "    meta:\n"
+        "      tfrecreg: a\n"
+    )
+    assert put_artifacts(made.text, artifact("a", desc="what it is")) == Edited(text=made.text)
+    assert put(made.text, ours("a")) == Edited(text=made.text)
+    assert put_artifacts(None, artifact("a")).text.startswith(
+        "artifacts:\n  a:\n    path: data/a\n"
+    )
+    assert put_artifacts(None, {}) == Edited(text="")
+
+
+def test_artifacts_of_others_stay_and_ours_are_updated_and_removed() -> None:
+    text = (
+        "artifacts:\n  model:  # the best\n    path: model.h5\n    labels: [cv]\n\n"
+        "  # somebody else's\n  other:\n    path: data/other\n\nstages:\n  a:\n    cmd: a\n"
+    )
+    wanted = {**artifact("b", desc="old"), **artifact("c"), **artifact("other")}
+    both = put_artifacts(text, wanted)
+    assert both.added == ("b", "c")  # `other` has the path of the dataset: it is as good as ours
+    before, after = text.split("\nstages:")
+    assert both.text.startswith(before.rstrip())
+    assert both.text.endswith(f"\nstages:{after}")
+    assert load(both.text)["artifacts"].keys() == {"model", "other", "b", "c"}
+    less = put_artifacts(both.text, artifact("b", desc="new"))
+    assert (less.updated, less.removed) == (("b",), ("c",))
+    assert load(less.text)["artifacts"] == {
+        **load(text)["artifacts"],
+        **artifact("b", desc="new"),
+    }
+    assert load(put_artifacts(less.text, {}).text) == load(text)
+
+
+def test_a_section_whose_last_entry_goes_goes_with_it() -> None:
+    stages = put(STRANGERS, ours("a")).text
+    made = put_artifacts(stages, artifact("a")).text
+    gone = put_artifacts(made, {})
+    assert gone.removed == ("a",)
+    assert load(gone.text) == load(stages)
+    assert "artifacts" not in gone.text
+
+
+def test_an_artifact_of_a_stranger_that_is_something_else_is_not_touched() -> None:
+    with pytest.raises(UsageError) as caught:
+        put_artifacts("artifacts:\n  a:\n    path: model.h5\n", artifact("a"))
+    assert caught.value.message == (
+        "`dvc.yaml` has an artifact `a` that tfrecreg did not write: expected the path `data/a`, "
+        "found `model.h5`"
+    )
+    assert caught.value.hint == "rename that artifact: tags `a@v…` are those of the dataset"
+
+
+def test_artifacts_that_are_no_mapping_are_refused() -> None:
+    with pytest.raises(UsageError, match="should be a mapping"):
+        put_artifacts("artifacts: [a]\n", artifact("a"))

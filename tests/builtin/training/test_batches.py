@@ -1,0 +1,199 @@
+"""Batches of NumPy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from .conftest import Write
+
+import tfrecreg
+from tfrecreg.builtin.training.batches import numbers_of_batches
+from tfrecreg.builtin.training.orders.order import Order
+from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.core.values.errors import UsageError
+
+
+def test_features_of_fixed_shape_are_stacked(digits_original: Path) -> None:
+    source = tfrecreg.data_source(
+        "digits", "train", registry=digits_original, decode=True, with_key=True, with_digest=True
+    )
+    batches = list(source.batches(64))
+    assert [len(batch["image/class/label"]) for batch in batches] == [64, 64, 64, 8]
+    first = batches[0]
+    assert (first["image/encoded"].shape, first["image/encoded"].dtype) == (
+        (64, 28, 28, 1),
+        np.uint8,
+    )
+    assert first["image/class/label"].dtype == np.int64
+    assert first["image/format"].tolist() == [b"png"] * 64
+    assert first["record/key"] == [source.key(number) for number in range(64)]
+    assert first["record/digest"].shape == (64, 16)
+    assert len(list(source.batches(64, drop_remainder=True))) == 3
+    assert len(list(source.batches(50, drop_remainder=True))) == 4
+
+
+def test_an_order_chooses_the_records(digits_original: Path) -> None:
+    source = tfrecreg.data_source("digits", "train", registry=digits_original, with_digest=True)
+    certificate = source.certificate()
+    for host in range(3):
+        for batch in source.batches(16, source.order(5, host=host, hosts=3)):
+            certificate.add(batch["record/digest"])
+    assert source.report(certificate).is_complete
+    share = source.order(5)
+    (batch,) = source.batches(4, share[:4])
+    expected = [source[number]["image/class/label"] for number in share[:4]]
+    assert batch["image/class/label"].tolist() == expected
+
+
+SCHEMA = """
+feature { name: "label" type: INT presence { min_fraction: 1 } shape {} }
+feature { name: "point" type: FLOAT presence { min_fraction: 1 } shape { dim { size: 2 } } }
+feature { name: "image" type: BYTES presence { min_fraction: 1 } shape {} image_domain {} }
+feature { name: "boxes" type: FLOAT shape { dim {} dim { size: 4 } } }
+"""
+
+
+def test_what_varies_is_a_list(write: Write, tmp_path: Path) -> None:
+    import io
+
+    image = pytest.importorskip("PIL.Image", reason="the extra `images` is not installed")
+
+    def png(width: int) -> bytes:
+        stream = io.BytesIO()
+        image.new("L", (width, 2)).save(stream, "PNG")
+        return stream.getvalue()
+
+    payloads = [
+        encode(
+            {
+                "label": int64_feature(number),
+                "point": float_feature([number, 1]),
+                "image": bytes_feature(png(3 if number < 2 else number + 3)),
+                "boxes": float_feature([0] * 4 * number),
+            }
+        )
+        for number in range(4)
+    ]
+    (tmp_path / "schema.pbtxt").write_text(SCHEMA)
+    path = write("x.tfrecord", payloads)
+    source = tfrecreg.data_source(path, schema=tmp_path / "schema.pbtxt", decode=True)
+    same, other = source.batches(2)
+    assert (same["image"].shape, other["image"][1].shape) == ((2, 2, 3, 1), (2, 6, 1))
+    assert isinstance(other["image"], list)
+    assert other["point"].tolist() == [[2, 1], [3, 1]]
+    assert [each.shape for each in other["boxes"]] == [(2, 4), (3, 4)]
+
+
+def test_what_makes_no_batches(numbers: Path, digits_original: Path) -> None:
+    with pytest.raises(UsageError, match="no schema says which features"):
+        tfrecreg.data_source(numbers, "train").batches(3)
+    with pytest.raises(UsageError, match="no schema says which features"):
+        tfrecreg.data_source("digits", "train", registry=digits_original, raw=True).batches(3)
+    with pytest.raises(UsageError, match="the batch size should be at least 1, found 0"):
+        tfrecreg.data_source("digits", "train", registry=digits_original).batches(0)
+
+
+# --- batches of all hosts together
+
+
+def shares_of(order: Callable[..., Order], size: int, hosts: int, **more: bool) -> list[list[int]]:
+    """The records of each global batch, of all hosts together."""
+    found: list[list[int]] = []
+    for host in range(hosts):
+        share = order(host=host, hosts=hosts)
+        batches = numbers_of_batches(None, share, more.get("drop_remainder", False), size)
+        for at, numbers in enumerate(batches):
+            if at == len(found):
+                found.append([])
+            found[at] += map(int, numbers)
+    return [sorted(each) for each in found]
+
+
+@pytest.mark.medium
+@settings(max_examples=25)
+@given(
+    records=st.integers(0, 150),
+    size=st.sampled_from([1, 12, 24, 60]),
+    seed=st.none() | st.integers(0, 99),
+    done=st.integers(0, 10),
+    before=st.sampled_from([1, 2, 3, 4]),
+)
+def test_a_global_batch_has_the_same_records_for_any_hosts(
+    records: int, size: int, seed: int | None, done: int, before: int
+) -> None:
+    """Also after a restart that changed the number of hosts."""
+
+    def order(**more: Any) -> Order:
+        return Order(records, "source", seed=seed, epoch=2, **more)
+
+    def rest(**more: Any) -> Order:
+        state = order(hosts=before).state(min(done, records // before))
+        return Order.from_states([state], records=records, source="source", **more)
+
+    for make in (order, rest):
+        single = shares_of(make, size, 1)
+        assert [len(each) for each in single[:-1]] == [size] * (len(single) - 1)
+        assert sorted(chain.from_iterable(single)) == sorted(make())
+        whole = [each for each in single if len(each) == size]
+        for hosts in (each for each in range(1, 9) if size % each == 0):
+            assert shares_of(make, size, hosts, drop_remainder=True) == whole
+            if not single or len(single[-1]) >= hosts:
+                assert shares_of(make, size, hosts) == single
+
+
+def test_hosts_have_as_many_batches_each() -> None:
+    """Of 7 records, a batch size of 2 a host would give one host two batches and the other one."""
+    counts = [
+        [len(each) for each in numbers_of_batches(None, share, drop_remainder=True, global_batch=4)]
+        for share in (Order(7, "source", seed=1, epoch=0, host=host, hosts=2) for host in (0, 1))
+    ]
+    assert counts == [[2], [2]]
+
+
+def test_batches_of_all_hosts_and_their_certificate(digits_original: Path) -> None:
+    source = tfrecreg.data_source(
+        "digits@1.0.0", "train", registry=digits_original, with_digest=True
+    )
+    certificate = source.certificate()
+    states = []
+    for host in range(4):
+        share = source.order(seed=1, host=host, hosts=4)
+        for batch in islice(source.batches(order=share, global_batch=24), 5):
+            assert len(batch["record/digest"]) == 6
+            certificate.add(batch["record/digest"])
+        states.append(share.state(5 * 24 // 4))
+    for host in range(2):
+        rest = source.from_state(states[host], host=host, hosts=2)
+        for batch in source.batches(order=rest, global_batch=24):
+            certificate.add(batch["record/digest"])
+    assert source.report(certificate).is_complete
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, "batches need a size: that of this host, or `global_batch`, that of all hosts"),
+        ({"size": 3, "global_batch": 3}, "batches need a size: that of this host, or"),
+        ({"global_batch": 10}, "a global batch of 10 cannot be divided among 3 hosts"),
+        ({"global_batch": 0}, "a global batch of 0 cannot be divided among 3 hosts"),
+        ({"global_batch": 33}, "the last global batch has 2 records, which 3 hosts cannot share"),
+        ({"global_batch": 3, "order": range(9)}, "`global_batch` needs an order, which knows"),
+    ],
+)
+def test_global_batches_that_cannot_be(
+    digits_original: Path, given: dict[str, Any], message: str
+) -> None:
+    source = tfrecreg.data_source("digits@1.0.0", "train", registry=digits_original)
+    order = source.order(seed=1, hosts=3)
+    with pytest.raises(UsageError) as caught:
+        source.batches(**{"order": order, **given})
+    assert caught.value.message.startswith(message)
+    assert (caught.value.exit_code, bool(caught.value.hint)) == (2, True)

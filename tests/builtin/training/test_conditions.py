@@ -1,0 +1,277 @@
+"""The records that a condition selects are a sequence with its own length, order and state."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from .conftest import Write, payload
+
+import tfrecreg
+from tfrecreg.builtin.training.data_source import DataSource
+from tfrecreg.builtin.training.orders.order import Order
+from tfrecreg.core.registry.shardset.find import find
+from tfrecreg.core.registry.shardset.split_target import splits_of
+from tfrecreg.core.values.errors import RefusedError, UsageError
+
+pytest.importorskip("duckdb", reason="the extra `query` is not installed")
+
+
+def found(source: DataSource) -> list[int]:
+    return [int(element["number"][0]) for element in source]
+
+
+ODD = list(range(1, 100, 2))
+
+
+def test_only_selected_records_are_in_the_sequence(numbers: Path) -> None:
+    source = tfrecreg.data_source(numbers, "train", where=" number % 2 = 1 ")
+    assert (len(source), source.where) == (50, "number % 2 = 1")
+    assert found(source) == ODD
+    assert found(source[::-1]) == ODD[::-1]
+    assert found(source[40:]) == ODD[40:]
+    assert found(source[-3::-10]) == ODD[-3::-10]
+    assert int(source[20]["number"][0]) == 41
+    assert [int(each["number"][0]) for each in source.__getitems__([49, 0, -2])] == [99, 1, 97]
+    assert repr(source) == f"<DataSource 50 records of {numbers} where number % 2 = 1>"
+    with pytest.raises(IndexError):
+        source[50]
+
+
+def test_a_slice_of_a_split_comes_before_the_condition(numbers: Path) -> None:
+    source = tfrecreg.data_source(numbers, "train[:10]", where="number % 2 = 1")
+    assert found(source) == [1, 3, 5, 7, 9]
+    source = tfrecreg.data_source(numbers, "test+train[90%:]", where="number % 2 = 1")
+    assert found(source) == [501, 503, 505, 507, 509, 91, 93, 95, 97, 99]
+    assert [found(part) for part in source.even_splits(2)] == [
+        [501, 503, 505, 91, 93, 95],
+        [507, 509, 97, 99],
+    ]
+    first, second = tfrecreg.data_source(numbers, ["train", "test"], where="number >= 99")
+    assert (found(first), found(second)) == ([99], list(range(500, 510)))
+
+
+def test_subqueries_see_all_splits(numbers: Path) -> None:
+    where = "number + 500 IN (SELECT number FROM records WHERE split = 'test' AND number > 507)"
+    assert found(tfrecreg.data_source(numbers, "train", where=where)) == [8, 9]
+
+
+def test_a_condition_that_nothing_meets_selects_nothing(numbers: Path) -> None:
+    source = tfrecreg.data_source(numbers, "train", where="number > 1000")
+    assert (len(source), found(source), len(source[:])) == (0, [], 0)
+    assert list(source.order(seed=1)) == []
+
+
+def test_a_copy_in_another_process_is_the_same(numbers: Path) -> None:
+    source = tfrecreg.data_source(numbers, "train", where="number % 2 = 1")[5:]
+    copy = pickle.loads(pickle.dumps(source))
+    assert found(copy) == ODD[5:]
+    assert (copy.identity, copy.where) == (source.identity, source.where)
+
+
+@pytest.mark.parametrize("hosts", [1, 2, 5])
+def test_every_selected_record_comes_once_over_hosts_that_stop_and_resume(
+    numbers: Path, hosts: int
+) -> None:
+    def opened() -> DataSource:
+        return tfrecreg.data_source(
+            numbers, "train", where="number % 3 = 0 OR number > 80", with_digest=True
+        )
+
+    certificates, states = [], []
+    for host in range(hosts):
+        source = opened()
+        order = source.order(seed=3, epoch=1, host=host, hosts=hosts)
+        taken = 2 + host
+        certificate = source.certificate()
+        certificate.add(
+            [each["record/digest"] for each in source.__getitems__(order[:taken].tolist())]
+        )
+        certificates.append(certificate.to_bytes())
+        states.append(json.loads(json.dumps(order.state(taken))))
+    assert {state["where"] for state in states} == {"number % 3 = 0 OR number > 80"}
+    later = 3
+    for host in range(later):
+        source = opened()
+        rest = source.from_state(states, host=host, hosts=later)
+        certificate = source.certificate()
+        certificate.add([each["record/digest"] for each in source.__getitems__(rest[:].tolist())])
+        certificates.append(certificate.to_bytes())
+    whole = opened().certificate()
+    for each in certificates:
+        whole.merge(tfrecreg.Certificate.from_bytes(each))
+    report = opened().report(whole)
+    assert report.is_complete, str(report)
+    assert report.expected == len([n for n in range(100) if n % 3 == 0 or n > 80])
+    assert str(report).endswith(f"{numbers} where number % 3 = 0 OR number > 80, each once")
+
+
+def test_a_lost_record_of_a_selection_is_named(numbers: Path) -> None:
+    source = tfrecreg.data_source(numbers, "train", where="number >= 98", raw=True)
+    certificate = source.certificate()
+    certificate.add_payloads([payload(98), payload(97)])
+    report = source.report(certificate)
+    assert (report.missed, report.foreign, report.expected) == (1, 1, 2)
+    assert [each.record for each in report.missed_records] == [68]
+
+
+def test_a_state_of_another_question_is_refused(numbers: Path) -> None:
+    odd = tfrecreg.data_source(numbers, "train", where="number % 2 = 1")
+    even = tfrecreg.data_source(numbers, "train", where="number % 2 = 0")
+    every = tfrecreg.data_source(numbers, "train")
+    state = odd.order(seed=1).state(10)
+    with pytest.raises(UsageError) as caught:
+        even.from_state(state)
+    assert caught.value.message == (
+        "the state belongs to the records with the condition `number % 2 = 1`, and these are the "
+        "records with the condition `number % 2 = 0`"
+    )
+    assert caught.value.hint == "resume with the same `where`"
+    with pytest.raises(UsageError, match="and these are the records of no condition"):
+        every.from_state(state)
+    with pytest.raises(UsageError, match="belongs to the records of no condition, and"):
+        odd.from_state(every.order(seed=1).state(10))
+    other = tfrecreg.data_source(numbers, "train[:50%]", where="number % 2 = 1")
+    with pytest.raises(UsageError, match="belongs to other records"):
+        other.from_state(state)
+    with pytest.raises(UsageError, match="different records"):
+        odd.certificate().merge(even.certificate())
+    assert "where" not in every.order(seed=1).state()
+    assert len(Order.from_states([state], records=50, source=odd.identity, where=odd.where)) == 40
+
+
+def test_only_selected_records_are_read(write: Write) -> None:
+    path = write("x.tfrecord", [payload(number) for number in range(50)])
+    # After the catalog was made, all other records are damaged, and the file looks the same.
+    tfrecreg.data_source(path, where="number IN (7, 31)")
+    data = bytearray(path.read_bytes())
+    start = 0
+    for number in range(50):
+        size = int.from_bytes(data[start : start + 8], "little")
+        if number not in (7, 31):
+            data[start + 12] ^= 1
+        start += size + 16
+    status = path.stat()
+    with path.open("r+b") as file:
+        file.write(data)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    source = tfrecreg.data_source(path, where="number IN (7, 31)")
+    assert found(source) == [7, 31]
+    with pytest.raises(RefusedError):
+        found(tfrecreg.data_source(path))
+
+
+def test_a_release_is_selected_by_the_names_of_its_classes(digits_registry: Path) -> None:
+    every = tfrecreg.data_source("digits@1.0.0", "train", registry=digits_registry, with_key=True)
+    source = tfrecreg.data_source(
+        "digits@1.0.0",
+        "train",
+        registry=digits_registry,
+        with_key=True,
+        decode=True,
+        where="label = '7'",
+    )
+    wanted = [key for key, each in every if int(each["image/class/label"]) == 7]
+    assert [key for key, _ in source] == wanted
+    assert [source.key(at) for at in range(len(source))] == wanted
+    shapes = [batch["image/encoded"].shape for batch in source.batches(10, source.order(seed=1))]
+    assert np.sum([each[0] for each in shapes]) == len(wanted) > 0
+
+
+def test_damage_and_other_questions_are_refused(numbers: Path) -> None:
+    with pytest.raises(UsageError, match="the condition is empty"):
+        tfrecreg.data_source(numbers, "train", where=" ")
+    with pytest.raises(UsageError) as caught:
+        tfrecreg.data_source(numbers, "train", where="numbr = 1")
+    assert caught.value.hint == "did you mean `number`?"
+    path = next(numbers.glob("train-00000*"))
+    data = bytearray(path.read_bytes())
+    data[14] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(RefusedError) as refused:
+        tfrecreg.data_source(numbers, "train", where="number = 1", damaged="skip", max_damaged=1)
+    assert refused.value.message == (
+        f"`{path}` is damaged, and a condition cannot be evaluated on damaged records"
+    )
+
+
+def test_more_records_than_the_manifest_says_are_refused(digits_registry: Path) -> None:
+    built = find("digits@1.0.0", digits_registry)
+    assert not isinstance(built, str)
+    target = splits_of(built, "test", "data_source")
+    with pytest.raises(RefusedError, match="should have 3 records, it has more"):
+        target.records_where([range(6)], [3] * len(target.shards), "true")
+
+
+class _Shown:
+    """A progress that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.started: list[tuple[str, int]] = []
+        self.records = self.stopped = 0
+
+    def start(self, what: str, total: int, unit: str = "records") -> None:
+        del unit
+        self.started.append((what, total))
+
+    def advance(self, records: int, size: int) -> None:
+        del size
+        self.records += records
+
+    def stop(self) -> None:
+        self.stopped += 1
+
+    def note(self, message: str) -> None:
+        raise AssertionError(message)
+
+
+@pytest.mark.parametrize("way", ["data_source", "load", "weights"])
+def test_the_first_catalog_is_made_with_progress_and_later_ones_are_not(
+    digits_registry: Path, way: str
+) -> None:
+    for shard in digits_registry.rglob("*.tfrecord-*"):
+        os.utime(shard, (1e9, 1e9))  # what was written just now is not remembered
+    release = tfrecreg.open(digits_registry)["digits@1.0.0"]
+    shown = _Shown()
+
+    def ask() -> None:
+        if way == "weights":
+            source = release.data_source("train", progress=shown)
+            source.order(seed=1, weights="CASE label WHEN '7' THEN 2 ELSE 1 END")
+        elif way == "load":
+            pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
+            assert release.load("train", where="label = '7'", progress=shown) is not None
+        else:
+            assert len(release.data_source("train", where="label = '7'", progress=shown))
+
+    ask()
+    assert shown.started == [("cataloguing digits@1.0.0", 260)]
+    assert (shown.records, shown.stopped) == (260, 1)
+    ask()
+    assert len(shown.started) == 1
+
+
+@pytest.mark.medium
+def test_the_catalog_is_made_by_the_engine_of_the_caller(
+    digits_registry: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = tfrecreg.open(digits_registry)["digits@1.0.0"]
+    alone = len(release.data_source("train", where="label = '7'"))
+    monkeypatch.setattr("tfrecreg.builtin.query.catalog._WORTH_WORKERS", 0)
+    for each in (digits_registry / ".tfrecreg/cache").rglob("*.json"):
+        each.unlink()
+    tasks: list[object] = []
+    with tfrecreg.engine("local", jobs=2) as engine:
+        run = engine.run
+        monkeypatch.setattr(
+            engine,
+            "run",
+            lambda function, given: run(function, (tasks.append(each) or each for each in given)),
+        )
+        source = release.data_source("train", where="label = '7'", engine=engine, progress=False)
+    assert len(tasks) == 4
+    assert len(source) == alone

@@ -1,0 +1,393 @@
+"""A build or a release as a `tf.data.Dataset`: what comes out is what went in."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from image_support import gif, webp
+from registry_support import put_odd, write
+from tests_support import tree
+
+from tfrecreg.builtin.python_data.build import build
+from tfrecreg.builtin.releases.release import ReleaseRequest, release
+from tfrecreg.builtin.training.load import load
+from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.values.errors import ManifestError, SchemaError, UsageError
+from tfrecreg.core.values.install_hint import install_command
+from tfrecreg.core.values.shards import ShardPolicy
+
+
+@pytest.fixture(scope="module")
+def tf() -> Any:
+    return pytest.importorskip("tensorflow", reason="the extra `tf` is not installed")
+
+
+def idx(folder: Path, name: str) -> np.ndarray:
+    """The images or labels of an IDX file, read by its published layout."""
+    data = gzip.decompress((folder / f"{name}.gz").read_bytes())
+    rank = data[3]
+    shape = np.frombuffer(data, ">u4", rank, 4)
+    return np.frombuffer(data, np.uint8, offset=4 + 4 * rank).reshape(shape)
+
+
+def compare(tf: Any, dataset: Any, raw: Path, prefix: str) -> None:
+    """Every example against the raw data, whatever its place."""
+    images = idx(raw, f"{prefix}-images-idx3-ubyte")
+    labels = idx(raw, f"{prefix}-labels-idx1-ubyte")
+    pairs = zip(images, labels, strict=True)
+    expected = sorted((image.tobytes(), int(label)) for image, label in pairs)
+    found = []
+    for example in dataset:
+        image = example["image/encoded"]
+        assert image.dtype == tf.uint8
+        assert image.shape == (28, 28, 1)
+        assert (int(example["image/height"]), int(example["image/width"])) == (28, 28)
+        assert example["image/class/label"].dtype == tf.int64
+        found.append((image.numpy().tobytes(), int(example["image/class/label"])))
+    assert sorted(found) == expected
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("reference", ["digits", "digits@1.0.0", "digits@latest"])
+def test_decoded_images_and_labels_are_those_of_the_raw_data(
+    tf: Any, digits_original: Path, reference: str
+) -> None:
+    raw = digits_original / "raw"
+    dataset = load(reference, "test", registry=str(digits_original), decode=True)
+    compare(tf, dataset, raw, "t10k")
+    if reference == "digits":
+        compare(tf, load("digits", "train", registry=digits_original, decode=True), raw, "train")
+
+
+@pytest.mark.medium
+def test_gzip_shards_are_read_as_well(tf: Any, digits_registry: Path) -> None:
+    request = BuildRequest(name="digits", compression="gzip", policy=ShardPolicy(shards=3))
+    build(open_registry(digits_registry), request)
+    dataset = load("digits", "train", registry=digits_registry, decode=True)
+    compare(tf, dataset, digits_registry / "raw", "train")
+
+
+@pytest.mark.medium
+def test_a_release_is_read_from_a_build_of_which_the_schema_alone_changed(
+    tf: Any, digits_registry: Path
+) -> None:
+    opened = open_registry(digits_registry)
+    schema = digits_registry / "schemas/digits.pbtxt"
+    before = schema.read_text()
+    schema.write_text(before.replace("max: 255", "max: 9"))
+    build(opened, BuildRequest(name="digits"))
+    release(opened, ReleaseRequest(name="digits"))
+    shutil.rmtree(digits_registry / "versions/digits")
+    dataset = load("digits@1.0.0", "test", registry=digits_registry, decode=True)
+    compare(tf, dataset, digits_registry / "raw", "t10k")
+
+
+@pytest.mark.medium
+def test_without_decoding_images_are_their_bytes(tf: Any, digits_original: Path) -> None:
+    dataset = load("digits", "test", registry=digits_original)
+    spec = dataset.element_spec
+    assert spec["image/encoded"] == tf.TensorSpec((), tf.string)
+    assert spec["image/class/label"] == tf.TensorSpec((), tf.int64)
+    example = next(iter(dataset))
+    assert example["image/encoded"].numpy().startswith(b"\x89PNG")
+    assert example["image/format"].numpy() == b"png"
+    assert sum(1 for _ in dataset) == 60
+
+
+@pytest.mark.medium
+def test_decoded_images_have_a_shape_and_can_be_batched(tf: Any, digits_original: Path) -> None:
+    dataset = load("digits", "test", registry=digits_original, decode=True)
+    assert dataset.element_spec["image/encoded"].shape.as_list() == [28, 28, 1]
+    batch = next(iter(dataset.batch(8)))
+    assert batch["image/encoded"].shape == (8, 28, 28, 1)
+
+
+@pytest.mark.medium
+def test_tensorflow_warns_of_nothing(
+    tf: Any, digits_original: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    tf.get_logger().addHandler(caplog.handler)
+    try:
+        for decode in (False, True):
+            next(iter(load("digits", "test", registry=digits_original, decode=decode)))
+    finally:
+        tf.get_logger().removeHandler(caplog.handler)
+    assert [record.getMessage() for record in caplog.records if record.levelno > 20] == []
+
+
+@pytest.mark.medium
+def test_examples_come_in_the_order_of_the_shards(tf: Any, digits_original: Path) -> None:
+    folder = digits_original / "data/digits"
+    names = sorted(str(path) for path in folder.glob("digits-train.tfrecord-*"))
+    spec = {"image/encoded": tf.io.FixedLenFeature([], tf.string)}
+    expected = [
+        tf.io.parse_single_example(record, spec)["image/encoded"].numpy()
+        for record in tf.data.TFRecordDataset(names)
+    ]
+    dataset = load("digits", "train", registry=digits_original)
+    assert [example["image/encoded"].numpy() for example in dataset] == expected
+
+
+@pytest.mark.medium
+def test_the_registry_is_found_from_the_current_folder(
+    tf: Any, digits_original: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(digits_original / "data")
+    assert sum(1 for _ in load("digits", "test")) == 60
+
+
+def write_examples(tf: Any, root: Path, schema: str, *examples: dict[str, Any]) -> None:
+    """A registry with a dataset `odd` that TensorFlow itself has written."""
+    made = (tf.train.Example(features=tf.train.Features(feature=each)) for each in examples)
+    put_odd(tf, root, schema, [each.SerializeToString() for each in made])
+
+
+IMAGES = """
+    feature {
+      name: "one" type: BYTES presence { min_fraction: 1 min_count: 1 }
+      shape { dim { size: 1 } } image_domain {}
+    }
+    feature {
+      name: "two" type: BYTES presence { min_fraction: 1 min_count: 1 }
+      shape { dim { size: 2 } } image_domain {}
+    }
+    feature { name: "some" type: BYTES image_domain {} }
+    feature { name: "text" type: BYTES }
+"""
+
+
+@pytest.mark.medium
+def test_lists_of_images_stay_as_they_are(tf: Any, tmp_path: Path) -> None:
+    png = tf.io.encode_png(tf.zeros((2, 3, 3), tf.uint8)).numpy()
+
+    def feature(*values: bytes) -> Any:
+        return tf.train.Feature(bytes_list=tf.train.BytesList(value=values))
+
+    write_examples(
+        tf,
+        tmp_path,
+        IMAGES,
+        {"one": feature(png), "two": feature(png, png), "some": feature(png), "text": feature()},
+        {"one": feature(png), "two": feature(png, png)},
+    )
+    # The one split need not be named.
+    first, second = load("odd", registry=tmp_path, decode=True)
+    assert first["one"].shape == (2, 3, 3)
+    assert first["two"].shape == (2,)
+    assert first["two"].dtype == tf.string
+    assert isinstance(first["some"], tf.SparseTensor)
+    assert [len(each["some"].values) for each in (first, second)] == [1, 0]
+    assert len(second["text"].values) == 0
+
+
+@pytest.mark.medium
+def test_an_image_that_does_not_decode_is_named_by_its_record(
+    tf: Any, digits_registry: Path, tmp_path: Path
+) -> None:
+    raw = tmp_path / "raw" / "cat"
+    raw.mkdir(parents=True)
+    shades = np.arange(48, dtype=np.uint8).reshape(4, 4, 3)
+    for number in range(5):
+        (raw / f"{number}.png").write_bytes(tf.io.encode_png(shades + number).numpy())
+    (raw / "fine.gif").write_bytes(gif(4, 4))
+    (raw / "odd.webp").write_bytes(webp())
+    registry = open_registry(digits_registry)
+    request = BuildRequest(
+        name="pets", source="imagefolder", raw=str(raw.parent), policy=ShardPolicy(shards=2)
+    )
+    build(registry, request)
+    names = [
+        bytes(each["image/filename"].numpy()) for each in load("pets", registry=digits_registry)
+    ]
+    number = next(at for at, name in enumerate(names) if name.endswith(b".webp"))
+    manifest = registry.dataset("pets").build_manifest()
+    assert manifest is not None
+    first = manifest.shards[0].records
+    shard = manifest.shards[number >= first]
+    record = number - first if number >= first else number
+    dataset = load("pets", registry=digits_registry, decode=True)
+    assert len(list(dataset.take(number))) == number
+    with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        list(dataset)
+    assert (
+        f"`image/encoded` of record {record} of `{shard.path}` of pets does not decode: a WebP"
+    ) in caught.value.message
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("data", [b"", b"x", b"GIF8", b"BM" + bytes(60), b"\xff\xd8\xff\xd9"])
+def test_whatever_is_no_image_is_named(tf: Any, tmp_path: Path, data: bytes) -> None:
+    def feature(*values: bytes) -> Any:
+        return tf.train.Feature(bytes_list=tf.train.BytesList(value=values))
+
+    png = tf.io.encode_png(tf.zeros((2, 3, 3), tf.uint8)).numpy()
+    rows = [{"one": feature(each), "two": feature(png, png)} for each in (png, data)]
+    write_examples(tf, tmp_path, IMAGES, *rows)
+    with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        list(load("odd", registry=tmp_path, decode=True))
+    if data[-2:] != b"\xff\xd9":  # which begins and ends as a JPEG
+        assert "`one` of record 1 of `odd-train.tfrecord-00000-of-00001` of odd does not" in (
+            caught.value.message
+        )
+
+
+@pytest.mark.medium
+def test_an_empty_split_is_an_empty_dataset(tf: Any, tmp_path: Path) -> None:
+    write_examples(tf, tmp_path, IMAGES)
+    dataset = load("odd", "train", registry=tmp_path, decode=True)
+    assert list(dataset) == []
+    assert dataset.element_spec["two"].shape == (2,)
+
+
+# What follows is refused before TensorFlow is imported.
+
+
+def refusal(root: Path, reference: str, split: str | None = None) -> tuple[str, str]:
+    with pytest.raises(UsageError) as caught:
+        load(reference, split, registry=root)
+    return caught.value.message, caught.value.hint
+
+
+def test_a_split_has_to_be_named_where_there_are_several(digits_original: Path) -> None:
+    message, _ = refusal(digits_original, "digits")
+    assert message == "`digits` has the splits `test` and `train`: name one"
+
+
+def test_a_split_that_there_is_not_suggests_what_was_meant(digits_original: Path) -> None:
+    assert refusal(digits_original, "digits@1.0.0", "trian") == (
+        "`digits@1.0.0` has no split `trian`; did you mean `train`?",
+        "available: `test` and `train`",
+    )
+    message, _ = refusal(digits_original, "digits", "a\x1b")
+    assert message == r"`digits` has no split `a\x1b`"
+
+
+def test_unknown_datasets_and_releases_are_refused(digits_original: Path) -> None:
+    assert refusal(digits_original, "digit")[0].startswith("no dataset `digit`; did you mean")
+    assert refusal(digits_original, "digits@2.0.0") == (
+        "no release `digits@2.0.0`",
+        "available: 1.0.0",
+    )
+    assert (
+        refusal(digits_original, "digits@")[0] == "`digits@` does not name a version after the `@`"
+    )
+
+
+def test_no_registry_is_refused(tmp_path: Path) -> None:
+    assert "no registry here" in refusal(tmp_path, "digits", "test")[0]
+
+
+def test_a_build_without_schema_says_how_to_get_one(digits_registry: Path) -> None:
+    (digits_registry / "schemas/digits.pbtxt").unlink()
+    assert refusal(digits_registry, "digits", "test") == (
+        "`digits` has no schema: there is no `schemas/digits.pbtxt`",
+        "restore it: cp registry/digits/1.0.0/schema.pbtxt schemas/digits.pbtxt",
+    )
+
+
+def test_missing_shards_are_named_before_training_starts(digits_registry: Path) -> None:
+    shard = "digits-train.tfrecord-00001-of-00002"
+    (digits_registry / "data/digits" / shard).unlink()
+    assert refusal(digits_registry, "digits", "train") == (
+        f"1 of 2 shards of the split `train` of `digits` are not here; one is `{shard}`",
+        "`tfrecreg check digits` names them all",
+    )
+
+
+def test_bytes_that_may_be_others_are_not_trained_on(digits_registry: Path) -> None:
+    write(digits_registry / "data/digits/manifest.json", "{")
+    write(digits_registry / "versions/digits/1.0.0/manifest.json", "{")
+    message, hint = refusal(digits_registry, "digits@1.0.0", "train")
+    assert message.startswith("the bytes in `versions/digits/1.0.0` may not be those of")
+    assert hint == "`tfrecreg check digits@1.0.0` looks at each of them"
+
+
+def test_a_schema_that_is_wrong_is_refused(digits_registry: Path) -> None:
+    write(digits_registry / "schemas/digits.pbtxt", "feature {")
+    with pytest.raises(SchemaError):
+        load("digits", "test", registry=digits_registry)
+    write(digits_registry / "registry/digits/1.0.0/schema.pbtxt", "")
+    with pytest.raises(ManifestError, match="was changed after it was released"):
+        load("digits@1.0.0", "test", registry=digits_registry)
+
+
+CODE = """
+import sys
+{before}
+from tfrecreg.core.values.errors import TfrecregError
+import tfrecreg
+try:
+    tfrecreg.load("digits", "test", registry=sys.argv[1])
+except TfrecregError as error:
+    sys.exit(f"{{error.exit_code}} {{type(error).__name__}}: {{error.message}} | {{error.hint}}")
+"""
+
+
+def by_process(root: Path, before: str, path: str = "") -> str:
+    top = Path(__file__).parents[3]
+    folders = [path, str(top), str(top / "plugins")]
+    done = subprocess.run(
+        [sys.executable, "-c", CODE.format(before=before), str(root)],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, folders))},
+    )
+    return done.stderr.strip()
+
+
+@pytest.mark.medium
+def test_without_tensorflow_the_extra_is_named(digits_original: Path) -> None:
+    blocked = "sys.modules['tensorflow'] = None  # as if it were not installed"
+    assert by_process(digits_original, blocked) == (
+        "3 MissingExtraError: loading with tf.data needs the extra `tf`, which is not installed | "
+        f"{install_command(extra='tf')}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("import no_such_module", "No module named 'no_such_module'"),
+        ("raise ImportError('libfoo.so: cannot open')", "libfoo.so: cannot open"),
+    ],
+)
+def test_a_tensorflow_that_does_not_work_is_not_called_missing(
+    digits_original: Path, tmp_path: Path, code: str, reason: str
+) -> None:
+    write(tmp_path / "tensorflow/__init__.py", code)
+    assert by_process(digits_original, "", str(tmp_path)) == (
+        f"3 FailureError: TensorFlow cannot be imported: {reason} | "
+        "`python -c 'import tensorflow'` shows more"
+    )
+
+
+@pytest.mark.medium
+def test_loading_changes_nothing(tf: Any, digits_registry: Path) -> None:
+    before = tree(digits_registry)
+    for _ in load("digits@1.0.0", "test", registry=digits_registry, decode=True):
+        pass
+    assert tree(digits_registry) == before
+
+
+@pytest.mark.medium
+def test_several_splits_are_a_tuple(tf: Any, digits_original: Path) -> None:
+    digits = {"reference": "digits@1.0.0", "registry": digits_original}
+    both = load(split=["train[:50]", "test"], batch_size=16, **digits)
+    assert isinstance(both, tuple)
+    assert [len(each) for each in both] == [4, 4]
+    for found, split in zip(both, ("train[:50]", "test"), strict=True):
+        expected = load(split=split, batch_size=16, **digits)
+        one, other = next(iter(found)), next(iter(expected))
+        assert one["image/encoded"].numpy().tolist() == other["image/encoded"].numpy().tolist()
+    with pytest.raises(UsageError, match="no split `tset`"):
+        load(split=["train", "tset"], **digits)

@@ -1,0 +1,249 @@
+"""Killed builds of a program's data never mix two states; processes do not change the bytes."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from child_support import Child
+from memory_support import PRINT_PEAK, on_linux
+from python_data_support import COUNT, Elements, Notes, element, made, refused, stage
+from python_data_support import registry as registry  # the fixture
+from tests_support import tree
+
+import tfrecreg
+from tfrecreg.builtin.python_data import parcel, survey
+from tfrecreg.core.registry.init import init
+from tfrecreg.core.registry.registry import Registry, open_registry
+from tfrecreg.core.values.errors import TfrecregError
+from tfrecreg.core.values.shards import ShardPolicy
+
+
+def shards(registry: Registry) -> dict[str, Any]:
+    return tree(Path(registry.storage.root, "data/shapes"))
+
+
+@pytest.mark.parametrize("form", ["sequence", "spooled"])
+def test_a_killed_build_goes_on_and_never_mixes_two_states(tmp_path: Path, form: str) -> None:
+    def data(version: str, dies_at: int = 0) -> dict[str, Any]:
+        elements = Elements(COUNT, version, dies_at)
+        return {"train": elements if form == "sequence" else (elements[n] for n in range(COUNT))}
+
+    def fresh(name: str) -> Registry:
+        init(tmp_path / name, with_dvc=False)
+        return open_registry(tmp_path / name)
+
+    policy = ShardPolicy(shards=4)
+    killed, clean = fresh("killed"), fresh("clean")
+    # A sequence dies on its second pass, in the third shard; an iterable is read only once.
+    at = COUNT + 25 if form == "sequence" else 25
+    ended = Child(lambda tell: made(killed, data("a", at), policy=policy)).join()
+    assert ended.killed
+    again = made(killed, data("a"), policy=policy)
+    assert again.resumed == (2 if form == "sequence" else 0)
+    expected = made(clean, data("a"), policy=policy)
+    assert again.manifest == expected.manifest
+    assert shards(killed) == shards(clean)
+    assert not stage(killed).exists()
+
+    assert Child(lambda tell: made(killed, data("b", at), policy=policy)).join().killed
+    other = made(killed, data("c"), policy=policy)
+    assert other.resumed == 0
+    assert other.manifest.content == made(clean, data("c"), policy=policy).manifest.content
+    assert shards(killed) == shards(clean)
+
+
+# Where data are read.
+
+
+def test_data_that_cannot_be_pickled_are_read_here(registry: Registry) -> None:
+    progress = Notes()
+    expected = made(registry, {"train": Elements()}).manifest.digest
+
+    class Local(Elements):
+        """A class that no other process can import."""
+
+    found = made(registry, {"train": Local()}, jobs=2, progress=progress)
+    assert found.manifest.digest == expected
+    (note,) = progress.notes
+    assert note.startswith(
+        "split `train` is read in this process alone: it cannot be pickled: AttributeError: "
+    )
+    assert note.isprintable()
+    made(registry, {"train": Elements()}, jobs=2, progress=progress, key=lambda each: each["id"])
+    assert len(progress.notes) == 2 + 1  # and one that keys changed
+    assert parcel._HERE == {}
+
+
+def test_large_data_are_read_here(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parcel, "MOST_PICKLED", 1 << 20)
+    progress = Notes()
+    data = {"x": np.zeros((9, 1 << 15), np.float32)}
+    both = {"test": [{"x": np.zeros(1 << 15, np.float32)}], "train": data}
+    made(registry, both, jobs=2, progress=progress)
+    assert progress.notes == [
+        "split `train` is read in this process alone: pickled, the data have more than 1 MiB"
+    ]
+
+
+def test_a_changed_pickle_is_never_unpickled(registry: Registry, tmp_path: Path) -> None:
+    storage = registry.storage.below(".tfrecreg/stage/x/data")
+    from tfrecreg.builtin.python_data.convert import Converter, KeyRule
+
+    split = parcel.SequenceSplit(Converter("train", KeyRule()), [element(0)])
+    with parcel.parcels([split], storage, 2, Notes()) as ((mine,), travels):
+        assert travels
+        assert mine.open() is split
+    assert mine.open().record(0).payload == split.record(0).payload  # as another process does
+    parcel._unpacked.cache_clear()
+    Path(storage.root, "train.pickle").write_bytes(pickle.dumps(split) + b"x")
+    with pytest.raises(TfrecregError) as caught:
+        mine.open()
+    assert caught.value.message == "`train.pickle` was changed in the stage of the build"
+
+
+# With processes, and in sessions.
+
+
+def script(folder: Path, text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        input=text,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+@pytest.mark.slow
+def test_processes_do_not_change_the_bytes(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(survey, "WORTH_SECONDS", 0.0)  # processes from the second part on
+    policy = ShardPolicy(shards=3)
+    data: Sequence[Any] = Elements(1000)
+    expected = made(registry, {"train": data, "test": Elements(300)}, policy=policy, key="id")
+    for jobs in (2, 3):
+        progress = Notes()
+        both = {"train": data, "test": (element(number) for number in range(300))}
+        found = made(registry, both, policy=policy, key="id", jobs=jobs, progress=progress)
+        assert found.manifest == expected.manifest
+        assert progress.notes == []
+
+
+KILLED = """
+import tfrecreg
+from python_data_support import Slow
+if __name__ == "__main__":
+    tfrecreg.open("registry")["shapes"].build(shards=8, data={"train": Slow(400)}, jobs=2)
+"""
+
+
+@pytest.mark.slow
+def test_a_build_that_is_killed_with_its_processes_goes_on(
+    registry: Registry, tmp_path: Path
+) -> None:
+    (tmp_path / "program.py").write_text(KILLED)
+    program = subprocess.Popen(
+        [sys.executable, "program.py"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str((Path(__file__).parents[2] / 'support'))},
+    )
+    deadline = time.monotonic() + 120
+    while program.poll() is None and len(list(stage(registry).glob("plan-*/journal/*.json"))) < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    program.kill()
+    assert program.wait() == -signal.SIGKILL
+    policy = ShardPolicy(shards=8)
+    again = made(registry, {"train": Elements(400)}, policy=policy)
+    assert 2 <= again.resumed < 8
+    init(tmp_path / "clean", with_dvc=False)
+    clean = open_registry(tmp_path / "clean")
+    made(clean, {"train": iter(Elements(400))}, policy=policy)
+    assert shards(registry) == shards(clean)
+
+
+@pytest.mark.slow
+def test_an_error_in_a_process_is_the_same_error(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(survey, "WORTH_SECONDS", 0.0)
+
+    bad = [{"x": 1}] * 700 + [{"x": np.array([0.1])}]
+    error = refused(registry, {"train": bad}, jobs=2)
+    assert error.message.startswith("split `train`, element 700, key `00700`: feature `x`: float32")
+
+
+@pytest.mark.slow
+def test_tensors_of_tensorflow_are_arrays(registry: Registry) -> None:
+    tf = pytest.importorskip("tensorflow")
+    arrays = {"x": np.arange(24, dtype=np.uint8).reshape(4, 2, 3), "y": np.arange(4)}
+    expected = made(registry, {"train": arrays}).manifest
+    tensors = {name: tf.constant(array) for name, array in arrays.items()}
+    assert made(registry, {"train": tensors}).manifest == expected
+    dataset = tf.data.Dataset.from_tensor_slices(arrays)
+    assert made(registry, {"train": dataset}).manifest == expected
+    spec = {"x": tf.TensorSpec((2, 3), tf.uint8)}
+    loaded = tfrecreg.load("shapes", "train", registry=registry, tensors=spec)
+    found = {int(each["y"]): each["x"].numpy() for each in loaded}
+    np.testing.assert_array_equal(np.stack([found[number] for number in range(4)]), arrays["x"])
+
+
+SESSION = """
+import tfrecreg
+class Elements:
+    def __len__(self): return 600
+    def __getitem__(self, number): return {"x": number}
+class Progress:
+    def start(self, what, total, unit="records"): pass
+    advance = stop = lambda *arguments: None
+    note = print
+tfrecreg.init(".", with_dvc=False)
+shapes = tfrecreg.open(".")["shapes"]
+found = shapes.build(data={"train": Elements()}, jobs=2, progress=Progress())
+print(found.manifest.splits[0].records)
+"""
+
+
+@pytest.mark.slow
+def test_classes_of_a_session_stay_in_its_process(tmp_path: Path) -> None:
+    done = script(tmp_path, "", "-c", SESSION.replace("note = print", "note = staticmethod(print)"))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "600"
+    assert "it is of a class of this session, which other processes cannot import" in done.stdout
+
+
+@on_linux
+@pytest.mark.slow
+def test_memory_does_not_grow_with_a_generator(tmp_path: Path) -> None:
+    code = textwrap.dedent(
+        """
+        import sys, tfrecreg
+        def elements(count):
+            for number in range(count):
+                yield {"number": number, "text": bytes(20_000)}
+        tfrecreg.init(".", with_dvc=False)
+        registry = tfrecreg.open(".")
+        registry["texts"].build(data={"train": elements(int(sys.argv[1]))})
+        """
+    )
+    code += PRINT_PEAK
+    used = []
+    for count in ("500", "10000"):
+        (tmp_path / count).mkdir()
+        done = script(tmp_path / count, "", "-c", code, count)
+        assert done.returncode == 0, done.stderr
+        used.append(int(done.stdout) >> 10)
+    assert used[1] - used[0] < 60, used  # MiB, of 190 MiB that are built

@@ -1,0 +1,163 @@
+"""The lock: it waits, it tells, and what it needs is ignored by git and DVC."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from registry_support import empty_registry
+
+from tfrecreg.core.registry.layout import EVERYTHING, lock_path
+from tfrecreg.core.registry.lock import copy_unless_read, dataset_lock, hold_copy
+from tfrecreg.core.registry.registry import Registry
+from tfrecreg.core.values.errors import StorageError
+from tfrecreg.core.values.reference import is_dataset_name
+
+
+@pytest.fixture
+def registry(tmp_path: Path) -> Registry:
+    return empty_registry(tmp_path)
+
+
+def is_free(registry: Registry, name: str) -> bool:
+    handle = os.open(Path(registry.storage.root) / lock_path(name), os.O_RDWR)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(handle)
+    return True
+
+
+def open_files() -> int:
+    return sum(1 for _ in Path("/dev/fd").iterdir())
+
+
+def test_it_is_held_in_the_block_and_free_behind_it(registry: Registry) -> None:
+    told: list[str] = []
+    with dataset_lock(registry, "mnist", lambda: told.append("waiting")):
+        assert not is_free(registry, "mnist")
+        with dataset_lock(registry, "other", lambda: told.append("other")):
+            assert not is_free(registry, "other")
+    assert is_free(registry, "mnist")
+    assert told == []
+
+
+def test_it_is_free_after_an_error(registry: Registry) -> None:
+    with pytest.raises(KeyError), dataset_lock(registry, "mnist"):
+        raise KeyError
+    assert is_free(registry, "mnist")
+
+
+def test_who_holds_it_takes_it_again(registry: Registry) -> None:
+    told: list[str] = []
+    with dataset_lock(registry, "mnist"):
+        with dataset_lock(registry, "mnist", lambda: told.append("waiting")):
+            assert not is_free(registry, "mnist")
+        assert not is_free(registry, "mnist")
+    assert is_free(registry, "mnist")
+    assert told == []
+
+
+def test_the_lock_that_all_share_is_that_of_no_dataset(registry: Registry) -> None:
+    with dataset_lock(registry, "mnist"):
+        assert not is_free(registry, EVERYTHING)
+    assert is_free(registry, EVERYTHING)
+    assert not is_dataset_name(EVERYTHING)
+
+
+def test_who_comes_second_is_told_and_waits(registry: Registry) -> None:
+    order: list[str] = []
+    waiting = threading.Event()
+
+    def second() -> None:
+        def tell() -> None:
+            order.append("told")
+            waiting.set()
+
+        with dataset_lock(registry, "mnist", tell):
+            order.append("second")
+
+    with dataset_lock(registry, "mnist"):
+        thread = threading.Thread(target=second)
+        thread.start()
+        assert waiting.wait(10)
+        order.append("first")
+    thread.join(10)
+    assert order == ["told", "first", "second"]
+
+
+def test_a_killed_holder_holds_nothing(registry: Registry) -> None:
+    code = (
+        "import sys, time; from tfrecreg.core.registry.registry import open_registry\n"
+        "from tfrecreg.core.registry.lock import dataset_lock\n"
+        "with dataset_lock(open_registry(sys.argv[1]), 'mnist'):\n"
+        "    print('held', flush=True); time.sleep(60)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    command = [sys.executable, "-c", code, registry.storage.root]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        assert not is_free(registry, "mnist")
+        holder.kill()
+        holder.wait(10)
+    told: list[str] = []
+    with dataset_lock(registry, "mnist", lambda: told.append("waiting")):
+        assert told == []
+
+
+def test_what_it_makes_is_ignored_in_a_cloned_registry(registry: Registry) -> None:
+    root = Path(registry.storage.root)
+    subprocess.run(["git", "init", "--quiet", str(root)], check=True)
+    with dataset_lock(registry, "mnist"):
+        pass
+    status = ["git", "-C", str(root), "status", "--porcelain", "--untracked-files=all"]
+    done = subprocess.run(status, check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["??", "tfrecreg.toml"]
+    assert (root / ".tfrecreg/.dvcignore").read_bytes() == b"*\n"
+    assert (root / "versions/.dvcignore").read_bytes() == b"*\n"
+
+
+def test_ignore_files_that_are_there_stay_as_they_are(registry: Registry) -> None:
+    path = Path(registry.storage.root) / "versions/.gitignore"
+    path.parent.mkdir()
+    path.write_text("/mnist/\n")
+    with dataset_lock(registry, "mnist"):
+        pass
+    assert path.read_text() == "/mnist/\n"
+
+
+def test_a_registry_that_cannot_be_written_is_told_in_one_line(registry: Registry) -> None:
+    # A file where a folder should be refuses root as well.
+    (Path(registry.storage.root) / ".tfrecreg").write_text("in the way")
+    with pytest.raises(StorageError) as caught, dataset_lock(registry, "mnist"):
+        pass
+    assert caught.value.message.startswith(
+        f"the registry `{registry.storage.root}` cannot be written: "
+    )
+    assert caught.value.hint
+
+
+def test_a_process_that_goes_over_many_releases_has_few_files_open(registry: Registry) -> None:
+    with dataset_lock(registry, "mnist"):
+        pass  # the folder of the locks is there
+    before = open_files()
+    copies = [f"versions/mnist/{number}.0.0" for number in range(100)]
+    for copy in copies:
+        hold_copy(registry, copy)
+        hold_copy(registry, copies[0])
+    assert open_files() - before <= 64
+    assert not is_free(registry, copies[0].replace("/", "@")), "the one that was read last is held"
+    assert not is_free(registry, copies[-1].replace("/", "@"))
+    assert is_free(registry, copies[1].replace("/", "@"))
+    for copy in copies:
+        with copy_unless_read(registry, copy) as free:
+            assert free
+    assert open_files() <= before
