@@ -13,8 +13,9 @@ FUZZ_SECONDS ?= 600
 # The tests in which versions show: pickle, processes, threads, NumPy, images, TensorFlow, TFDV, DVC.
 # Those of plugins run apart: they import Arrow, and on Python 3.13 a fork of a process that has it and
 # TensorFlow can crash when it clears what is registered with atexit.
-VERSIONS = $(addprefix tests/,engines example images pages scan statistics storage tracking training \
-	validators cli/test_hostile_validators.py operations/test_remote.py)
+VERSIONS = $(addprefix tests/,core/check/scan core/example core/images core/storage core/workers \
+	builtin/dvc builtin/pages builtin/statistics builtin/training builtin/validators \
+	cli/test_hostile_validators.py)
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 # Container images set it. Without compiled modules each program that a test starts compiles what it

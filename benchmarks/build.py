@@ -23,8 +23,8 @@ LATER = (
     "tfrecreg.core.schema.vectorized",
     "tomlkit",
     "tfrecreg.builtin.validators.crc",
-    "tfrecreg.builtin.validators.manifest.validator",
-    "tfrecreg.builtin.schemas.validator.records",
+    "tfrecreg.builtin.validators.manifest",
+    "tfrecreg.builtin.schemas.validator",
 )
 """Modules that a build imports lazily; they are imported before, because imports are not
 counted.
@@ -33,7 +33,7 @@ counted.
 
 def main() -> None:
     from tfrecreg.builtin.python_data.build import build
-    from tfrecreg.core.build.settings import BuildRequest
+    from tfrecreg.core.build.request import BuildRequest
     from tfrecreg.core.plugins.manager import plugins
     from tfrecreg.core.plugins.records import SourceRecord
     from tfrecreg.core.registry.init import init

@@ -27,7 +27,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 from benchmarks.pairs import Measured, row, run, served
-from tfrecreg.core.records.tfrecord_writer import TFRecordWriter
+from tfrecreg.core.records.writer import TFRecordWriter
 
 __all__ = ["main"]
 

@@ -25,7 +25,7 @@ def ours(path: str) -> Callable[[], int]:
     """A function that computes our statistics and returns their number of examples."""
     from dataclasses import replace
 
-    from tfrecreg.builtin.schemas.validator.validator import SchemaValidator
+    from tfrecreg.builtin.schemas.validator import SchemaValidator
     from tfrecreg.builtin.statistics.collect import StatisticsCollector
     from tfrecreg.builtin.statistics.options import StatisticsOptions
     from tfrecreg.builtin.statistics.tfdv import load_tfdv

@@ -28,7 +28,7 @@ from tfrecreg.builtin.releases.audit.releases import audit_releases
 from tfrecreg.builtin.releases.release import ReleaseRequest, release
 from tfrecreg.builtin.training.open import data_source
 from tfrecreg.cli.demo.digits import write_digits
-from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.check.gate import gate
 from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.reports.model import Report

@@ -109,7 +109,7 @@ def digits_original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from tfrecreg.builtin.python_data.build import build
     from tfrecreg.builtin.releases.release import ReleaseRequest, release
     from tfrecreg.cli.demo.digits import write_digits
-    from tfrecreg.core.build.settings import BuildRequest
+    from tfrecreg.core.build.request import BuildRequest
     from tfrecreg.core.registry.init import init
     from tfrecreg.core.registry.registry import open_registry
     from tfrecreg.core.storage.local import LocalStorage
@@ -135,7 +135,7 @@ def digits_registry(digits_original: Path, tmp_path: Path) -> Path:
 def numbered(digits_original: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A registry with the builds `digits1`, `digits2` and `digits7`, of so many shards a split."""
     from tfrecreg.builtin.python_data.build import build
-    from tfrecreg.core.build.settings import BuildRequest
+    from tfrecreg.core.build.request import BuildRequest
     from tfrecreg.core.registry.registry import open_registry
     from tfrecreg.core.values.shards import ShardPolicy
 

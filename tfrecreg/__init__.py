@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from tfrecreg.core.example.values import to_example
     from tfrecreg.core.plugins.engines import open_engine as engine
     from tfrecreg.core.records.reading.access import Records, read
-    from tfrecreg.core.records.tfrecord_writer import TFRecordWriter
+    from tfrecreg.core.records.writer import TFRecordWriter
     from tfrecreg.core.values.errors import (
         FailureError,
         NoSuchNameError,
@@ -135,7 +135,7 @@ _EXPORTS = (
     ("tfrecreg.builtin.training.mixtures.open", "mixture"),
     ("tfrecreg.core.plugins.engines", "open_engine"),
     ("tfrecreg.core.records.reading.access", "Records read"),
-    ("tfrecreg.core.records.tfrecord_writer", "TFRecordWriter"),
+    ("tfrecreg.core.records.writer", "TFRecordWriter"),
     ("tfrecreg.core.check.reports.model", "Report"),
     ("tfrecreg.builtin.training.orders.certificate", "Certificate"),
     ("tfrecreg.builtin.training.data_source", "DataSource"),

@@ -51,13 +51,18 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from tfrecreg.core.build.sources.bundled import bundled_schema
-from tfrecreg.core.build.sources.deal import check_stratify
-from tfrecreg.core.build.sources.file_splits import splits_of_files
-from tfrecreg.core.build.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
-from tfrecreg.core.build.sources.numbered_files import missing_files
+from tfrecreg.core.build.sources.deal import BY_HASHES, Splitter, check_stratify
+from tfrecreg.core.build.sources.files import missing_files, splits_of_files
+from tfrecreg.core.build.sources.interface import (
+    Item,
+    RawFile,
+    Remark,
+    Skipped,
+    Source,
+    Written,
+    bundled_schema,
+)
 from tfrecreg.core.build.sources.schema_text import feature_schema, image_schema
-from tfrecreg.core.build.sources.splitter import BY_HASHES, Splitter
 from tfrecreg.core.check.scan.interface import (
     Cacheable,
     Need,
@@ -75,19 +80,23 @@ from tfrecreg.core.example.features import (
     unset_feature,
 )
 from tfrecreg.core.example.model import Example, Feature, Kind
-from tfrecreg.core.images.decodable import why_undecodable
 from tfrecreg.core.images.decoding import FeatureDecoder, Thumbnail
 from tfrecreg.core.images.model import ImageError, ImageHeader
-from tfrecreg.core.images.read import is_truncated, read_header, truncation_text
-from tfrecreg.core.images.sniff import sniff
+from tfrecreg.core.images.read import (
+    is_truncated,
+    read_header,
+    sniff,
+    truncation_text,
+    why_undecodable,
+)
 from tfrecreg.core.plugins.guard import one_line
 from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.core.registry.manifest.model import Manifest
 from tfrecreg.core.storage.interface import Entry, Reader, Writer
 from tfrecreg.core.storage.interface import Readable as Storage
 from tfrecreg.core.storage.interface import Storage as Folder
-from tfrecreg.core.storage.local_copy import open_local
-from tfrecreg.core.storage.remote.file_object import ReadingFile
+from tfrecreg.core.storage.local import open_local
+from tfrecreg.core.storage.remote.reader import ReadingFile
 from tfrecreg.core.values.config import read_limits
 from tfrecreg.core.values.documents import no_duplicates
 from tfrecreg.core.values.errors import (
@@ -111,8 +120,7 @@ from tfrecreg.core.values.findings import (
 )
 from tfrecreg.core.values.label_maps import collision
 from tfrecreg.core.values.shards import is_split_name, normal_splits
-from tfrecreg.core.values.suggest import did_you_mean, listed
-from tfrecreg.core.values.text import safe, si_bytes
+from tfrecreg.core.values.text import did_you_mean, listed, safe, si_bytes
 
 if TYPE_CHECKING:
     from tfrecreg.core.build.media.features import (
@@ -124,14 +132,12 @@ if TYPE_CHECKING:
     )
     from tfrecreg.core.build.media.files import read_media_file, read_whole_file
     from tfrecreg.core.build.media.read import MediaError
-    from tfrecreg.core.build.sources.objects.boxes import Boxes, ObjectLabel
-    from tfrecreg.core.build.sources.objects.images import (
+    from tfrecreg.core.build.sources.deal import stratified
+    from tfrecreg.core.build.sources.objects.listing import (
         MAX_IMAGE_BYTES,
+        Symlinks,
         image_features,
         image_size,
-    )
-    from tfrecreg.core.build.sources.objects.listing import (
-        Symlinks,
         link_problem,
         list_files,
         path_ends,
@@ -139,20 +145,23 @@ if TYPE_CHECKING:
         read_text,
     )
     from tfrecreg.core.build.sources.objects.options import (
+        BadAnnotation,
+        ImageRemarks,
+        ImageView,
         ObjectOptions,
+        SkipImage,
         choose_splits,
         class_summary,
         object_schema,
     )
-    from tfrecreg.core.build.sources.objects.shapes import Keypoints, Polygons, box_around
-    from tfrecreg.core.build.sources.objects.view import (
-        BadAnnotation,
-        ImageRemarks,
-        ImageView,
-        SkipImage,
+    from tfrecreg.core.build.sources.objects.shapes import (
+        Boxes,
+        Keypoints,
+        ObjectLabel,
+        Polygons,
+        box_around,
     )
     from tfrecreg.core.build.sources.parquet import ParquetReader, ParquetRows
-    from tfrecreg.core.build.sources.strata import stratified
     from tfrecreg.core.check.reports.interface import ReportContext, ReportFormat
     from tfrecreg.core.check.reports.model import Report
     from tfrecreg.core.check.reports.places import (
@@ -178,10 +187,15 @@ if TYPE_CHECKING:
         verify_pixels,
     )
     from tfrecreg.core.images.pixels import Resizing, decode_pixels, decode_resized
-    from tfrecreg.core.plugins.exporters.convert import RecordExporter, RecordFormat
-    from tfrecreg.core.plugins.exporters.interface import ExportedDataset, Exporter
-    from tfrecreg.core.plugins.exporters.json_values import feature_from_json, feature_to_json
-    from tfrecreg.core.plugins.exporters.records import (
+    from tfrecreg.core.plugins.exporters.convert import (
+        RecordExporter,
+        RecordFormat,
+        feature_from_json,
+        feature_to_json,
+    )
+    from tfrecreg.core.plugins.exporters.interface import (
+        ExportedDataset,
+        Exporter,
         KeyedExample,
         ShardRecord,
         export_gzip,
@@ -205,8 +219,8 @@ if TYPE_CHECKING:
         ReportFormatRecord,
         SourceRecord,
         ValidatorRecord,
+        hookimpl,
     )
-    from tfrecreg.core.plugins.specs import hookimpl
     from tfrecreg.core.schema.definition import Schema, SchemaFeature
     from tfrecreg.core.schema.proto import parse_schema
     from tfrecreg.core.terminal.session import Session, session_command
@@ -401,9 +415,9 @@ _LATER = (
     ("tfrecreg.core.example.tensors", "serialize_tensor"),
     ("tfrecreg.core.plugins.exporters.convert", "RecordExporter RecordFormat"),
     ("tfrecreg.core.plugins.exporters.interface", "ExportedDataset Exporter"),
-    ("tfrecreg.core.plugins.exporters.json_values", "feature_from_json feature_to_json"),
+    ("tfrecreg.core.plugins.exporters.convert", "feature_from_json feature_to_json"),
     (
-        "tfrecreg.core.plugins.exporters.records",
+        "tfrecreg.core.plugins.exporters.interface",
         "KeyedExample ShardRecord export_gzip keyed_examples written_records "
         "verified_records write_records",
     ),
@@ -428,7 +442,7 @@ _LATER = (
         "CommandRecord DecoderRecord EngineRecord ExporterRecord "
         "ReportFormatRecord SourceRecord ValidatorRecord",
     ),
-    ("tfrecreg.core.plugins.specs", "hookimpl"),
+    ("tfrecreg.core.plugins.records", "hookimpl"),
     ("tfrecreg.core.check.reports.interface", "ReportContext ReportFormat"),
     ("tfrecreg.core.check.reports.model", "Report"),
     (
@@ -438,8 +452,8 @@ _LATER = (
     ("tfrecreg.core.check.scan.record_validator", "RecordCount RecordProblem RecordValidator"),
     ("tfrecreg.core.schema.definition", "Schema SchemaFeature"),
     ("tfrecreg.core.schema.proto", "parse_schema"),
-    ("tfrecreg.core.build.sources.objects.boxes", "Boxes ObjectLabel"),
-    ("tfrecreg.core.build.sources.objects.images", "MAX_IMAGE_BYTES image_features image_size"),
+    ("tfrecreg.core.build.sources.objects.shapes", "Boxes ObjectLabel"),
+    ("tfrecreg.core.build.sources.objects.listing", "MAX_IMAGE_BYTES image_features image_size"),
     (
         "tfrecreg.core.build.sources.objects.listing",
         "Symlinks link_problem list_files path_ends paths_remark read_text",
@@ -449,8 +463,11 @@ _LATER = (
         "ObjectOptions choose_splits class_summary object_schema",
     ),
     ("tfrecreg.core.build.sources.objects.shapes", "Keypoints Polygons box_around"),
-    ("tfrecreg.core.build.sources.objects.view", "BadAnnotation ImageRemarks ImageView SkipImage"),
-    ("tfrecreg.core.build.sources.strata", "stratified"),
+    (
+        "tfrecreg.core.build.sources.objects.options",
+        "BadAnnotation ImageRemarks ImageView SkipImage",
+    ),
+    ("tfrecreg.core.build.sources.deal", "stratified"),
     ("tfrecreg.core.build.sources.parquet", "ParquetReader ParquetRows"),
 )
 _HOMES = {name: module for module, names in _LATER for name in names.split()}

@@ -12,7 +12,7 @@ from publish_support import Turn, write_raw
 
 from tfrecreg.builtin.releases.audit.releases import audit_releases
 from tfrecreg.builtin.releases.release import ReleaseResult, publish
-from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.registry.registry import open_registry
 

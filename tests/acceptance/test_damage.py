@@ -12,7 +12,7 @@ from tests_support import flip
 
 from tfrecreg.builtin.python_data.build import build
 from tfrecreg.cli.main import main
-from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.reports.model import Report
 from tfrecreg.core.check.target import check_target

@@ -88,7 +88,7 @@ def test_builds_and_checks_do_not_depend_on_the_engine(
     tmp_path: Path,
 ) -> None:
     options = [each.format(address=scheduler.address) for each in ENGINES[engine]]
-    path = {"PYTHONPATH": str((Path(__file__).parents[1] / 'support'))}
+    path = {"PYTHONPATH": str(Path(__file__).parents[1] / "support")}
     registry = new_registry(tmp_path / "registry")
     for source in SOURCES:
         done = tfrecreg(*build_arguments(registry, source, raw, *options), env=path)

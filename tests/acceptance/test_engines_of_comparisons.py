@@ -20,7 +20,7 @@ from tests_support import flip
 
 pytestmark = pytest.mark.slow
 
-TESTS = str((Path(__file__).parents[1] / 'support'))
+TESTS = str(Path(__file__).parents[1] / "support")
 ENGINES = {
     "two jobs": ("--jobs", "2"),
     "dask": ("--engine", "dask", "--engine-option", "address={address}"),

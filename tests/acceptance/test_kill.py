@@ -23,13 +23,13 @@ from tfrecreg.builtin.releases.release import ReleaseRequest, release
 from tfrecreg.cli.demo.digits import write_digits
 from tfrecreg.core.build import make
 from tfrecreg.core.build.planning import plan
-from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.run import check
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.storage.local import LocalStorage
-from tfrecreg.core.values.gating import FailOn
+from tfrecreg.core.values.config import FailOn
 from tfrecreg.core.values.shards import ShardPolicy
 from tfrecreg.core.workers.interface import Engine
 from tfrecreg.core.workers.local import LocalEngine

@@ -20,7 +20,7 @@ from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.run import check
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.registry.registry import open_registry
-from tfrecreg.core.values.gating import FailOn
+from tfrecreg.core.values.config import FailOn
 
 ADOPTED = ("labels.json", "ledger.jsonl", "manifest.json", "index")
 

@@ -22,7 +22,7 @@ from tfrecreg.builtin.dvc.pipeline.run import pipeline
 from tfrecreg.cli.demo.digits import write_digits
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.storage.local import LocalStorage
-from tfrecreg.core.terminal.report_format import report_formats
+from tfrecreg.core.terminal.output import report_formats
 
 pytestmark = [
     pytest.mark.slow,

@@ -29,7 +29,7 @@ from s3_support import (
 )
 from tests_support import flip
 
-from tfrecreg.core.records.tfrecord_writer import TFRecordWriter
+from tfrecreg.core.records.writer import TFRecordWriter
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests_support import tree
 
-from tfrecreg.core.build.planning import item_store
+from tfrecreg.core.build.planning import plan as item_store
 
 
 def idx(kind: int, dims: tuple[int, ...], data: bytes) -> bytes:

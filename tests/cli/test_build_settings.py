@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from image_support import png
 
-from tfrecreg.core.values.toml_files import read_toml
+from tfrecreg.core.values.documents import read_toml
 
 SPLIT = "split=train=0.5,test=0.5"
 

@@ -19,9 +19,8 @@ from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.reports.model import Report
 from tfrecreg.core.check.target import check_target
 from tfrecreg.core.registry.shardset.target import files_target
-from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.storage.local import LocalReader, LocalStorage
 from tfrecreg.core.storage.paths import refusal
-from tfrecreg.core.storage.reader import LocalReader
 from tfrecreg.core.values.config import Config
 from tfrecreg.core.values.errors import StorageError
 from tfrecreg.core.workers.local import LocalEngine

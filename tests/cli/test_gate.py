@@ -9,7 +9,7 @@ from xml.etree.ElementTree import fromstring
 import pytest
 from tests_support import flip
 
-from tfrecreg.core.terminal.report_format import report_formats
+from tfrecreg.core.terminal.output import report_formats
 
 MEASURE = ("--fail-on", "never", "--format", "json", "--output", "report.json")
 SHARD = "digits-train.tfrecord-00001-of-00002"

@@ -14,13 +14,13 @@ import pytest
 from image_support import png
 
 from tfrecreg.builtin.python_data.build import build
-from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.run import check
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.storage.local import LocalReader
 from tfrecreg.core.storage.raw import RawFolder
-from tfrecreg.core.storage.reader import LocalReader
 
 FILES = 250
 

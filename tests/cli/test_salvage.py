@@ -10,8 +10,7 @@ import pytest
 from salvage_support import Made, filler, make, payloads_in, put, report_of
 from tests_support import flip, tree
 
-from tfrecreg.core.storage.local import LocalStorage
-from tfrecreg.core.storage.reader import LocalReader
+from tfrecreg.core.storage.local import LocalReader, LocalStorage
 from tfrecreg.core.values.errors import StorageError
 
 FIRST = "digits-train.tfrecord-00000-of-00002"

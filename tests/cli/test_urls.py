@@ -150,7 +150,7 @@ def test_offsets_are_kept_while_the_file_is_the_same(
 ) -> None:
     name = "/lake/damaged/digits-test.tfrecord-00000-of-00002"
     path = f"memory:/{name}"
-    monkeypatch.setattr("tfrecreg.core.records.reading.kept_offsets._RACY_NS", 0)
+    monkeypatch.setattr("tfrecreg.core.records.reading.offsets._RACY_NS", 0)
     expected = list(tfrecreg.data_source(path, raw=True))
     (kept,) = (tmp_path / "cache/tfrecreg/offsets").iterdir()
     stamp = kept.stat().st_mtime_ns

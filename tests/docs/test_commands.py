@@ -10,7 +10,7 @@ import pytest
 
 from tfrecreg.cli.app import app
 from tfrecreg.cli.main import main
-from tfrecreg.core.terminal.lazy_group import LazyGroup
+from tfrecreg.core.terminal.session import LazyGroup
 
 
 def tree(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:

@@ -31,7 +31,7 @@ tr.check("s3://bucket/shards-*.tfrecord")       # files need no registry
 with tr.engine("dask", address="tcp://…") as engine: mnist.build(engine=engine)
 """  # noqa: E501 - as documents have it
 
-TESTS = str((Path(__file__).parents[1] / 'support'))
+TESTS = str(Path(__file__).parents[1] / "support")
 
 
 @pytest.mark.slow

@@ -9,8 +9,8 @@ import pytest
 import tfrecreg as tr
 from tfrecreg.cli.demo.digits import write_digits
 from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.config import FailOn
 from tfrecreg.core.values.errors import RefusedError, UsageError
-from tfrecreg.core.values.gating import FailOn
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ from tfrecreg.builtin.dvc.sending import push
 from tfrecreg.builtin.python_data.build import build
 from tfrecreg.builtin.releases.release import ReleaseRequest, release
 from tfrecreg.cli.demo.digits import write_digits
-from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.shards import ShardPolicy

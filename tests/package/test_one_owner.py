@@ -22,7 +22,7 @@ from tfrecreg.core.storage.local import LocalStorage
 OWNER = "tfrecreg.core.registry.transaction"
 DVC = "tfrecreg.builtin.dvc.keeper"
 """Is asked by the transaction to keep a release."""
-OUTSIDE = "tfrecreg.core.registry.output_folder"
+OUTSIDE = "tfrecreg.core.registry.lock"
 """Makes folders of the user's, which lie in no registry."""
 
 CALLS = {

@@ -50,7 +50,7 @@ SCHEMAS = sorted(path.name for path in (CHECKOUT / "schemas").glob("*.pbtxt"))
 
 READ_SCHEMA = """
 import sys
-from tfrecreg.core.build.sources.bundled import bundled_schema
+from tfrecreg.core.build.sources.interface import bundled_schema
 sys.stdout.write(bundled_schema(sys.argv[1], sys.argv[2]))
 """
 

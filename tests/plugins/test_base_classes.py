@@ -15,7 +15,7 @@ from tfrecreg.core.plugins.manager import Plugins
 from tfrecreg.core.plugins.records import SourceRecord
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import PluginError
-from tfrecreg.core.values.suggest import overrides
+from tfrecreg.core.values.text import overrides
 
 Site = Any  # of conftest.py, which test modules cannot import
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 from package_support import CHECKOUT, Interpreter, plain_environment
-from .conftest import Site
 
 from tfrecreg.api import FeatureDecoder, ImageHeader, Thumbnail
 from tfrecreg.builtin.images.decoder import PictureDecoder
@@ -18,6 +17,8 @@ from tfrecreg.core.images.pixels import decode_pixels
 from tfrecreg.core.plugins.decoders import GuardedDecoder, _bundled
 from tfrecreg.core.plugins.guard import PluginId
 from tfrecreg.core.values.errors import PluginError
+
+from .conftest import Site
 
 ANSWER: list[Any] = [None]
 """What each method answers, or raises."""

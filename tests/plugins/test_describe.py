@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from tfrecreg.core.plugins.describe import OptionInfo, describe_options
-from tfrecreg.core.values.amounts import parse_size
+from tfrecreg.core.plugins.recognition import OptionInfo, describe_options
+from tfrecreg.core.values.typed_values import parse_size
 
 
 @dataclass(frozen=True)

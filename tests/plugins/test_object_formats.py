@@ -16,7 +16,7 @@ from tests_support import tree
 import tfrecreg
 from tfrecreg.builtin.python_data.build import build
 from tfrecreg.builtin.releases.release import ReleaseRequest, release
-from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.build.sources.interface import Skipped
 from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.run import check

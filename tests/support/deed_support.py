@@ -24,7 +24,7 @@ from tfrecreg.builtin.dvc.garbage import gc
 from tfrecreg.builtin.python_data.build import build
 from tfrecreg.builtin.releases.release import ReleaseRequest, release
 from tfrecreg.cli.demo.digits import write_digits
-from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.run import check
 from tfrecreg.core.registry.init import init
@@ -33,7 +33,7 @@ from tfrecreg.core.registry.lookup import resolve
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.storage.writer import is_temporary
-from tfrecreg.core.values.gating import FailOn
+from tfrecreg.core.values.config import FailOn
 from tfrecreg.core.values.shards import ShardPolicy
 
 __all__ = ["Deed", "write_images"]

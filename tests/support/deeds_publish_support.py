@@ -17,7 +17,7 @@ from tfrecreg.builtin.dvc.garbage import gc
 from tfrecreg.builtin.python_data.build import build
 from tfrecreg.builtin.releases.yank import yank
 from tfrecreg.builtin.repair.run import repair
-from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.registry.lookup import resolve
 from tfrecreg.core.registry.registry import open_registry

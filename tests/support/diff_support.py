@@ -17,8 +17,8 @@ from tfrecreg.core.example.decode import canonical
 from tfrecreg.core.example.encode import encode
 from tfrecreg.core.example.features import bytes_feature, int64_feature
 from tfrecreg.core.example.model import Example
-from tfrecreg.core.records.digests import ContentHasher, record_digest
 from tfrecreg.core.records.framing import frame
+from tfrecreg.core.records.hashing import ContentHasher, record_digest
 from tfrecreg.core.records.index import IndexBuilder
 from tfrecreg.core.registry import layout
 from tfrecreg.core.registry.lookup import resolve

@@ -31,11 +31,10 @@ from tfrecreg.core.example.features import (
 from tfrecreg.core.example.kinds import decode_sequence, payload_kind
 from tfrecreg.core.example.wire import NotAnExampleError
 from tfrecreg.core.images.model import ImageError
-from tfrecreg.core.images.read import is_truncated, read_header
-from tfrecreg.core.images.sniff import sniff
-from tfrecreg.core.records.digests import record_digest
+from tfrecreg.core.images.read import is_truncated, read_header, sniff
 from tfrecreg.core.records.framing import frame_header, unmask
 from tfrecreg.core.records.gzip.writer import GzipEncoder
+from tfrecreg.core.records.hashing import record_digest
 from tfrecreg.core.records.index import IndexBuilder, read_index
 from tfrecreg.core.records.reading.offsets import parse_sidecar
 from tfrecreg.core.registry.manifest.file import parse_manifest, render_manifest

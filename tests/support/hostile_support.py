@@ -6,8 +6,8 @@ import itertools
 from datetime import date
 
 from tfrecreg.core.check.reports.model import Basis, Report, SkippedValidator
+from tfrecreg.core.values.config import FailOn, Lowered, Waiver
 from tfrecreg.core.values.findings import Finding, Location, Measure, Severity, TensorflowOutcome
-from tfrecreg.core.values.gating import FailOn, Lowered, Waiver
 
 __all__ = ["NAMES", "hostile_finding", "hostile_report"]
 

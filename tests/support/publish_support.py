@@ -116,7 +116,7 @@ def _parsed(line: str) -> Said:
 
 def _publish(root: Path, name: str, turn: Turn, versions: str) -> dict[str, Any]:
     from tfrecreg.builtin.releases.release import publish
-    from tfrecreg.core.build.settings import BuildRequest
+    from tfrecreg.core.build.request import BuildRequest
     from tfrecreg.core.registry.registry import open_registry
     from tfrecreg.core.values.errors import TfrecregError
 

@@ -13,7 +13,7 @@ import pytest
 
 from tfrecreg.builtin.python_data.build import build
 from tfrecreg.core.build.conclude import BuildResult
-from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.registry import layout
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.registry.registry import Registry, open_registry

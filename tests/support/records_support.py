@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tfrecreg.core.example.encode import encode
 from tfrecreg.core.example.model import Feature
-from tfrecreg.core.records.digests import record_digest
+from tfrecreg.core.records.hashing import record_digest
 from tfrecreg.core.records.writer import ShardWriter
 from tfrecreg.core.storage.local import LocalStorage
 

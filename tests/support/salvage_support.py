@@ -15,9 +15,9 @@ import google_crc32c
 from tfrecreg.builtin.salvage.model import ShardResult
 from tfrecreg.builtin.salvage.run import salvage
 from tfrecreg.core.example.decode import canonical
-from tfrecreg.core.records.digests import record_digest
 from tfrecreg.core.records.framing import frame
 from tfrecreg.core.records.gzip.writer import GzipEncoder
+from tfrecreg.core.records.hashing import record_digest
 from tfrecreg.core.records.index import IndexBuilder
 
 __all__ = [

@@ -5,8 +5,8 @@ from __future__ import annotations
 import builtins
 from typing import Any
 
+from tfrecreg.core.schema.compiled import tf_source
 from tfrecreg.core.schema.definition import Schema
-from tfrecreg.core.schema.spec import tf_source
 
 
 def feature_spec(tf: Any, schema: Schema) -> dict[str, Any]:

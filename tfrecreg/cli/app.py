@@ -10,8 +10,7 @@ import click
 from tfrecreg._version import __version__
 from tfrecreg.core.plugins.bundled import COMMANDS, COMMANDS_BY_GROUP
 from tfrecreg.core.terminal import complete
-from tfrecreg.core.terminal.lazy_group import LazyGroup
-from tfrecreg.core.terminal.session import Session
+from tfrecreg.core.terminal.session import LazyGroup, Session
 from tfrecreg.core.values.errors import TfrecregError
 
 if TYPE_CHECKING:

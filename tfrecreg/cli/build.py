@@ -1,20 +1,27 @@
-"""`tfrecreg build`."""
+"""`tfrecreg build`.
+
+What a build would do.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import click
+from rich.console import Console
 
+from tfrecreg.builtin.releases.printed_build import print_growth
 from tfrecreg.core.terminal import complete
-from tfrecreg.core.terminal.build_settings import settings_options
-from tfrecreg.core.terminal.options import jobs_option
+from tfrecreg.core.terminal.console import PlainTable, line
+from tfrecreg.core.terminal.options import jobs_option, settings_options
 from tfrecreg.core.terminal.session import Session, session_command
+from tfrecreg.core.values.shards import in_reading_order
+from tfrecreg.core.values.text import count, safe, si_bytes
 
 if TYPE_CHECKING:
     from tfrecreg.core.build.conclude import BuildResult
+    from tfrecreg.core.build.request import BuildRequest
     from tfrecreg.core.build.run import Preview
-    from tfrecreg.core.build.settings import BuildRequest
     from tfrecreg.core.workers.interface import Engine
 
 
@@ -48,8 +55,8 @@ def command(
     them.
     """
     from tfrecreg.builtin.releases.printed_build import print_built
+    from tfrecreg.core.build.request import BuildRequest
     from tfrecreg.core.build.run import build_from_source, preview
-    from tfrecreg.core.build.settings import BuildRequest
 
     registry = session.open()
     session.warn_of_broken_plugins()
@@ -84,8 +91,6 @@ def _note_shards(session: Session, request: BuildRequest, built: BuildResult) ->
 
 def _print_preview(session: Session, found: Preview) -> None:
     if not session.as_json:
-        from tfrecreg.cli.preview import print_preview
-
         print_preview(session.out, found)
         return
 
@@ -117,3 +122,28 @@ def _print_preview(session: Session, found: Preview) -> None:
             "growth": growth_json(found.growth),
         }
     )
+
+
+def print_preview(console: Console, found: Preview) -> None:
+    """The plan of a build that was not run."""
+    plan, raw = found.plan, found.raw
+    made_of = f"{count(raw.files, 'raw file')}, {si_bytes(raw.stored)}"
+    console.print(line(f"would build {plan.dataset} from {made_of}; nothing was written"))
+    for name, text in found.found.items():
+        console.print(line(f"  {safe(name)}: {safe(text, limit=1000)}"))
+    console.print("")
+    right = ("items", "shards", "at most about")
+    table = PlainTable("split", "items", "shards", "at most about", right=right, indent=2)
+    splits = plan.splits()
+    for name in sorted(splits, key=in_reading_order):
+        shards = [shard for shard in plan.shards if shard.split == name]
+        size = si_bytes(sum(found.sizes[shard.path] for shard in shards))
+        table.add_row(safe(name), f"{splits[name]:,}", f"{len(shards):,}", size)
+    console.print(table)
+    console.print("")
+    if found.growth is not None:
+        print_growth(console, found.growth, would=True)
+    if plan.skipped:
+        skipped = count(len(plan.skipped), "item")
+        console.print("")
+        console.print(line(f"the source would skip {skipped}"))

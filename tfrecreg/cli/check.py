@@ -8,16 +8,15 @@ import click
 
 from tfrecreg.core.terminal import complete
 from tfrecreg.core.terminal.options import jobs_option, pairs
-from tfrecreg.core.terminal.output import write_json, write_text
-from tfrecreg.core.terminal.render.report_command import ReportCommand
+from tfrecreg.core.terminal.output import PluginFormat, open_format, write_json, write_text
 from tfrecreg.core.terminal.render.reports import (
+    ReportCommand,
     choose_format,
     exit_code,
     fail_on_option,
     format_options,
     show,
 )
-from tfrecreg.core.terminal.report_format import PluginFormat, open_format
 from tfrecreg.core.terminal.session import Session, session_command
 
 if TYPE_CHECKING:
@@ -185,7 +184,7 @@ def _measured(reports: list[Report], numbers: str | None, tables: str | None) ->
     """Write metrics and plots for DVC. They describe a single report."""
     if numbers is None and tables is None:
         return
-    from tfrecreg.core.check.metrics import metrics, plots
+    from tfrecreg.core.check.findings import metrics, plots
     from tfrecreg.core.values.errors import UsageError
 
     if len(reports) != 1:

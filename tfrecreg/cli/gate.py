@@ -7,11 +7,16 @@ import datetime
 import click
 
 from tfrecreg.core.terminal import complete
-from tfrecreg.core.terminal.render.report_command import ReportCommand
-from tfrecreg.core.terminal.render.reports import choose_format, exit_code, format_options, show
-from tfrecreg.core.terminal.report_format import open_format
+from tfrecreg.core.terminal.output import open_format
+from tfrecreg.core.terminal.render.reports import (
+    ReportCommand,
+    choose_format,
+    exit_code,
+    format_options,
+    show,
+)
 from tfrecreg.core.terminal.session import Session, session_command
-from tfrecreg.core.values.gating import next_expiry
+from tfrecreg.core.values.config import next_expiry
 
 
 @session_command("gate", cls=ReportCommand)

@@ -78,7 +78,7 @@ def main(arguments: Sequence[str]) -> int:
 def _main(arguments: Sequence[str]) -> int:
     session = Session()
     if COMPLETE in os.environ:
-        from tfrecreg.cli.shells import register
+        from tfrecreg.cli.completion import register
 
         register()
     try:
@@ -113,7 +113,7 @@ def _refuse(session: Session, arguments: Sequence[str], error: TfrecregError) ->
         print_findings(stderr(), findings)
     hint = error.hint
     if isinstance(error, NoShardsError):
-        from tfrecreg.core.plugins.raw_data import build_hint
+        from tfrecreg.core.plugins.recognition import build_hint
 
         with suppress(TfrecregError):  # of the configuration: the command did not need it
             hint = build_hint(error.place, session.plugins()) or hint

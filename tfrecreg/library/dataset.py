@@ -15,11 +15,11 @@ from tfrecreg.library.versions import Build, Release
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from tfrecreg.builtin.python_data.elements import SplitData
+    from tfrecreg.builtin.python_data.convert import SplitData
     from tfrecreg.builtin.releases.release import Level
     from tfrecreg.core.registry.listing import LogEntry
-    from tfrecreg.core.values.amounts import SkipLimit
     from tfrecreg.core.values.progress import Progress
+    from tfrecreg.core.values.typed_values import SkipLimit
     from tfrecreg.core.workers.interface import Engine
 
 
@@ -177,7 +177,7 @@ class Dataset(SchemaVerbs, registries.Dataset):
             <Build points: 2 train records in 1 shard>
         """
         from tfrecreg.builtin.python_data.build import build
-        from tfrecreg.core.build.settings import BuildRequest
+        from tfrecreg.core.build.request import BuildRequest
         from tfrecreg.core.values.shards import shard_policy
 
         request = BuildRequest(

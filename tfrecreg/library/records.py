@@ -309,7 +309,7 @@ def stats(
         >>> statistics.target
         'mnist@1.0.0'
     """
-    from tfrecreg.builtin.statistics.run import stats
+    from tfrecreg.builtin.statistics.make import stats
 
     return stats(
         target,

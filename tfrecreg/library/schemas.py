@@ -50,7 +50,7 @@ class SchemaVerbs:
             True
         """
         from tfrecreg.core.check.infer import infer_schema
-        from tfrecreg.core.check.scan.full_scan import PassedOver, passed_over
+        from tfrecreg.core.check.scan.whole import PassedOver, passed_over
         from tfrecreg.core.registry.shardset.target import find_target
         from tfrecreg.core.workers.local import LocalEngine
 
@@ -156,8 +156,8 @@ class SchemaVerbs:
         """
         from tfrecreg.builtin.schemas.compare import CompatibilityOptions, check_compatibility
         from tfrecreg.core.schema.compat import parse_mode
+        from tfrecreg.core.values.config import FailOn
         from tfrecreg.core.values.errors import UsageError
-        from tfrecreg.core.values.gating import FailOn
         from tfrecreg.core.values.text import safe
 
         try:

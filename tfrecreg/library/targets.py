@@ -188,9 +188,9 @@ def report(
     """
     from tfrecreg.builtin.pages.make import report
     from tfrecreg.core.check.options import CheckOptions
-    from tfrecreg.core.values.amounts import parse_size
     from tfrecreg.core.values.errors import UsageError
     from tfrecreg.core.values.text import safe
+    from tfrecreg.core.values.typed_values import parse_size
 
     try:
         size = parse_size(budget)

@@ -23,9 +23,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tfrecreg.testing.checked import check_validator
-    from tfrecreg.testing.data import build_examples, examples, write_shard
-    from tfrecreg.testing.drawn import write_digits
+    from tfrecreg.testing.data import build_examples, examples, write_digits, write_shard
+    from tfrecreg.testing.kit import check_validator
     from tfrecreg.testing.source_tests import SourceTests
     from tfrecreg.testing.validator_tests import ValidatorTests
 
@@ -40,9 +39,9 @@ __all__ = [
 ]
 
 _LATER = (
-    ("tfrecreg.testing.checked", "check_validator"),
+    ("tfrecreg.testing.kit", "check_validator"),
     ("tfrecreg.testing.data", "build_examples examples write_shard"),
-    ("tfrecreg.testing.drawn", "write_digits"),
+    ("tfrecreg.testing.data", "write_digits"),
     ("tfrecreg.testing.source_tests", "SourceTests"),
     ("tfrecreg.testing.validator_tests", "ValidatorTests"),
 )

@@ -12,21 +12,20 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
+from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.build.run import build_from_source
-from tfrecreg.core.build.settings import BuildRequest
 from tfrecreg.core.build.sources.guarded import GuardedSource
 from tfrecreg.core.build.sources.interface import Item, Remark, Skipped, Source
 from tfrecreg.core.example.decode import decode
 from tfrecreg.core.example.model import Example, Kind
-from tfrecreg.core.plugins.describe import describe_options
 from tfrecreg.core.plugins.discovery import Announced
 from tfrecreg.core.plugins.manager import plugins
+from tfrecreg.core.plugins.recognition import describe_options
 from tfrecreg.core.plugins.records import SourceRecord
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.storage.local import LocalStorage
-from tfrecreg.core.values.amounts import SkipLimit
 from tfrecreg.core.values.codes import CORE_CODES
 from tfrecreg.core.values.errors import (
     PluginError,
@@ -36,15 +35,10 @@ from tfrecreg.core.values.errors import (
     UsageError,
 )
 from tfrecreg.core.values.shards import ShardPolicy
-from tfrecreg.testing.kit import KitTests, Workers
+from tfrecreg.core.values.typed_values import SkipLimit
+from tfrecreg.testing.data import STRANGE_FOLDER, damaged, fresh_copy, with_strange_names
+from tfrecreg.testing.kit import KitTests, Workers, under_test
 from tfrecreg.testing.other_process import SourceListing, in_other_process, list_source, make
-from tfrecreg.testing.raw_variants import (
-    STRANGE_FOLDER,
-    damaged,
-    fresh_copy,
-    with_strange_names,
-)
-from tfrecreg.testing.under_test import under_test
 
 T = TypeVar("T")
 

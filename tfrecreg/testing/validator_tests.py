@@ -23,10 +23,8 @@ from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.codes import CORE_CODES
 from tfrecreg.core.values.errors import TfrecregError, UsageError
 from tfrecreg.core.values.findings import Code
-from tfrecreg.testing.checked import GivenRecords, checked
 from tfrecreg.testing.data import build_examples, write_shard
-from tfrecreg.testing.kit import KitTests, Workers
-from tfrecreg.testing.under_test import under_test
+from tfrecreg.testing.kit import GivenRecords, KitTests, Workers, checked, under_test
 
 _STRANGE: Sequence[Mapping[str, Any]] = (
     {},

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tfrecreg.builtin.derived.classes import ClassChange, change_classes
-from tfrecreg.builtin.derived.feature_choice import renamed_labels
+from tfrecreg.builtin.derived.derived_options import renamed_labels
+from tfrecreg.builtin.derived.schemas import ClassChange, change_classes
 from tfrecreg.core.example.features import bytes_feature, int64_feature
 
 

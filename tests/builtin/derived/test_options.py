@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from derived_support import NIGHT, STREET, Derived, pictures
 
-from tfrecreg.builtin.derived.derived_options import DerivedOptions, share_of
-from tfrecreg.builtin.derived.feature_choice import choose_features
+from tfrecreg.builtin.derived.derived_options import DerivedOptions, choose_features, share_of
 from tfrecreg.cli.main import main
 from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.values.errors import UsageError

@@ -24,7 +24,7 @@ from tfrecreg.builtin.python_data.build import build
 from tfrecreg.builtin.releases.release import ReleaseRequest, release
 from tfrecreg.cli.demo.digits import write_digits
 from tfrecreg.cli.main import main
-from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.check.run import check
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.registry.registry import Registry, open_registry

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tfrecreg.builtin.explain.printed import print_code, print_codes
+from tfrecreg.builtin.look.explain_command import print_code, print_codes
 from tfrecreg.core.values.findings import Code, Severity, TensorflowOutcome
 
 CODE = Code(

@@ -18,7 +18,7 @@ from registry_support import write
 
 from tfrecreg.core.example.encode import encode
 from tfrecreg.core.example.model import Example
-from tfrecreg.core.records.digests import content_digest, record_digest
+from tfrecreg.core.records.hashing import content_digest, record_digest
 from tfrecreg.core.records.writer import ShardWriter
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.registry.manifest.file import render_manifest, seal

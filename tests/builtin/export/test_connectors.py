@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from tfrecreg.builtin.export.formats.connectors import (
     Connectors,
+    ImagesSeen,
     make_connectors,
     require_expressible,
     usable_names,
 )
-from tfrecreg.builtin.export.formats.images import ImagesSeen
 from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.values.errors import SchemaError
 

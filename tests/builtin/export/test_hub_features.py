@@ -8,8 +8,7 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="the extra `parquet` is not installed")
 
-from tfrecreg.builtin.export.formats.columns import FeatureColumn
-from tfrecreg.builtin.export.formats.hub_features import hub_metadata
+from tfrecreg.builtin.export.formats.columns import FeatureColumn, hub_metadata
 from tfrecreg.core.example.model import Kind
 
 

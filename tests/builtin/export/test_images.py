@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.builtin.export.formats.images import ImagesSeen, look_at_image
+from tfrecreg.builtin.export.formats.connectors import ImagesSeen, look_at_image
 
 
 def chunk(kind: bytes, data: bytes) -> bytes:

@@ -19,7 +19,7 @@ from tfrecreg.builtin.export.run import export
 from tfrecreg.builtin.python_data.build import build
 from tfrecreg.builtin.releases.release import ReleaseRequest, release
 from tfrecreg.cli.demo.digits import write_digits
-from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.example.features import (
     bytes_feature,
     float_feature,

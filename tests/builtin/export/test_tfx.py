@@ -20,7 +20,7 @@ from tfrecreg.builtin.export.run import export
 from tfrecreg.builtin.statistics.tfx import tfx_path
 from tfrecreg.core.example.encode import encode
 from tfrecreg.core.example.features import bytes_feature, int64_feature
-from tfrecreg.core.plugins.exporters.records import export_gzip
+from tfrecreg.core.plugins.exporters.interface import export_gzip
 from tfrecreg.core.plugins.exporters.shards import ShardToExport
 from tfrecreg.core.records.writer import ShardWriter
 from tfrecreg.core.registry.manifest.model import ShardEntry

@@ -13,7 +13,7 @@ from image_support import png
 
 from tfrecreg.builtin.export.run import export
 from tfrecreg.builtin.python_data.build import build
-from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.build.sources.interface import Item, Skipped
 from tfrecreg.core.example.encode import encode
 from tfrecreg.core.records.index import load_index

@@ -9,8 +9,7 @@ from image_support import gif, jpeg, png
 from scan_support import framed
 from tests_support import tree
 
-from tfrecreg.builtin.look.head import ShownRecord, head
-from tfrecreg.builtin.look.head_save import save_images
+from tfrecreg.builtin.look.head import ShownRecord, head, save_images
 from tfrecreg.core.example.encode import encode
 from tfrecreg.core.example.features import bytes_feature, int64_feature
 from tfrecreg.core.example.model import Example

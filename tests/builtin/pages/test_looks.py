@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tfrecreg.builtin.pages.looks import striking_looks
+from tfrecreg.builtin.pages.content import striking_looks
 from tfrecreg.builtin.pages.records import PageImage, PageRecord
 
 

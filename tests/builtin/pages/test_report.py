@@ -26,12 +26,12 @@ from tests_support import flip
 
 import tfrecreg
 from tfrecreg.builtin.pages.collect import BUDGET, Surveys, _with_anomalies, make_page
+from tfrecreg.builtin.pages.content import figures_of
 from tfrecreg.builtin.pages.make import diff_page
-from tfrecreg.builtin.pages.overview import figures_of
 from tfrecreg.builtin.pages.render import render_page
 from tfrecreg.core.check.options import CheckOptions
-from tfrecreg.core.images.drawing.charts import Bars
-from tfrecreg.core.images.drawing.colors import COLORS
+from tfrecreg.core.images.drawing.drawing import COLORS
+from tfrecreg.core.images.drawing.svg import Bars
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.progress import SILENT
 from tfrecreg.core.workers.local import LocalEngine

@@ -17,8 +17,8 @@ from tfrecreg.builtin.releases.release import ReleaseRequest, release
 from tfrecreg.builtin.releases.tag import TagRequest, TagResult, tag
 from tfrecreg.builtin.releases.yank import yank
 from tfrecreg.cli.demo.digits import write_digits
-from tfrecreg.core.build.settings import BuildRequest
-from tfrecreg.core.registry.git import git as git_
+from tfrecreg.core.build.request import BuildRequest
+from tfrecreg.core.registry import git as git_
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.registry.lookup import resolve
 from tfrecreg.core.registry.registry import Registry, open_registry

@@ -16,7 +16,7 @@ from tests_support import flip, tree
 from tfrecreg.builtin.python_data.build import build
 from tfrecreg.builtin.repair.run import RepairResult, repair
 from tfrecreg.cli.demo.digits import write_digits
-from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.build.sources.interface import Item, Remark, Skipped, Source
 from tfrecreg.core.plugins.manager import plugins
 from tfrecreg.core.plugins.records import SourceRecord

@@ -11,7 +11,7 @@ from hostile_support import NAMES, hostile_report
 from tfrecreg.builtin.reports.junit import JunitFormat
 from tfrecreg.core.check.reports.interface import ReportContext
 from tfrecreg.core.check.reports.model import Report
-from tfrecreg.core.values.gating import FailOn
+from tfrecreg.core.values.config import FailOn
 
 ATTRIBUTES = {
     "testsuites": {"name", "tests", "failures", "errors"},

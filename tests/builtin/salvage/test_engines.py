@@ -15,7 +15,7 @@ from salvage_support import filler, make, nested, put
 
 from tfrecreg.builtin.salvage.run import SalvageTask, salvage
 from tfrecreg.cli.main import main
-from tfrecreg.core.build.leftovers import remove_leftovers
+from tfrecreg.core.build.state import remove_leftovers
 from tfrecreg.core.plugins.engines import open_engine
 from tfrecreg.core.storage.interface import Writer
 from tfrecreg.core.storage.local import LocalStorage

@@ -8,8 +8,8 @@ from collections import Counter
 
 import pytest
 
-from tfrecreg.builtin.statistics.frequent import ValueCounts, value_key
 from tfrecreg.builtin.statistics.options import StatisticsOptions
+from tfrecreg.builtin.statistics.sketches import ValueCounts, value_key
 
 
 def counted(values: list[bytes | int], max_bytes: int, parts: int = 3) -> ValueCounts:

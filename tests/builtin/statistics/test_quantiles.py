@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
-from tfrecreg.builtin.statistics.quantiles import CAPACITY, Quantiles, ranked
+from tfrecreg.builtin.statistics.sketches import CAPACITY, Quantiles, ranked
 
 
 def of(numbers: np.ndarray, parts: int = 1, batch: int = 1000) -> Quantiles:

@@ -11,7 +11,7 @@ from scan_support import framed
 from statistics_support import IMAGES, alike_examples, dealt, odd_examples, write
 from tests_support import flip
 
-from tfrecreg.builtin.statistics.run import stats
+from tfrecreg.builtin.statistics.make import stats
 from tfrecreg.core.example.encode import encode
 from tfrecreg.core.example.features import int64_feature
 from tfrecreg.core.storage.local import LocalStorage

@@ -88,7 +88,8 @@ def test_where_it_cannot_be_had_that_is_said(on, machine, named) -> None:
 @pytest.mark.slow
 def test_a_process_without_a_stream_of_errors_imports_it_too() -> None:
     needs_tfdv()
-    code = "import os; os.close(2); from tfrecreg.builtin.statistics.tfdv import load_tfdv; load_tfdv()"
+    home = "tfrecreg.builtin.statistics.tfdv"
+    code = f"import os; os.close(2); from {home} import load_tfdv; load_tfdv()"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -18,9 +18,8 @@ from statistics_support import (
 from tests_support import flip
 
 from tfrecreg.builtin.statistics import part as parts_module
-from tfrecreg.builtin.statistics.collect import StatisticsCollector, make_visitor
+from tfrecreg.builtin.statistics.collect import StatisticsCollector, StatisticsVisitor, make_visitor
 from tfrecreg.builtin.statistics.options import StatisticsOptions
-from tfrecreg.builtin.statistics.visitor import StatisticsVisitor
 from tfrecreg.core.check.scan.run import run_scan
 from tfrecreg.core.example.encode import encode
 from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature

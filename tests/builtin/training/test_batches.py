@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from .conftest import Write
 
 import tfrecreg
 from tfrecreg.builtin.training.batches import numbers_of_batches
@@ -19,6 +18,8 @@ from tfrecreg.builtin.training.orders.order import Order
 from tfrecreg.core.example.encode import encode
 from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
 from tfrecreg.core.values.errors import UsageError
+
+from .conftest import Write
 
 
 def test_features_of_fixed_shape_are_stacked(digits_original: Path) -> None:

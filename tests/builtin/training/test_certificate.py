@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests_support import flip
-from .conftest import Write, payload
 
 import tfrecreg
 from tfrecreg.builtin.training.orders.certificate import Certificate, RecordName
 from tfrecreg.core.values.errors import UsageError
+
+from .conftest import Write, payload
 
 NAME = "0" * 32
 

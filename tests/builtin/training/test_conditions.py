@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from .conftest import Write, payload
 
 import tfrecreg
 from tfrecreg.builtin.training.data_source import DataSource
@@ -17,6 +16,8 @@ from tfrecreg.builtin.training.orders.order import Order
 from tfrecreg.core.registry.shardset.find import find
 from tfrecreg.core.registry.shardset.split_target import splits_of
 from tfrecreg.core.values.errors import RefusedError, UsageError
+
+from .conftest import Write, payload
 
 pytest.importorskip("duckdb", reason="the extra `query` is not installed")
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from .test_arrays import FULL, SCHEMA
 
 from tfrecreg.builtin.training.arrays.arrays import ExampleReader, columns_of
 from tfrecreg.builtin.training.arrays.element_blocks import BlockReader
@@ -17,6 +16,8 @@ from tfrecreg.core.example.features import bytes_feature, float_feature, int64_f
 from tfrecreg.core.example.model import Feature
 from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.values.errors import RefusedError
+
+from .test_arrays import FULL, SCHEMA
 
 COLUMNS = columns_of(parse_schema(SCHEMA, "x"))
 FLAT = columns_of(

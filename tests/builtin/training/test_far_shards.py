@@ -17,13 +17,14 @@ from typing import Any
 import pytest
 from check_support import framed
 from s3_support import Faults, faulty, web_server
-from .conftest import payload
 
 import tfrecreg
 from tfrecreg.core.storage.far.far_files import THREADS
-from tfrecreg.core.storage.remote import daemon_threads
+from tfrecreg.core.storage.remote import file_systems as daemon_threads
 from tfrecreg.core.storage.remote.remote import RemoteStorage
 from tfrecreg.core.values.errors import DamagedRecordError, StorageError, TransferError, UsageError
+
+from .conftest import payload
 
 SHARDS, RECORDS = 4, 60
 MIB = 1 << 20

@@ -17,7 +17,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests_support import flip
-from .conftest import Write, payload
 
 import tfrecreg
 from tfrecreg.builtin.training import selection
@@ -29,6 +28,8 @@ from tfrecreg.core.values.errors import (
     StorageError,
     UsageError,
 )
+
+from .conftest import Write, payload
 
 
 def found(source: Sequence[Any]) -> list[int]:
@@ -266,7 +267,7 @@ def test_threads_read_the_same_source(numbers: Path, monkeypatch: pytest.MonkeyP
 
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The shards whose records are looked for in the shard itself, from now on."""
-    from tfrecreg.core.records.reading import kept_offsets
+    from tfrecreg.core.records.reading import offsets as kept_offsets
 
     looked: list[str] = []
     really = kept_offsets.find_offsets

@@ -11,8 +11,8 @@ import pytest
 
 import tfrecreg
 from tfrecreg.builtin.training.arrays.elements import Elements
-from tfrecreg.builtin.training.arrays.fitted_images import fitting
 from tfrecreg.builtin.training.arrays.image_sizes import ImageSize
+from tfrecreg.builtin.training.arrays.images import fitting
 from tfrecreg.core.images.decoding import FeatureDecoder
 from tfrecreg.core.images.pixels import Resizing
 from tfrecreg.core.values.errors import UsageError

@@ -19,7 +19,7 @@ from tests_support import tree
 from tfrecreg.builtin.python_data.build import build
 from tfrecreg.builtin.releases.release import ReleaseRequest, release
 from tfrecreg.builtin.training.load import load
-from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.values.errors import ManifestError, SchemaError, UsageError
 from tfrecreg.core.values.install_hint import install_command

@@ -12,7 +12,7 @@ from registry_support import empty_registry, put_build, write
 
 from tfrecreg.builtin.python_data.build import build
 from tfrecreg.builtin.training.load import load
-from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.records.index import read_index
 from tfrecreg.core.records.reading.access import Records
 from tfrecreg.core.registry.manifest.model import ShardEntry, SplitEntry

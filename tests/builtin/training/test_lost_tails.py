@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 from check_support import framed
-from .conftest import Write, payload
 
 import tfrecreg
 from tfrecreg.core.records.reading.access import Records
 from tfrecreg.core.values.errors import DamagedRecordError, RefusedError
+
+from .conftest import Write, payload
 
 RECORDS = 60
 PAYLOADS = [payload(number) for number in range(RECORDS)]

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from tfrecreg.builtin.training.arrays.pieces import RecordRun, find_pieces, host_numbers
+from tfrecreg.builtin.training.arrays.element_blocks import RecordRun, find_pieces, host_numbers
 from tfrecreg.core.values.errors import UsageError
 
 STARTS = [0, 4, 4, 10, 13]

@@ -14,10 +14,11 @@ from typing import Any
 
 import pytest
 from tests_support import flip
-from .conftest import Write, payload
 
 import tfrecreg
 from tfrecreg.core.values.errors import RefusedError, StorageError
+
+from .conftest import Write, payload
 
 RECORDS = 100
 DAMAGED = (3, 77)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
-from tfrecreg.core.registry.shardset.split_words import even_parts, find_ranges, named_splits
+from tfrecreg.core.registry.shardset.split_target import even_parts, find_ranges, named_splits
 from tfrecreg.core.values.errors import UsageError
 
 SHARDS = {"test": [50, 50], "train": [400, 300, 303], "validation": [0]}

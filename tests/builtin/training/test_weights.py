@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from .conftest import Write
 
 import tfrecreg
 from tfrecreg.builtin.training.data_source import DataSource
@@ -18,6 +17,8 @@ from tfrecreg.builtin.training.orders.weights import Draws, Weights
 from tfrecreg.core.example.encode import encode
 from tfrecreg.core.example.features import bytes_feature, int64_feature
 from tfrecreg.core.values.errors import UsageError
+
+from .conftest import Write
 
 SOURCE = "0123456789abcdef" * 2
 GOLDEN = [2, 2, 2, 4, 1, 4, 1, 4, 4, 4, 4, 1, 1, 1, 4, 4, 2, 4, 4, 2]

@@ -14,9 +14,9 @@ from tests_support import flip
 
 import tfrecreg
 from tfrecreg.core.example.decode import canonical
-from tfrecreg.core.records.digests import record_digest
+from tfrecreg.core.records.hashing import record_digest
 from tfrecreg.core.records.index import IndexBuilder, load_index
-from tfrecreg.core.records.reading.kept_offsets import kept_offsets
+from tfrecreg.core.records.reading.offsets import kept_offsets
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import DamagedRecordError, ManifestError
 

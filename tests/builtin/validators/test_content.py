@@ -16,7 +16,7 @@ import tfrecreg
 from tfrecreg.cli.main import main
 from tfrecreg.core.example.encode import encode
 from tfrecreg.core.example.features import int64_feature
-from tfrecreg.core.records.digests import content_digest
+from tfrecreg.core.records.hashing import content_digest
 from tfrecreg.core.records.index import read_index
 from tfrecreg.core.registry import layout
 from tfrecreg.core.registry.manifest.model import SplitEntry

@@ -275,7 +275,7 @@ class TestCRC006:
 def build_gzip(digits: Digits) -> Path:
     """The same raw data as a second dataset, in gzip; its folder."""
     from tfrecreg.builtin.python_data.build import build
-    from tfrecreg.core.build.settings import BuildRequest
+    from tfrecreg.core.build.request import BuildRequest
     from tfrecreg.core.registry.registry import open_registry
 
     raw = str(digits.root / "raw")

@@ -18,8 +18,8 @@ from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.reports.model import Report
 from tfrecreg.core.check.run import check
 from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.core.values.config import FailOn
 from tfrecreg.core.values.errors import FailureError, RefusedError, UsageError
-from tfrecreg.core.values.gating import FailOn
 from tfrecreg.core.values.progress import Progress
 from tfrecreg.core.workers.local import LocalEngine
 

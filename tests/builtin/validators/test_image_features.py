@@ -12,7 +12,7 @@ from tfrecreg.core.example.model import Example
 from tfrecreg.core.records.batch import RecordBatch
 from tfrecreg.core.schema.roles import image_features
 from tfrecreg.core.schema.roles.image_features import ImageFeatures
-from tfrecreg.core.schema.roles.record_tables import value_digest
+from tfrecreg.core.schema.roles.payload_kinds import value_digest
 
 IMAGE = bytes_feature(png() + bytes(64))
 

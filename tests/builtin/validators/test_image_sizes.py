@@ -9,7 +9,7 @@ import pytest
 from check_support import document, framed
 from image_support import jpeg, png
 
-from tfrecreg.builtin.validators.image_sizes import ImageSizes
+from tfrecreg.builtin.validators.images import ImageSizes
 from tfrecreg.core.example.encode import encode
 from tfrecreg.core.example.features import bytes_feature
 from tfrecreg.core.values.findings import MAX_LOCATIONS, Location

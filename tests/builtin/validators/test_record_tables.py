@@ -20,7 +20,7 @@ from tfrecreg.core.example.encode import encode
 from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
 from tfrecreg.core.example.model import Feature
 from tfrecreg.core.records.batch import RecordBatch
-from tfrecreg.core.schema.roles.record_tables import Tables, holds_bytes, holds_integers, tables_of
+from tfrecreg.core.schema.roles.payload_kinds import Tables, holds_bytes, holds_integers, tables_of
 
 VALIDATORS = ("annotations", "duplicates", "images", "inflation")
 

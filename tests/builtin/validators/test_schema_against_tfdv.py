@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.builtin.schemas.validator.validator import SchemaValidator
+from tfrecreg.builtin.schemas.validator import SchemaValidator
 from tfrecreg.core.check.scan.interface import Shard, Target
 from tfrecreg.core.example.encode import encode
 from tfrecreg.core.example.features import (

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.builtin.schemas.validator.validator import SchemaValidator
+from tfrecreg.builtin.schemas.validator import SchemaValidator
 from tfrecreg.core.check.scan.interface import Shard, Target
 from tfrecreg.core.check.scan.run import ScanResult, run_scan
 from tfrecreg.core.example.encode import encode

@@ -9,7 +9,7 @@ import pytest
 from foreign_support import sequence
 from sequences_support import SCHEMA
 
-from tfrecreg.builtin.schemas.lists import list_clashes
+from tfrecreg.builtin.schemas.compare import list_clashes
 from tfrecreg.core.example.decode import decode_or_none
 from tfrecreg.core.example.encode import encode
 from tfrecreg.core.example.features import (
@@ -20,7 +20,7 @@ from tfrecreg.core.example.features import (
 )
 from tfrecreg.core.example.kinds import PayloadKind, payload_kind
 from tfrecreg.core.example.model import Feature
-from tfrecreg.core.example.sequences.sketch import PayloadSketch
+from tfrecreg.core.example.sequences import PayloadSketch
 from tfrecreg.core.schema.proto import parse_schema
 
 from .test_schema import run, shard

@@ -15,7 +15,7 @@ from tests_support import flip
 
 from tfrecreg.builtin.python_data.build import build
 from tfrecreg.builtin.validators.source import SourceValidator
-from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.check.scan.run import run_scan
 from tfrecreg.core.example.encode import encode
 from tfrecreg.core.example.features import bytes_feature, float_feature
@@ -277,7 +277,7 @@ def test_skipped_items_and_remarks_agree_with_their_list(pets) -> None:
     (pets.raw / "TRAIN/cat/empty.png").write_bytes(b"")
     (pets.raw / "TRAIN/LICENSE").write_bytes(b"stray")
     (pets.raw / "TEST/dog/cut.png").write_bytes(png(9, 7)[:-12])
-    from tfrecreg.core.values.amounts import SkipLimit
+    from tfrecreg.core.values.typed_values import SkipLimit
 
     request = BuildRequest(
         name="pets", source="imagefolder", raw=str(pets.raw), max_skipped=SkipLimit.parse(1)

@@ -19,9 +19,9 @@ from tfrecreg.core.check.reports.model import Report
 from tfrecreg.core.check.run import check
 from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
 from tfrecreg.core.example.model import Feature
-from tfrecreg.core.values.codes.tfdv import anomaly_code
+from tfrecreg.core.values.codes.pages import anomaly_code
+from tfrecreg.core.values.config import FailOn
 from tfrecreg.core.values.errors import UsageError
-from tfrecreg.core.values.gating import FailOn
 
 # Not `importorskip`: whoever collects tests would import TensorFlow.
 pytestmark = pytest.mark.skipif(

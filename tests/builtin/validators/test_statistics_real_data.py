@@ -10,8 +10,8 @@ import pytest
 from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.reports.model import Report
 from tfrecreg.core.check.run import check
-from tfrecreg.core.values.codes.tfdv import anomaly_code
-from tfrecreg.core.values.gating import FailOn
+from tfrecreg.core.values.codes.pages import anomaly_code
+from tfrecreg.core.values.config import FailOn
 
 TESTDATA = "tfrecord/tfx/components/testdata"
 SETS = {

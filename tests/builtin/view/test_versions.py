@@ -17,7 +17,7 @@ import tfrecreg
 from tfrecreg.builtin.derived.derived_options import DerivedOptions
 from tfrecreg.core.example.features import int64_feature
 from tfrecreg.core.values.config import parse_config
-from tfrecreg.core.values.toml_files import read_toml
+from tfrecreg.core.values.documents import read_toml
 
 pytest.importorskip("duckdb", reason="the extra `query` is not installed")
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from tfrecreg.builtin.dvc.garbage import Unneeded
-from tfrecreg.builtin.dvc.printed_transfers import print_gc
+from tfrecreg.builtin.dvc.printed import print_gc
+from tfrecreg.cli.build import print_preview
 from tfrecreg.cli.demo.digits import write_digits
-from tfrecreg.cli.preview import print_preview
+from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.build.run import preview
-from tfrecreg.core.build.settings import BuildRequest
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.storage.local import LocalStorage

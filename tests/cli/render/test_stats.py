@@ -5,11 +5,10 @@ import math
 import pytest
 
 from tfrecreg.builtin.statistics.collect import SplitStatistics
+from tfrecreg.builtin.statistics.command import print_stats
 from tfrecreg.builtin.statistics.make import SplitStats, Stats
 from tfrecreg.builtin.statistics.part import LeftOut
-from tfrecreg.builtin.statistics.printed import print_stats
-from tfrecreg.builtin.statistics.rows import sparkline
-from tfrecreg.builtin.statistics.summary import FeatureSummary, Image, Numbers, Texts
+from tfrecreg.builtin.statistics.summary import FeatureSummary, Image, Numbers, Texts, sparkline
 
 
 def feature(name: str, kind, detail, histogram=(), present: int = 4, **more) -> FeatureSummary:

@@ -15,7 +15,7 @@ from tests_support import tree
 
 from tfrecreg.builtin.python_data.build import build
 from tfrecreg.cli.demo.digits import write_digits
-from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.registry.registry import Registry, open_registry
 from tfrecreg.core.storage.local import LocalStorage
@@ -146,7 +146,7 @@ def test_a_killed_build_goes_on_and_ends_with_the_same_bytes(raw, tmp_path, monk
     request = BuildRequest(
         name="digits", source="mnist", raw=str(raw), policy=ShardPolicy(shards=3)
     )
-    from tfrecreg.core.build.sink import StageSink
+    from tfrecreg.core.build.shard import StageSink
 
     original = StageSink.finish
     calls = []
@@ -181,7 +181,7 @@ def test_a_finished_shard_that_was_damaged_is_made_again(raw, tmp_path, monkeypa
     request = BuildRequest(
         name="digits", source="mnist", raw=str(raw), policy=ShardPolicy(shards=3)
     )
-    from tfrecreg.core.build.sink import StageSink
+    from tfrecreg.core.build.shard import StageSink
 
     def killed(*arguments) -> None:
         original(*arguments)

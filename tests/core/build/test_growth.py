@@ -18,8 +18,8 @@ from tfrecreg.builtin.python_data.build import build
 from tfrecreg.builtin.releases.release import ReleaseRequest, release
 from tfrecreg.cli.main import main
 from tfrecreg.core.build.conclude import BuildResult
+from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.build.run import preview
-from tfrecreg.core.build.settings import BuildRequest
 from tfrecreg.core.check.run import check
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.registry.registry import Registry, open_registry

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 from memory_support import PRINT_PEAK, on_linux
 
-from tfrecreg.core.build.planning import item_store
-from tfrecreg.core.build.planning.item_store import ItemShare, ItemStore, order_key
-from tfrecreg.core.build.planning.plan import Plan, make_plan
+from tfrecreg.core.build.planning import plan as item_store
+from tfrecreg.core.build.planning.plan import ItemShare, ItemStore, Plan, make_plan, order_key
 from tfrecreg.core.build.sources.interface import Item
 from tfrecreg.core.values.errors import PluginError
 from tfrecreg.core.values.shards import ShardPolicy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tfrecreg.core.build.leftovers import remove_leftovers
+from tfrecreg.core.build.state import remove_leftovers
 from tfrecreg.core.storage.local import LocalStorage
 
 

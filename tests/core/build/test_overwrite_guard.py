@@ -13,8 +13,8 @@ from tfrecreg.builtin.adopt.run import adopt
 from tfrecreg.builtin.python_data.build import build
 from tfrecreg.builtin.releases.release import ReleaseRequest, release
 from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.build.run import preview
-from tfrecreg.core.build.settings import BuildRequest
 from tfrecreg.core.records.writer import ShardWriter
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.registry.registry import Registry, open_registry

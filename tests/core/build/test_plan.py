@@ -6,8 +6,7 @@ import random
 
 import pytest
 
-from tfrecreg.core.build.planning.item_store import order_key
-from tfrecreg.core.build.planning.plan import make_plan
+from tfrecreg.core.build.planning.plan import make_plan, order_key
 from tfrecreg.core.build.sources.interface import Item, Remark, Skipped
 from tfrecreg.core.values.errors import PluginError, UsageError
 from tfrecreg.core.values.shards import ShardPolicy

@@ -158,7 +158,7 @@ def test_a_build_that_is_killed_with_its_processes_goes_on(
     program = subprocess.Popen(
         [sys.executable, "program.py"],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str((Path(__file__).parents[2] / 'support'))},
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "support")},
     )
     deadline = time.monotonic() + 120
     while program.poll() is None and len(list(stage(registry).glob("plan-*/journal/*.json"))) < 2:

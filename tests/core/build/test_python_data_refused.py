@@ -13,7 +13,7 @@ from python_data_support import registry as registry  # the fixture
 from tests_support import tree
 
 from tfrecreg.builtin.python_data.build import build
-from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.registry.registry import Registry, open_registry
 from tfrecreg.core.values.errors import RawDataError, RefusedError, UsageError
 

@@ -24,8 +24,8 @@ from tfrecreg.builtin.releases.release import ReleaseRequest, release
 from tfrecreg.builtin.repair.run import repair
 from tfrecreg.cli.demo.digits import write_digits
 from tfrecreg.core.build.conclude import BuildResult
+from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.build.run import preview
-from tfrecreg.core.build.settings import BuildRequest
 from tfrecreg.core.build.sources.deal import DealOptions, SourceOptions
 from tfrecreg.core.build.sources.guarded import GuardedSource
 from tfrecreg.core.build.sources.interface import Source

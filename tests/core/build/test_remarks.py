@@ -10,8 +10,7 @@ from typing import Any
 
 from tfrecreg.core.build.assemble import ledgers
 from tfrecreg.core.build.planning.plan import Plan, make_plan
-from tfrecreg.core.build.shard import BuildTask, MadeShard, Maker, make_shard
-from tfrecreg.core.build.sink import StageSink
+from tfrecreg.core.build.shard import BuildTask, MadeShard, Maker, StageSink, make_shard
 from tfrecreg.core.build.sources.guarded import GuardedSource
 from tfrecreg.core.build.sources.interface import Item, Remark, Skipped, Written
 from tfrecreg.core.example.features import int64_feature

@@ -14,13 +14,13 @@ from tfrecreg.builtin.python_data.build import build
 from tfrecreg.builtin.releases.audit.releases import audit_releases
 from tfrecreg.builtin.releases.yank import yank
 from tfrecreg.cli.main import main
-from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.reports.model import Report
 from tfrecreg.core.check.run import check
 from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.values.config import FailOn
 from tfrecreg.core.values.errors import NotHereError, UsageError
-from tfrecreg.core.values.gating import FailOn
 from tfrecreg.core.values.progress import SILENT
 
 ABSENT = 'source = "mnist"\nraw = "raw"\n'

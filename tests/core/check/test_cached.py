@@ -21,8 +21,8 @@ from tfrecreg.core.example.features import bytes_feature, int64_feature
 from tfrecreg.core.plugins.code_digest import code_of, digest_of_packages
 from tfrecreg.core.plugins.manager import plugins
 from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.values.config import FailOn
 from tfrecreg.core.values.errors import RefusedError
-from tfrecreg.core.values.gating import FailOn
 from tfrecreg.core.workers.local import LocalEngine
 
 CHECKS = ".tfrecreg/cache/checks"

@@ -21,9 +21,9 @@ from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.reports.model import Report
 from tfrecreg.core.check.run import check
 from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.values.config import FailOn
 from tfrecreg.core.values.errors import NewerFormatError, UsageError
 from tfrecreg.core.values.findings import Measure
-from tfrecreg.core.values.gating import FailOn
 
 TODAY = date(2026, 5, 1)
 NEVER = CheckOptions(fail_on=FailOn.NEVER)
@@ -155,7 +155,7 @@ def refused(root: Path, path: Path, complaint: str, target: str = "digits") -> N
 def test_a_report_about_another_build_is_refused(digits_registry: Path) -> None:
     from tfrecreg.builtin.python_data.build import build
     from tfrecreg.cli.demo.digits import write_digits
-    from tfrecreg.core.build.settings import BuildRequest
+    from tfrecreg.core.build.request import BuildRequest
     from tfrecreg.core.storage.local import LocalStorage
 
     path = save(digits_registry)

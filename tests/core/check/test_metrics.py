@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hostile_support import NAMES, hostile_report
 
-from tfrecreg.core.check.metrics import PLOTS, metrics, plots
+from tfrecreg.core.check.findings import PLOTS, metrics, plots
 from tfrecreg.core.check.reports.model import Report
 from tfrecreg.core.values.findings import Measure
 

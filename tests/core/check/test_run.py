@@ -14,7 +14,7 @@ from tests_support import flip
 
 import tfrecreg
 from tfrecreg.builtin.python_data.build import build
-from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.reports.model import Report
 from tfrecreg.core.check.run import check
@@ -23,10 +23,9 @@ from tfrecreg.core.check.target import check_target
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.storage.local import LocalStorage
-from tfrecreg.core.values.config import Config, parse_config
+from tfrecreg.core.values.config import Config, FailOn, parse_config
 from tfrecreg.core.values.errors import ConfigError, SchemaError, UsageError
 from tfrecreg.core.values.findings import Severity
-from tfrecreg.core.values.gating import FailOn
 from tfrecreg.core.values.shards import ShardPolicy
 from tfrecreg.core.workers.local import LocalEngine
 

@@ -15,7 +15,7 @@ from tfrecreg.builtin.training.arrays.arrays import ArrayColumn
 from tfrecreg.builtin.training.arrays.sequence_arrays import SequenceReader
 from tfrecreg.core.example.kinds import SequenceExample
 from tfrecreg.core.example.model import Feature, Kind
-from tfrecreg.core.example.sequences.read import read_sequence
+from tfrecreg.core.example.sequences import read_sequence
 from tfrecreg.core.values.errors import RefusedError
 
 names = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 from image_support import bmp, gif, jpeg, png, webp
 
-from tfrecreg.core.images.decodable import why_undecodable
 from tfrecreg.core.images.model import ImageError
-from tfrecreg.core.images.read import is_truncated, read_header
+from tfrecreg.core.images.read import is_truncated, read_header, why_undecodable
 
 
 def palette(depth: int, *, grey: bool) -> bytes:

@@ -14,7 +14,7 @@ import pytest
 from image_support import chunk
 from image_support import png as plain_png
 
-from tfrecreg.core.images.png_pixels import LARGEST, decode_alike
+from tfrecreg.core.images.pixels import LARGEST, decode_alike
 
 CHANNELS = {0: 1, 2: 3, 4: 2, 6: 4}
 

@@ -4,7 +4,7 @@ import pytest
 from image_support import bmp, gif, jpeg, png, webp
 
 from tfrecreg.core.images.model import IMAGE_FORMATS
-from tfrecreg.core.images.sniff import guess, sniff
+from tfrecreg.core.images.read import guess, sniff
 
 MADE = {"bmp": bmp(), "gif": gif(), "jpeg": jpeg(), "png": png(), "webp": webp()}
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.core.records.digests import record_digest
+from tfrecreg.core.records.hashing import record_digest
 from tfrecreg.core.records.writer import ShardWriter
 from tfrecreg.core.storage.local import LocalStorage
 

@@ -9,7 +9,7 @@ from blake3 import blake3
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrecreg.core.records.digests import ContentHasher, content_digest, record_digest
+from tfrecreg.core.records.hashing import ContentHasher, content_digest, record_digest
 
 ABC = bytes.fromhex("6437b3ac38465133ffb63b75273a8db5")
 EMPTY = bytes.fromhex("af1349b9f5f9a1a6a0404dea36dcc949")

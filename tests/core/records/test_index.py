@@ -9,7 +9,7 @@ from blake3 import blake3
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrecreg.core.records.digests import record_digest
+from tfrecreg.core.records.hashing import record_digest
 from tfrecreg.core.records.index import Index, IndexBuilder, read_index
 from tfrecreg.core.values.errors import ManifestError, NewerFormatError, UsageError
 from tfrecreg.core.values.install_hint import upgrade_hint

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tfrecreg.core.registry.init import init
-from tfrecreg.core.registry.output_folder import free_folder, new_folder
+from tfrecreg.core.registry.lock import free_folder, new_folder
 from tfrecreg.core.registry.registry import Registry, open_registry
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import StorageError, UsageError

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tfrecreg.core.build.sources.interface import RawFile
-from tfrecreg.core.registry.shardset.raw_sizes import measure_raw, total_raw
+from tfrecreg.core.registry.shardset.target import measure_raw, total_raw
 from tfrecreg.core.values.errors import MissingFileError, UsageError
 
 

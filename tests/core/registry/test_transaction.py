@@ -17,7 +17,7 @@ from tfrecreg.builtin.releases.release import ReleaseRequest, release
 from tfrecreg.builtin.releases.yank import yank
 from tfrecreg.cli.demo.digits import write_digits
 from tfrecreg.cli.main import main
-from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.registry.lock import copy_unless_read
 from tfrecreg.core.registry.registry import Registry, open_registry

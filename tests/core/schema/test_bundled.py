@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.core.schema.compiled import compile_schema
+from tfrecreg.core.schema.compat import compare_schemas
+from tfrecreg.core.schema.compiled import compile_schema, tensor_specs
 from tfrecreg.core.schema.definition import (
     FloatDomain,
     ImageDomain,
@@ -15,9 +16,7 @@ from tfrecreg.core.schema.definition import (
     Schema,
     StringDomain,
 )
-from tfrecreg.core.schema.differ import compare_schemas
 from tfrecreg.core.schema.proto import parse_schema, render_schema
-from tfrecreg.core.schema.spec import tensor_specs
 
 FILES = sorted((Path(__file__).parents[3] / "schemas").glob("*.pbtxt"))
 

@@ -26,10 +26,9 @@ from tfrecreg.core.example.features import (
 from tfrecreg.core.example.model import Example, Kind
 from tfrecreg.core.schema.check import Checker
 from tfrecreg.core.schema.compat import RULES, Mode, clashes, parse_mode
-from tfrecreg.core.schema.compiled import compile_schema
+from tfrecreg.core.schema.compiled import compile_schema, tensor_specs
 from tfrecreg.core.schema.definition import Schema
 from tfrecreg.core.schema.proto import parse_schema
-from tfrecreg.core.schema.spec import tensor_specs
 from tfrecreg.core.values.codes import SCH020, SCH021
 from tfrecreg.core.values.errors import SchemaError
 from tfrecreg.core.values.findings import Severity

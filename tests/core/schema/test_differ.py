@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.core.schema.differ import SchemaChange, compare_schemas
+from tfrecreg.core.schema.compat import SchemaChange, compare_schemas
 from tfrecreg.core.schema.proto import parse_schema, render_schema
 from tfrecreg.core.values.json_data import json_data
 

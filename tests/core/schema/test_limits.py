@@ -7,10 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from tfrecreg.core.schema.compat import clashes
-from tfrecreg.core.schema.differ import SchemaChange
+from tfrecreg.core.schema.compat import SchemaChange, clashes
 from tfrecreg.core.schema.proto import parse_schema
-from tfrecreg.core.terminal.render.schema_changes import print_changes
+from tfrecreg.core.terminal.render.catalog import print_changes
 from tfrecreg.core.values.errors import SchemaError
 
 

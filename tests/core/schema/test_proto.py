@@ -41,7 +41,7 @@ def error(text: str | bytes) -> SchemaError:
 
 def test_importing_what_checks_records_imports_neither_tensorflow_nor_protobuf() -> None:
     code = (
-        "import sys, tfrecreg.core.schema.spec, tfrecreg.builtin.schemas.validator.records;"
+        "import sys, tfrecreg.core.schema.compiled, tfrecreg.builtin.schemas.validator;"
         "print([n for n in ('tensorflow', 'google.protobuf') if n in sys.modules])"
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

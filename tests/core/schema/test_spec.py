@@ -9,8 +9,8 @@ from tf_spec_support import feature_spec
 
 from tfrecreg.core.example.encode import encode
 from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.core.schema.compiled import TensorSpec, schema_json, tensor_specs, tf_source
 from tfrecreg.core.schema.proto import parse_schema
-from tfrecreg.core.schema.spec import TensorSpec, schema_json, tensor_specs, tf_source
 from tfrecreg.core.values.errors import SchemaError
 
 REQUIRED = "presence { min_fraction: 1 min_count: 1 }"

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from tfrecreg.core.storage.far.block_cache import BlockCache, open_cache
-from tfrecreg.core.storage.flock import exclusive
+from tfrecreg.core.storage.renames import exclusive
 from tfrecreg.core.values.errors import StorageError
 
 KIB = 1 << 10
@@ -222,7 +222,7 @@ def test_a_block_larger_than_the_limit_is_not_kept(cache: BlockCache) -> None:
 PROGRAM = """
 import random, sys
 sys.path[:0] = {paths!r}
-from storage.test_block_cache import BlockCache, LIMIT, SIZE, body, keep, name
+from core.storage.test_block_cache import BlockCache, LIMIT, SIZE, body, keep, name
 cache = BlockCache(sys.argv[1], LIMIT)
 chance = random.Random(int(sys.argv[2]))
 for step in range(int(sys.argv[3])):
@@ -237,7 +237,9 @@ print("done")
 
 
 def started(cache: BlockCache, seed: int, steps: int) -> subprocess.Popen[str]:
-    program = PROGRAM.format(paths=[str((Path(__file__).parents[2] / 'support'))])
+    program = PROGRAM.format(
+        paths=[str(Path(__file__).parents[2]), str(Path(__file__).parents[2] / "support")]
+    )
     command = [sys.executable, "-c", program, cache.folder, str(seed), str(steps)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 

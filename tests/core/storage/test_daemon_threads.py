@@ -13,7 +13,7 @@ import pytest
 from package_support import CHECKOUT
 from storage_support import run
 
-from tfrecreg.core.storage.remote.daemon_threads import AT_ONCE, at_once
+from tfrecreg.core.storage.remote.file_systems import AT_ONCE, at_once
 from tfrecreg.core.values.errors import StorageError
 
 WAIT = 20
@@ -101,7 +101,7 @@ def test_an_interrupt_does_not_wait() -> None:
 
 _INTERRUPTED = """
 import signal, time
-from tfrecreg.core.storage.remote.daemon_threads import at_once
+from tfrecreg.core.storage.remote.file_systems import at_once
 
 def work(number):
     if number == 0:
@@ -135,7 +135,7 @@ def test_ctrl_c_ends_a_process_whose_requests_hang() -> None:
 
 _FORKED = """
 import os, warnings
-from tfrecreg.core.storage.remote.daemon_threads import at_once
+from tfrecreg.core.storage.remote.file_systems import at_once
 
 before = list(at_once(str, range(40)))
 # Since 3.12, Python warns of every fork beside threads: that of a DataLoader, too.

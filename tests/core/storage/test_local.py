@@ -17,8 +17,8 @@ from storage_support import forbid_links, names, put, run
 
 from tfrecreg.core.storage import writer as writer_module
 from tfrecreg.core.storage.interface import Entry, Storage
-from tfrecreg.core.storage.links import list_through_links
 from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.storage.paths import list_through_links
 from tfrecreg.core.values.errors import MissingFileError, StorageError, UsageError
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.core.storage.looks import looks_remembered
-from tfrecreg.core.storage.remote.daemon_threads import at_once
+from tfrecreg.core.storage.paths import looks_remembered
+from tfrecreg.core.storage.remote.file_systems import at_once
 from tfrecreg.core.storage.remote.remote import RemoteStorage
 from tfrecreg.core.values.errors import StorageError
 

@@ -17,11 +17,9 @@ from storage_support import counted
 
 from tfrecreg.core.storage.interface import Entry, RereadableReader
 from tfrecreg.core.storage.listed import ListedStorage, listed_storage
-from tfrecreg.core.storage.local import LocalStorage
-from tfrecreg.core.storage.local_copy import open_local
-from tfrecreg.core.storage.remote.read_ahead import ReadAhead
+from tfrecreg.core.storage.local import LocalStorage, open_local
+from tfrecreg.core.storage.remote.reader import BLOCK_BYTES, ReadAhead
 from tfrecreg.core.storage.remote.remote import RemoteStorage
-from tfrecreg.core.storage.remote.remote_reader import BLOCK_BYTES
 from tfrecreg.core.values.errors import MissingFileError, StorageError, TransferError
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from storage_support import put, run
 
-from tfrecreg.core.storage import reader as reader_module
+from tfrecreg.core.storage import local as reader_module
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import MissingFileError, StorageError
 

@@ -14,8 +14,8 @@ from blake3 import blake3
 from s3_support import SIGNATURE, Faults, faulty, web_server
 
 from tfrecreg.core.records.hashing import hash_file
-from tfrecreg.core.storage.locations import storage_of
-from tfrecreg.core.storage.remote.remote_reader import BLOCK_BYTES, RemoteReader
+from tfrecreg.core.storage.raw import storage_of
+from tfrecreg.core.storage.remote.reader import BLOCK_BYTES, RemoteReader
 from tfrecreg.core.values.errors import MissingFileError, StorageError, TransferError, UsageError
 
 DATA = random.Random(1).randbytes(2 * BLOCK_BYTES + 12345)
@@ -73,7 +73,7 @@ def test_threads_may_share_a_reader(port: int) -> None:
 
 @pytest.mark.slow
 def test_many_readers_hold_few_blocks(port: int) -> None:
-    from tfrecreg.core.storage.remote import remote_reader
+    from tfrecreg.core.storage.remote import reader as remote_reader
 
     readers = [opened(port) for _ in range(4)]
     for at in range(0, len(DATA), 1 << 20):

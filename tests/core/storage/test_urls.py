@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tfrecreg.core.storage.local import LocalStorage
-from tfrecreg.core.storage.locations import storage_at, storage_of
+from tfrecreg.core.storage.raw import storage_at, storage_of
 from tfrecreg.core.storage.remote.urls import (
     is_url,
     named_url,

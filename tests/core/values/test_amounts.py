@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from tfrecreg.core.values.amounts import SkipLimit, parse_size
+from tfrecreg.core.values.typed_values import SkipLimit, parse_size
 
 
 @pytest.mark.parametrize(

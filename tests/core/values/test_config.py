@@ -8,17 +8,18 @@ from fractions import Fraction
 
 import pytest
 
-from tfrecreg.core.values.amounts import SkipLimit
 from tfrecreg.core.values.config import (
     Config,
     DatasetConfig,
+    FailOn,
     GateConfig,
+    Waiver,
     parse_config,
     parse_dataset,
 )
 from tfrecreg.core.values.errors import ConfigError
 from tfrecreg.core.values.findings import Severity
-from tfrecreg.core.values.gating import FailOn, Waiver
+from tfrecreg.core.values.typed_values import SkipLimit
 
 MNIST = """
 source = "mnist"
@@ -251,7 +252,8 @@ def test_an_unknown_key_lists_the_known_ones() -> None:
 
 def test_reading_imports_nothing_that_only_writing_needs() -> None:
     code = (
-        "import sys, tfrecreg.core.values.config as c; c.parse_config('[gates.a]'); c.parse_dataset('', 'a');"
+        "import sys, tfrecreg.core.values.config as c; c.parse_config('[gates.a]');"
+        "c.parse_dataset('', 'a');"
         "print('tomlkit' in sys.modules, 'tfrecreg.core.storage' in sys.modules)"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from tfrecreg.core.values.config import FailOn, Lowered, Verdict, Waiver, concerns, judge
 from tfrecreg.core.values.findings import Finding, Severity
-from tfrecreg.core.values.gating import FailOn, Lowered, Verdict, Waiver, concerns, judge
 
 TODAY = date(2026, 5, 1)
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tfrecreg.core.values.suggest import did_you_mean, listed
+from tfrecreg.core.values.text import did_you_mean, listed
 
 
 def test_a_close_name_is_suggested() -> None:

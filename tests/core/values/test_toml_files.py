@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tfrecreg.core.values.documents import update_toml
 from tfrecreg.core.values.errors import ConfigError
-from tfrecreg.core.values.toml_files import update_toml
 
 if sys.version_info >= (3, 11):
     import tomllib

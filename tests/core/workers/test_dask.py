@@ -26,7 +26,7 @@ from tfrecreg.core.workers.remote import AHEAD
 
 SLOW = pytest.mark.slow
 
-TESTS = str((Path(__file__).parents[2] / 'support'))
+TESTS = str(Path(__file__).parents[2] / "support")
 
 
 @pytest.fixture(scope="module")

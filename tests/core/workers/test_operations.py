@@ -18,8 +18,8 @@ from tfrecreg.builtin.releases.diff.run import diff
 from tfrecreg.builtin.releases.release import ReleaseRequest, publish, release
 from tfrecreg.builtin.salvage.run import salvage
 from tfrecreg.cli.main import main
+from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.build.run import preview
-from tfrecreg.core.build.settings import BuildRequest
 from tfrecreg.core.check.run import check
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.values.errors import UsageError

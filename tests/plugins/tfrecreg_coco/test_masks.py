@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from image_support import decoded_mask
 
-from tfrecreg.core.build.sources.objects.view import BadAnnotation, SkipImage
+from tfrecreg.core.build.sources.objects.options import BadAnnotation, SkipImage
 from tfrecreg.core.images.read import read_header
 from tfrecreg.core.values.errors import MissingExtraError
 from tfrecreg.core.values.install_hint import install_command

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tfrecreg.api import Splitter, is_split_name
 from tfrecreg.core.images.decoder import Conversion
-from tfrecreg.core.plugins.describe import describe_options
+from tfrecreg.core.plugins.recognition import describe_options
 from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import UsageError

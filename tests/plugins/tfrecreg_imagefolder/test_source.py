@@ -139,7 +139,7 @@ def test_a_large_image_is_read_in_one_go(raw, monkeypatch) -> None:
 
 
 def test_a_file_that_shrinks_while_it_is_read_stops_the_build(raw, monkeypatch) -> None:
-    from tfrecreg.core.storage.reader import LocalReader
+    from tfrecreg.core.storage.local import LocalReader
 
     raw.put("cat/one.png")
     item = next(iter(raw.source().items()))

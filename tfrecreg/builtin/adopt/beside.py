@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tfrecreg.core.check.scan.interface import Shard
-from tfrecreg.core.example.declared import DeclaredFeature
-from tfrecreg.core.registry.foreign.bare_files import shard_sets
-from tfrecreg.core.registry.foreign.described_folders import descriptions
-from tfrecreg.core.registry.foreign.tfds_features import FEATURES_NAME, read_features
-from tfrecreg.core.registry.foreign.tfds_info import (
+from tfrecreg.core.example.model import DeclaredFeature
+from tfrecreg.core.registry.foreign.folders import descriptions, shard_sets
+from tfrecreg.core.registry.foreign.tfds import (
+    FEATURES_NAME,
     INFO_NAME,
     NotTfdsError,
     TfdsInfo,
     is_unfinished,
+    read_features,
 )
 from tfrecreg.core.registry.manifest.model import SCHEMA_NAME
 from tfrecreg.core.values.config import DatasetConfig

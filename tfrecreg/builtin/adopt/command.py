@@ -1,4 +1,7 @@
-"""`tfrecreg adopt`."""
+"""`tfrecreg adopt`.
+
+The build that was made of the shards of another tool.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
+from rich.console import Console
 
 from tfrecreg.core.terminal import complete
+from tfrecreg.core.terminal.console import PlainTable, line
 from tfrecreg.core.terminal.options import jobs_option
+from tfrecreg.core.terminal.render.catalog import print_manifest
+from tfrecreg.core.terminal.render.findings import print_findings
 from tfrecreg.core.terminal.session import Session, session_command
 from tfrecreg.core.values.errors import UsageError
-from tfrecreg.core.values.text import safe
+from tfrecreg.core.values.shards import in_reading_order
+from tfrecreg.core.values.text import count, safe, si_bytes
 
 if TYPE_CHECKING:
     from tfrecreg.builtin.adopt.request import AdoptPlan, How
@@ -145,15 +153,12 @@ def _pairs(values: Sequence[str], form: str, example: str) -> tuple[tuple[str, s
 def _print_result(session: Session, result: AdoptResult) -> None:
     if session.printed_json(result):
         return
-    from tfrecreg.builtin.adopt.printed import print_adopted
 
     print_adopted(session.out, session.err, result)
 
 
 def _print_plan(session: Session, plan: AdoptPlan) -> None:
     if not session.as_json:
-        from tfrecreg.builtin.adopt.printed import print_plan
-
         print_plan(session.out, plan)
         return
     files = [
@@ -161,3 +166,48 @@ def _print_plan(session: Session, plan: AdoptPlan) -> None:
         for file in plan.files
     ]
     session.print_json({"dataset": plan.dataset, "how": plan.how, "files": files})
+
+
+_FILES = 10
+"""The number of files shown per split."""
+
+
+def print_plan(console: Console, plan: AdoptPlan) -> None:
+    """Each file of an adoption with its split and its new name."""
+    doing = {"copy": "copied", "link": "linked", "in-place": "left where they are"}[plan.how]
+    files = f"{count(len(plan.files), 'file')} below {safe(plan.base, limit=1000)}"
+    console.print(line((f"{plan.dataset}: ", "bold"), f"{files} would be {doing}"))
+    table = PlainTable("split", "file", "size", "in the build", right=("size",), indent=2)
+    splits = sorted(plan.splits().items(), key=lambda pair: in_reading_order(pair[0]))
+    for split, members in splits:
+        for file in members[:_FILES]:
+            name = f"/{file.shard.path}".removeprefix(plan.base).lstrip("/")
+            size = si_bytes(file.bytes)
+            table.add_row(safe(split), safe(name, limit=1000), size, safe(file.path, limit=1000))
+        if len(members) > _FILES:
+            table.add_row(safe(split), f"… {len(members) - _FILES} more", "", "")
+    console.print(table)
+
+
+def print_adopted(console: Console, messages: Console, result: AdoptResult) -> None:
+    """The adopted build, and the next command."""
+    from tfrecreg.core.schema.roles.payload_kinds import described
+
+    manifest = result.manifest
+    print_findings(messages, result.findings)
+    again = " again, the same as before" if result.unchanged else ""
+    title = f"adopted {manifest.dataset}{again}, in {result.folder}"
+    print_manifest(console, title, result.folder, manifest, brief=True)
+    console.print("")
+    console.print(line(("payloads: ", "bold"), described(result.kinds)))
+    if manifest.labels:
+        named = (f"{safe(name)} ({len(names):,})" for name, names in manifest.labels.items())
+        console.print(line(("names of classes: ", "bold"), ", ".join(named)))
+    for note in result.notes:
+        messages.print(line(("note: ", "cyan"), note))
+    for text in result.to_keep:
+        messages.print(line(text))
+    if result.drafted:
+        path = safe(result.schema_path, limit=1000)
+        text = f"drafted {path} from the records: review it, tighten it, keep it in git"
+        messages.print(line(text))

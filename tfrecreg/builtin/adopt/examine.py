@@ -10,31 +10,29 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from tfrecreg.builtin.validators.annotations.validator import AnnotationsValidator
-from tfrecreg.builtin.validators.annotations.visitor import AnnotationsPart
+from tfrecreg.builtin.validators.annotations import AnnotationsPart, AnnotationsValidator
 from tfrecreg.core.check.scan.interface import Need, Shard, Target, Validator, Visitor
-from tfrecreg.core.check.scan.large_records import LargeRecords
 from tfrecreg.core.check.scan.tally import Tally
+from tfrecreg.core.check.scan.whole import LargeRecords
 from tfrecreg.core.example.decode import canonical, decode_fast, decode_or_none
 from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.keys import feature_key
 from tfrecreg.core.example.kinds import PayloadKind, kind_of
-from tfrecreg.core.example.model import Example, Kind
-from tfrecreg.core.example.sequences.sketch import PayloadSketch
+from tfrecreg.core.example.model import Example, Kind, feature_key
+from tfrecreg.core.example.sequences import PayloadSketch
 from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
-from tfrecreg.core.records.digests import record_digest
-from tfrecreg.core.records.hashing import FileDigest
+from tfrecreg.core.records.hashing import FileDigest, record_digest
 from tfrecreg.core.records.index import IndexBuilder, load_index
 from tfrecreg.core.records.writer import hashed_write
-from tfrecreg.core.registry.foreign.bare_files import (
+from tfrecreg.core.registry.foreign.folders import (
+    CountedShard,
     check_counts,
+    check_described,
     check_empty,
     check_payloads,
     check_sets,
 )
-from tfrecreg.core.registry.foreign.described_folders import CountedShard, check_described
-from tfrecreg.core.registry.foreign.label_files import in_order
-from tfrecreg.core.registry.foreign.tfds_info import TfdsInfo
+from tfrecreg.core.registry.foreign.labels import in_order
+from tfrecreg.core.registry.foreign.tfds import TfdsInfo
 from tfrecreg.core.schema.roles.payload_kinds import PayloadCounter, PayloadCounts
 from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.values.codes import ANN004, ANN007

@@ -20,7 +20,7 @@ from tfrecreg.core.check.scan.interface import Shard
 from tfrecreg.core.check.scan.tally import Tally
 from tfrecreg.core.registry import layout
 from tfrecreg.core.registry.find_schema import find_schema
-from tfrecreg.core.registry.foreign.bare_files import check_sets
+from tfrecreg.core.registry.foreign.folders import check_sets
 from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.registry.shardset.target import files_target, read_schema_file
 from tfrecreg.core.schema.proto import parse_schema

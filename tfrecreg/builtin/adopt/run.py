@@ -11,19 +11,17 @@ from typing import Any
 from tfrecreg.builtin.adopt.beside import terms_lines
 from tfrecreg.builtin.adopt.examine import Examined, ExamineSettings, expect_unique, index_path
 from tfrecreg.builtin.adopt.folder import (
+    RESERVED,
     PlaceTask,
+    adopted_labels,
     bystanders,
     examine,
     expect_replaceable,
-    keep_indexes,
-    place_shard,
-)
-from tfrecreg.builtin.adopt.manifest import (
-    RESERVED,
-    adopted_labels,
     index_entry,
+    keep_indexes,
     make_manifest,
     own_files,
+    place_shard,
     split_entries,
 )
 from tfrecreg.builtin.adopt.request import (
@@ -33,25 +31,28 @@ from tfrecreg.builtin.adopt.request import (
     known_schema,
     plan_adoption,
 )
-from tfrecreg.core.build.leftovers import remove_leftovers
-from tfrecreg.core.build.overwrite_guard import expect_no_loss
-from tfrecreg.core.check.policy import expect_policy
+from tfrecreg.core.build.state import expect_no_loss, remove_leftovers
+from tfrecreg.core.check.gate import expect_policy
 from tfrecreg.core.check.scan.interface import Shard
 from tfrecreg.core.example.kinds import PayloadKind
-from tfrecreg.core.example.sequences.sketch import PayloadSketch
+from tfrecreg.core.example.sequences import PayloadSketch
 from tfrecreg.core.records.gzip.writer import Compression
 from tfrecreg.core.records.hashing import FileDigest
 from tfrecreg.core.records.writer import hashed_write
 from tfrecreg.core.registry import layout
-from tfrecreg.core.registry.foreign.label_files import LabelsBeside
-from tfrecreg.core.registry.foreign.tfds_features import FEATURES_NAME
-from tfrecreg.core.registry.manifest.adopted import KEY
+from tfrecreg.core.registry.foreign.labels import LabelsBeside
+from tfrecreg.core.registry.foreign.tfds import FEATURES_NAME
 from tfrecreg.core.registry.manifest.file import render_manifest
-from tfrecreg.core.registry.manifest.model import INDEX_FOLDER, MANIFEST_NAME, Manifest, RawTotals
+from tfrecreg.core.registry.manifest.model import (
+    INDEX_FOLDER,
+    KEY,
+    MANIFEST_NAME,
+    Manifest,
+    RawTotals,
+)
 from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.registry.schemas import keep_schema
-from tfrecreg.core.registry.shardset.raw_sizes import raw_totals
-from tfrecreg.core.registry.shardset.target import labels_beside
+from tfrecreg.core.registry.shardset.target import labels_beside, raw_totals
 from tfrecreg.core.registry.transaction import Transaction, transaction
 from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.schema.roles.payload_kinds import mostly_examples

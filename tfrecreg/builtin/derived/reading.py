@@ -12,7 +12,6 @@ from tfrecreg.core.example.decode import decode_fast, decode_fully
 from tfrecreg.core.example.encode import encode
 from tfrecreg.core.example.model import Example
 from tfrecreg.core.example.wire import NotAnExampleError
-from tfrecreg.core.records.digests import record_digest
 from tfrecreg.core.records.framing import (
     FOOTER_BYTES,
     HEADER_BYTES,
@@ -20,6 +19,7 @@ from tfrecreg.core.records.framing import (
     header_length,
     masked_crc,
 )
+from tfrecreg.core.records.hashing import record_digest
 from tfrecreg.core.records.index import load_index
 from tfrecreg.core.records.reading.access import Records
 from tfrecreg.core.storage.interface import Readable, Reader

@@ -1,16 +1,287 @@
-"""The schemas of several parents as one, for records whose features and classes are changed."""
+"""The schemas of several parents as one, for records whose features and classes are changed.
+
+Class names of several parents as one list, and the changes of numbers, names and objects.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
+from itertools import accumulate
 from typing import Any
 
-from tfrecreg.builtin.derived.classes import Classes
+from tfrecreg.builtin.derived.derived_options import renames
 from tfrecreg.builtin.derived.parents import Ancestor
+from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.core.example.model import Example, Feature, Kind
 from tfrecreg.core.schema.proto import parse_schema, schema_message
+from tfrecreg.core.schema.roles.labels import AnnotationsOptions, labels_of
 from tfrecreg.core.values.errors import UsageError
-from tfrecreg.core.values.text import safe
+from tfrecreg.core.values.text import did_you_mean, safe
+
+_OF_CLASS = "class/label"
+
+
+class UnfitRecord(Exception):
+    """A record whose classes cannot be changed."""
+
+    def __init__(self, code: str, detail: str) -> None:
+        super().__init__(detail)
+        self.code, self.detail = code, detail
+
+
+@dataclass(frozen=True, slots=True)
+class ClassChange:
+    """The changes of one feature of class numbers of one parent. Picklable."""
+
+    feature: str
+    text: str | None
+    """The feature of the names; None if it is unknown."""
+    objects: str
+    """How the names of all features of the objects begin, such as ``image/object/``; empty if the
+    numbers are of the record."""
+    numbers: Mapping[int, int | None]
+    """The new number by the old one, None for a class that is left out."""
+    texts: Mapping[bytes, bytes]
+    """The new name by the old one, where they differ."""
+    same: bool
+    """Whether all numbers stay."""
+
+    def mapped(self, feature: Feature) -> list[int | None]:
+        """The new number of each value. Negative numbers, which no name is for, stay."""
+        found: list[int | None] = []
+        for number in feature.values:
+            if number >= 0 and number not in self.numbers:
+                raise UnfitRecord(
+                    "SRC105",
+                    f"`{safe(self.feature)}` is {number}, which the label map does not name",
+                )
+            found.append(self.numbers[number] if number >= 0 else number)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Classes:
+    """The label maps of a dataset, and the changes by parent. Picklable."""
+
+    labels: Mapping[str, Sequence[str]]
+    by_parent: tuple[tuple[ClassChange, ...], ...] = field(repr=False)
+    """In the order of the parents; the features of class numbers that the parent has."""
+
+    @property
+    def lengths(self) -> dict[str, int]:
+        """Number of classes, gaps among them, by feature of class numbers."""
+        names = {each.feature for changes in self.by_parent for each in changes}
+        return {name: len(self.labels[name]) for name in names}
+
+
+def merge_classes(parents: Sequence[Ancestor], asked: tuple[str, ...]) -> Classes:
+    """Merge the label maps by the names of classes.
+
+    The numbers of the first parent stay, and further names follow. If a class is renamed or left
+    out, the remaining ones are numbered anew in this order, from where the first parent begins.
+    """
+    changed = {old: new or "" for old, new in renames("classes", asked, alone=False).items()}
+    features = {name: None for each in parents for name in each.labels if name in each.features}
+    known = {
+        name for each in parents for feature in features for name in each.labels.get(feature, ())
+    }
+    for old in changed:
+        if old not in known:
+            raise UsageError(
+                f"`classes` names `{safe(old, limit=100)}`, which no parent has"
+                f"{did_you_mean(old, known)}",
+                hint="`tfrecreg show` of a parent shows its classes",
+            )
+    labels: dict[str, Sequence[str]] = {}
+    for feature in features:
+        _expect_named(feature, parents)
+        lists = [each.labels[feature] for each in parents if feature in each.labels]
+        labels[feature] = _merged(lists, changed)
+    by_parent = tuple(
+        tuple(
+            _change(each, feature, labels[feature], changed)
+            for feature in features
+            if feature in each.labels
+        )
+        for each in parents
+    )
+    labels.update(_others(parents, labels, by_parent))
+    return Classes(labels, by_parent)
+
+
+def _expect_named(feature: str, parents: Sequence[Ancestor]) -> None:
+    """Refuse numbers with names in one parent and without them in another."""
+    for each in parents:
+        if feature in each.features and feature not in each.labels:
+            named = next(other for other in parents if feature in other.labels)
+            raise UsageError(
+                f"`{safe(feature)}` has class names in the parent `{named.name}`, and none in "
+                f"`{each.name}`",
+                hint=f"release `{each.dataset}` with a label map, or leave one of the inputs out",
+            )
+
+
+def _merged(lists: Sequence[Sequence[str]], changed: Mapping[str, str]) -> list[str]:
+    if changed.keys().isdisjoint(name for names in lists for name in names):
+        merged = list(lists[0])
+        for names in lists[1:]:
+            merged += [name for name in dict.fromkeys(names) if name and name not in merged]
+        return merged
+    first = lists[0]
+    start = next((number for number, name in enumerate(first) if name), 0)
+    kept = (changed.get(name, name) for names in lists for name in names)
+    return [""] * start + list(dict.fromkeys(filter(None, kept)))
+
+
+def _change(
+    parent: Ancestor, feature: str, merged: Sequence[str], changed: Mapping[str, str]
+) -> ClassChange:
+    names = parent.labels[feature]
+    places = {name: number for number, name in reversed(list(enumerate(merged))) if name}
+    numbers: dict[int, int | None] = {}
+    for number, name in enumerate(names):
+        if name:
+            new = changed.get(name, name)
+            numbers[number] = places[new] if new else None
+        elif number < len(merged) and not merged[number]:
+            numbers[number] = number
+    same = list(names) == list(merged)
+    prefix = feature.removesuffix(_OF_CLASS) if feature.endswith(f"/{_OF_CLASS}") else ""
+    is_of_objects = f"{prefix}bbox/xmin" in parent.features
+    return ClassChange(
+        feature=feature,
+        text=dict(labels_of(AnnotationsOptions(), [feature]))[feature],
+        objects=prefix if prefix and is_of_objects else "",
+        numbers={number: number for number in range(len(names))} if same else numbers,
+        texts={old.encode(): new.encode() for old, new in changed.items() if new},
+        same=same and changed.keys().isdisjoint(names),
+    )
+
+
+def _others(
+    parents: Sequence[Ancestor],
+    merged: Collection[str],
+    by_parent: tuple[tuple[ClassChange, ...], ...],
+) -> Iterator[tuple[str, Sequence[str]]]:
+    """The label maps that are not of class numbers: names of keypoints, original ids of classes."""
+    moved = {each.feature for changes in by_parent for each in changes if not each.same}
+    for name in dict.fromkeys(name for each in parents for name in each.labels):
+        if name in merged:
+            continue
+        label = f"{name.removesuffix('/id')}/label"
+        if name.endswith("/id") and label in merged:
+            owners = [each for each in parents if label in each.labels]
+            if label in moved or any(
+                each.labels.get(name) != owners[0].labels.get(name) for each in owners
+            ):
+                continue  # the ids are those of other numbers
+        first = next(each for each in parents if name in each.labels)
+        for each in parents:
+            if name in each.labels and list(each.labels[name]) != list(first.labels[name]):
+                raise UsageError(
+                    f"the parents `{first.name}` and `{each.name}` have different names for "
+                    f"`{safe(name)}`",
+                    hint="leave out one of the inputs",
+                )
+        yield name, first.labels[name]
+
+
+def classes_in(example: Example, changes: Sequence[ClassChange]) -> set[tuple[str, int]] | None:
+    """The classes of a record after the changes, by feature and number; None if it is left out
+    because all its classes are. Objects are left out, and records with no other object are not.
+    """
+    found: set[tuple[str, int]] = set()
+    for change in changes:
+        feature = example.get(change.feature)
+        if feature is None or feature.kind is not Kind.INT64 or not feature.count:
+            continue
+        numbers = [change.numbers.get(number, number) for number in feature.values]
+        if not change.objects and all(number is None for number in numbers):
+            return None
+        found.update((change.feature, number) for number in numbers if number is not None)
+    return found
+
+
+def change_classes(example: Example, changes: Sequence[ClassChange]) -> tuple[Example, int]:
+    """A record with its new numbers and names, and how many classes and objects were left out."""
+    made, left_out = dict(example), 0
+    for change in changes:
+        feature = made.get(change.feature)
+        if change.same or feature is None or feature.kind is not Kind.INT64:
+            continue
+        numbers = change.mapped(feature)
+        kept = [place for place, number in enumerate(numbers) if number is not None]
+        here = len(numbers) - len(kept)
+        left_out += here
+        text = made.get(change.text) if change.text is not None else None
+        if here and change.objects:
+            texts = {change.text} if change.text is not None else set()
+            others = {
+                name: each
+                for name, each in made.items()
+                if name.startswith(change.objects) and name not in {change.feature, *texts}
+            }
+            made.update(_picked_objects(others, change.objects, len(numbers), kept))
+        new = [number for number in numbers if number is not None]
+        if list(feature.values) != new:
+            made[change.feature] = int64_feature(new)
+        if text is not None and text.kind is Kind.BYTES and change.text is not None:
+            names = text.values
+            if here and text.count:
+                if text.count != len(numbers):
+                    raise _other_lengths(change.text, text.count, len(numbers))
+                names = tuple(names[place] for place in kept)
+            names = tuple(change.texts.get(name, name) for name in names)
+            if names != text.values:
+                made[change.text] = bytes_feature(names)
+    return made, left_out
+
+
+def _picked_objects(
+    features: Example, prefix: str, count: int, kept: Sequence[int]
+) -> Iterator[tuple[str, Feature]]:
+    """The lists of the objects that are kept.
+
+    Each has as many values for every object, but polygons: parts of an object, points of a part.
+    """
+    polygon = f"{prefix}polygon/"
+    parts, points = features.get(f"{polygon}parts"), features.get(f"{polygon}points")
+    nested: dict[str, tuple[int, Sequence[int]]] = {}
+    if parts is not None and points is not None and parts.count == count:
+        kept_parts = _places(parts.values, kept)
+        kept_points = _places(points.values, kept_parts)
+        nested[f"{polygon}points"] = sum(parts.values), kept_parts
+        nested |= {f"{polygon}{axis}": (sum(points.values), kept_points) for axis in "xy"}
+    for name, feature in features.items():
+        whole, places = nested.get(name, (count, kept))
+        if not feature.count:
+            continue
+        each, rest = divmod(feature.count, whole) if whole else (0, 1)
+        if rest or not each or (name in nested and each != 1):
+            raise _other_lengths(name, feature.count, whole)
+        yield name, _picked(feature, [place * each + at for place in places for at in range(each)])
+
+
+def _places(counts: Sequence[int], kept: Sequence[int]) -> list[int]:
+    """The places of the values of the kept objects; `counts` has the number of values of each."""
+    ends = list(accumulate(counts))
+    return [place for each in kept for place in range(ends[each] - counts[each], ends[each])]
+
+
+def _picked(feature: Feature, places: Sequence[int]) -> Feature:
+    if feature.kind is Kind.FLOAT:
+        bits = feature.packed_floats
+        return float_feature(b"".join(bits[4 * place : 4 * place + 4] for place in places))
+    values = feature.values
+    chosen = [values[place] for place in places]
+    return bytes_feature(chosen) if feature.kind is Kind.BYTES else int64_feature(chosen)
+
+
+def _other_lengths(name: str, found: int, expected: int) -> UnfitRecord:
+    return UnfitRecord("SRC106", f"`{safe(name)}` has {found} values, for {expected} objects")
+
 
 _WIDENED = ("presence", "int_domain", "float_domain", "string_domain", "value_count")
 """Fields of a feature that are widened where parents differ."""
@@ -97,13 +368,13 @@ def _widen_bound(mine: Any, others: Any, name: str, wider: Any) -> None:
 
 def _difference(one: Any, other: Any) -> str:
     """The first field that differs, with both values, on one line."""
-    fields = {field.name: field for each in (one, other) for field, _ in each.ListFields()}
-    for name, field in fields.items():
+    fields = {kind.name: kind for each in (one, other) for kind, _ in each.ListFields()}
+    for name, kind in fields.items():
         shown = []
         for each in (one, other):
             value = getattr(each, name)
-            if field.enum_type is not None:
-                value = field.enum_type.values_by_number[value].name
+            if kind.enum_type is not None:
+                value = kind.enum_type.values_by_number[value].name
             shown.append(" ".join(str(value).split()) or "none")
         if shown[0] != shown[1]:
             return f"{name} is {safe(shown[0], limit=60)} and {safe(shown[1], limit=60)}"

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tfrecreg.builtin.derived.classes import Classes, classes_in
 from tfrecreg.builtin.derived.derived_options import DerivedOptions, share_of
 from tfrecreg.builtin.derived.parents import (
     Ancestor,
@@ -19,6 +18,7 @@ from tfrecreg.builtin.derived.parents import (
     damaged_record,
     expect_shards_here,
 )
+from tfrecreg.builtin.derived.schemas import Classes, classes_in
 from tfrecreg.core.example.decode import decode_or_none
 from tfrecreg.core.records.index import Index, load_index
 from tfrecreg.core.records.reading.access import Records

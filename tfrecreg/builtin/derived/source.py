@@ -10,18 +10,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from tfrecreg.builtin.derived.classes import Classes, UnfitRecord, change_classes, merge_classes
-from tfrecreg.builtin.derived.derived_options import DerivedOptions, renames
-from tfrecreg.builtin.derived.feature_choice import choose_features, renamed, renamed_labels
+from tfrecreg.builtin.derived.derived_options import (
+    DerivedOptions,
+    choose_features,
+    renamed,
+    renamed_labels,
+    renames,
+)
 from tfrecreg.builtin.derived.parents import Ancestor, ancestor_target, find_parents
 from tfrecreg.builtin.derived.reading import ParentReader, RecordPlace
-from tfrecreg.builtin.derived.schemas import merge_schemas
+from tfrecreg.builtin.derived.schemas import (
+    Classes,
+    UnfitRecord,
+    change_classes,
+    merge_classes,
+    merge_schemas,
+)
 from tfrecreg.builtin.derived.selection import RecordSelection
-from tfrecreg.core.build.sources.deal import Deal
+from tfrecreg.core.build.sources.deal import ClassListing, Deal, ListedEntry, deal_strata
 from tfrecreg.core.build.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
-from tfrecreg.core.build.sources.strata import ClassListing, ListedEntry, deal_strata
 from tfrecreg.core.example.model import Example
-from tfrecreg.core.records.digests import record_digest
+from tfrecreg.core.records.hashing import record_digest
 from tfrecreg.core.registry.manifest.model import ParentVersion
 from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.storage.interface import Readable

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tfrecreg.builtin.dvc.dvc import locked, opened
-from tfrecreg.builtin.dvc.remote_objects import (
+from tfrecreg.builtin.dvc.cache import (
     DIR_SUFFIX,
     RemoteObjects,
     Verified,
@@ -29,6 +28,7 @@ from tfrecreg.builtin.dvc.remote_objects import (
     remote_names,
     remote_objects,
 )
+from tfrecreg.builtin.dvc.dvc import locked, opened
 from tfrecreg.core.values.errors import FailureError
 from tfrecreg.core.values.progress import SILENT, Progress, working
 from tfrecreg.core.values.text import safe

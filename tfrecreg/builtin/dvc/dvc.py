@@ -21,9 +21,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from tfrecreg.core.registry.git.git import work_tree
-from tfrecreg.core.storage.flock import exclusive
+from tfrecreg.core.registry.git import work_tree
 from tfrecreg.core.storage.paths import advice, path_text
+from tfrecreg.core.storage.renames import exclusive
 from tfrecreg.core.values.errors import (
     FailureError,
     MissingExtraError,

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Literal
 
 from tfrecreg.builtin.dvc import cache, cloud, dvc
-from tfrecreg.builtin.dvc.releases import dvc_folder
-from tfrecreg.core.registry import layout
-from tfrecreg.core.registry.catalogs import CATALOGS, unreferenced
-from tfrecreg.core.registry.git import git
+from tfrecreg.builtin.dvc.sending import dvc_folder
+from tfrecreg.core.registry import git, layout
+from tfrecreg.core.registry.indexes import CATALOGS, unreferenced
 from tfrecreg.core.registry.manifest.file import parse_manifest
 from tfrecreg.core.registry.manifest.model import MANIFEST_NAME, Manifest
 from tfrecreg.core.registry.registry import Registry

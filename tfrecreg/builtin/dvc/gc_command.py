@@ -30,6 +30,6 @@ def command(session: Session, apply: bool, remote: str | None) -> None:
     doomed = gc(session.open(), apply=apply, remote=remote, progress=session.progress())
     if session.printed_json({"removed": apply, "items": doomed}):
         return
-    from tfrecreg.builtin.dvc.printed_transfers import print_gc
+    from tfrecreg.builtin.dvc.printed import print_gc
 
     print_gc(session.out, doomed, applied=apply)

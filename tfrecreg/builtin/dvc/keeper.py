@@ -9,10 +9,9 @@ from typing import Literal
 
 from tfrecreg.builtin.dvc import dvc
 from tfrecreg.core.records.hashing import hash_file
+from tfrecreg.core.registry import git as pointers
 from tfrecreg.core.registry import layout
-from tfrecreg.core.registry.git import pointers
-from tfrecreg.core.registry.history.chain import Issue, Link
-from tfrecreg.core.registry.history.verify import expect_intact, repair_hint
+from tfrecreg.core.registry.history import Issue, Link, expect_intact, repair_hint
 from tfrecreg.core.registry.keeper import ReleaseChange, Tracker
 from tfrecreg.core.registry.manifest.model import MANIFEST_NAME, Manifest
 from tfrecreg.core.registry.registry import Dataset, Registry

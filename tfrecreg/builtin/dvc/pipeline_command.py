@@ -43,7 +43,7 @@ def command(session: Session, names: tuple[str, ...], look: bool, only_artifacts
 
 
 def _print_all(session: Session, result: PipelineResult, look: bool, only_artifacts: bool) -> None:
-    from tfrecreg.builtin.dvc.printed_pipelines import print_pipeline
+    from tfrecreg.builtin.dvc.printed import print_pipeline
 
     print_pipeline(session.out, result, look=look)
     if look:

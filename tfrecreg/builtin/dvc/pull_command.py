@@ -31,7 +31,7 @@ def command(session: Session, references: tuple[str, ...], remote: str | None) -
         results = pull_needed(registry, remote=remote, progress=progress)
     if session.printed_json({"releases": results}):
         return
-    from tfrecreg.builtin.dvc.printed_transfers import print_pull
+    from tfrecreg.builtin.dvc.printed import print_pull
 
     if not results:
         session.out.print("nothing to pull: DVC has no release, or only yanked ones")

@@ -40,6 +40,6 @@ def command(
     )
     if session.printed_json(result):
         return
-    from tfrecreg.builtin.dvc.printed_transfers import print_push
+    from tfrecreg.builtin.dvc.printed import print_push
 
     print_push(session.out, result, verified=verify or repair)

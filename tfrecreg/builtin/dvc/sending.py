@@ -1,4 +1,7 @@
-"""The bytes of releases to a DVC remote."""
+"""The bytes of releases to a DVC remote.
+
+Releases, and the folders that DVC keeps of them.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,49 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tfrecreg.builtin.dvc import cloud
-from tfrecreg.builtin.dvc.cloud import ObjectFault
-from tfrecreg.builtin.dvc.releases import dvc_folder, release_of
-from tfrecreg.builtin.dvc.remote_objects import Verified
+from tfrecreg.builtin.dvc.cache import Verified
+from tfrecreg.builtin.dvc.cloud import Folder, ObjectFault
+from tfrecreg.core.registry import layout
 from tfrecreg.core.registry.absence import expect_dataset
-from tfrecreg.core.registry.history.verify import repair_hint
-from tfrecreg.core.registry.lookup import Release, open_release
+from tfrecreg.core.registry.history import repair_hint
+from tfrecreg.core.registry.lookup import Release, open_release, resolve
+from tfrecreg.core.registry.manifest.model import MANIFEST_NAME, Manifest
 from tfrecreg.core.registry.registry import Dataset, Registry
 from tfrecreg.core.values.errors import FailureError, RefusedError, TfrecregError, UsageError
 from tfrecreg.core.values.progress import SILENT, Progress
+from tfrecreg.core.values.reference import parse_version
 from tfrecreg.core.values.text import ShortRepr, safe
+
+
+def release_of(registry: Registry, reference: str) -> Release:
+    """The release that a reference with a selector names."""
+    found = resolve(registry, reference)
+    assert isinstance(found, Release)  # a reference with a selector names no build
+    return found
+
+
+def dvc_folder(dataset: Dataset, manifest: Manifest) -> Folder:
+    """The folder of a release as DVC keeps it."""
+    release = manifest.release
+    assert release is not None
+    name = f"{dataset}@{release.version}"
+    if not release.dvc:
+        raise UsageError(
+            f"DVC does not keep `{name}`: it was released outside a DVC repository",
+            hint="`dvc init`, then release it under a new number",
+        )
+    sizes: dict[str, int | None] = {path: each.bytes for path, each in manifest.entries.items()}
+    root = dataset.registry.storage.root
+    copies = (
+        layout.version_folder(dataset.name, parse_version(release.version)),
+        layout.build_folder(dataset.name),
+    )
+    return Folder(
+        name=name,
+        value=release.dvc,
+        sizes=sizes | {MANIFEST_NAME: None},
+        copies=tuple(f"{root}/{folder}" for folder in copies),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

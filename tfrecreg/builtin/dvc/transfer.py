@@ -8,22 +8,17 @@ from functools import partial
 from pathlib import Path
 
 from tfrecreg.builtin.dvc import cloud, dvc
-from tfrecreg.builtin.dvc.releases import dvc_folder, release_of
+from tfrecreg.builtin.dvc.sending import dvc_folder, release_of
 from tfrecreg.core.records.hashing import hash_file
 from tfrecreg.core.registry import layout
 from tfrecreg.core.registry.absence import expect_dataset
-from tfrecreg.core.registry.git.pointers import bring_command, named_hash
-from tfrecreg.core.registry.history.verify import (
-    altered,
-    below,
-    manifest_fault,
-    repair_hint,
-)
-from tfrecreg.core.registry.history.yanks import not_yanked
+from tfrecreg.core.registry.git import bring_command, named_hash
+from tfrecreg.core.registry.history import altered, below, manifest_fault, repair_hint
 from tfrecreg.core.registry.lookup import Release, open_release
 from tfrecreg.core.registry.manifest.model import MANIFEST_NAME, Manifest
 from tfrecreg.core.registry.registry import Dataset, Registry
 from tfrecreg.core.registry.transaction import transaction
+from tfrecreg.core.registry.versions import not_yanked
 from tfrecreg.core.storage.interface import Readable, Storage
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.storage.writer import is_temporary

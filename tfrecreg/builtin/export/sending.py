@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from tfrecreg.core.plugins.exporters.interface import ExportedDataset
 from tfrecreg.core.records.hashing import hash_file
-from tfrecreg.core.registry.history.verify import copy_verified
+from tfrecreg.core.registry.history import copy_verified
 from tfrecreg.core.registry.manifest.file import render_manifest
 from tfrecreg.core.registry.manifest.model import MANIFEST_NAME, FileEntry, ShardEntry
 from tfrecreg.core.storage.interface import Readable, Storage, Store

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tfrecreg.core.check.content import DigestPart, DigestVisitor
-from tfrecreg.core.check.scan.full_scan import read_whole
 from tfrecreg.core.check.scan.interface import Need, Shard, Target, Validator, Visitor
-from tfrecreg.core.records.digests import ContentHasher, content_digest
-from tfrecreg.core.registry.foreign.bare_files import expect_whole_sets
+from tfrecreg.core.check.scan.whole import read_whole
+from tfrecreg.core.records.hashing import ContentHasher, content_digest
+from tfrecreg.core.registry.foreign.folders import expect_whole_sets
 from tfrecreg.core.registry.registry import RegistryLike
 from tfrecreg.core.registry.shardset.files import names_one_file
 from tfrecreg.core.registry.shardset.find import TargetsLike, find, named_targets

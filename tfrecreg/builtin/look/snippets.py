@@ -13,13 +13,12 @@ from tfrecreg.core.images.model import ImageError
 from tfrecreg.core.images.read import read_header
 from tfrecreg.core.records.reading.access import Records
 from tfrecreg.core.registry.lookup import Resolved, expect_schema
-from tfrecreg.core.registry.manifest.adopted import adopted_kind
+from tfrecreg.core.registry.manifest.model import adopted_kind
 from tfrecreg.core.schema.compiled import compile_schema
 from tfrecreg.core.schema.definition import Schema
 from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.values.errors import TfrecregError, UsageError
-from tfrecreg.core.values.suggest import did_you_mean, listed
-from tfrecreg.core.values.text import safe
+from tfrecreg.core.values.text import did_you_mean, listed, safe
 
 _SIZE = (224, 224, 3)
 """Height, width and channels of images, where no image of the version is here to look at."""

@@ -46,8 +46,7 @@ def command(session: Session, name: str, output: str | None, **kinds: bool) -> N
     The package works as it is: code with options, tests, an entry point, a workflow for continuous
     integration. Change the code to what you need, and run the tests. Nothing is overwritten.
     """
-    from tfrecreg.builtin.new_plugin.kinds import NEW_KINDS
-    from tfrecreg.builtin.new_plugin.write import write_package
+    from tfrecreg.builtin.new_plugin.write import NEW_KINDS, write_package
 
     chosen = [kind for kind in _KINDS if kinds[kind.replace("-", "_")]] or ["source"]
     if len(chosen) > 1:

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tfrecreg.builtin.look.snippets import FRAMEWORKS, snippet
-from tfrecreg.builtin.pages.budget import Budget
-from tfrecreg.builtin.pages.charts import charts_of, feature_charts
 from tfrecreg.builtin.pages.content import (
     Gallery,
     Page,
@@ -16,12 +14,13 @@ from tfrecreg.builtin.pages.content import (
     PageLocation,
     PageProvenance,
     TargetPage,
+    figures_of,
+    striking_looks,
 )
-from tfrecreg.builtin.pages.difference import difference_of
-from tfrecreg.builtin.pages.features import kinds_of, page_features
-from tfrecreg.builtin.pages.looks import striking_looks
-from tfrecreg.builtin.pages.overview import figures_of
+from tfrecreg.builtin.pages.features import charts_of, feature_charts, kinds_of, page_features
 from tfrecreg.builtin.pages.records import PagePlace, PageRecord, read_records
+from tfrecreg.builtin.pages.render import difference_of
+from tfrecreg.builtin.pages.selection import Budget
 from tfrecreg.builtin.pages.survey import EXTREMES, Pick, Survey, SurveyValidator, class_names
 from tfrecreg.builtin.statistics.make import Stats, StatsOfCheck
 from tfrecreg.builtin.statistics.tfdv import missing_tfdv
@@ -36,9 +35,9 @@ from tfrecreg.core.registry.listing import log
 from tfrecreg.core.registry.lookup import Build, Release, Resolved, resolve
 from tfrecreg.core.registry.registry import Registry, RegistryLike, open_registry
 from tfrecreg.core.registry.shardset.find import TargetsLike, find, named_targets, resolve_in
+from tfrecreg.core.values.config import Waiver
 from tfrecreg.core.values.errors import MissingExtraError, RefusedError, TfrecregError, UsageError
 from tfrecreg.core.values.findings import Finding
-from tfrecreg.core.values.gating import Waiver
 from tfrecreg.core.values.progress import SILENT, Progress
 from tfrecreg.core.values.shards import in_reading_order
 from tfrecreg.core.values.text import count, safe

@@ -128,7 +128,7 @@ def _default_page(targets: Sequence[str]) -> str:
 
 
 def _size(text: str) -> int:
-    from tfrecreg.core.values.amounts import parse_size
+    from tfrecreg.core.values.typed_values import parse_size
 
     try:
         return parse_size(text)

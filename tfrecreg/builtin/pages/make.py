@@ -8,11 +8,15 @@ from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 
-from tfrecreg.builtin.pages.budget import Budget
 from tfrecreg.builtin.pages.collect import BUDGET, make_page
-from tfrecreg.builtin.pages.difference import difference_of
 from tfrecreg.builtin.pages.records import PagePlace, read_records
-from tfrecreg.builtin.pages.render import render_difference, render_page, render_records
+from tfrecreg.builtin.pages.render import (
+    difference_of,
+    render_difference,
+    render_page,
+    render_records,
+)
+from tfrecreg.builtin.pages.selection import Budget
 from tfrecreg.builtin.releases.diff.result import DiffResult
 from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.reports.model import Report

@@ -11,10 +11,10 @@ from tfrecreg.builtin.pages.content import Page
 from tfrecreg.builtin.pages.records import PageImage
 from tfrecreg.builtin.pages.render import SiteEntry, render_index, render_page
 from tfrecreg.core.check.reports.model import Report, error_report
-from tfrecreg.core.registry.history.yanks import not_yanked
+from tfrecreg.core.registry.lock import free_folder, new_folder
 from tfrecreg.core.registry.lookup import Build, Release, open_release, resolve
-from tfrecreg.core.registry.output_folder import free_folder, new_folder
 from tfrecreg.core.registry.registry import Dataset, RegistryLike, open_registry
+from tfrecreg.core.registry.versions import not_yanked
 from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.values.errors import TfrecregError
 from tfrecreg.core.values.progress import SILENT, Progress

@@ -8,26 +8,23 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tfrecreg._version import __version__
-from tfrecreg.builtin.python_data.convert import KeyRule
-from tfrecreg.builtin.python_data.elements import SplitData
+from tfrecreg.builtin.python_data.convert import KeyRule, SplitData
 from tfrecreg.builtin.python_data.source import open_python_data
 from tfrecreg.core.build.conclude import BuildResult
-from tfrecreg.core.build.request import Prepared
+from tfrecreg.core.build.request import BuildRequest, BuildSettings, Prepared
 from tfrecreg.core.build.run import build_from_source, build_prepared
-from tfrecreg.core.build.settings import BuildRequest, BuildSettings
 from tfrecreg.core.build.sources.guarded import GuardedSource
 from tfrecreg.core.plugins.bundled import OURS
 from tfrecreg.core.plugins.guard import PluginId
-from tfrecreg.core.registry.manifest.model import SourceEntry
-from tfrecreg.core.registry.manifest.python_data import KEYS, PYTHON
+from tfrecreg.core.registry.manifest.model import KEYS, PYTHON, SourceEntry
 from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.registry.transaction import Transaction
 from tfrecreg.core.storage.interface import Storage
-from tfrecreg.core.values.amounts import SkipLimit
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.progress import SILENT, Progress
 from tfrecreg.core.values.reference import check_dataset_name
 from tfrecreg.core.values.text import safe
+from tfrecreg.core.values.typed_values import SkipLimit
 from tfrecreg.core.workers.interface import Engine
 
 _OF_PLUGINS = ("source", "raw", "options", "max_skipped", "max_dropped", "save")

@@ -8,10 +8,14 @@ from contextlib import closing, contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from tfrecreg.builtin.python_data.convert import Converter, KeyRule
-from tfrecreg.builtin.python_data.elements import SplitData, length_of, sequence_or_iterator
-from tfrecreg.builtin.python_data.parcel import Parcel, SequenceSplit, parcels
-from tfrecreg.builtin.python_data.spool import Spool, close_spools
+from tfrecreg.builtin.python_data.convert import (
+    Converter,
+    KeyRule,
+    SplitData,
+    length_of,
+    sequence_or_iterator,
+)
+from tfrecreg.builtin.python_data.parcel import Parcel, SequenceSplit, Spool, close_spools, parcels
 from tfrecreg.builtin.python_data.survey import (
     SurveyedSplit,
     merged_sketch,
@@ -20,13 +24,12 @@ from tfrecreg.builtin.python_data.survey import (
 )
 from tfrecreg.core.build.sources.interface import Item, RawFile, Source
 from tfrecreg.core.example.model import Example
-from tfrecreg.core.records.digests import DIGEST_BYTES, record_digest
+from tfrecreg.core.records.hashing import DIGEST_BYTES, record_digest
 from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.progress import Progress
 from tfrecreg.core.values.shards import shard_name
-from tfrecreg.core.values.suggest import listed
-from tfrecreg.core.values.text import safe
+from tfrecreg.core.values.text import listed, safe
 from tfrecreg.core.workers.interface import Engine
 from tfrecreg.core.workers.local import LocalEngine
 

@@ -16,7 +16,7 @@ from time import monotonic
 
 from tfrecreg.builtin.python_data.convert import Converter, ElementRecord, position_key
 from tfrecreg.builtin.python_data.parcel import Parcel
-from tfrecreg.core.records.digests import DIGEST_BYTES, record_digest
+from tfrecreg.core.records.hashing import DIGEST_BYTES, record_digest
 from tfrecreg.core.schema.infer import SchemaSketch
 from tfrecreg.core.values.errors import RawDataError
 from tfrecreg.core.values.progress import Progress, working

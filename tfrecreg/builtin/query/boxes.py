@@ -8,7 +8,7 @@ import numpy as np
 
 from tfrecreg.builtin.query.cells import texts
 from tfrecreg.core.example.model import Example, Kind
-from tfrecreg.core.schema.roles.label_features import BOX, OBJECT_LABEL, PER_OBJECT
+from tfrecreg.core.schema.roles.labels import BOX, OBJECT_LABEL, PER_OBJECT
 
 _OBJECT = "image/object/"
 _SIDES = tuple((name.rpartition("/")[2], name) for name in BOX)

@@ -1,7 +1,7 @@
 """The files of catalogs: in ``.tfrecreg/cache/catalogs`` of a registry, and for files of no
 registry in ``tfrecreg/catalogs`` of the user's cache.
 
-`tfrecreg.core.registry.catalogs` has their names. A file with the name of a catalog is that catalog:
+`tfrecreg.core.registry.indexes` has their names. A file with the name of a catalog is that catalog:
 files get their names when they are complete. One that cannot be opened is removed. As in git's
 index, no note is kept of a file that was changed less than two seconds before it was read: its time
 might not show the next change.
@@ -21,7 +21,7 @@ from tfrecreg.builtin.query.packages import arrow_module, parquet
 from tfrecreg.builtin.query.rows import CatalogEntry, read_entry
 from tfrecreg.builtin.query.visitor import CatalogPart
 from tfrecreg.core.check.scan.interface import Shard, Target
-from tfrecreg.core.registry.catalogs import (
+from tfrecreg.core.registry.indexes import (
     CATALOGS,
     FileStamp,
     PlaceNote,

@@ -16,7 +16,7 @@ from tfrecreg.core.check.scan.interface import Shard, Target
 from tfrecreg.core.check.scan.run import Crashed, ScanTask, ShardScan, scan_shard
 from tfrecreg.core.plugins.guard import PluginId
 from tfrecreg.core.records.hashing import hash_file
-from tfrecreg.core.registry.catalogs import FileStamp
+from tfrecreg.core.registry.indexes import FileStamp
 from tfrecreg.core.values.errors import FailureError, NoShardsError
 from tfrecreg.core.values.progress import Progress, working
 from tfrecreg.core.values.text import safe

@@ -25,8 +25,7 @@ from tfrecreg.builtin.query.columns import FIXED
 from tfrecreg.builtin.query.packages import arrow_module, duckdb_module
 from tfrecreg.builtin.query.sql import sql_list, sql_name, sql_text
 from tfrecreg.core.values.errors import FailureError, TfrecregError, UsageError
-from tfrecreg.core.values.suggest import did_you_mean
-from tfrecreg.core.values.text import safe
+from tfrecreg.core.values.text import did_you_mean, safe
 
 MEMORY = "2GB"
 """What a question may hold in memory; the rest is in a temporary folder."""

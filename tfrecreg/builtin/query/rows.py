@@ -16,7 +16,7 @@ from tfrecreg.builtin.query.packages import arrow_module, parquet
 from tfrecreg.core.example.columns import Column, Slot
 from tfrecreg.core.example.model import Feature, Kind
 from tfrecreg.core.images.model import ImageHeader
-from tfrecreg.core.records.digests import DIGEST_BYTES
+from tfrecreg.core.records.hashing import DIGEST_BYTES
 
 CHUNK_ROWS = 1 << 18
 _CHUNK_BYTES = 64 << 20

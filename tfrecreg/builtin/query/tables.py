@@ -11,7 +11,7 @@ from tfrecreg.builtin.query.catalog import ShardCatalog
 from tfrecreg.builtin.query.columns import FIXED, RecordColumns, class_names
 from tfrecreg.builtin.query.rows import CatalogEntry
 from tfrecreg.builtin.query.sql import sql_list, sql_name, sql_text
-from tfrecreg.core.schema.roles.label_features import OBJECT_LABEL
+from tfrecreg.core.schema.roles.labels import OBJECT_LABEL
 
 _FILES = 256
 """Files that are read by one part of a view, whose shard is looked up among them."""

@@ -10,17 +10,15 @@ from blake3 import blake3
 from tfrecreg.builtin.query.boxes import may_have_boxes
 from tfrecreg.builtin.query.rows import CatalogEntry, CatalogRows
 from tfrecreg.core.check.scan.interface import Shard, Visitor
-from tfrecreg.core.check.scan.large_records import LARGE_LIMIT, LargeRecords
+from tfrecreg.core.check.scan.whole import LARGE_LIMIT, LargeRecords
 from tfrecreg.core.example.decode import canonical
 from tfrecreg.core.example.kinds import PayloadKind, kind_of
 from tfrecreg.core.example.model import Example
 from tfrecreg.core.images.model import ImageError
 from tfrecreg.core.images.read import read_header
-from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
-from tfrecreg.core.records.batch_digests import batch_digests
-from tfrecreg.core.records.digests import DIGEST_BYTES, record_digest
+from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd, batch_digests, divide_batch
+from tfrecreg.core.records.hashing import DIGEST_BYTES, record_digest
 from tfrecreg.core.records.index import INDEX_LIMIT, Index, read_index
-from tfrecreg.core.records.payload_columns import divide_batch
 from tfrecreg.core.schema.roles.image_features import ImageFeatures
 from tfrecreg.core.values.errors import TfrecregError
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from tfrecreg.builtin.releases.printed_release import accepted, print_release
+from tfrecreg.builtin.releases.release_command import accepted, print_release
 from tfrecreg.core.terminal.console import line
 from tfrecreg.core.terminal.render.catalog import print_manifest
 from tfrecreg.core.terminal.render.findings import print_accepted
@@ -17,7 +17,7 @@ from tfrecreg.core.values.text import count, si_bytes
 if TYPE_CHECKING:
     from tfrecreg.builtin.releases.release import ReleaseResult
     from tfrecreg.core.build.conclude import BuildResult
-    from tfrecreg.core.build.planning.growth import Growth
+    from tfrecreg.core.build.planning.begin import Growth
 
 
 def print_built(

@@ -10,21 +10,25 @@ from typing import Literal
 
 from tfrecreg._version import __version__
 from tfrecreg.builtin.releases.diff.classify import classify
-from tfrecreg.core.build.conclude import BuildResult
-from tfrecreg.core.build.provenance import now, user
+from tfrecreg.core.build.conclude import BuildResult, now, user
+from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.build.run import build_from_source
-from tfrecreg.core.build.settings import BuildRequest
 from tfrecreg.core.build.state import raw_changed, recall
+from tfrecreg.core.check.gate import expect_policy
 from tfrecreg.core.check.options import CheckOptions
-from tfrecreg.core.check.policy import expect_policy
 from tfrecreg.core.check.reports.model import Report
 from tfrecreg.core.check.run import scan_cache
 from tfrecreg.core.check.target import check_target
-from tfrecreg.core.registry import layout
-from tfrecreg.core.registry.git import git
-from tfrecreg.core.registry.history.chain import RANK, link_of, links_of, step
-from tfrecreg.core.registry.history.verify import below, expect_intact, repair_hint
-from tfrecreg.core.registry.history.yanks import read_yanks
+from tfrecreg.core.registry import git, layout
+from tfrecreg.core.registry.history import (
+    RANK,
+    below,
+    expect_intact,
+    link_of,
+    links_of,
+    repair_hint,
+    step,
+)
 from tfrecreg.core.registry.keeper import tracker
 from tfrecreg.core.registry.lock import dataset_lock
 from tfrecreg.core.registry.lookup import Resolved, resolve
@@ -34,6 +38,7 @@ from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.registry.schemas import built_schema
 from tfrecreg.core.registry.shardset.target import target_of
 from tfrecreg.core.registry.transaction import Transaction, transaction
+from tfrecreg.core.registry.versions import read_yanks
 from tfrecreg.core.values.codes import REG001, REG005
 from tfrecreg.core.values.errors import ConflictError, FailureError, RefusedError, UsageError
 from tfrecreg.core.values.findings import Code, Finding, fingerprint

@@ -1,17 +1,25 @@
-"""`tfrecreg release`."""
+"""`tfrecreg release`.
+
+A new release, with the findings that its gate accepted.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from tfrecreg.core.terminal import complete
+from tfrecreg.core.terminal.console import line
 from tfrecreg.core.terminal.options import jobs_option
+from tfrecreg.core.terminal.render.findings import print_accepted
 from tfrecreg.core.terminal.session import Session, session_command
 from tfrecreg.core.values.errors import UsageError
+from tfrecreg.core.values.text import safe
 
 if TYPE_CHECKING:
+    from tfrecreg.builtin.releases.release import ReleaseResult
+    from tfrecreg.core.check.reports.model import Report
     from tfrecreg.core.workers.interface import Engine
 
 
@@ -43,7 +51,6 @@ def command(
     for the same examples, MINOR if examples were only added, MAJOR for anything else. A release
     never changes.
     """
-    from tfrecreg.builtin.releases.printed_release import accepted, print_release
     from tfrecreg.builtin.releases.release import ReleaseRequest, release
 
     if version is not None and bump is not None:
@@ -69,3 +76,23 @@ def command(
         )
         return
     print_release(session, result)
+
+
+def accepted(report: Report | None) -> dict[str, Any]:
+    """Findings that did not fail, for a JSON document."""
+    document = report.to_json() if report is not None else {}
+    return {key: document.get(key, []) for key in ("findings", "waived", "lowered")}
+
+
+def print_release(session: Session, result: ReleaseResult) -> None:
+    """Print the release, new or existing, and the commands to run next."""
+    name = f"{result.manifest.dataset}@{result.version}"
+    if not result.created:
+        session.out.print(f"{name} already exists with this content: nothing to do")
+        return
+    if result.report is not None:
+        print_accepted(session.err, result.report)
+    session.out.print(line((f"released {name}", "bold"), f" ({result.change.level})"))
+    for reason in result.change.reasons:
+        session.out.print(line(f"  {safe(reason)}"))
+    session.commands(result.commands)

@@ -1,11 +1,22 @@
-"""`tfrecreg tag`."""
+"""`tfrecreg tag`.
+
+The tags that were made, and those that were there.
+"""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import click
 
 from tfrecreg.core.terminal import complete
+from tfrecreg.core.terminal.console import line
 from tfrecreg.core.terminal.session import Session, session_command
+from tfrecreg.core.values.text import safe
+
+if TYPE_CHECKING:
+    from tfrecreg.builtin.releases.tag import TagResult
+    from tfrecreg.core.terminal.session import Session
 
 
 @session_command("tag")
@@ -28,6 +39,14 @@ def command(session: Session, reference: str, stage: str | None, commit: str | N
     request = TagRequest(reference=reference, stage=stage, commit=commit)
     result = tag(session.open(), request, progress=session.progress())
     if not session.printed_json(result):
-        from tfrecreg.builtin.releases.printed_tag import print_tags
-
         print_tags(session, result)
+
+
+def print_tags(session: Session, result: TagResult) -> None:
+    """Each tag with its commit, and the commands that publish them."""
+    at = f" at commit {result.commit[:12]}"
+    for each in result.made:
+        session.out.print(line((f"tagged {safe(each)}", "bold"), at))
+    for each in result.there:
+        session.out.print(line(f"{safe(each)} exists", at))
+    session.commands(result.commands)

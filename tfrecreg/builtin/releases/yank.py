@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tfrecreg.builtin.releases.tag import TagResult, push_commands, released
-from tfrecreg.core.build.provenance import now, user
-from tfrecreg.core.registry import layout
-from tfrecreg.core.registry.git import git, gto
-from tfrecreg.core.registry.history.yanks import Yank
+from tfrecreg.core.build.conclude import now, user
+from tfrecreg.core.registry import git, layout
+from tfrecreg.core.registry import git as gto
 from tfrecreg.core.registry.lookup import Release
 from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.registry.transaction import transaction
+from tfrecreg.core.registry.versions import Yank
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.progress import SILENT, Progress
 

@@ -24,7 +24,7 @@ def command(session: Session, reference: str, reason: str) -> None:
     result = yank(session.open(), reference, reason, progress=session.progress())
     if session.printed_json(result):
         return
-    from tfrecreg.builtin.releases.printed_tag import print_tags
+    from tfrecreg.builtin.releases.tag_command import print_tags
     from tfrecreg.core.terminal.console import line
     from tfrecreg.core.values.text import safe
 

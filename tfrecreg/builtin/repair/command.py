@@ -1,16 +1,23 @@
-"""`tfrecreg repair`."""
+"""`tfrecreg repair`.
+
+The files of a release that were made or copied again.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import click
+from rich.console import Console
 
 from tfrecreg.core.terminal import complete
+from tfrecreg.core.terminal.console import line
 from tfrecreg.core.terminal.options import jobs_option
 from tfrecreg.core.terminal.session import Session, session_command
+from tfrecreg.core.values.text import count, safe
 
 if TYPE_CHECKING:
+    from tfrecreg.builtin.repair.run import RepairResult
     from tfrecreg.core.workers.interface import Engine
 
 
@@ -38,6 +45,23 @@ def command(session: Session, reference: str, raw: str | None, engine: Engine) -
     result = repair(registry, reference, raw=raw, engine=engine, progress=session.progress())
     if session.printed_json(result):
         return
-    from tfrecreg.builtin.repair.printed import print_repair
 
     print_repair(session.out, result)
+
+
+def print_repair(console: Console, result: RepairResult) -> None:
+    """The rebuilt shards and files, and the proof."""
+    if not result.shards and not result.files and not result.copied:
+        nothing = ("nothing to repair", "bold green")
+        console.print(line(nothing, f": every file of {result.reference} is unchanged"))
+        return
+    console.print(line((f"repaired {result.reference}", "bold"), f", in {result.folder}"))
+    for shard in result.shards:
+        made = f"{count(shard.made, 'record')} rebuilt, {shard.taken:,} intact"
+        console.print(line(f"  {safe(shard.entry.path)}: {made}"))
+    for path in result.files:
+        console.print(line(f"  {safe(path)}"))
+    for path in result.copied:
+        console.print(line(f"  {safe(path)}: restored from a copy"))
+    proof = f"every file agrees with the manifest, digest {result.digest[:16]}…"
+    console.print(line(("proven", "bold green"), f": {proof}"))

@@ -8,10 +8,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tfrecreg.core.build.leftovers import remove_leftovers
 from tfrecreg.core.build.planning.plan import PlannedShard, make_plan
-from tfrecreg.core.build.request import Prepared, prepare
-from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.build.request import BuildRequest, Prepared, prepare
 from tfrecreg.core.build.shard import (
     BuildTask,
     Maker,
@@ -21,17 +19,22 @@ from tfrecreg.core.build.shard import (
 )
 from tfrecreg.core.build.sources.guarded import GuardedSource
 from tfrecreg.core.build.sources.interface import Item, Skipped
-from tfrecreg.core.build.state import raw_files
+from tfrecreg.core.build.state import raw_files, remove_leftovers
 from tfrecreg.core.example.decode import canonical
 from tfrecreg.core.records.batch import RecordBatch
-from tfrecreg.core.records.digests import record_digest
 from tfrecreg.core.records.gzip.writer import Compression
+from tfrecreg.core.records.hashing import record_digest
 from tfrecreg.core.records.index import Index
 from tfrecreg.core.records.reader import scan
 from tfrecreg.core.records.writer import ShardWriter
-from tfrecreg.core.registry.manifest.adopted import is_adopted
-from tfrecreg.core.registry.manifest.model import FileEntry, Manifest, ShardEntry
-from tfrecreg.core.registry.manifest.python_data import BUILD_AGAIN, is_python_data
+from tfrecreg.core.registry.manifest.model import (
+    BUILD_AGAIN,
+    FileEntry,
+    Manifest,
+    ShardEntry,
+    is_adopted,
+    is_python_data,
+)
 from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.storage.interface import Readable, Storage
 from tfrecreg.core.values.errors import (

@@ -1,15 +1,17 @@
-"""The operation: compare files with the manifest, rebuild, verify, publish."""
+"""The operation: compare files with the manifest, rebuild, verify, publish.
+
+Sound copies of damaged files, from other places that have them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from blake3 import blake3
 
-from tfrecreg.builtin.repair.elsewhere import take
 from tfrecreg.builtin.repair.rebuild import (
     Lost,
     RawData,
@@ -22,7 +24,7 @@ from tfrecreg.core.records.index import Index, read_index
 from tfrecreg.core.records.writer import hashed_write
 from tfrecreg.core.registry import layout
 from tfrecreg.core.registry.absence import absent_release, fetch_command
-from tfrecreg.core.registry.history.verify import altered, below
+from tfrecreg.core.registry.history import altered, below, copy_verified
 from tfrecreg.core.registry.indexes import find_index, index_places
 from tfrecreg.core.registry.keeper import tracker
 from tfrecreg.core.registry.lookup import Release, Resolved, resolve
@@ -47,6 +49,34 @@ from tfrecreg.core.values.reference import parse_reference
 from tfrecreg.core.values.text import ShortRepr, safe
 from tfrecreg.core.workers.interface import Engine
 from tfrecreg.core.workers.local import LocalEngine
+
+
+def take(
+    resolved: Resolved, here: Readable, paths: Collection[str], stage: Storage, progress: Progress
+) -> list[str]:
+    """Copy files from other copies on this machine, and DVC. Each is hashed."""
+    taken = []
+    for path in sorted(paths):
+        for place in _places(resolved, here):
+            try:
+                copy_verified(place, stage, resolved.manifest.entries[path])
+            except (StorageError, RefusedError):
+                continue
+            taken.append(path)
+            break
+    left = sorted(set(paths) - set(taken))
+    if left:
+        taken += tracker().supply(resolved.dataset, resolved.manifest, left, stage, progress)
+    return taken
+
+
+def _places(resolved: Resolved, here: Readable) -> Iterator[Readable]:
+    storage = resolved.registry.storage
+    folders = [layout.build_folder(resolved.dataset.name)]
+    if isinstance(resolved, Release):
+        folders.append(layout.version_folder(resolved.dataset.name, resolved.version))
+    places = (storage.below(folder) for folder in folders)
+    return (each for each in places if each.root != here.root)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@
 - `markdown`: for the comment of a pull request
 
 The JSON of a report is :meth:`tfrecreg.core.check.reports.model.Report.to_json`, its text
-:func:`tfrecreg.core.terminal.render.findings.print_report`, its page :mod:`tfrecreg.builtin.pages.report_format`.
+:func:`tfrecreg.core.terminal.render.findings.print_report`, its page
+:mod:`tfrecreg.builtin.pages.report_format`.
 """
 
 from __future__ import annotations

@@ -10,5 +10,6 @@
 - `files`: the files of the clean shard and the quarantine
 - `model`: the result, and the list of cuts
 
-The mark that all this leaves in its folder is read by :func:`tfrecreg.core.registry.manifest.salvaged.read_mark`.
+The mark that all this leaves in its folder is read by
+:func:`tfrecreg.core.registry.manifest.model.read_mark`.
 """

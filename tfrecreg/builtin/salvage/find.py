@@ -13,13 +13,12 @@ from tfrecreg.core.check.scan.interface import Shard
 from tfrecreg.core.records.hashing import hash_file
 from tfrecreg.core.registry.lookup import Resolved
 from tfrecreg.core.registry.manifest.file import parse_manifest
-from tfrecreg.core.registry.manifest.model import MANIFEST_NAME, Manifest
-from tfrecreg.core.registry.manifest.salvaged import SALVAGE_NAME
+from tfrecreg.core.registry.manifest.model import MANIFEST_NAME, SALVAGE_NAME, Manifest
 from tfrecreg.core.registry.registry import RegistryLike
 from tfrecreg.core.registry.shardset.find import find_reference
 from tfrecreg.core.registry.shardset.target import files_target, target_of
 from tfrecreg.core.storage.interface import Readable
-from tfrecreg.core.storage.locations import storage_at
+from tfrecreg.core.storage.raw import storage_at
 from tfrecreg.core.values.errors import TfrecregError, UsageError
 from tfrecreg.core.values.text import safe
 from tfrecreg.core.workers.interface import Engine

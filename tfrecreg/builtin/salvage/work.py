@@ -15,7 +15,6 @@ from tfrecreg.builtin.salvage.files import CleanShard, Quarantine
 from tfrecreg.builtin.salvage.model import Cuts, Piece, What
 from tfrecreg.builtin.salvage.original import IndexMatch, Original
 from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
-from tfrecreg.core.records.digests import record_digest
 from tfrecreg.core.records.framing import (
     FOOTER_BYTES,
     HEADER_BYTES,
@@ -24,6 +23,7 @@ from tfrecreg.core.records.framing import (
     frame_header,
     mask,
 )
+from tfrecreg.core.records.hashing import record_digest
 from tfrecreg.core.records.reader import HOLD_LIMIT, Event
 from tfrecreg.core.values.errors import StorageError
 from tfrecreg.core.values.text import safe

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from tfrecreg.builtin.schemas.edit import Answer, SplitFacts, Violations, edit_schema
-from tfrecreg.builtin.schemas.validator.records import SchemaPart, SchemaVisitor
-from tfrecreg.builtin.schemas.validator.validator import SchemaValidator
-from tfrecreg.core.check.scan.full_scan import read_whole
+from tfrecreg.builtin.schemas.validator import SchemaPart, SchemaValidator, SchemaVisitor
 from tfrecreg.core.check.scan.interface import Shard, Target
+from tfrecreg.core.check.scan.whole import read_whole
 from tfrecreg.core.example.model import Example
 from tfrecreg.core.records.batch import RecordBatch, StreamEnd
 from tfrecreg.core.registry.lookup import Release, Resolved, expect_schema
@@ -29,8 +28,7 @@ from tfrecreg.core.values.config import Config
 from tfrecreg.core.values.errors import ConflictError, UsageError
 from tfrecreg.core.values.findings import Finding, Measure
 from tfrecreg.core.values.progress import SILENT, Progress
-from tfrecreg.core.values.suggest import did_you_mean, listed
-from tfrecreg.core.values.text import ShortRepr, safe
+from tfrecreg.core.values.text import ShortRepr, did_you_mean, listed, safe
 from tfrecreg.core.workers.interface import Engine
 from tfrecreg.core.workers.local import LocalEngine
 

@@ -17,7 +17,7 @@ from typing import Any
 from tfrecreg.core.example.features import bytes_feature
 from tfrecreg.core.example.model import Feature as ExampleFeature
 from tfrecreg.core.example.model import Kind
-from tfrecreg.core.schema.check import Problem
+from tfrecreg.core.schema.check import KIND_NAMES, Problem, counted
 from tfrecreg.core.schema.definition import (
     BoolDomain,
     FloatDomain,
@@ -35,11 +35,9 @@ from tfrecreg.core.schema.infer import (
     WordLimit,
     draft_feature,
 )
-from tfrecreg.core.schema.messages import KIND_NAMES, counted
 from tfrecreg.core.schema.proto import canonical_text, parse_schema, schema_message
 from tfrecreg.core.values.codes import SCH005, SCH006, SCH007
-from tfrecreg.core.values.suggest import listed
-from tfrecreg.core.values.text import safe
+from tfrecreg.core.values.text import listed, safe
 
 _SHOWN = 5
 """Maximum number of strings that a phrase lists."""

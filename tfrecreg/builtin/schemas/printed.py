@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from tfrecreg.core.terminal.console import line
+from tfrecreg.core.terminal.render.catalog import print_changes
 from tfrecreg.core.terminal.render.findings import print_findings
-from tfrecreg.core.terminal.render.schema_changes import print_changes
 from tfrecreg.core.values.text import count, safe
 
 if TYPE_CHECKING:

@@ -15,9 +15,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tfrecreg.builtin.statistics.frequent import MAX_BYTES, CountedValue, Frequent, ValueCounts
 from tfrecreg.builtin.statistics.options import DerivedFeature, StatisticsOptions
-from tfrecreg.builtin.statistics.quantiles import Quantiles, ranked
+from tfrecreg.builtin.statistics.sketches import (
+    MAX_BYTES,
+    CountedValue,
+    Frequent,
+    Quantiles,
+    ValueCounts,
+    ranked,
+)
 from tfrecreg.builtin.statistics.summary import messages
 from tfrecreg.core.example.model import Kind
 

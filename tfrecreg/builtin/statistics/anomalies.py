@@ -7,16 +7,15 @@ from functools import partial
 from typing import Any
 
 from tfrecreg.builtin.statistics.collect import make_visitor
-from tfrecreg.builtin.statistics.judge import Anomaly, judge_statistics
 from tfrecreg.builtin.statistics.options import StatisticsOptions
 from tfrecreg.builtin.statistics.part import StatisticsPart, TooManyFeatures
-from tfrecreg.builtin.statistics.tfdv import missing_tfdv
+from tfrecreg.builtin.statistics.tfdv import Anomaly, judge_statistics, missing_tfdv
 from tfrecreg.core.check.scan.interface import Shard, Target, Validator, Visitor
-from tfrecreg.core.schema.environments import EnvironmentOptions, environment_options
+from tfrecreg.core.schema.compiled import EnvironmentOptions, environment_options
 from tfrecreg.core.schema.proto import parse_schema, schema_message
 from tfrecreg.core.schema.roles.payload_kinds import no_schema_fits
 from tfrecreg.core.values.codes import CORE_CODES, SCH199, CodeList
-from tfrecreg.core.values.codes.tfdv import anomaly_code
+from tfrecreg.core.values.codes.pages import anomaly_code
 from tfrecreg.core.values.errors import MissingExtraError
 from tfrecreg.core.values.findings import Code, Finding, Location, Measure, Severity, fingerprint
 from tfrecreg.core.values.text import safe
@@ -55,7 +54,8 @@ class StatisticsValidator(Validator):
         return partial(make_visitor, wanted)
 
     def merge(self, part: StatisticsPart, more: StatisticsPart) -> StatisticsPart:
-        """Merge the parts of two adjacent shards: see :meth:`tfrecreg.core.check.scan.Validator.merge`."""
+        """Merge the parts of two adjacent shards: see
+        :meth:`tfrecreg.core.check.scan.Validator.merge`."""
         part.merge(more)
         return part
 

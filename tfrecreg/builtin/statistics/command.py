@@ -1,19 +1,26 @@
-"""`tfrecreg stats`."""
+"""`tfrecreg stats`.
+
+Statistics for people: a table per split, with a line and a sparkline per feature.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import click
+from rich.console import Console
 
+from tfrecreg.builtin.statistics.summary import STATS_COLUMNS, stats_row
 from tfrecreg.core.terminal import complete
+from tfrecreg.core.terminal.console import PlainTable, line
 from tfrecreg.core.terminal.options import jobs_option
 from tfrecreg.core.terminal.output import write_text
 from tfrecreg.core.terminal.session import Session, session_command
 from tfrecreg.core.values.errors import UsageError
+from tfrecreg.core.values.text import count, safe
 
 if TYPE_CHECKING:
-    from tfrecreg.builtin.statistics.make import Stats
+    from tfrecreg.builtin.statistics.make import SplitStats, Stats
     from tfrecreg.core.workers.interface import Engine
 
 
@@ -61,7 +68,7 @@ def command(
     TFRecord files, which need no registry. Statistics are computed per split. Those of a build or a
     release are cached.
     """
-    from tfrecreg.builtin.statistics.run import stats
+    from tfrecreg.builtin.statistics.make import stats
 
     if pbtxt and session.as_json:
         raise UsageError("`--pbtxt` and `--json` exclude each other", hint="give one of them")
@@ -81,15 +88,38 @@ def command(
     elif pbtxt:
         click.echo(found.pbtxt(), nl=False)
     else:
-        from tfrecreg.builtin.statistics.printed import print_stats
-
         print_stats(session.out, found)
 
 
 def _text(session: Session, found: Stats) -> str:
-    from tfrecreg.builtin.statistics.printed import print_stats
 
     console = session.out
     with console.capture() as capture:
         print_stats(console, found)
     return capture.get()
+
+
+def print_stats(console: Console, stats: Stats) -> None:
+    """Each split with its features."""
+    for number, each in enumerate(stats.splits):
+        if number:
+            console.print()
+        _print_split(console, stats.target, each)
+
+
+def _print_split(console: Console, target: str, split: SplitStats) -> None:
+    told = split.statistics
+    name = safe(told.split) or target
+    remembered = ", from the cache" if split.cached else ""
+    console.print(line((name, "bold"), f": {count(told.examples, 'example')}{remembered}"))
+    if told.left_out:
+        console.print(line(("  left out: ", "yellow"), str(told.left_out)))
+    if told.sketched:
+        names = ", ".join(safe(feature) for feature in told.sketched)
+        console.print(line("  too many values to count, so estimated: ", names))
+    if not split.features:
+        return
+    table = PlainTable(*STATS_COLUMNS, right=STATS_COLUMNS[2:-1], indent=2)
+    for feature in split.features:
+        table.add_row(*stats_row(feature))
+    console.print(table)

@@ -21,8 +21,7 @@ from tfrecreg.core.values.codes import DRF001, DRF002, DRF003, DRF004
 from tfrecreg.core.values.config import read_limits
 from tfrecreg.core.values.errors import TfrecregError
 from tfrecreg.core.values.findings import Code, Finding, Location, Measure, fingerprint
-from tfrecreg.core.values.suggest import listed
-from tfrecreg.core.values.text import safe
+from tfrecreg.core.values.text import listed, safe
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +79,8 @@ class DriftValidator(Validator):
         return partial(make_visitor, wanted)
 
     def merge(self, part: StatisticsPart, more: StatisticsPart) -> StatisticsPart:
-        """Merge the parts of two adjacent shards: see :meth:`tfrecreg.core.check.scan.Validator.merge`."""
+        """Merge the parts of two adjacent shards: see
+        :meth:`tfrecreg.core.check.scan.Validator.merge`."""
         part.merge(more)
         return part
 

@@ -1,4 +1,7 @@
-"""The statistics of a target, split by split: made in a pass over its records, or remembered."""
+"""The statistics of a target, split by split: made in a pass over its records, or remembered.
+
+The operation: the statistics of what the user names.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +11,30 @@ from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
-from tfrecreg.builtin.statistics.cache import StatisticsCache
-from tfrecreg.builtin.statistics.collect import SplitStatistics, StatisticsCollector
+from tfrecreg.builtin.statistics.collect import (
+    SplitStatistics,
+    StatisticsCache,
+    StatisticsCollector,
+)
 from tfrecreg.builtin.statistics.options import StatisticsOptions
-from tfrecreg.builtin.statistics.rows import STATS_COLUMNS, stats_row
-from tfrecreg.builtin.statistics.summary import FeatureSummary, named, render_proto, summarize
-from tfrecreg.core.check.scan.full_scan import read_whole
+from tfrecreg.builtin.statistics.summary import (
+    STATS_COLUMNS,
+    FeatureSummary,
+    named,
+    render_proto,
+    stats_row,
+    summarize,
+)
 from tfrecreg.core.check.scan.interface import Need, Shard, Target, Validator, Visitor
+from tfrecreg.core.check.scan.whole import read_whole
 from tfrecreg.core.records.batch import StreamEnd
+from tfrecreg.core.registry.registry import RegistryLike
+from tfrecreg.core.registry.shardset.find import TargetLike
+from tfrecreg.core.registry.shardset.target import find_target
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.findings import Code, Finding, Measure
 from tfrecreg.core.values.progress import SILENT, Progress
-from tfrecreg.core.values.suggest import did_you_mean, listed
-from tfrecreg.core.values.text import count, safe
+from tfrecreg.core.values.text import count, did_you_mean, listed, safe
 from tfrecreg.core.workers.interface import Engine
 from tfrecreg.core.workers.local import LocalEngine
 
@@ -304,4 +318,27 @@ def _chosen(statistics: SplitStatistics, globs: Sequence[str]) -> tuple[FeatureS
         feature
         for feature in features
         if any(fnmatch.fnmatchcase(feature.name, glob) for glob in globs)
+    )
+
+
+def stats(
+    argument: TargetLike,
+    *,
+    registry: RegistryLike | None = None,
+    split: str | None = None,
+    features: Sequence[str] = (),
+    schema: str | None = None,
+    engine: Engine | None = None,
+    progress: Progress = SILENT,
+) -> Stats:
+    """The statistics of a build, a release or files; cached in a registry."""
+    target = find_target(argument, registry=registry, schema=schema)
+    for note in target.notes if target.kind == "files" else ():
+        progress.note(note)
+    return stats_of(
+        target,
+        split=split,
+        features=features,
+        engine=engine,
+        progress=progress,
     )

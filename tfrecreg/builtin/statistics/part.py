@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tfrecreg.builtin.statistics.accumulate import Accumulator, ExampleColumns
-from tfrecreg.builtin.statistics.frequent import MAX_BYTES
 from tfrecreg.builtin.statistics.options import StatisticsOptions
+from tfrecreg.builtin.statistics.sketches import MAX_BYTES
 from tfrecreg.core.example.kinds import PayloadKind
 from tfrecreg.core.values.errors import RefusedError
 from tfrecreg.core.values.text import safe

@@ -15,7 +15,7 @@ from tfrecreg.api import (
     export_gzip,
     safe,
 )
-from tfrecreg.builtin.statistics.run import stats
+from tfrecreg.builtin.statistics.make import stats
 
 _EXAMPLES, _STATISTICS, _SCHEMA = "examples", "statistics", "schema/schema.pbtxt"
 

@@ -1,7 +1,7 @@
 """Reading splits while a model trains: any record by its number, in any order, exactly once.
 
-No TensorFlow. `tfrecreg.data_source`, in `tfrecreg.builtin.look`, finds what a target names and makes
-the source.
+No TensorFlow. `tfrecreg.data_source`, in `tfrecreg.builtin.look`, finds what a target names and
+makes the source.
 
 - `data_source`: :class:`DataSource`, the sequence; `elements`: the form of its elements
 - `shards`: the payloads of several shards under one number

@@ -1,10 +1,13 @@
-"""Elements joined to batches of NumPy arrays, as JAX takes them."""
+"""Elements joined to batches of NumPy arrays, as JAX takes them.
+
+Reading ahead along an order, of shards behind URLs that are read through a cache.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, Protocol, SupportsIndex
+from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +15,13 @@ import numpy.typing as npt
 from tfrecreg.builtin.training.arrays.elements import Elements
 from tfrecreg.builtin.training.orders.certificate import DIGEST_FEATURE, KEY_FEATURE
 from tfrecreg.builtin.training.orders.order import Order
+from tfrecreg.builtin.training.selection import Selection
+from tfrecreg.core.records.reading.shards import ShardRecords
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.text import safe
+
+if TYPE_CHECKING:
+    from tfrecreg.core.storage.far.far_files import FarFiles
 
 
 class ReadsMany(Protocol):
@@ -152,3 +160,40 @@ def _stack(values: list[Any]) -> npt.NDArray[Any]:
         found[:] = values
         return found
     return np.stack(values)
+
+
+PART = 64
+"""Number of records of a part, for reading ahead one by one."""
+
+
+def cache_of(place: Sequence[str | int] | None) -> FarFiles | None:
+    """The cache of a source from another process; None without one."""
+    if place is None:
+        return None
+    from tfrecreg.core.storage.far.far_files import far_files
+
+    folder, limit = place
+    return far_files(str(folder), limit)
+
+
+def read_ahead(
+    shards: ShardRecords,
+    selection: Selection,
+    order: Order,
+    numbers: Iterator[list[SupportsIndex]],
+) -> Iterator[list[SupportsIndex]]:
+    """The same lists of numbers; where there is a cache, those that follow are fetched into it."""
+    far = shards.far
+    if far is None:
+        return numbers
+    from tfrecreg.core.storage.far.block_cache import ahead
+
+    # By blocks, what is beside a record is wanted soon, while all that are mixed fit.
+    mixed = 0 if order.blocks is None else order.blocks.mixed * shards.mean_bytes
+    soon = order.blocks is not None and far.fits(mixed)
+
+    def request(part: list[SupportsIndex]) -> int:
+        positions = np.array(part, np.int64)
+        return shards.request(selection.numbers(positions).tolist(), soon=soon)
+
+    return ahead(numbers, request)

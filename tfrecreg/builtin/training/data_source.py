@@ -14,26 +14,34 @@ import numpy.typing as npt
 from blake3 import blake3
 
 from tfrecreg.builtin.training.arrays.elements import Elements
-from tfrecreg.builtin.training.arrays.fitted_images import fitting
-from tfrecreg.builtin.training.arrays.image_arrays import Decode, image_array
+from tfrecreg.builtin.training.arrays.images import Decode, fitting, image_array
 from tfrecreg.builtin.training.arrays.sequence_arrays import block_reader_of, reader_of
-from tfrecreg.builtin.training.batches import numbers_of_batches, read_batches
-from tfrecreg.builtin.training.far_ahead import PART, cache_of, read_ahead
+from tfrecreg.builtin.training.batches import (
+    PART,
+    cache_of,
+    numbers_of_batches,
+    read_ahead,
+    read_batches,
+)
 from tfrecreg.builtin.training.orders.block_order import (
     DEFAULT_LANES,
     DEFAULT_WINDOW,
     Blocks,
     BlockSize,
 )
-from tfrecreg.builtin.training.orders.certificate import DIGEST_FEATURE, RecordName, digest_of
+from tfrecreg.builtin.training.orders.certificate import (
+    DIGEST_FEATURE,
+    MakesProofs,
+    RecordName,
+    digest_of,
+)
 from tfrecreg.builtin.training.orders.consumed import expect_enough
 from tfrecreg.builtin.training.orders.order import Order, weights_of_states
-from tfrecreg.builtin.training.orders.proofs import MakesProofs
 from tfrecreg.builtin.training.orders.weights import ValuesOf, Weights, weights_of
 from tfrecreg.builtin.training.selection import ChosenNumbers, Selection
 from tfrecreg.builtin.training.skipped import SkippedRecord, SkippedRecords
 from tfrecreg.core.records.reading.shards import ShardPlace, ShardRecords
-from tfrecreg.core.registry.shardset.split_words import even_parts
+from tfrecreg.core.registry.shardset.split_target import even_parts
 from tfrecreg.core.values.errors import (
     DamagedRecordError,
     NoSuchRecordError,

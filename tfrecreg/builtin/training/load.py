@@ -17,13 +17,22 @@ import numpy as np
 from blake3 import blake3
 
 from tfrecreg._version import __version__
+from tfrecreg.builtin.training.arrays.element_blocks import (
+    RecordRun,
+    find_pieces,
+    host_numbers,
+    host_part,
+)
 from tfrecreg.builtin.training.arrays.image_sizes import Fit
-from tfrecreg.builtin.training.arrays.pieces import RecordRun, find_pieces, host_numbers, host_part
 from tfrecreg.builtin.training.open import find_records, places_of
 from tfrecreg.builtin.training.tf_dataset.chosen import NumberedRecords
-from tfrecreg.builtin.training.tf_dataset.fitted import ImageFit, Method
-from tfrecreg.builtin.training.tf_dataset.form import ElementForm, FormRequest, find_form
-from tfrecreg.builtin.training.tf_dataset.other_formats import with_others
+from tfrecreg.builtin.training.tf_dataset.form import (
+    ElementForm,
+    FormRequest,
+    find_form,
+    with_others,
+)
+from tfrecreg.builtin.training.tf_dataset.images import ImageFit, Method
 from tfrecreg.builtin.training.tf_dataset.pipeline import PipelineOptions, make_dataset
 from tfrecreg.core.check.scan.conditions import shown_progress
 from tfrecreg.core.check.scan.interface import Shard
@@ -37,11 +46,10 @@ from tfrecreg.core.registry.manifest.model import ShardEntry
 from tfrecreg.core.registry.registry import RegistryLike
 from tfrecreg.core.registry.shardset.find import TargetsLike
 from tfrecreg.core.registry.shardset.load_records import SplitRecords
-from tfrecreg.core.registry.shardset.split_target import SplitTarget, without_keys
-from tfrecreg.core.registry.shardset.split_words import find_numbers
+from tfrecreg.core.registry.shardset.split_target import SplitTarget, find_numbers, without_keys
 from tfrecreg.core.registry.shardset.target import files_target
 from tfrecreg.core.schema.proto import parse_schema
-from tfrecreg.core.storage.looks import looks_remembered
+from tfrecreg.core.storage.paths import looks_remembered
 from tfrecreg.core.values.errors import FailureError, MissingExtraError, UsageError
 from tfrecreg.core.values.progress import Progress
 from tfrecreg.core.values.text import DOCS, safe
@@ -444,7 +452,7 @@ def _find(
         return found
     if found.files:
         return found  # single shards are read where they are
-    from tfrecreg.core.storage.remote.url_copy import local_copy  # few builds are in a store
+    from tfrecreg.core.storage.remote.remote import local_copy
 
     # TensorFlow has other file systems than fsspec, and reads no credentials as they do.
     entries = [shard.entry for shard in found.shards if shard.entry is not None]

@@ -23,8 +23,8 @@ from tfrecreg.core.records.batch import Fault, RecordBatch
 from tfrecreg.core.records.reader import scan
 from tfrecreg.core.records.reading.offsets import RecordOffsets, has_own_index, own_index
 from tfrecreg.core.records.reading.shards import ShardPlace, ShardRecords, look_up
-from tfrecreg.core.registry.foreign.bare_files import expect_whole_sets
-from tfrecreg.core.registry.history.verify import below, expect_intact
+from tfrecreg.core.registry.foreign.folders import expect_whole_sets
+from tfrecreg.core.registry.history import below, expect_intact
 from tfrecreg.core.registry.lookup import Resolved
 from tfrecreg.core.registry.registry import RegistryLike
 from tfrecreg.core.registry.shardset.files import look_ahead, look_at, names_one_file
@@ -33,21 +33,20 @@ from tfrecreg.core.registry.shardset.split_target import (
     SplitTarget,
     chosen_splits,
     expect_listed,
+    find_numbers,
     of_target,
     splits_of,
     without_keys,
 )
-from tfrecreg.core.registry.shardset.split_words import find_numbers
 from tfrecreg.core.registry.shardset.target import display_name, files_targets
 from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.storage.interface import Readable
-from tfrecreg.core.storage.locations import asked
-from tfrecreg.core.storage.looks import looks_remembered
-from tfrecreg.core.values.amounts import SkipLimit
+from tfrecreg.core.storage.paths import looks_remembered
+from tfrecreg.core.storage.raw import asked
 from tfrecreg.core.values.errors import RefusedError, UsageError
 from tfrecreg.core.values.progress import Progress
-from tfrecreg.core.values.suggest import did_you_mean, listed
-from tfrecreg.core.values.text import safe
+from tfrecreg.core.values.text import did_you_mean, listed, safe
+from tfrecreg.core.values.typed_values import SkipLimit
 from tfrecreg.core.workers.interface import Engine
 
 if TYPE_CHECKING:

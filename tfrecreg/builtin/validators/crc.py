@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from tfrecreg.core.check.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.core.check.scan.tally import JsonCodec, Tally
 from tfrecreg.core.records.batch import Fault, StreamEnd
-from tfrecreg.core.registry.foreign.bare_files import shard_sets
+from tfrecreg.core.registry.foreign.folders import shard_sets
 from tfrecreg.core.values.codes import CORE_CODES, SHD002, CodeList
 from tfrecreg.core.values.findings import Code, Finding, Location, Measure
 

@@ -7,8 +7,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from tfrecreg.core.plugins.records import ValidatorRecord
-from tfrecreg.core.plugins.specs import hookimpl
+from tfrecreg.core.plugins.records import ValidatorRecord, hookimpl
 from tfrecreg.core.values.codes import CodeList
 
 if TYPE_CHECKING:
@@ -52,17 +51,17 @@ def _record(name: str, summary: str, *codes: str, **when: Any) -> ValidatorRecor
 
 _MODULES = {
     "crc": "tfrecreg.builtin.validators.crc",
-    "manifest": "tfrecreg.builtin.validators.manifest.validator",
-    "schema": "tfrecreg.builtin.schemas.validator.validator",
+    "manifest": "tfrecreg.builtin.validators.manifest",
+    "schema": "tfrecreg.builtin.schemas.validator",
     "inflation": "tfrecreg.builtin.validators.inflation.validator",
     "source": "tfrecreg.builtin.validators.source",
     "duplicates": "tfrecreg.builtin.validators.duplicates.validator",
     "images": "tfrecreg.builtin.validators.images",
-    "annotations": "tfrecreg.builtin.validators.annotations.validator",
+    "annotations": "tfrecreg.builtin.validators.annotations",
     "statistics": "tfrecreg.builtin.statistics.anomalies",
     "drift": "tfrecreg.builtin.statistics.drift",
     "content": "tfrecreg.core.check.content",
-    "items": "tfrecreg.builtin.validators.items.validator",
+    "items": "tfrecreg.builtin.validators.items",
     "registry": "tfrecreg.builtin.releases.audit.validator",
 }
 

@@ -24,11 +24,15 @@ from tfrecreg.core.example.model import Example, Kind
 from tfrecreg.core.plugins.manager import plugins_with
 from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.core.records.index import Index
-from tfrecreg.core.registry.manifest.adopted import is_adopted
-from tfrecreg.core.registry.manifest.model import LEDGER_NAME, Ledger, Manifest
-from tfrecreg.core.registry.manifest.python_data import is_python_data
+from tfrecreg.core.registry.manifest.model import (
+    LEDGER_NAME,
+    Ledger,
+    Manifest,
+    is_adopted,
+    is_python_data,
+)
 from tfrecreg.core.storage.interface import Readable, Storage
-from tfrecreg.core.storage.locations import raw_storage
+from tfrecreg.core.storage.raw import raw_storage
 from tfrecreg.core.values.codes import SRC016, SRC017, SRC018, SRC019, SRC047, SRC048
 from tfrecreg.core.values.errors import (
     MissingFileError,

@@ -19,11 +19,10 @@ from tfrecreg.core.example.format_payload import (
 )
 from tfrecreg.core.example.kinds import PayloadKind, kind_of
 from tfrecreg.core.example.model import Example, Feature, Kind
-from tfrecreg.core.images.drawing.colors import COLORS, class_color
-from tfrecreg.core.images.drawing.drawing import Drawing, drawing_of, marks_of
-from tfrecreg.core.images.sniff import sniff
+from tfrecreg.core.images.drawing.drawing import COLORS, Drawing, class_color, drawing_of, marks_of
+from tfrecreg.core.images.read import sniff
 from tfrecreg.core.plugins.decoders import Decoders
-from tfrecreg.core.schema.roles.label_features import OBJECT_LABEL
+from tfrecreg.core.schema.roles.labels import OBJECT_LABEL
 from tfrecreg.core.values.errors import TfrecregError
 from tfrecreg.core.values.text import hex_start, safe, si_bytes
 

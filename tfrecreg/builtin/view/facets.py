@@ -13,8 +13,8 @@ from tfrecreg.builtin.view.drawn import finite
 from tfrecreg.builtin.view.selections import ChosenRecords, Selections
 from tfrecreg.builtin.view.shards import ViewedShards
 from tfrecreg.core.check.scan.interface import Target
-from tfrecreg.core.images.drawing.colors import COLORS, class_color
-from tfrecreg.core.schema.roles.label_features import IMAGE_LABEL
+from tfrecreg.core.images.drawing.drawing import COLORS, class_color
+from tfrecreg.core.schema.roles.labels import IMAGE_LABEL
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.text import safe
 

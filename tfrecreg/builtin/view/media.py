@@ -18,7 +18,7 @@ from tfrecreg.core.example.model import Example, Kind
 from tfrecreg.core.images.decoder import Conversion, Undecodable, convert_image, pillow
 from tfrecreg.core.images.decoding import Thumbnail
 from tfrecreg.core.images.model import ImageHeader
-from tfrecreg.core.images.sniff import sniff
+from tfrecreg.core.images.read import sniff
 from tfrecreg.core.values.errors import MissingExtraError, NoSuchNameError, UsageError
 from tfrecreg.core.values.text import safe
 

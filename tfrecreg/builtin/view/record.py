@@ -24,13 +24,12 @@ from tfrecreg.core.check.scan.interface import Target
 from tfrecreg.core.example.format_payload import ShownPart, words
 from tfrecreg.core.example.model import Feature, Kind
 from tfrecreg.core.plugins.manager import plugins_with
-from tfrecreg.core.records.digests import record_digest
-from tfrecreg.core.registry.manifest.adopted import is_adopted
-from tfrecreg.core.registry.manifest.model import LEDGER_NAME
+from tfrecreg.core.records.hashing import record_digest
+from tfrecreg.core.registry.manifest.model import LEDGER_NAME, is_adopted
 from tfrecreg.core.registry.registry import Registry
+from tfrecreg.core.schema.compiled import TensorSpec, tensor_specs
 from tfrecreg.core.schema.proto import parse_schema
-from tfrecreg.core.schema.spec import TensorSpec, tensor_specs
-from tfrecreg.core.storage.locations import raw_storage
+from tfrecreg.core.storage.raw import raw_storage
 from tfrecreg.core.storage.remote.urls import is_url
 from tfrecreg.core.values.errors import MissingExtraError, TfrecregError, UsageError
 from tfrecreg.core.values.text import safe

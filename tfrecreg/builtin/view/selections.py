@@ -24,8 +24,7 @@ from tfrecreg.builtin.view.background import Catalog
 from tfrecreg.builtin.view.shards import ViewedShards
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.findings import Finding
-from tfrecreg.core.values.suggest import did_you_mean, listed
-from tfrecreg.core.values.text import safe
+from tfrecreg.core.values.text import did_you_mean, listed, safe
 
 if TYPE_CHECKING:
     from tfrecreg.builtin.view.browsed import Browsed

@@ -47,8 +47,8 @@ def command(session: Session, folder: str | None, engine: Engine) -> None:
 
 
 def _print_step(session: Session, step: DemoStep, folder: str) -> None:
-    from tfrecreg.builtin.releases.printed_release import print_release
     from tfrecreg.builtin.releases.release import ReleaseResult
+    from tfrecreg.builtin.releases.release_command import print_release
     from tfrecreg.core.build.conclude import BuildResult
     from tfrecreg.core.check.reports.model import Report
     from tfrecreg.core.registry.init import InitResult

@@ -10,8 +10,8 @@ from pathlib import Path
 from tfrecreg.builtin.releases.release import ReleaseRequest, ReleaseResult, release
 from tfrecreg.cli.demo.digits import write_digits
 from tfrecreg.core.build.conclude import BuildResult
+from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.build.run import build_from_source
-from tfrecreg.core.build.settings import BuildRequest
 from tfrecreg.core.check.reports.model import Report
 from tfrecreg.core.check.run import check
 from tfrecreg.core.registry.init import InitResult, init

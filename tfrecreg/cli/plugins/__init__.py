@@ -7,7 +7,7 @@ from importlib import import_module
 import click
 
 from tfrecreg.core.plugins.bundled import PLUGIN_COMMANDS
-from tfrecreg.core.terminal.lazy_group import LazyGroup
+from tfrecreg.core.terminal.session import LazyGroup
 
 _LINES = {
     "list": "List all plugins, and those that are broken or clash",

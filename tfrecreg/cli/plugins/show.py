@@ -11,8 +11,8 @@ from tfrecreg.core.terminal.session import Session, session_command
 from tfrecreg.core.values.text import safe
 
 if TYPE_CHECKING:
-    from tfrecreg.core.plugins.describe import OptionInfo
     from tfrecreg.core.plugins.discovery import Announced
+    from tfrecreg.core.plugins.recognition import OptionInfo
 
 
 @session_command("show")

@@ -15,7 +15,7 @@ from tfrecreg.core.build.planning.plan import Plan
 from tfrecreg.core.build.request import Prepared
 from tfrecreg.core.build.shard import MadeShard
 from tfrecreg.core.build.sources.interface import Remark, Skipped
-from tfrecreg.core.records.digests import content_digest
+from tfrecreg.core.records.hashing import content_digest
 from tfrecreg.core.records.index import load_index
 from tfrecreg.core.records.writer import hashed_write
 from tfrecreg.core.registry.manifest.file import seal
@@ -36,8 +36,7 @@ from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.values.documents import canonical_json
 from tfrecreg.core.values.errors import FailureError, PluginError, UsageError
-from tfrecreg.core.values.suggest import did_you_mean
-from tfrecreg.core.values.text import safe
+from tfrecreg.core.values.text import did_you_mean, safe
 
 _HALVES = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 """Surrogates that do not represent a byte of a file name."""

@@ -1,33 +1,143 @@
-"""The end of a build: the manifest, the check of the written files, and the exchange of folders."""
+"""The end of a build: the manifest, the check of the written files, and the exchange of folders.
+
+Provenance: user and time, which no digest covers.
+
+How a build or a release was made: the provenance that its manifest records.
+
+Reading a new build back: the check that it has to pass before it replaces the old one.
+"""
 
 from __future__ import annotations
 
+import datetime
+import getpass
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
+
+import msgspec
 
 from tfrecreg.core.build.assemble import assemble, ledgers, outline
-from tfrecreg.core.build.planning.begin import BuildStart
+from tfrecreg.core.build.planning.begin import BuildStart, Growth, growth_of
 from tfrecreg.core.build.planning.changed_settings import ChangedSettings
-from tfrecreg.core.build.planning.growth import Growth, growth_of
-from tfrecreg.core.build.read_back import ReadBack, ReadBackProof
-from tfrecreg.core.build.shard import MadeShard
-from tfrecreg.core.build.sink import StageSink
+from tfrecreg.core.build.shard import MadeShard, StageSink
 from tfrecreg.core.build.state import BuildRecord, expect_raw_unchanged, remember
 from tfrecreg.core.check.findings import with_keys
+from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.check.scan.interface import Target, Validator
+from tfrecreg.core.check.target import check_target
+from tfrecreg.core.plugins.guard import PluginId
+from tfrecreg.core.plugins.manager import plugins
+from tfrecreg.core.plugins.records import ValidatorRecord
 from tfrecreg.core.registry import layout
+from tfrecreg.core.registry.lookup import Resolved
 from tfrecreg.core.registry.manifest.file import render_manifest
 from tfrecreg.core.registry.manifest.model import MANIFEST_NAME, Ledger, Manifest
 from tfrecreg.core.registry.registry import Registry
+from tfrecreg.core.registry.shardset.target import build_target
 from tfrecreg.core.registry.transaction import Transaction
-from tfrecreg.core.storage.interface import Storage
+from tfrecreg.core.storage.interface import Readable, Storage
 from tfrecreg.core.values.codes import SRC047, SRC048
-from tfrecreg.core.values.errors import RefusedError
+from tfrecreg.core.values.config import FailOn
+from tfrecreg.core.values.documents import update_toml
+from tfrecreg.core.values.errors import FailureError, RefusedError
+from tfrecreg.core.values.findings import Location
 from tfrecreg.core.values.progress import Progress
 from tfrecreg.core.values.text import ShortRepr, safe
-from tfrecreg.core.values.toml_files import update_toml
 from tfrecreg.core.workers.interface import Engine
+
+
+class ReadBackProof(Validator):
+    """Proves claims about shards without an index, in the pass that reads a new build back."""
+
+    @abstractmethod
+    def proven(self, folder: Storage, progress: Progress) -> list[MadeShard]:
+        """The shards with SHA-256 and index. Called after :meth:`finish`, if every shard was
+        read.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBack:
+    """The check that a new build has to pass."""
+
+    registry: Registry
+    started: BuildStart
+    files: Readable
+    """Rooted at the folder of the build, with all its files."""
+    engine: Engine
+    progress: Progress
+
+    def target(self, manifest: Manifest) -> Target:
+        """The build, as `manifest` describes it."""
+        return build_target(
+            manifest,
+            self.files,
+            name=manifest.dataset,
+            kind="build",
+            schema=self.started.schema,
+            schema_path=self.registry.dataset(manifest.dataset).schema_path,
+        )
+
+    def check(self, target: Target) -> Report:
+        """The report of a target that passed."""
+        report = self.scan(target)
+        self.expect_passed(report)
+        return report
+
+    def scan(
+        self, target: Target, *, only: tuple[str, ...] = (), beside: Sequence[ReadBackProof] = ()
+    ) -> Report:
+        """The report of a target."""
+        records = (each.record for each in plugins().every(ValidatorRecord))
+        only = only or tuple(each.name for each in records if each.reads_back)
+        report = check_target(
+            target,
+            self.registry.config,
+            CheckOptions(only=only, fail_on=FailOn.ERROR),
+            engine=self.engine,
+            progress=self.progress,
+            beside=[(PluginId("validator", each.name), each) for each in beside],
+        )
+        return replace(report, folder=None)  # the unfinished folder is gone afterwards
+
+    def expect_read(self, report: Report) -> None:
+        """Raise if the check is incomplete."""
+        if report.errors:
+            raise FailureError(
+                f"the new build could not be read back{self._old_stays}: {report.errors[0]}",
+                hint="fix this and run the build again; finished shards are reused",
+            )
+
+    @property
+    def _old_stays(self) -> str:
+        """Words of a message; empty if there is no old build."""
+        dataset = self.registry.dataset(self.started.prepared.name)
+        return ", and the old one stays" if dataset.is_built() else ""
+
+    def expect_passed(self, report: Report) -> None:
+        """Raise if the check failed."""
+        self.expect_read(report)
+        if report.status == "pass":
+            return
+        first = report.findings[0]
+        hint, where = "fix the schema or the raw data; the findings above say where", ""
+        if self.started.prepared.data is not None:
+            hint = "fix the data, or the schema: `findings` of this error has all of them"
+            places = (f" ({_place(each)})" for each in first.locations)
+            where = next(places, "")
+        raise RefusedError(
+            f"the new build does not pass its own check{self._old_stays}: {first.message}{where}",
+            hint=hint,
+            findings=report.findings,
+        )
+
+
+def _place(location: Location) -> str:
+    return f"split `{safe(location.split or '')}`, key `{safe(location.key or '')}`"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -230,3 +340,57 @@ def _remember(registry: Registry, start: BuildStart, manifest: Manifest) -> None
     if raw is not None:
         record = BuildRecord(manifest=manifest.digest, raw=raw.root, files=start.files)
         remember(registry, name, record)
+
+
+def now() -> str:
+    """UTC, ISO 8601 to the second: ``2026-01-31T12:00:00Z``."""
+    return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def user() -> str:
+    """The user's name; empty for a user id that has none, as in containers."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What is recorded of the making of a version."""
+
+    reference: str
+    manifest: Manifest
+
+    @property
+    def gate(self) -> str:
+        """The result of the gate, as far as the version records it."""
+        if self.manifest.release is None:
+            return "not judged yet: a build is judged when it is released"
+        return "passed, as for every release"
+
+    def to_json(self) -> dict[str, Any]:
+        """As the document of ``show --provenance --json`` has it."""
+        manifest = self.manifest
+        plain = msgspec.to_builtins(manifest)
+        return {
+            "reference": self.reference,
+            "manifest": manifest.digest,
+            "source": plain["source"],
+            "raw": plain["raw"],
+            "codecs": plain["codecs"],
+            "schema": plain["schema"],
+            "compression": manifest.compression,
+            "ledger": plain["ledger"],
+            "base": plain["base"],
+            "parents": plain["parents"],
+            "salvaged": manifest.salvaged,
+            "release": plain["release"],
+            "released": plain["provenance"],
+            "gate": {"passed": manifest.release is not None or None, "why": self.gate},
+        }
+
+
+def origin_of(resolved: Resolved) -> Origin:
+    """What is recorded of the making of a build or a release."""
+    return Origin(resolved.name, resolved.manifest)

@@ -8,22 +8,23 @@ from contextlib import closing
 from itertools import islice
 from typing import TypeVar
 
-from tfrecreg.core.build.leftovers import remove_leftovers
 from tfrecreg.core.build.planning.plan import Plan, PlannedShard
 from tfrecreg.core.build.request import Prepared
 from tfrecreg.core.build.shard import (
+    BUILD,
     BuildTask,
     MadeSegment,
     MadeShard,
     Maker,
     SegmentTask,
+    StageSink,
     close_source,
     join_segments,
     keep_shard,
     make_part,
 )
-from tfrecreg.core.build.sink import BUILD, StageSink
 from tfrecreg.core.build.sources.interface import Item, Remark, Skipped
+from tfrecreg.core.build.state import remove_leftovers
 from tfrecreg.core.storage.interface import Entry, Storage
 from tfrecreg.core.values.progress import Progress, working
 from tfrecreg.core.workers.interface import WORTH_SECONDS, Engine

@@ -2,6 +2,11 @@
 
 Either way its bytes are the same. A segment is a task of its own, so that one large shard keeps
 all cores busy.
+
+The place of a build's shards, which knows the finished ones.
+
+The stage of a plan is named after its digest, so another plan never sees the shards of a killed
+build in it, nor the notes about them.
 """
 
 from __future__ import annotations
@@ -17,13 +22,13 @@ from tfrecreg.core.build.planning.base import BaseShard
 from tfrecreg.core.build.planning.plan import PlannedShard
 from tfrecreg.core.build.sources.guarded import GuardedSource
 from tfrecreg.core.build.sources.interface import Item, Remark, Skipped
-from tfrecreg.core.records.digests import record_digest
-from tfrecreg.core.records.hashing import hash_file
+from tfrecreg.core.records.hashing import hash_file, record_digest
 from tfrecreg.core.records.writer import Segment, SegmentWriter, ShardWriter, WrittenShard
 from tfrecreg.core.registry.manifest.model import FileEntry, ShardEntry
 from tfrecreg.core.storage.interface import Entry, Readable, Storage
 from tfrecreg.core.storage.raw import RawStorage
-from tfrecreg.core.values.errors import PluginError, StorageError
+from tfrecreg.core.values.documents import read_note, render_note
+from tfrecreg.core.values.errors import PluginError, StorageError, TfrecregError
 from tfrecreg.core.values.text import safe
 
 
@@ -327,3 +332,50 @@ def _example(source: GuardedSource, item: Item, notes: _Notes) -> bytes | Skippe
     notes.remarks.extend(made.remarks)
     notes.objects += made.objects
     return made.payload
+
+
+BUILD = "build"
+"""Folder of a stage: the unfinished build."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageSink:
+    """The shards of a build, and which of them are finished."""
+
+    stage: Storage
+    """Rooted at the stage, for the notes on finished shards."""
+    folder: Storage
+    """Rooted at the build's folder in it, which takes the place of the old build."""
+    indexed: bool = True
+    """Whether shards get an index and a SHA-256 as they are made. Else publishing makes both."""
+
+    def finish(self, shard: PlannedShard, made: MadeShard) -> None:
+        """Note that a shard is finished; its bytes are durable by now."""
+        with self.stage.create(_journal_path(shard)) as writer:
+            writer.write(render_note(made))
+
+    def finished(self, shards: Sequence[PlannedShard]) -> dict[str, MadeShard]:
+        """The finished ones of these shards, by path, hashed again."""
+        found = ((shard.path, self._finished(shard)) for shard in shards)
+        return {path: made for path, made in found if made is not None}
+
+    def _finished(self, shard: PlannedShard) -> MadeShard | None:
+        if self.stage.stat(_journal_path(shard)) is None:
+            return None
+        try:
+            made = read_note(self.stage.read(_journal_path(shard)), MadeShard)
+            is_whole = is_intact(self.folder, made)
+        except (TfrecregError, ValueError):
+            # An invalid journal costs only the work of making the shard again.
+            return None
+        return made if is_whole else None
+
+
+def _journal_path(shard: PlannedShard) -> str:
+    return f"journal/{shard.path}.json"
+
+
+def is_intact(build: Readable, made: MadeShard) -> bool:
+    """Whether a shard, and its index if any, are in the folder with unchanged bytes."""
+    files = (made.entry,) if made.index is None else (made.entry, made.index)
+    return all(hash_file(build, entry.path)[1] == entry.blake3 for entry in files)

@@ -1,4 +1,9 @@
-"""The state of the raw data that a build was made from, and the note of it."""
+"""The state of the raw data that a build was made from, and the note of it.
+
+Temporary files that writers leave in a stage when they are killed.
+
+Protection of files that do not belong to a build, and of builds that cannot be rebuilt.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +15,11 @@ from blake3 import blake3
 
 from tfrecreg.core.build.sources.guarded import GuardedSource
 from tfrecreg.core.registry import layout
-from tfrecreg.core.registry.manifest.model import RawTotals
-from tfrecreg.core.registry.registry import Registry
-from tfrecreg.core.storage.interface import Readable
-from tfrecreg.core.storage.locations import raw_storage
-from tfrecreg.core.storage.raw import RawStorage
+from tfrecreg.core.registry.manifest.model import Manifest, RawTotals, is_adopted
+from tfrecreg.core.registry.registry import Dataset, Registry
+from tfrecreg.core.storage.interface import Readable, Storage
+from tfrecreg.core.storage.raw import RawStorage, raw_storage
+from tfrecreg.core.storage.writer import is_temporary
 from tfrecreg.core.values.documents import read_note, render_note
 from tfrecreg.core.values.errors import PluginError, RawDataError, TfrecregError, UsageError
 from tfrecreg.core.values.progress import SILENT, Progress, counting
@@ -132,3 +137,44 @@ def raw_changed(record: BuildRecord) -> str | None:
         if entry is None or (entry.size, entry.mtime_ns) != (size, mtime_ns):
             return safe(path)
     return None
+
+
+def remove_leftovers(stage: Storage) -> None:
+    """Remove the temporary files of a stage, before and after workers write into it.
+
+    An engine may run the task of a worker that died again: then the result is whole, and what the
+    worker was writing is still there. A worker that still writes fails to rename its file.
+    """
+    for entry in list(stage.list()):
+        if is_temporary(entry.path):
+            stage.remove(entry.path)
+
+
+def expect_no_foreign_files(dataset: Dataset) -> None:
+    """Refuse to replace a folder of files that are not a build."""
+    folder, storage = layout.build_folder(dataset.name), dataset.registry.storage
+    entry = storage.stat(folder)
+    if entry is None or dataset.is_built():
+        return
+    if entry.kind != "dir" or next(storage.list(folder, recursive=False), None):
+        raise UsageError(
+            f"`{folder}` holds files that do not belong to a build and would be replaced",
+            hint=f"move them away, or `tfrecreg adopt {dataset} --in-place` makes a build of "
+            "TFRecords",
+        )
+
+
+def expect_no_loss(dataset: Dataset, before: Manifest | None, content: str) -> None:
+    """Refuse to replace an adopted build that cannot be rebuilt."""
+    if before is None or not is_adopted(before) or before.content == content:
+        return
+    name = dataset.name
+    for version in dataset.versions:
+        release = dataset.release_manifest(version).release
+        if release is not None and release.build == before.digest:
+            return
+    raise UsageError(
+        f"`{layout.build_folder(name)}` was adopted, holds other records and was never released: "
+        "they would be lost",
+        hint=f"`tfrecreg release {name}` keeps them; or remove that folder",
+    )

@@ -21,8 +21,7 @@ from tfrecreg.core.values.errors import (
     UnknownPluginError,
     UsageError,
 )
-from tfrecreg.core.values.suggest import did_you_mean, listed
-from tfrecreg.core.values.text import safe
+from tfrecreg.core.values.text import did_you_mean, listed, safe
 
 
 @dataclass(slots=True)

@@ -13,12 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tfrecreg.core.check.scan.interface import Expected, Shard, Target, Validator, Visitor
-from tfrecreg.core.check.scan.large_records import LargeRecords
 from tfrecreg.core.check.scan.tally import Tally
+from tfrecreg.core.check.scan.whole import LargeRecords
 from tfrecreg.core.example.decode import canonical
-from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
-from tfrecreg.core.records.batch_digests import batch_digests
-from tfrecreg.core.records.digests import DIGEST_BYTES, ContentHasher, content_digest, record_digest
+from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd, batch_digests
+from tfrecreg.core.records.hashing import DIGEST_BYTES, ContentHasher, content_digest, record_digest
 from tfrecreg.core.registry.manifest.model import SplitEntry
 from tfrecreg.core.values.codes import SHD010, SHD011, CodeList
 from tfrecreg.core.values.errors import TfrecregError

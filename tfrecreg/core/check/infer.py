@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tfrecreg.core.check.scan.full_scan import PassedOver, read_whole
 from tfrecreg.core.check.scan.interface import Shard, Target, Validator, Visitor
+from tfrecreg.core.check.scan.whole import PassedOver, read_whole
 from tfrecreg.core.example.kinds import PayloadKind
-from tfrecreg.core.example.sequences.sketch import PayloadSketch
+from tfrecreg.core.example.sequences import PayloadSketch
 from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.core.schema.roles.payload_kinds import PayloadCounter, described
 from tfrecreg.core.values.errors import UsageError

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from tfrecreg.core.check.choose import asked_for, validators_with
+from tfrecreg.core.check.gate import expect_policy
 from tfrecreg.core.check.options import CheckOptions
-from tfrecreg.core.check.policy import expect_policy
 from tfrecreg.core.check.reports.model import Report, error_report
 from tfrecreg.core.check.scan.cache import ScanCache
 from tfrecreg.core.check.scan.interface import Baseline, Expected, RawItems, Target, Validator
@@ -21,7 +21,6 @@ from tfrecreg.core.plugins.guard import PluginId
 from tfrecreg.core.plugins.manager import plugins
 from tfrecreg.core.registry import layout
 from tfrecreg.core.registry.absence import has_shards, missing_build, strays
-from tfrecreg.core.registry.history.yanks import not_yanked
 from tfrecreg.core.registry.lookup import Resolved, open_release, resolve
 from tfrecreg.core.registry.registry import (
     Dataset,
@@ -37,8 +36,9 @@ from tfrecreg.core.registry.shardset.target import (
     find_target,
     target_of,
 )
+from tfrecreg.core.registry.versions import not_yanked
 from tfrecreg.core.storage.local import user_cache
-from tfrecreg.core.storage.locations import is_absolute
+from tfrecreg.core.storage.raw import is_absolute
 from tfrecreg.core.values.config import Config
 from tfrecreg.core.values.errors import (
     DatasetConfigError,
@@ -51,8 +51,7 @@ from tfrecreg.core.values.errors import (
     UsageError,
 )
 from tfrecreg.core.values.progress import SILENT, Progress
-from tfrecreg.core.values.suggest import listed
-from tfrecreg.core.values.text import safe
+from tfrecreg.core.values.text import listed, safe
 from tfrecreg.core.workers.interface import Engine
 from tfrecreg.core.workers.local import LocalEngine
 
@@ -189,7 +188,7 @@ def _expected(options: CheckOptions, registry: RegistryLike | None) -> Expected 
             f"`{names}` excludes the validators of `--same-as` and `--expect`",
             hint=f"leave out `{names}`",
         )
-    from tfrecreg.core.check.expected import expected_of  # few checks compare with a version
+    from tfrecreg.core.check.options import expected_of
 
     return expected_of(options.same_as, options.expect, registry)
 
@@ -197,7 +196,7 @@ def _expected(options: CheckOptions, registry: RegistryLike | None) -> Expected 
 def _items(options: CheckOptions) -> RawItems | None:
     if options.source is None and not options.source_options:
         return None
-    from tfrecreg.core.check.raw_items import raw_items  # few checks name a source
+    from tfrecreg.core.check.options import raw_items
 
     return raw_items(options)
 

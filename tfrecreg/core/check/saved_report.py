@@ -14,12 +14,11 @@ import msgspec
 from tfrecreg._version import JSON_VERSION
 from tfrecreg.core.check.reports.model import Basis, Report, SkippedValidator, severities_of
 from tfrecreg.core.values.codes import CORE_CODES, QRY001
+from tfrecreg.core.values.config import FailOn
 from tfrecreg.core.values.documents import known_format, no_duplicates, refusing
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.findings import Code, Finding, Measure, Severity
-from tfrecreg.core.values.gating import FailOn
-from tfrecreg.core.values.suggest import listed
-from tfrecreg.core.values.text import safe
+from tfrecreg.core.values.text import listed, safe
 
 _HINT = "tfrecreg check TARGET --fail-on never --format json --output FILE writes one"
 _LARGEST = 1 << 30

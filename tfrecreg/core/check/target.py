@@ -6,14 +6,13 @@ import datetime
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from tfrecreg.core.check.basis import folder_of, limits_of, schema_digest
 from tfrecreg.core.check.choose import asked_for, choose
 from tfrecreg.core.check.findings import (
     complete_findings,
     judge_findings,
     without_repetitions,
 )
-from tfrecreg.core.check.options import CheckOptions
+from tfrecreg.core.check.options import CheckOptions, folder_of, limits_of, schema_digest
 from tfrecreg.core.check.reports.model import Basis, ReadShard, Report
 from tfrecreg.core.check.scan.cache import ScanCache
 from tfrecreg.core.check.scan.interface import Shard, Target, Validator
@@ -26,12 +25,10 @@ from tfrecreg.core.registry.absence import absent_schema
 from tfrecreg.core.registry.manifest.file import parse_manifest
 from tfrecreg.core.registry.manifest.model import MANIFEST_NAME
 from tfrecreg.core.registry.registry import Registry
-from tfrecreg.core.values.config import CONFIG_NAME, Config, GateConfig
+from tfrecreg.core.values.config import CONFIG_NAME, Config, FailOn, GateConfig
 from tfrecreg.core.values.errors import ConfigError, StorageError, TfrecregError
-from tfrecreg.core.values.gating import FailOn
 from tfrecreg.core.values.progress import SILENT, Progress
-from tfrecreg.core.values.suggest import did_you_mean, listed
-from tfrecreg.core.values.text import safe
+from tfrecreg.core.values.text import did_you_mean, listed, safe
 from tfrecreg.core.workers.interface import Engine
 
 

@@ -18,7 +18,7 @@ from tfrecreg.core.example.tensors import Tensor, read_tensor
 from tfrecreg.core.example.wire import NotAnExampleError, fields
 from tfrecreg.core.images.decoding import FeatureDecoder, pixel_bytes
 from tfrecreg.core.images.model import ImageHeader
-from tfrecreg.core.images.sniff import sniff
+from tfrecreg.core.images.read import sniff
 from tfrecreg.core.plugins.decoders import Decoders
 from tfrecreg.core.values.errors import TfrecregError
 from tfrecreg.core.values.text import hex_start, safe, si_bytes

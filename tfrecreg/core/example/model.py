@@ -1,9 +1,15 @@
-"""The model of an example: features by name, each a list of values of one kind."""
+"""The model of an example: features by name, each a list of values of one kind.
+
+The key of a record, taken from one of its features.
+
+What a description beside the records says of a feature, before the records are asked.
+"""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
 from itertools import islice
@@ -216,3 +222,32 @@ def packed_feature(
     """
     head = value_head(kind, len(body))
     return Feature(kind, count, head + body, 0, len(head), len(head) + len(body), values)
+
+
+def feature_key(example: Example | None, feature: str) -> str | None:
+    """The one value of `feature` as text; None where it has none, several, or a float."""
+    found = example.get(feature) if example is not None else None
+    if found is None or found.count != 1 or found.kind not in (Kind.BYTES, Kind.INT64):
+        return None
+    value = found.values[0]
+    return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredFeature:
+    """One feature of a record, as somebody else declares it."""
+
+    kind: Kind | None
+    """None if only the rest is declared."""
+    shape: tuple[int, ...] | None = None
+    """Sizes of the dimensions in which the values of every record lie, ``()`` for one value; None
+    if their number varies or is not declared.
+    """
+    classes: int = 0
+    """Number of classes, numbered from 0; 0 for what is not a class."""
+    is_image: bool = False
+    """Whether its values are encoded images."""
+    is_text: bool = False
+    is_bool: bool = False
+    pixels: tuple[int, int, int] | None = None
+    """Height, width and channels of an image whose pixels the values are, row by row."""

@@ -2,12 +2,22 @@
 Small plain PNGs take a shorter way.
 
 Checks, which read any data, use `decoder` instead.
+
+The pixels of small PNGs with equal headers, decoded together.
+
+Decoders spend most of the time of a small image on setting themselves up: for digits of 28 by 28
+pixels Pillow takes 36 µs, TensorFlow 18, inflating the pixels less than 4. This module reads only
+plain PNGs: 8 bits per sample, no palette, no interlacing, no chunks but one IDAT, and rows that
+have no filter or the filters Sub and Up, which NumPy undoes for many images at once. The caller
+decodes anything else, including any image with a fault, by other means.
 """
 
 from __future__ import annotations
 
 import io
 import re
+import struct
+import zlib
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -15,14 +25,101 @@ import numpy as np
 import numpy.typing as npt
 
 from tfrecreg.core.images.decoder import pillow
-from tfrecreg.core.images.png_pixels import decode_alike
 from tfrecreg.core.values.text import safe
+
+LARGEST = 1 << 14
+"""Bytes of pixels of an image: for larger ones the cost of a decoder does not count."""
+
+_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_HEADER = struct.Struct(">8sI4sIIBBBBBI")
+"""Signature, IHDR: length, name, width, height, depth, colour, three methods, checksum."""
+_CHUNK = struct.Struct(">I4s")
+_CHECKSUM = struct.Struct(">I")
+_END = b"\0\0\0\0IEND\xaeB`\x82"
+_CHANNELS = {0: 1, 2: 3, 4: 2, 6: 4}
+"""Number of samples of a pixel by its type of colour: grey, RGB, grey with alpha, RGBA."""
+_NONE, _SUB, _UP = range(3)
+
+
+def decode_alike(images: Sequence[bytes]) -> npt.NDArray[np.uint8] | None:
+    """The pixels of PNGs with the same header."""
+    if not images:
+        return None
+    shape = _shape(images[0])
+    if shape is None:
+        return None
+    height, width, channels = shape
+    header = images[0][: _HEADER.size]
+    size = height * (1 + width * channels)
+    parts = []
+    for image in images:
+        rows = _inflated(image, header, size)
+        if rows is None:
+            return None
+        parts.append(rows)
+    found = np.frombuffer(b"".join(parts), np.uint8).reshape(len(images), height, -1)
+    pixels = found[:, :, 1:].copy().reshape(-1, height, width, channels)
+    return pixels if _unfilter(pixels, found[:, :, 0]) else None
+
+
+def _shape(image: bytes) -> tuple[int, int, int] | None:
+    """Height, width and channels of an image whose header is of the kind that is read here."""
+    if len(image) < _HEADER.size:
+        return None
+    signature, length, name, width, height, depth, colour, *methods, checksum = _HEADER.unpack_from(
+        image
+    )
+    channels = _CHANNELS.get(colour)
+    if (signature, length, name, depth, methods) != (_SIGNATURE, 13, b"IHDR", 8, [0, 0, 0]):
+        return None
+    if channels is None or not 0 < width * height * channels <= LARGEST:
+        return None
+    if zlib.crc32(image[12 : _HEADER.size - 4]) != checksum:
+        return None
+    return height, width, channels
+
+
+def _inflated(image: bytes, header: bytes, size: int) -> bytes | None:
+    """The filtered rows of an image; None if it has other parts, or a fault."""
+    start = len(header)
+    if not image.startswith(header) or not image.endswith(_END):
+        return None
+    length, name = _CHUNK.unpack_from(image, start)
+    end = start + 8 + length
+    if name != b"IDAT" or len(image) != end + 4 + len(_END):
+        return None
+    if (zlib.crc32(image[start + 4 : end]),) != _CHECKSUM.unpack_from(image, end):
+        return None
+    inflater = zlib.decompressobj()
+    try:
+        # One byte more than there should be, so that the stream comes to its end.
+        rows = inflater.decompress(image[start + 8 : end], size + 1)
+    except zlib.error:
+        return None
+    return rows if len(rows) == size and inflater.eof and not inflater.unused_data else None
+
+
+def _unfilter(pixels: npt.NDArray[np.uint8], filters: npt.NDArray[np.uint8]) -> bool:
+    """Undo the filters of all rows, in place; False if one of them is not known here."""
+    last = int(filters.max())
+    if last > _UP:
+        return False
+    if last > _NONE:
+        rows = filters == _SUB
+        pixels[rows] = np.add.accumulate(pixels[rows], axis=1, dtype=np.uint8)
+    if last == _UP:
+        for row in range(1, filters.shape[1]):
+            images = np.flatnonzero(filters[:, row] == _UP)
+            if len(images):
+                pixels[images, row] += pixels[images, row - 1]
+    return True
+
 
 Resizing: TypeAlias = Callable[[int, int], tuple[tuple[int, int], Sequence[int]]]
 """From height and width of an image to those that it gets, and to the part of it that gets them:
 top, left, height and width."""
 
-_CHANNELS = {"L": "L", "LA": "LA", "RGB": "RGB", "RGBA": "RGBA", "1": "L", "F": "L"}
+_PIXELS_CHANNELS = {"L": "L", "LA": "LA", "RGB": "RGB", "RGBA": "RGBA", "1": "L", "F": "L"}
 _DEEP = ("I", "I;16", "I;16B", "I;16L", "I;16N")
 """Modes of grey images of 16 bits."""
 
@@ -67,7 +164,7 @@ def _decoded(data: bytes) -> Any:
                 deep = np.asarray(image).astype(np.int64)
                 return image_module.fromarray((deep >> 8).clip(0, 255).astype(np.uint8))
             see_through = image.mode in ("P", "PA") and "transparency" in image.info
-            mode = _CHANNELS.get(image.mode, "RGBA" if see_through else "RGB")
+            mode = _PIXELS_CHANNELS.get(image.mode, "RGBA" if see_through else "RGB")
             return image if image.mode == mode else image.convert(mode)
     except image_module.DecompressionBombError as error:
         raise ValueError(safe(str(error), limit=300)) from error

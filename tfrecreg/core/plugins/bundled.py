@@ -89,7 +89,7 @@ COMMANDS_BY_GROUP = {
             "tfrecreg.builtin.salvage.command",
             "Write the undamaged records of damaged shards",
         ),
-        "explain": ("tfrecreg.builtin.explain.command", "Explain a finding code"),
+        "explain": ("tfrecreg.builtin.look.explain_command", "Explain a finding code"),
     },
     "Ask": {
         "query": ("tfrecreg.builtin.query.command", "Query records in SQL"),

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 from tfrecreg.core.images.decoder import require_pillow
 from tfrecreg.core.images.decoding import START, FeatureDecoder, PixelsDecoder, Thumbnail
 from tfrecreg.core.images.model import ImageError, ImageHeader
-from tfrecreg.core.images.read import read_header
-from tfrecreg.core.images.sniff import sniff
+from tfrecreg.core.images.read import read_header, sniff
 from tfrecreg.core.plugins.bundled import DECODERS, DISABLE
 from tfrecreg.core.plugins.guard import PluginId, called, calling, failure
 from tfrecreg.core.values.errors import MissingExtraError, PluginError, SchemaError, TfrecregError

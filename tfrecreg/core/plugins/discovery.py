@@ -1,7 +1,7 @@
 """From modules with hooks to announced records, one guarded plugin at a time.
 
-The bundled plugins are named in :mod:`tfrecreg.core.plugins.bundled`, those of other distributions by
-their entry points.
+The bundled plugins are named in :mod:`tfrecreg.core.plugins.bundled`, those of other distributions
+by their entry points.
 
 pluggy's own ``load_setuptools_entrypoints`` is not used: an exception in one plugin ends it for
 all, and of two entry points with the same name it silently loads one. Here each entry point gets
@@ -29,8 +29,7 @@ from tfrecreg.core.plugins.guard import PluginId, calling, place_of, reason_of, 
 from tfrecreg.core.plugins.records import PLUGIN_KINDS, CommandRecord, PluginRecord, SourceRecord
 from tfrecreg.core.values.codes import PAGES
 from tfrecreg.core.values.findings import Code
-from tfrecreg.core.values.suggest import did_you_mean, listed
-from tfrecreg.core.values.text import safe, type_text
+from tfrecreg.core.values.text import did_you_mean, listed, safe, type_text
 
 R_co = TypeVar("R_co", bound=PluginRecord[Any], covariant=True)
 
@@ -123,7 +122,7 @@ def records_of(plugin: object, *, ours: bool = False) -> Iterator[PluginRecord[A
     """The records that the hooks of a module yield."""
     import pluggy
 
-    from tfrecreg.core.plugins import specs
+    from tfrecreg.core.plugins import records as specs
 
     manager = pluggy.PluginManager(GROUP)
     manager.add_hookspecs(specs)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfrecreg.core.plugins.guard import called
 from tfrecreg.core.values.errors import UnknownPluginError, UsageError
-from tfrecreg.core.values.suggest import did_you_mean, listed
-from tfrecreg.core.values.text import safe
+from tfrecreg.core.values.text import did_you_mean, listed, safe
 from tfrecreg.core.workers.interface import Engine, EngineRequest
 from tfrecreg.core.workers.local import LocalEngine, usable_cores
 

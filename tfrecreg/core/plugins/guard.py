@@ -207,7 +207,7 @@ def place_of(*things: Any) -> str:
     return ""
 
 
-_OURS = os.path.dirname(__file__) + os.sep  # noqa: PTH120 - compared with the names of files
+_OURS = str(Path(__file__).parents[2]) + os.sep
 _STANDARD = os.path.dirname(os.__file__) + os.sep  # noqa: PTH120
 
 

@@ -34,14 +34,13 @@ from tfrecreg.core.values.errors import (
     UsageError,
 )
 from tfrecreg.core.values.findings import Code
-from tfrecreg.core.values.suggest import did_you_mean, listed
-from tfrecreg.core.values.text import safe
+from tfrecreg.core.values.text import did_you_mean, listed, safe
 from tfrecreg.core.values.typed_values import options_as_text, pairs_of, parse_options
 
 if TYPE_CHECKING:
     from tfrecreg.core.build.sources.deal import SourceOptions
     from tfrecreg.core.build.sources.guarded import GuardedSource
-    from tfrecreg.core.plugins.describe import OptionInfo
+    from tfrecreg.core.plugins.recognition import OptionInfo
     from tfrecreg.core.storage.interface import Readable, Storage
     from tfrecreg.core.values.config import Config
 
@@ -252,7 +251,7 @@ class Plugins:
     def describe(self, announced: Announced[Any]) -> list[OptionInfo]:
         """The options of a plugin; empty if it declares none."""
         from tfrecreg.core.build.sources.deal import DealOptions, shared_options
-        from tfrecreg.core.plugins.describe import describe_options  # no other command needs it
+        from tfrecreg.core.plugins.recognition import describe_options
 
         record = announced.record
         options = getattr(self.load(type(record), announced.qualified), "Options", None)

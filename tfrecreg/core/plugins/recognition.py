@@ -2,17 +2,33 @@
 
 A :class:`RawPreview` bounds the work by what it offers: the first names of some folders and the
 first bytes of some files. So a folder of a million files, or a bucket, is answered for in a moment.
+
+The options of a source and the limits of a validator, in words.
+
+Raw data that a source recognizes by the names of their files, for hints: nothing is read.
 """
 
 from __future__ import annotations
 
+import ast
+import inspect
+import os
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from fnmatch import fnmatchcase
-from itertools import islice
-from typing import Literal, NamedTuple
+from contextlib import suppress
+from dataclasses import MISSING, dataclass, fields, replace
+from fnmatch import fnmatch, fnmatchcase
+from itertools import islice, pairwise
+from pathlib import Path, PurePosixPath
+from shlex import quote
+from typing import Any, Literal, NamedTuple, get_type_hints
 
+from tfrecreg.core.plugins.manager import Plugins
+from tfrecreg.core.plugins.records import SourceRecord
 from tfrecreg.core.storage.interface import Entry, Readable
+from tfrecreg.core.storage.remote.urls import is_url
+from tfrecreg.core.values.text import safe
+from tfrecreg.core.values.typed_values import as_text, is_required, label
 
 Strength = Literal["exact", "layout", "general", "refused"]
 STRENGTHS: tuple[Strength, ...] = ("exact", "layout", "general", "refused")
@@ -148,3 +164,124 @@ class RawPreview:
 
 def _shown(entry: Entry) -> bool:
     return not entry.path.rpartition("/")[2].startswith(".")
+
+
+@dataclass(frozen=True, slots=True)
+class OptionInfo:
+    """One option of a source, or one limit of a validator."""
+
+    name: str
+    type: str
+    """The type in words: ``a whole number``."""
+    default: str | None
+    """The default as text; None without one."""
+    is_required: bool
+    help: str
+    """The docstring below the field, or its ``metadata["help"]``; one line."""
+
+
+def describe_options(kind: type[Any], *, text: bool = True) -> list[OptionInfo]:
+    """The options that a dataclass holds, in the order of its fields."""
+    hints = get_type_hints(kind, include_extras=True)
+    docs = _docs(kind)
+    found = []
+    for each in fields(kind):
+        if not each.init:
+            continue
+        default = None
+        if not is_required(each):
+            made = each.default if each.default_factory is MISSING else each.default_factory()
+            default = as_text(made) if text or made is not None else None
+        words = str(each.metadata.get("help") or docs.get(each.name, ""))
+        found.append(
+            OptionInfo(
+                name=each.name,
+                type=label(hints[each.name], text=text),
+                default=default,
+                is_required=is_required(each),
+                help=" ".join(words.split()),
+            )
+        )
+    return found
+
+
+def _docs(kind: type[Any]) -> dict[str, str]:
+    """Docstring by field, those of base classes too; empty without source code."""
+    docs: dict[str, str] = {}
+    for base in reversed(kind.__mro__[:-1]):
+        try:
+            body = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0]
+        except (OSError, TypeError, SyntaxError, IndexError):
+            continue
+        docs.update(_docstrings(body))
+    return docs
+
+
+def _docstrings(node: ast.AST) -> Iterator[tuple[str, str]]:
+    for statement, below in pairwise(getattr(node, "body", [])):
+        match statement, below:
+            case (
+                ast.AnnAssign(target=ast.Name(id=name)),
+                ast.Expr(value=ast.Constant(value=str(text))),
+            ):
+                yield name, text
+
+
+def build_hint(place: str, known: Plugins) -> str:
+    """The command that builds from raw data; empty if no source recognizes them."""
+    # A name says more than a wildcard: images are in the folders of many sources.
+    found = [
+        (sum(map(glob.count, "*[")), each.name, folder)
+        for each in known.every(SourceRecord)
+        for folder, glob in _matching(place, each.record)
+    ]
+    if not found:
+        return ""
+    _, name, folder = min(found)
+    return (
+        f"these are raw data of the source `{name}`: tfrecreg build NAME --source {name} --raw "
+        f"{safe(quote(folder), limit=1000)}"
+    )
+
+
+def raw_folder(place: str, record: SourceRecord) -> str:
+    """The folder with raw data of a source at, above or below a path; empty if there is none."""
+    return next((folder for folder, _ in _matching(place, record)), "")
+
+
+def _matching(place: str, record: SourceRecord) -> Iterator[tuple[str, str]]:
+    """The folder with raw data of a source, and the glob that recognizes them, if any does."""
+    if is_url(place):
+        return
+    path = Path(os.path.abspath(place))  # noqa: PTH100 - links stay
+    # A folder that may not be looked at, and an invalid glob of a plugin.
+    with suppress(OSError, ValueError, NotImplementedError):
+        for look in (_at_or_above, _below):
+            for glob in record.recognizes:
+                found = look(path, glob)
+                if found is not None:
+                    yield str(found) if Path(place).is_absolute() else os.path.relpath(found), glob
+                    return
+
+
+def _at_or_above(path: Path, pattern: str) -> Path | None:
+    parts = PurePosixPath(pattern).parts
+    for up in range(len(parts) + 1):
+        names, rest = path.parts[len(path.parts) - up :], parts[up:]
+        if not all(map(fnmatch, names, parts)):
+            continue
+        if any(_matches(path, rest)) if rest else path.is_file():
+            return path.parents[up - 1] if up else path
+    return None
+
+
+def _below(path: Path, pattern: str) -> Path | None:
+    parts = PurePosixPath(pattern).parts
+    for above in (("*",), ("*", "*")):
+        for found in _matches(path, (*above, *parts)):
+            return found.parents[len(parts) - 1]
+    return None
+
+
+def _matches(folder: Path, parts: Iterable[str]) -> Iterable[Path]:
+    return folder.glob("/".join(parts))

@@ -429,7 +429,7 @@ def _begins_plain(file: HashedFile, head: bytes) -> bool:
 
 def _is_headless(file: HashedFile, declared: Compression | None) -> bool:
     """Whether a file whose beginning is damaged is gzip of records."""
-    from tfrecreg.core.records.gzip.places import member_places
+    from tfrecreg.core.records.gzip.random_access import member_places
     from tfrecreg.core.records.gzip.reader import GzipStream
 
     if declared == "none":

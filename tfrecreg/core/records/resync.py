@@ -15,8 +15,8 @@ After 1 to 3 the count of records stays exact. After 4 the number of lost record
 range counts as one record, and its fault says so.
 
 All tests read ahead through forks of the stream, a block at a time, and ignore stated lengths. 3
-and 4 are one pass of a :class:`~tfrecreg.core.records.frame_scan.Finder`; the total number of bytes that
-a scan reads ahead is bounded.
+and 4 are one pass of a :class:`~tfrecreg.core.records.frame_scan.Finder`; the total number of
+bytes that a scan reads ahead is bounded.
 """
 
 from __future__ import annotations

@@ -166,8 +166,8 @@ def sniff_compression(head: bytes, declared: Compression | None = None) -> Compr
 
     In this order: a record's header whose checksum holds is plain; bytes that inflate to one are
     gzip, even if the gzip header is damaged, and so is gzip of an empty stream; gzip's magic is
-    gzip, unless plain was declared. :func:`tfrecreg.core.records.reader.open_stream` looks further where
-    that header may have been written over another file.
+    gzip, unless plain was declared. :func:`tfrecreg.core.records.reader.open_stream` looks further
+    where that header may have been written over another file.
     """
     if header_length(head) is not None:
         return "none"

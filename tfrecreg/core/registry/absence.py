@@ -14,12 +14,12 @@ from pathlib import Path
 from blake3 import blake3
 
 from tfrecreg.core.registry import layout
-from tfrecreg.core.registry.git.pointers import named_hash
-from tfrecreg.core.registry.history.chain import links_of
-from tfrecreg.core.registry.history.yanks import Yank, not_yanked
+from tfrecreg.core.registry.git import named_hash
+from tfrecreg.core.registry.history import links_of
 from tfrecreg.core.registry.keeper import tracker
 from tfrecreg.core.registry.manifest.model import MANIFEST_NAME, SCHEMA_NAME, Manifest
 from tfrecreg.core.registry.registry import Dataset, Registry
+from tfrecreg.core.registry.versions import Yank, not_yanked
 from tfrecreg.core.storage.remote.urls import is_url
 from tfrecreg.core.values.errors import (
     FailureError,
@@ -32,8 +32,7 @@ from tfrecreg.core.values.errors import (
 )
 from tfrecreg.core.values.reference import Reference, Version, is_dataset_name
 from tfrecreg.core.values.shards import parse_shard_name
-from tfrecreg.core.values.suggest import did_you_mean, listed
-from tfrecreg.core.values.text import safe
+from tfrecreg.core.values.text import did_you_mean, listed, safe
 
 
 def absent_build(dataset: Dataset) -> NotHereError:
@@ -182,7 +181,7 @@ def absent_schema(dataset: Dataset) -> NotHereError:
 
 def schema_hint(dataset: Dataset) -> str:
     """How to restore a missing schema: from git, from a release, or drafted from the records."""
-    from tfrecreg.core.registry.git import git
+    from tfrecreg.core.registry import git
 
     name, path = dataset.name, dataset.schema_path
     if command := git.restore_command(dataset.registry.storage.root, path):

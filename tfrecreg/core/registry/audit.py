@@ -9,15 +9,14 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tfrecreg.core.registry import layout
-from tfrecreg.core.registry.git import git
-from tfrecreg.core.registry.git.git import FileChange
-from tfrecreg.core.registry.history.chain import RANK, Issue, Link, link_of, step
-from tfrecreg.core.registry.history.yanks import read_yanks
+from tfrecreg.core.registry import git, layout
+from tfrecreg.core.registry.git import FileChange
+from tfrecreg.core.registry.history import RANK, Issue, Link, link_of, step
 from tfrecreg.core.registry.keeper import tracker
 from tfrecreg.core.registry.manifest.file import build_digest
 from tfrecreg.core.registry.manifest.model import MANIFEST_NAME, SCHEMA_NAME, Manifest
 from tfrecreg.core.registry.registry import Dataset, Registry
+from tfrecreg.core.registry.versions import read_yanks
 from tfrecreg.core.values.codes import (
     REG001,
     REG002,

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from tfrecreg.core.registry import layout
-from tfrecreg.core.registry.git import git
+from tfrecreg.core.registry import git, layout
 from tfrecreg.core.registry.keeper import tracker
 from tfrecreg.core.registry.registry import find_registry
 from tfrecreg.core.storage.local import LocalStorage

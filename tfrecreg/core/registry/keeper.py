@@ -12,7 +12,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any, Literal, Protocol, cast
 
-from tfrecreg.core.registry.history.chain import Issue, Link
+from tfrecreg.core.registry.history import Issue, Link
 from tfrecreg.core.registry.manifest.model import Manifest
 from tfrecreg.core.registry.registry import Dataset, Registry
 from tfrecreg.core.storage.interface import Storage

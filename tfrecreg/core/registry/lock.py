@@ -2,22 +2,33 @@
 
 A change of a dataset holds its lock, and shares that of the registry. Garbage collection holds the
 registry's lock exclusively, so no other change is in progress.
+
+A new folder for the user: its name has to be free, and it appears whole or not at all.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
 import os
+import re
+import secrets
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 
 from tfrecreg.core.registry import layout
 from tfrecreg.core.registry.registry import Registry
-from tfrecreg.core.storage.flock import exclusive, exclusive_if_free, held_shared
+from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.storage.paths import advice, path_text
+from tfrecreg.core.storage.remote.urls import expect_no_url
+from tfrecreg.core.storage.renames import exclusive, exclusive_if_free, held_shared
+from tfrecreg.core.storage.writer import make_folders
 from tfrecreg.core.values.errors import StorageError, UsageError
+from tfrecreg.core.values.text import safe
 
 _held: ContextVar[frozenset[Path]] = ContextVar("held", default=frozenset())
 """The locks held by the current context, which need not wait for itself."""
@@ -138,3 +149,147 @@ def _refused(registry: Registry, error: OSError) -> StorageError:
         f"the registry `{path_text(registry.storage.root)}` cannot be written: {error.strerror}",
         hint=advice(error) or "check the permissions of the folder",
     )
+
+
+_OURS = (layout.BUILDS, layout.RELEASES, layout.VERSIONS, layout.STATE)
+"""Folders of a registry whose files manifests and DVC vouch for."""
+
+_PREFIX, _SUFFIX = ".tfrecreg-", ".tmp"
+_HIDDEN = re.compile(r"\.tfrecreg-(export|plan|salvage|site)\.[0-9a-f]{16}\.tmp")
+
+_HINT = "name a folder that does not exist yet, or an empty one: {} never overwrites"
+
+
+def free_folder(
+    folder: str | os.PathLike[str], registry: Registry | None, what: str = "an export"
+) -> Path:
+    """The absolute path of `folder`, which is empty or does not exist."""
+    text = os.fsdecode(folder)
+    shown = safe(text, limit=1000)
+    expect_no_url(text, "a folder")
+    try:
+        path = Path(text).expanduser().resolve()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise UsageError(
+            f"`{shown}` does not name a folder: {safe(str(error))}", hint=_HINT.format(what)
+        ) from None
+    if not text:
+        raise UsageError("`` does not name a folder", hint=_HINT.format(what))
+    if registry is not None:
+        _require_strange(path, Path(registry.storage.root).resolve(), shown)
+    _require_free(path, shown, _HINT.format(what))
+    return path
+
+
+def _require_strange(path: Path, root: Path, shown: str) -> None:
+    if path.is_relative_to(root) and path.relative_to(root).parts[:1] in {(p,) for p in _OURS}:
+        raise UsageError(
+            f"`{shown}` is in `{path.relative_to(root).parts[0]}/` of the registry, which holds "
+            "only builds and releases",
+            hint=f"name a folder elsewhere: {safe(str(root.parent / path.name))}",
+        )
+
+
+@contextmanager
+def new_folder(path: Path, what: str = "export") -> Iterator[LocalStorage]:
+    """An unfinished folder beside `path`, renamed to it if the block succeeds.
+
+    Left by an exception, it is removed without a trace, with the folders above it that were made
+    for it. After a kill it stays, hidden and with a name that ends in ``.tmp``, until the next
+    folder is made beside it: it is locked as long as somebody fills it.
+    """
+    missing = [each for each in path.parents if not each.exists()]
+    name = f"{_PREFIX}{what}.{secrets.token_hex(8)}{_SUFFIX}"
+    beside = LocalStorage(path.parent)
+    _remove_abandoned(beside)
+    try:
+        with _locked_folder(path.parent / name):
+            yield LocalStorage(path.parent / name)
+            _put_in_place(beside, name, path, _HINT.format(f"this {what}"))
+    except BaseException:
+        # Report the original failure, not that of the cleanup.
+        with suppress(StorageError):
+            beside.remove(name)
+        with suppress(OSError):
+            for each in missing:
+                each.rmdir()
+        raise
+
+
+@contextmanager
+def _locked_folder(path: Path) -> Iterator[None]:
+    """Make a folder and lock it for as long as it is being filled."""
+    try:
+        handle = _make_locked(str(path))
+    except OSError as error:
+        raise StorageError(
+            f"`{safe(str(path), limit=1000)}` cannot be made: {error.strerror}",
+            hint=advice(error) or "check the permissions of the folder above it",
+        ) from error
+    try:
+        yield
+    finally:
+        os.close(handle)
+
+
+def _make_locked(path: str) -> int:
+    while True:
+        make_folders(path)
+        handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        with suppress(OSError):  # a file system without locks: it is not removed there
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        # Between the two calls it had no owner, and may have been removed.
+        if os.fstat(handle).st_nlink:
+            return handle
+        os.close(handle)
+
+
+def _remove_abandoned(beside: LocalStorage) -> None:
+    """Remove unfinished folders of killed processes."""
+    for entry in list(beside.list(recursive=False)):
+        if entry.kind != "dir" or not _HIDDEN.fullmatch(entry.path):
+            continue
+        try:
+            handle = os.open(Path(beside.root, entry.path), os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            continue  # it was removed meanwhile, or belongs to another user
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            beside.remove(entry.path)
+        except (OSError, StorageError):
+            continue  # it is being filled, or not ours to remove
+        finally:
+            os.close(handle)
+
+
+def _require_free(path: Path, shown: str, hint: str) -> None:
+    entry = LocalStorage(path.parent).stat(path.name) if path.name else None
+    if path.name and entry is None:
+        return
+    if entry is not None and entry.kind != "dir":
+        raise UsageError(f"`{shown}` is not a folder", hint=hint)
+    if next(LocalStorage(path).list(recursive=False), None) is not None:
+        with suppress(StorageError):
+            # The process that filled it may have been killed before its name was durable.
+            LocalStorage(path.parent).sync_dir("")
+        raise UsageError(f"`{shown}` is not empty", hint=hint)
+    # An empty folder gives way to the new one, which these cannot.
+    if path.is_mount():
+        raise UsageError(f"`{shown}` is a mount point", hint="name a new folder in it")
+    if path == Path.cwd():
+        raise UsageError(f"`{shown}` is the current folder", hint="name a new folder in it")
+
+
+def _put_in_place(beside: LocalStorage, name: str, path: Path, hint: str) -> None:
+    shown = safe(str(path), limit=1000)
+    try:
+        # rmdir(2) removes empty folders only, so nothing added meanwhile is lost.
+        path.rmdir()
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+            raise UsageError(f"`{shown}` was written to meanwhile", hint=hint) from None
+        raise StorageError(f"`{shown}` cannot be replaced: {error.strerror}", hint=hint) from error
+    if not beside.rename_dir(name, path.name):
+        raise UsageError(f"`{shown}` was created by another process meanwhile", hint=hint)

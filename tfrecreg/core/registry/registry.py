@@ -12,9 +12,8 @@ from typing import NamedTuple, TypeAlias
 from blake3 import blake3
 
 from tfrecreg.core.registry import layout
-from tfrecreg.core.registry.manifest.file import parse_manifest
+from tfrecreg.core.registry.manifest.file import Totals, parse_manifest, quick_totals, totals_of
 from tfrecreg.core.registry.manifest.model import MANIFEST_NAME, SCHEMA_NAME, Manifest
-from tfrecreg.core.registry.manifest.totals import Totals, quick_totals, totals_of
 from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.storage.paths import path_text

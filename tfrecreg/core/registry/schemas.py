@@ -4,22 +4,37 @@ A manifest names a schema by the digest of its text. The working schema may be e
 build: as long as it means the same, the build stands, and a release freezes the text that its
 manifest names. A build has that text in its folder, unless it was adopted in place. It is found by
 its digest, so no place need be trusted.
+
+Files that belong to a build and are not in its folder: published with it, or not at all.
+
+The schema of a first build is one. It is put before the folder, so that no build is seen without
+it. A note in the stage says which files these are; where the folder did not follow, whoever holds
+the lock next removes them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
+import msgspec
 from blake3 import blake3
 
-from tfrecreg.core.registry import layout
-from tfrecreg.core.registry.git import git
+from tfrecreg.core.registry import git, layout
 from tfrecreg.core.registry.lookup import Resolved, expect_schema
-from tfrecreg.core.registry.manifest.adopted import remake_command
-from tfrecreg.core.registry.manifest.model import SCHEMA_NAME
+from tfrecreg.core.registry.manifest.model import SCHEMA_NAME, Manifest, remake_command
 from tfrecreg.core.registry.registry import Dataset, Registry
 from tfrecreg.core.schema.proto import parse_schema, render_schema
-from tfrecreg.core.values.errors import FailureError, SchemaError, TfrecregError, UsageError
+from tfrecreg.core.values.documents import read_note, render_note
+from tfrecreg.core.values.errors import (
+    FailureError,
+    ManifestError,
+    NewerFormatError,
+    SchemaError,
+    TfrecregError,
+    UsageError,
+)
 
 
 def keep_schema(registry: Registry, text: str) -> None:
@@ -86,3 +101,62 @@ def _candidates(dataset: Dataset, digest: str) -> Iterator[bytes]:
                 yield git.read_object(registry.storage.root, touch.blob)
     except FailureError:
         return  # git is missing or refused: then there is no history to search
+
+
+_NOTE = "beside.json"
+
+
+class _Note(msgspec.Struct, frozen=True):
+    manifest: str
+    """Digest of the manifest of the build."""
+    files: dict[str, str]
+    """Path to blake3, of the files that were missing."""
+
+
+@contextlib.contextmanager
+def published_with(
+    dataset: Dataset,
+    stage: str,
+    manifest: Manifest,
+    files: Mapping[str, bytes],
+    tried: Callable[..., Any],
+) -> Iterator[None]:
+    """Put files that are missing, and remove them again unless the block publishes the build."""
+    storage = dataset.registry.storage
+    missing = {path: data for path, data in files.items() if storage.stat(path) is None}
+    if not missing:
+        yield
+        return
+    try:
+        digests = {path: blake3(data).hexdigest() for path, data in missing.items()}
+        with storage.create(f"{stage}/{_NOTE}") as writer:
+            writer.write(render_note(_Note(manifest.digest, digests)))
+        for path, data in missing.items():
+            storage.put_if_absent(path, data)
+        yield
+    finally:
+        tried(settle_beside, dataset, stage)
+
+
+def settle_beside(dataset: Dataset, stage: str) -> None:
+    """Remove files that were put for a build that was not published."""
+    storage, place = dataset.registry.storage, f"{stage}/{_NOTE}"
+    if storage.stat(place) is None:
+        return
+    try:
+        note = read_note(storage.read(place), _Note)
+    except ValueError:
+        note = _Note("", {})  # not ours: no file is recorded
+    if not _is_published(dataset, note.manifest):
+        for path, digest in note.files.items():
+            if storage.stat(path) is not None and blake3(storage.read(path)).hexdigest() == digest:
+                storage.remove(path)
+    storage.remove(place)
+
+
+def _is_published(dataset: Dataset, digest: str) -> bool:
+    try:
+        found = dataset.build_manifest()
+    except (ManifestError, NewerFormatError):
+        return False
+    return found is not None and found.digest == digest

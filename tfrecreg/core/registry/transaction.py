@@ -18,16 +18,15 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from tfrecreg.core.registry import layout
-from tfrecreg.core.registry.beside import published_with, settle_beside
-from tfrecreg.core.registry.history.verify import below, expect_intact
-from tfrecreg.core.registry.history.versions import keep_in_versions
-from tfrecreg.core.registry.history.yanks import Yank, append_yank
+from tfrecreg.core.registry.history import below, expect_intact
 from tfrecreg.core.registry.indexes import keep_indexes_of_release
 from tfrecreg.core.registry.keeper import tracker
 from tfrecreg.core.registry.lock import copy_unless_read, dataset_lock, locked_registry
 from tfrecreg.core.registry.manifest.file import render_manifest
 from tfrecreg.core.registry.manifest.model import MANIFEST_NAME, SCHEMA_NAME, Manifest
 from tfrecreg.core.registry.registry import Dataset, Registry
+from tfrecreg.core.registry.schemas import published_with, settle_beside
+from tfrecreg.core.registry.versions import Yank, append_yank, keep_in_versions
 from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.storage.renames import ASIDE
 from tfrecreg.core.storage.writer import is_temporary

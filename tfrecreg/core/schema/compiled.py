@@ -3,26 +3,67 @@
 A compiled schema is picklable and independent of protobuf, so it can be sent to workers. It has the
 rules for a single record, and the few figures of a whole split that follow from counting. What
 needs statistics (drift, skew, comparators, the vocabulary of a language) is left to TFDV.
+
+The options by which a validator chooses an environment of the schema.
+
+A schema in other forms: JSON, and the feature specification of `tf.io.parse_example`.
+
+How a feature is specified:
+
+- ignored for its life cycle stage, or in other environments only: left out, as nothing about it
+  is certain
+- without a type, or STRUCT: left out, as a reader needs a type that an example can hold
+- in every example, with a shape whose sizes are all given, or with a value count whose `min` equals
+  its `max`: `FixedLenFeature` of that shape
+- any other: `VarLenFeature`, a sparse tensor; or `RaggedFeature` if the schema says
+  `represent_variable_length_as_ragged`
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any
+from math import isfinite
+from typing import Any, Literal
 
 from tfrecreg.core.schema.definition import (
+    BoolDomain,
+    Domain,
+    FloatDomain,
+    ImageDomain,
+    IntDomain,
+    OtherDomain,
     Schema,
     SchemaFeature,
     SparseFeature,
+    StringDomain,
+    StructDomain,
+    TimeDomain,
     ValueCount,
     WeightedFeature,
 )
-from tfrecreg.core.schema.environments import environment_options
+from tfrecreg.core.values.config import read_limits
 from tfrecreg.core.values.errors import SchemaError
-from tfrecreg.core.values.suggest import did_you_mean, listed
-from tfrecreg.core.values.text import safe
+from tfrecreg.core.values.text import did_you_mean, listed, safe
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentOptions:
+    """The options of a validator that choose an environment of the schema."""
+
+    environment: str | None = None
+    """The environment of the data."""
+    environments: dict[str, str] = field(default_factory=dict)
+    """Environment by split, for splits that differ."""
+
+
+def environment_options(
+    validator: str, options: Mapping[str, Any]
+) -> tuple[str | None, Mapping[str, str]]:
+    """The validator options `environment`, for most splits, and `environments`, by split."""
+    found = read_limits(EnvironmentOptions, options, validator)
+    return found.environment, found.environments
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,3 +155,130 @@ def compile_split_schemas(schema: Schema, options: Mapping[str, Any]) -> SplitSc
         compile_schema(schema, environment),
         {split: compile_schema(schema, each) for split, each in by_split.items()},
     )
+
+
+_DTYPES: dict[str, Literal["string", "int64", "float32"]] = {
+    "BYTES": "string",
+    "INT": "int64",
+    "FLOAT": "float32",
+}
+
+_VARYING = {"varlen": "VarLenFeature", "ragged": "RaggedFeature"}
+
+_DOMAINS: dict[type[Domain], str] = {
+    IntDomain: "int",
+    FloatDomain: "float",
+    StringDomain: "string",
+    BoolDomain: "bool",
+    ImageDomain: "image",
+    StructDomain: "struct",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSpec:
+    """Parsing rule of a feature."""
+
+    name: str
+    form: Literal["fixed", "varlen", "ragged"]
+    dtype: Literal["string", "int64", "float32"]
+    """TensorFlow's name."""
+    shape: tuple[int, ...] = ()
+    """Shape of the fixed form, ``()`` for a scalar; meaningless for the others."""
+
+
+def tensor_specs(schema: Schema, environment: str | None = None) -> tuple[TensorSpec, ...]:
+    """The specifications of a schema's features, in order of their names."""
+    specs: list[TensorSpec] = []
+    for feature in compile_schema(schema, environment).features:
+        dtype = _DTYPES.get(feature.kind or "")
+        if dtype is None:
+            continue
+        shape = feature.tensor_shape
+        if feature.is_required and shape is not None and None not in shape:
+            sizes = tuple(size for size in shape if size is not None)
+            specs.append(TensorSpec(feature.name, "fixed", dtype, sizes))
+        else:
+            specs.append(TensorSpec(feature.name, "ragged" if schema.ragged else "varlen", dtype))
+    return tuple(specs)
+
+
+def tf_source(schema: Schema) -> str:
+    """Python source that defines ``FEATURES``, for `tf.io.parse_example`.
+
+    It needs ``import tensorflow as tf`` in front of it.
+    """
+    lines = [f"    {spec.name!a}: {_call(spec)},\n" for spec in tensor_specs(schema)]
+    return f"FEATURES = {{\n{''.join(lines)}}}\n" if lines else "FEATURES = {}\n"
+
+
+def _call(spec: TensorSpec) -> str:
+    if spec.form == "fixed":
+        return f"tf.io.FixedLenFeature({list(spec.shape)}, tf.{spec.dtype})"
+    return f"tf.io.{_VARYING[spec.form]}(tf.{spec.dtype})"
+
+
+def schema_json(schema: Schema) -> dict[str, Any]:
+    """The schema for a JSON document: its features by name, in the schema's order.
+
+    Fields that are not set have no entry. The `kind` of a domain is ``int``, ``float``, ``string``,
+    ``bool``, ``image``, ``struct``, or the name of another (``url``, ``time`` …). Bounds that JSON
+    has no number for are strings: ``"inf"``.
+    """
+    document: dict[str, Any] = {
+        "features": {feature.name: _feature(feature) for feature in schema.features}
+    }
+    if schema.default_environments:
+        document["default_environments"] = list(schema.default_environments)
+    if schema.ragged:
+        document["represent_variable_length_as_ragged"] = True
+    return document
+
+
+def _feature(feature: SchemaFeature) -> dict[str, Any]:
+    entry: dict[str, Any] = {"type": feature.type, "required": feature.is_required}
+    for name in ("presence", "value_count"):
+        if (bounds := getattr(feature, name)) is not None:
+            entry[name] = _known(asdict(bounds))
+    if feature.shape is not None:
+        entry["shape"] = list(feature.shape)
+    if feature.domain is not None:
+        entry["domain"] = _domain(feature.domain, feature.domain_name)
+    if feature.min_domain_mass is not None:
+        entry["min_domain_mass"] = feature.min_domain_mass
+    marks = {"picture": feature.is_image, "label": feature.is_label, "stage": feature.stage}
+    entry |= {name: value for name, value in marks.items() if value}
+    for name in ("in_environment", "not_in_environment", "tags", "comments"):
+        if values := getattr(feature, name):
+            entry[name] = list(values)
+    return entry
+
+
+def _domain(domain: Domain, name: str) -> dict[str, Any]:
+    if isinstance(domain, (OtherDomain, TimeDomain)):
+        entry: dict[str, Any] = {"kind": domain.name.removesuffix("_domain")}
+    else:
+        entry = {"kind": _DOMAINS[type(domain)]}
+    if name:
+        entry["name"] = name
+    if isinstance(domain, StructDomain):
+        entry["features"] = {feature.name: _feature(feature) for feature in domain.features}
+    elif isinstance(domain, StringDomain):
+        entry.update(values=list(domain.values), is_categorical=domain.is_categorical)
+    elif isinstance(domain, TimeDomain):
+        formats = ("string_format", "integer_format")
+        entry |= {each: getattr(domain, each) for each in formats if getattr(domain, each)}
+    elif not isinstance(domain, OtherDomain):
+        entry.update(_known(asdict(domain)))
+    if not entry.get("is_categorical", True):
+        del entry["is_categorical"]
+    return entry
+
+
+def _known(fields: dict[str, Any]) -> dict[str, Any]:
+    """Fields that are set; numbers that JSON lacks as strings."""
+    return {
+        name: value if not isinstance(value, float) or isfinite(value) else str(value)
+        for name, value in fields.items()
+        if value is not None
+    }

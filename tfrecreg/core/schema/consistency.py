@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn
 
 from tfrecreg.core.schema.definition import IGNORED_STAGES, FeatureType
-from tfrecreg.core.values.suggest import did_you_mean
-from tfrecreg.core.values.text import safe
+from tfrecreg.core.values.text import did_you_mean, safe
 
 Fail = Callable[[str, str, str], NoReturn]
 """Raises the error for the name of a feature or domain (empty without one), a message, a hint."""

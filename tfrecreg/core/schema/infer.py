@@ -14,11 +14,10 @@ from dataclasses import dataclass, field
 from math import isfinite, isnan, prod
 from typing import NamedTuple
 
-from tfrecreg.core.example.declared import DeclaredFeature
-from tfrecreg.core.example.model import Example, Feature, Kind
+from tfrecreg.core.example.model import DeclaredFeature, Example, Feature, Kind
 from tfrecreg.core.example.tensors import read_tensor
-from tfrecreg.core.images.sniff import sniff
-from tfrecreg.core.schema.messages import KIND_NAMES, counted
+from tfrecreg.core.images.read import sniff
+from tfrecreg.core.schema.check import KIND_NAMES, counted
 from tfrecreg.core.values.text import safe
 
 

@@ -115,7 +115,8 @@ class Writer(Unfinished, Protocol):
 class Readable(Protocol):
     """A tree of files under one root. Picklable, for worker processes.
 
-    Every method raises :class:`~tfrecreg.core.values.errors.StorageError` if the file system refuses (its
+    Every method raises :class:`~tfrecreg.core.values.errors.StorageError` if the file system
+    refuses (its
     subclass :class:`~tfrecreg.core.values.errors.MissingFileError` if a file is missing), and
     :class:`~tfrecreg.core.values.errors.UsageError` for a path that is absolute or leaves the root.
 
@@ -208,7 +209,7 @@ class Store(Appendable, Protocol):
 
     def look_ahead(self, start: str) -> bool:
         """Ask about all files whose paths begin so, by one listing, inside of
-        :func:`tfrecreg.core.storage.looks.looks_remembered`.
+        :func:`tfrecreg.core.storage.paths.looks_remembered`.
         """
 
 
@@ -251,8 +252,8 @@ class Storage(Appendable, Protocol):
         """
 
     def remove_abandoned(self, path: str) -> bool:
-        """Remove a temporary file (see :func:`tfrecreg.core.storage.writer.is_temporary`) of a killed
-        writer.
+        """Remove a temporary file (see :func:`tfrecreg.core.storage.writer.is_temporary`) of a
+        killed writer.
 
         Returns:
             False, without removing it, if its writer is alive or that is unknown.

@@ -1,6 +1,9 @@
-"""The storage of POSIX local files."""
+"""The storage of POSIX local files.
 
-# Names that are not UTF-8, exact byte order and link semantics need os, not pathlib.
+One local file, open for reading at any offset.
+
+Local copies, without a name, of files behind URLs.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,23 @@ import errno
 import os
 import shutil
 import stat
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
+from io import FileIO
 from typing import Literal
 
-from tfrecreg.core.storage.interface import Entry, Follow, Readable
-from tfrecreg.core.storage.paths import leaves, locate, no_folder, path_text, refusal, translated
-from tfrecreg.core.storage.reader import LocalReader
+from tfrecreg.core.storage.interface import Entry, Follow, Readable, Reader
+from tfrecreg.core.storage.paths import (
+    entry_kind,
+    leaves,
+    locate,
+    no_folder,
+    path_text,
+    refusal,
+    translated,
+)
 from tfrecreg.core.storage.renames import move_to_free_name, replace
 from tfrecreg.core.storage.writer import (
     LINKLESS,
@@ -25,6 +37,82 @@ from tfrecreg.core.storage.writer import (
     sync_folder,
 )
 from tfrecreg.core.values.errors import StorageError, UsageError
+
+# This module needs descriptors and exact flags, which pathlib does not have.
+
+
+class LocalReader(Reader):
+    """A regular file, open for reading. See :class:`tfrecreg.core.storage.interface.Reader`."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        try:
+            # The first check avoids opening devices, which alone may have side effects; the second
+            # check below detects a change in between, and O_NONBLOCK avoids waiting for a FIFO.
+            self._refuse(os.stat(path).st_mode)
+            flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+            self._file = FileIO(os.open(path, flags))
+        except NotADirectoryError as error:
+            raise refusal("read", path, FileNotFoundError(errno.ENOENT, "")) from error
+        except OSError as error:
+            raise refusal("read", path, error) from error
+        try:
+            status = os.fstat(self._file.fileno())
+            self._refuse(status.st_mode)
+        except (OSError, StorageError) as error:
+            self._file.close()
+            if isinstance(error, OSError):
+                raise refusal("read", path, error) from error
+            raise
+        self.size = status.st_size
+
+    def _refuse(self, mode: int) -> None:
+        if not stat.S_ISREG(mode):
+            raise StorageError(
+                f"cannot read `{path_text(self._path)}`: expected a regular file, "
+                f"found {entry_kind(mode)}",
+                hint="name a file, or move away what has its place",
+            )
+
+    def read_at(self, start: int, length: int) -> bytes:
+        # A hot path: a context manager around it would take longer than the system call.
+        try:
+            return self._read_at(start, length)
+        except OSError as error:
+            raise refusal("read", self._path, error) from error
+
+    def _read_at(self, start: int, length: int) -> bytes:
+        handle = self._file.fileno()
+        if start + length > self.size:
+            # pread(2) in Python allocates the requested size: do not request more than the file
+            # has.
+            length = min(length, os.fstat(handle).st_size - start)
+        if length <= 0:
+            return b""
+        data = os.pread(handle, length, start)
+        if len(data) == length or not data:
+            return data
+        pieces = [data]
+        missing = length - len(data)
+        while missing and (data := os.pread(handle, missing, start + length - missing)):
+            pieces.append(data)
+            missing -= len(data)
+        return b"".join(pieces)
+
+    def located(self, start: int, length: int) -> tuple[int, int, object] | None:
+        return (self._file.fileno(), start, self) if start + length <= self.size else None
+
+    def sync(self) -> None:
+        """Make the file's bytes durable, even if another process wrote them."""
+        with translated("sync", self._path):
+            os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        self._file.close()
+
+
+# Names that are not UTF-8, exact byte order and link semantics need os, not pathlib.
+
 
 _CHUNK = 1 << 22
 _LINKLESS = LINKLESS | {errno.EXDEV}
@@ -295,3 +383,51 @@ def user_cache() -> LocalStorage | None:
         if not os.path.isabs(folder):
             return None
     return LocalStorage(folder)
+
+
+_LOCAL_COPY_CHUNK = 1 << 22
+
+
+def open_local(storage: Readable, path: str) -> Reader:
+    """Open a file that is read at many places.
+
+    A file behind a URL is copied once, into a temporary file in `TMPDIR`. It has no name, so it
+    goes with the reader or with the process.
+
+    Raises:
+        StorageError: the file cannot be read, or there is no room for the copy.
+    """
+    reader = storage.open(path)
+    if storage.is_local:
+        return reader
+    with reader:
+        try:
+            # Without a buffer: one that cannot be written would fail again when it is closed.
+            file = tempfile.TemporaryFile(buffering=0, prefix="tfrecreg-")  # noqa: SIM115 - the reader closes it
+        except OSError as error:
+            raise _no_room(storage, path, reader, error) from error
+        try:
+            at = 0
+            while piece := memoryview(reader.read_at(at, _LOCAL_COPY_CHUNK)):
+                at += len(piece)
+                while piece:
+                    piece = piece[file.write(piece) :]
+        except BaseException as error:
+            file.close()
+            if isinstance(error, OSError):
+                raise _no_room(storage, path, reader, error) from error
+            raise
+    return _CopyReader(file, reader.size)
+
+
+def _no_room(storage: Readable, path: str, reader: Reader, error: OSError) -> StorageError:
+    return StorageError(
+        f"cannot copy `{path_text(locate(storage.root, path))}` into a temporary file of "
+        f"{reader.size} bytes: {error.strerror or error}",
+        hint="set TMPDIR to a folder with room for it, or download the raw data",
+    )
+
+
+class _CopyReader(LocalReader):
+    def __init__(self, file: FileIO, size: int) -> None:
+        self._path, self._file, self.size = str(file.name), file, size

@@ -1,6 +1,12 @@
-"""The paths that a local storage accepts, and the wording of file system errors."""
+"""The paths that a local storage accepts, and the wording of file system errors.
 
-# pathlib drops `.` and `//` silently and has no descriptors: the checks here need the plain text.
+Listing that follows symbolic links.
+
+What stores were found to have, remembered for a short while.
+
+Opening a dataset asks about each of its files in several places: whether it is a file, whether it
+has an index, in which state it is. Inside of :func:`looks_remembered` a store is asked once.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +14,17 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, TypeAlias
 
+from tfrecreg.core.storage.interface import Entry, Readable
 from tfrecreg.core.values.errors import MissingFileError, StorageError, UsageError
 from tfrecreg.core.values.text import safe
+
+# pathlib drops `.` and `//` silently and has no descriptors: the checks here need the plain text.
+
 
 _HINTS = {
     errno.EACCES: "`ls -ld` on it and on the folders above it shows who may",
@@ -121,3 +133,58 @@ def translated(action: str, path: str, rest: str = "") -> Iterator[None]:
         yield
     except OSError as error:
         raise refusal(action, path, error, rest) from error
+
+
+def list_through_links(storage: Readable) -> Iterator[Entry]:
+    """Everything below the root except folders, with symbolic links followed to any target.
+
+    Each folder is listed once, even if many links lead to it, so circular links are harmless. A
+    link whose target is missing keeps the kind ``link``.
+    """
+    top = storage.stat("", follow="all")
+    known = {(top.device, top.inode)} if top is not None else set()
+    folders = [""]
+    while folders:
+        for entry in storage.list(folders.pop(), recursive=False):
+            found = entry
+            if entry.kind == "link":
+                found = storage.stat(entry.path, follow="all") or entry
+            if found.kind != "dir":
+                yield found
+            elif (found.device, found.inode) not in known:
+                known.add((found.device, found.inode))
+                folders.append(found.path)
+
+
+Info: TypeAlias = "Mapping[str, Any] | None"
+"""What fsspec says of a file; None if there is none."""
+
+_looks: ContextVar[dict[str, Info] | None] = ContextVar("looks", default=None)
+
+
+@contextmanager
+def looks_remembered() -> Iterator[None]:
+    """A block in which a store is asked once about each URL; an inner block shares with its outer
+    one.
+    """
+    known = _looks.get()
+    token = _looks.set({} if known is None else known)
+    try:
+        yield
+    finally:
+        _looks.reset(token)
+
+
+def looked(url: str, look: Callable[[], Info]) -> Info:
+    """What is known about a URL, or else found by `look`."""
+    known = _looks.get()
+    if known is None:
+        return look()
+    if url not in known:
+        known[url] = look()
+    return known[url]
+
+
+def remembered() -> dict[str, Info] | None:
+    """What is known, to add to; None outside of :func:`looks_remembered`."""
+    return _looks.get()

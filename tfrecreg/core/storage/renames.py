@@ -2,24 +2,29 @@
 
 Linux has both as flags of renameat2(2). Elsewhere, and on file systems that refuse the flags,
 plain renames are used; :func:`replace` describes the state after a kill between them.
-"""
 
-# Names are passed to the kernel unchanged: pathlib would normalize them.
+Locks on files, for mutual exclusion of processes on one machine.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
+import fcntl
 import os
 import stat
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
 
 from tfrecreg.core.storage.paths import no_folder, path_text
 from tfrecreg.core.storage.writer import make_way, sync_folder
 from tfrecreg.core.values.errors import StorageError
+
+# Names are passed to the kernel unchanged: pathlib would normalize them.
+
 
 ASIDE = ".old"
 """Suffix of the source's name while :func:`replace` works without an exchange."""
@@ -138,3 +143,59 @@ def _system_call() -> Callable[..., int] | None:
     call.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint]
     call.restype = ctypes.c_int
     return call
+
+
+@contextlib.contextmanager
+def exclusive(
+    path: str, waiting: Callable[[], None] | None = None, *, shared: bool = False
+) -> Iterator[None]:
+    """Hold the lock on a file; wait for the current holder. The system releases it when the process
+    ends.
+
+    On a file system without locks this does not wait, so correctness must not depend on it.
+    """
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+    try:
+        try:
+            fcntl.flock(handle, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if waiting is not None:
+                waiting()
+            fcntl.flock(handle, kind)
+        except OSError:
+            pass  # a file system without locks
+        yield
+    finally:
+        os.close(handle)
+
+
+def held_shared(path: str) -> int | None:
+    """Share the lock on a file while the returned descriptor is open."""
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH)
+    except OSError:
+        os.close(handle)
+        return None
+    return handle
+
+
+@contextlib.contextmanager
+def exclusive_if_free(path: str) -> Iterator[bool]:
+    """Hold the lock on a file if no other process holds or shares it."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        except OSError:
+            pass  # a file system without locks
+        yield True
+    finally:
+        os.close(handle)

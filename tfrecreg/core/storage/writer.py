@@ -56,7 +56,8 @@ def remove_abandoned(path: str) -> bool:
 
 
 class LocalWriter(Writer):
-    """A file being written, beside its destination. See :class:`tfrecreg.core.storage.interface.Writer`.
+    """A file being written, beside its destination. See
+    :class:`tfrecreg.core.storage.interface.Writer`.
 
     After the first error the temporary file is deleted, and :meth:`write` and :meth:`close` repeat
     that error: an incomplete file never appears. The temporary file is locked until it has its

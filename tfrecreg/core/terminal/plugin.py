@@ -8,8 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from tfrecreg.core.plugins.bundled import COMMANDS
-from tfrecreg.core.plugins.records import CommandRecord
-from tfrecreg.core.plugins.specs import hookimpl
+from tfrecreg.core.plugins.records import CommandRecord, hookimpl
 
 if TYPE_CHECKING:
     import click

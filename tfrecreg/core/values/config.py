@@ -22,24 +22,189 @@
 
 An unknown key is an error, and so is a value of another type: otherwise a policy could silently be
 ignored.
+
+The gate: from findings to pass or fail. Pure data; today's date is passed in.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import date, datetime, timezone
+from enum import Enum
+from fnmatch import fnmatchcase
 from typing import Annotated, Any, Literal, TypeVar
 
 from msgspec import Meta
 
-from tfrecreg.core.values.amounts import SkipLimit, parse_size
-from tfrecreg.core.values.errors import DatasetConfigError
-from tfrecreg.core.values.findings import Severity
-from tfrecreg.core.values.gating import FailOn, Waiver
+from tfrecreg.core.values.documents import read_toml
+from tfrecreg.core.values.errors import DatasetConfigError, UsageError
+from tfrecreg.core.values.findings import Finding, Severity
 from tfrecreg.core.values.text import safe
-from tfrecreg.core.values.toml_files import read_toml
-from tfrecreg.core.values.typed_values import KeyPath, read_table
+from tfrecreg.core.values.typed_values import KeyPath, SkipLimit, parse_size, read_table
+
+
+class FailOn(str, Enum):
+    """The lowest severity that fails the gate."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NEVER = "never"
+
+    @classmethod
+    def parse(cls, value: FailOn | str) -> FailOn:
+        """``error``, ``warning`` or ``never``."""
+        try:
+            return cls(value)
+        except ValueError:
+            raise UsageError(
+                f"`fail_on` should be `error`, `warning` or `never`, found `{safe(str(value))}`",
+                hint="`never` reports without judging",
+            ) from None
+
+    def fails(self, severity: Severity) -> bool:
+        """Whether a finding of `severity` fails. Information never does."""
+        return self is not FailOn.NEVER and severity.rank >= Severity(self.value).rank
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiver:
+    """An accepted finding: `[[waivers]]` in `tfrecreg.toml`.
+
+    Globs are those of :func:`fnmatch.fnmatchcase`: ``*``, ``?`` and ``[…]``; a literal ``[`` is
+    written ``[[]``. If both globs are given, both must match.
+    """
+
+    owner: str
+    """Person or team responsible for the waiver."""
+    reason: str
+    expires: date
+    """The last day on which it is valid."""
+    code: str = "*"
+    """Glob over codes: ``IMG*``."""
+    fingerprint: str = "*"
+    """Glob over fingerprints: ``SRC003:mnist:train:*``."""
+
+    def __post_init__(self) -> None:
+        if self.code == "*" and self.fingerprint == "*":
+            raise ValueError("a waiver needs a `code` or a `fingerprint` to match")
+        for name in ("owner", "reason"):
+            if not getattr(self, name).strip():
+                raise ValueError(f"a waiver's `{name}` may not be empty")
+
+    def covers(self, finding: Finding) -> bool:
+        """Whether it matches `finding`, regardless of its date."""
+        return fnmatchcase(finding.code, self.code) and fnmatchcase(
+            finding.fingerprint, self.fingerprint
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """Findings of one code whose severity a gate lowered."""
+
+    code: str
+    own: Severity
+    """The severity that the validator gave."""
+    given: Severity
+    findings: int
+    """Their number."""
+
+    def to_json(self) -> dict[str, str | int]:
+        """As the report's JSON has it."""
+        return {"code": self.code, "from": self.own, "to": self.given, "findings": self.findings}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The verdict of a gate on findings."""
+
+    status: Literal["pass", "fail"]
+    fail_on: FailOn
+    findings: tuple[Finding, ...]
+    """The findings without a waiver, in their order, with the severities of the gate."""
+    waived: tuple[tuple[Finding, Waiver], ...]
+    """The findings with a waiver, each with the first waiver that matches."""
+    lapsed: tuple[tuple[Finding, Waiver], ...] = ()
+    """Those of `findings` that match an expired waiver, each with the first one. They fail with any
+    severity: a finding that was once accepted needs a new decision.
+    """
+    lowered: tuple[Lowered, ...] = ()
+    """Those of `findings` whose severity the gate lowered, by code."""
+
+    @property
+    def failing(self) -> tuple[Finding, ...]:
+        """The findings that fail the gate."""
+        return tuple(found for found in self.findings if self.fail_on.fails(found.severity))
+
+
+def judge(
+    findings: Iterable[Finding],
+    fail_on: FailOn,
+    *,
+    severity: Mapping[str, Severity] | None = None,
+    waivers: Sequence[Waiver] = (),
+    today: date,
+) -> Verdict:
+    """Apply a gate's policy."""
+    expired = tuple(waiver for waiver in waivers if waiver.expires < today)
+    holding = [waiver for waiver in waivers if waiver.expires >= today]
+    kept: list[Finding] = []
+    waived: list[tuple[Finding, Waiver]] = []
+    lapsed: list[tuple[Finding, Waiver]] = []
+    lowered: Counter[tuple[str, Severity, Severity]] = Counter()
+    for finding in findings:
+        given = severity_of(finding.code, finding.severity, severity or {})
+        judged = replace(finding, severity=given)
+        waiver = next((waiver for waiver in holding if waiver.covers(judged)), None)
+        if waiver is not None:
+            waived.append((judged, waiver))
+            continue
+        kept.append(judged)
+        if judged.severity.rank < finding.severity.rank:
+            lowered[finding.code, finding.severity, judged.severity] += 1
+        lapsed += [(judged, waiver) for waiver in expired if waiver.covers(judged)][:1]
+    failed = any(fail_on.fails(finding.severity) for finding in kept)
+    failed = failed or (bool(lapsed) and fail_on is not FailOn.NEVER)
+    return Verdict(
+        status="fail" if failed else "pass",
+        fail_on=fail_on,
+        findings=tuple(kept),
+        waived=tuple(waived),
+        lapsed=tuple(lapsed),
+        lowered=tuple(Lowered(*each, lowered[each]) for each in sorted(lowered)),
+    )
+
+
+def concerns(waiver: Waiver, dataset: str) -> bool:
+    """Whether a waiver may cover findings of `dataset`; False only if it certainly does not.
+
+    A fingerprint is ``CODE:dataset:…``: if its first two parts have no wildcard, the second one is
+    the dataset.
+    """
+    code, _, rest = waiver.fingerprint.partition(":")
+    named = rest.partition(":")[0]
+    return not named or named == dataset or any(sign in code + named for sign in "*?[")
+
+
+def next_expiry(waivers: Iterable[Waiver], dataset: str, today: date | None = None) -> date | None:
+    """The next day on which a waiver of a dataset holds for the last time; None without one."""
+    day = today or datetime.now(timezone.utc).date()
+    holding = [each.expires for each in waivers if concerns(each, dataset)]
+    return min((each for each in holding if each >= day), default=None)
+
+
+def severity_of(code: str, own: Severity, overrides: Mapping[str, Severity]) -> Severity:
+    """The severity that a gate gives to findings of a code: see :func:`judge`."""
+    matching = [
+        (sum(character.isalnum() for character in glob), given.rank, given)
+        for glob, given in overrides.items()
+        if fnmatchcase(code, glob)
+    ]
+    return max(matching, key=lambda match: match[:2])[2] if matching else own
+
 
 CONFIG_NAME = "tfrecreg.toml"
 """The file's name, in the registry's root."""
@@ -112,7 +277,7 @@ class GateConfig:
     validators: tuple[_Text, ...] | None = None
     """The validators to run; None: all that apply."""
     severity: dict[str, Severity] = field(default_factory=dict)
-    """Overrides, by glob over codes. See :func:`tfrecreg.core.values.gating.judge`."""
+    """Overrides, by glob over codes. See :func:`tfrecreg.core.values.config.judge`."""
     limits: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Options by validator, as in the file: each validator converts its own. The check refuses
     names that are not validators.

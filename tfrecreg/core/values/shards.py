@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from tfrecreg.core.values.amounts import parse_size as parse_amount
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.reference import check_dataset_name
 from tfrecreg.core.values.text import safe
+from tfrecreg.core.values.typed_values import parse_size as parse_amount
 
 FRAMING = 16
 """Size in bytes of a record's frame, besides its payload."""

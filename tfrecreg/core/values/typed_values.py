@@ -11,6 +11,8 @@ The annotations of a dataclass are the types of its keys:
 text: ``true``, ``yes``, ``1`` or ``false``, ``no``, ``0`` for a ``bool``; the value of an ``Enum``;
 ``none`` for ``X | None``, so text that may be None cannot be "none"; ``a,b`` for a tuple, or a JSON
 array of texts if an item holds a comma or is empty.
+
+Sizes and limits as text, for the command line and `tfrecreg.toml`.
 """
 
 from __future__ import annotations
@@ -21,16 +23,19 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from datetime import date
+from decimal import Decimal
 from enum import Enum
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from tfrecreg.core.values.errors import ConfigError, PluginError, UsageError
-from tfrecreg.core.values.suggest import did_you_mean, listed
-from tfrecreg.core.values.text import DOCS, safe
+from tfrecreg.core.values.text import DOCS, did_you_mean, listed, safe
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 T = TypeVar("T")
 Keys = tuple[str | int, ...]
@@ -355,3 +360,60 @@ def as_text(value: Any) -> str:
     if not text.startswith("[") and text != "none" and _split(text) == parts:
         return text
     return json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
+
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(B|kB|MB|GB|TB|KiB|MiB|GiB|TiB)?", re.IGNORECASE)
+_UNITS = {"": 1, "b": 1}
+_UNITS |= {unit: 1000 ** (power + 1) for power, unit in enumerate(("kb", "mb", "gb", "tb"))}
+_UNITS |= {unit: 1024 ** (power + 1) for power, unit in enumerate(("kib", "mib", "gib", "tib"))}
+_COUNT = re.compile(r"\d+")
+_PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
+
+
+def parse_size(value: int | str) -> int:
+    """A size in bytes: ``1048576``, ``"256MiB"``, ``"1.5 GB"`` (MB is 10^6, MiB is 2^20)."""
+    from fractions import Fraction  # here and below: few commands need it
+
+    match = _SIZE.fullmatch(str(value).strip()) if _is_amount(value) else None
+    size = Fraction(match[1]) * _UNITS[(match[2] or "").lower()] if match else Fraction(0)
+    if size < 1:
+        raise ValueError("expected a size such as `256MiB`, `1.5GB` or a number of bytes")
+    return int(size)
+
+
+@dataclass(frozen=True, slots=True)
+class SkipLimit:
+    """The limit on skipped items of a build: a count, or a share of all items."""
+
+    share: Fraction | None
+    """Share of all items, 0 to 1; None if `count` applies."""
+    count: int = 0
+
+    @classmethod
+    def parse(cls, value: int | str) -> SkipLimit:
+        """``100`` or ``"100"`` items, or ``"0.5%"`` of them."""
+        from fractions import Fraction
+
+        text = str(value).strip() if _is_amount(value) else ""
+        if _COUNT.fullmatch(text):
+            return cls(None, int(text))
+        percent = _PERCENT.fullmatch(text)
+        if percent is None or Fraction(percent[1]) > 100:
+            raise ValueError("expected a number of items such as `10`, or a share such as `0.5%`")
+        return cls(Fraction(percent[1]) / 100)
+
+    def allows(self, skipped: int, items: int) -> bool:
+        """Whether `skipped` of `items` are within the limit. Exact: no rounding."""
+        return skipped <= (self.count if self.share is None else self.share * items)
+
+    def __str__(self) -> str:
+        if self.share is None:
+            return str(self.count)
+        percent = self.share * 100
+        # Percentages are written as decimals, so this division is exact.
+        exact = Decimal(percent.numerator) / Decimal(percent.denominator)
+        return f"{exact.normalize():f}%"
+
+
+def _is_amount(value: object) -> bool:
+    return isinstance(value, int | str) and not isinstance(value, bool)

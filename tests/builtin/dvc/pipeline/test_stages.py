@@ -12,8 +12,8 @@ from registry_support import empty_registry, write
 from tfrecreg.builtin.dvc.pipeline.run import expect_pipeline, pipeline
 from tfrecreg.builtin.dvc.pipeline.stages import stages_of
 from tfrecreg.core.registry.registry import Registry, open_registry
+from tfrecreg.core.values.config import next_expiry
 from tfrecreg.core.values.errors import UsageError
-from tfrecreg.core.values.gating import next_expiry
 
 TODAY = date(2026, 5, 1)
 

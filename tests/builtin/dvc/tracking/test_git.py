@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.core.registry.git import git
+from tfrecreg.core.registry import git
 
 
 def run(folder: Path, *arguments: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from git_support import commit, git, start
 
-from tfrecreg.core.registry.git import git as ours
+from tfrecreg.core.registry import git as ours
 from tfrecreg.core.values.errors import FailureError, UsageError
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from git_support import commit, start
 
-from tfrecreg.core.registry.git import git, gto
-from tfrecreg.core.registry.git.git import GitTag
+from tfrecreg.core.registry import git
+from tfrecreg.core.registry import git as gto
+from tfrecreg.core.registry.git import GitTag
 from tfrecreg.core.values.errors import UsageError
 
 

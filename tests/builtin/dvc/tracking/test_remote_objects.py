@@ -13,7 +13,7 @@ pytest.importorskip("dvc", reason="the extra `dvc` is not installed")
 
 from s3_support import web_server
 
-from tfrecreg.builtin.dvc.remote_objects import RemoteObject, RemoteObjects, Verified, _listed
+from tfrecreg.builtin.dvc.cache import RemoteObject, RemoteObjects, Verified, _listed
 
 DATA = {hashlib.md5(data).hexdigest(): data for data in (b"one", b"three", b"a list")}
 ONE, THREE, LIST = DATA

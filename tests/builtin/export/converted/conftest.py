@@ -25,7 +25,7 @@ from tfrecreg.core.example.features import (
 from tfrecreg.core.example.model import Example
 from tfrecreg.core.plugins.exporters.convert import RecordFormat
 from tfrecreg.core.plugins.exporters.shards import ShardToExport
-from tfrecreg.core.records.digests import record_digest
+from tfrecreg.core.records.hashing import record_digest
 from tfrecreg.core.records.writer import ShardWriter
 from tfrecreg.core.registry.manifest.model import ShardEntry
 from tfrecreg.core.schema.proto import parse_schema

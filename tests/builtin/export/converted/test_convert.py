@@ -22,9 +22,9 @@ from tfrecreg.core.example.features import (
     unset_feature,
 )
 from tfrecreg.core.plugins.exporters.convert import RecordFormat, ShardConversion
-from tfrecreg.core.plugins.exporters.records import ShardRecord
+from tfrecreg.core.plugins.exporters.interface import ShardRecord
 from tfrecreg.core.plugins.exporters.shards import ShardToExport
-from tfrecreg.core.records.digests import record_digest
+from tfrecreg.core.records.hashing import record_digest
 from tfrecreg.core.values.errors import FailureError, ManifestError, RefusedError, UsageError
 
 from .conftest import FORMATS, NASTY, MakeTask, renamed

@@ -16,9 +16,9 @@ from tfrecreg.builtin.releases.audit.releases import audit_releases
 from tfrecreg.cli.main import main
 from tfrecreg.core.check.reports.model import Report
 from tfrecreg.core.registry.registry import open_registry
-from tfrecreg.core.terminal.report_format import report_formats
+from tfrecreg.core.terminal.output import report_formats
+from tfrecreg.core.values.config import FailOn
 from tfrecreg.core.values.errors import FailureError, UsageError
-from tfrecreg.core.values.gating import FailOn
 
 
 @pytest.fixture

@@ -51,7 +51,7 @@ ENTRIES = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 5), st.integers(0
 @pytest.mark.parametrize("columns", [(SPLIT, KEY, DIGEST), (SPLIT, DIGEST), (DIGEST,), (KEY,)])
 def test_rows_are_paired_one_to_one_as_often_as_possible(columns, before, after) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tfrecreg.builtin.releases.diff.match._BLOCK", 3)
+        patch.setattr("tfrecreg.builtin.releases.diff.match._MATCH_BLOCK", 3)
         left = Unmatched(table(before), table(after))
         pairs = left.pair(*columns)
     fields = [{SPLIT.start: 0, KEY.start: 1, DIGEST.start: 2}[each.start] for each in columns]

@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 from diff_support import example, put_build, side
 
-from tfrecreg.builtin.releases.diff import row_memory
-from tfrecreg.builtin.releases.diff.match import match
-from tfrecreg.builtin.releases.diff.row_memory import new_rows
+from tfrecreg.builtin.releases.diff import match as row_memory
+from tfrecreg.builtin.releases.diff.match import match, new_rows
 from tfrecreg.core.values.errors import StorageError
 
 

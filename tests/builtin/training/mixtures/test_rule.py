@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tfrecreg.builtin.training.mixtures.rule import (
+from tfrecreg.builtin.training.mixtures.mixing import (
     exact_weight,
     expect_places,
     member_counts,

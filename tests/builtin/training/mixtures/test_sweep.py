@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 from check_support import framed
-from ..conftest import payload
 
 import tfrecreg
 from tfrecreg.builtin.training.mixtures.source import Mixture
+
+from ..conftest import payload  # noqa: TID252 - the conftest of the folder above
 
 QUICK, ALL = 60, 1000
 

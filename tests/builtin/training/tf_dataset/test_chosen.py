@@ -10,7 +10,7 @@ import pytest
 
 import tfrecreg as tr
 from tfrecreg.builtin.python_data.build import build
-from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.shards import ShardPolicy

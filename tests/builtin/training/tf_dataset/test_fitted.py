@@ -12,7 +12,7 @@ import pytest
 
 from tfrecreg import data_source
 from tfrecreg.builtin.training.load import load
-from tfrecreg.builtin.training.tf_dataset.fitted import ImageFit
+from tfrecreg.builtin.training.tf_dataset.images import ImageFit
 from tfrecreg.core.values.errors import UsageError
 
 SCHEMA = """feature {

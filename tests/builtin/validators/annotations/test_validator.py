@@ -379,9 +379,9 @@ def test_a_dataset_without_labels_says_why_it_was_not_looked_at(tmp_path: Path) 
     from scan_support import target
 
     from tfrecreg.builtin.python_data.build import build
-    from tfrecreg.builtin.validators.annotations.validator import AnnotationsValidator
+    from tfrecreg.builtin.validators.annotations import AnnotationsValidator
     from tfrecreg.cli.demo.digits import write_digits
-    from tfrecreg.core.build.settings import BuildRequest
+    from tfrecreg.core.build.request import BuildRequest
     from tfrecreg.core.registry.registry import open_registry
     from tfrecreg.core.storage.local import LocalStorage
 

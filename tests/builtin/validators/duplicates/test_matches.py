@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.builtin.validators.duplicates.matches import Match, Matches
-from tfrecreg.builtin.validators.duplicates.sorted_runs import RunBuilder, read_in_order
+from tfrecreg.builtin.validators.duplicates.matches import Match, Matches, RunBuilder, read_in_order
 from tfrecreg.core.storage.local import LocalStorage
 
 SPLITS = ["dev", "dev", "test", "train", "train"]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.builtin.validators.duplicates.sorted_runs import (
+from tfrecreg.builtin.validators.duplicates.matches import (
     RUN_ROW,
     Pair,
     Run,

@@ -123,7 +123,7 @@ def test_a_gate_makes_a_leak_an_error(tmp_path: Path) -> None:
 def test_the_first_20_pairs_are_named_with_place_and_key(digits: Digits) -> None:
     """A release of digits whose test split was built from some of its train images."""
     from tfrecreg.builtin.python_data.build import build
-    from tfrecreg.core.build.settings import BuildRequest
+    from tfrecreg.core.build.request import BuildRequest
     from tfrecreg.core.registry.registry import open_registry
 
     raw = digits.root / "images"
@@ -233,7 +233,7 @@ class TestOptions:
 
     def test_a_patient_in_two_splits_is_found_by_keys(self, digits: Digits) -> None:
         from tfrecreg.builtin.python_data.build import build
-        from tfrecreg.core.build.settings import BuildRequest
+        from tfrecreg.core.build.request import BuildRequest
         from tfrecreg.core.registry.registry import open_registry
 
         raw = digits.root / "images"

@@ -445,7 +445,7 @@ class TestINF005:
 
     def test_a_build_knows_its_raw_data_without_them(self, tmp_path: Path) -> None:
         from tfrecreg.builtin.python_data.build import build
-        from tfrecreg.core.build.settings import BuildRequest
+        from tfrecreg.core.build.request import BuildRequest
         from tfrecreg.core.registry.init import init
         from tfrecreg.core.registry.registry import open_registry
 

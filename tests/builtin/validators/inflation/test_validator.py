@@ -14,8 +14,8 @@ from tests_support import flip
 from tfrecreg.core.example.encode import encode
 from tfrecreg.core.example.features import bytes_feature, int64_feature
 from tfrecreg.core.example.model import Example
+from tfrecreg.core.values.config import FailOn
 from tfrecreg.core.values.errors import ConfigError, UsageError
-from tfrecreg.core.values.gating import FailOn
 
 RECORDS = 260
 
@@ -187,7 +187,7 @@ class TestINF001:
     ) -> None:
         """The pixels of MNIST's IDX files are raw already, so storing them inflates nothing."""
         from tfrecreg.builtin.python_data.build import build
-        from tfrecreg.core.build.settings import BuildRequest
+        from tfrecreg.core.build.request import BuildRequest
         from tfrecreg.core.registry.registry import open_registry
 
         raw = str(digits.root / "raw")

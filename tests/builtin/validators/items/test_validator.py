@@ -13,14 +13,14 @@ import pytest
 from foreign_support import put
 from image_support import png
 
-from tfrecreg.builtin.validators.items.matching import (
+from tfrecreg.builtin.validators.items import (
     BY_BYTES,
     BY_NAME,
     BY_NAME_ALONE,
     NOT,
     Matching,
+    RowBuilder,
 )
-from tfrecreg.builtin.validators.items.visitor import RowBuilder
 from tfrecreg.cli.main import main
 from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.run import check
@@ -219,7 +219,7 @@ def _slow(
 def test_ranges_and_runs_match_as_one_by_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    monkeypatch.setattr("tfrecreg.builtin.validators.duplicates.sorted_runs._MOST_ROWS", 5)
+    monkeypatch.setattr("tfrecreg.builtin.validators.duplicates.matches._MOST_ROWS", 5)
     rng = random.Random(seed)
     storage = LocalStorage(tmp_path)
 

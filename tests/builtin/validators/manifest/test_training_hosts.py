@@ -9,8 +9,8 @@ from check_support import Digits, Document, document
 from foreign_support import put
 
 from tfrecreg.builtin.python_data.build import build
-from tfrecreg.builtin.validators.manifest.training_hosts import HostLoad, check_hosts
-from tfrecreg.core.build.settings import BuildRequest
+from tfrecreg.builtin.validators.manifest import HostLoad, check_hosts
+from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.check.scan.tally import Tally
 from tfrecreg.core.example.encode import encode
 from tfrecreg.core.example.features import bytes_feature

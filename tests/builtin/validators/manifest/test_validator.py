@@ -13,7 +13,7 @@ from check_support import Digits, Document, document, framed, places
 from tests_support import flip
 
 from tfrecreg.cli.main import main
-from tfrecreg.core.values.gating import FailOn
+from tfrecreg.core.values.config import FailOn
 
 
 def codes(found: Document) -> list[str]:

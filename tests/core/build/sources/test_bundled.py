@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.core.build.sources.bundled import bundled_schema
+from tfrecreg.core.build.sources.interface import bundled_schema
 from tfrecreg.core.values.errors import PluginError
 
 

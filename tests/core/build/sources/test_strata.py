@@ -15,9 +15,8 @@ from derived_support import NIGHT, STREET, Derived, pictures
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrecreg.core.build.sources.deal import DealOptions
+from tfrecreg.core.build.sources.deal import DealOptions, deal_strata
 from tfrecreg.core.build.sources.interface import Item
-from tfrecreg.core.build.sources.strata import deal_strata
 from tfrecreg.core.values.errors import RawDataError, UsageError
 
 pytest.importorskip("duckdb", reason="the extra `query` is not installed")

@@ -434,10 +434,10 @@ def test_two_jobs_do_the_same(place: Place) -> None:
 
 
 def test_the_bundled_validators_can_keep_their_parts() -> None:
-    from tfrecreg.builtin.schemas.validator.validator import SchemaValidator
+    from tfrecreg.builtin.schemas.validator import SchemaValidator
     from tfrecreg.builtin.validators.crc import CrcValidator
     from tfrecreg.builtin.validators.inflation.validator import InflationValidator
-    from tfrecreg.builtin.validators.manifest.validator import ManifestValidator
+    from tfrecreg.builtin.validators.manifest import ManifestValidator
     from tfrecreg.builtin.validators.source import SourceValidator
 
     kinds = (CrcValidator, InflationValidator, ManifestValidator, SchemaValidator, SourceValidator)

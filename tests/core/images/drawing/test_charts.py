@@ -7,8 +7,15 @@ from xml.etree import ElementTree
 
 from markupsafe import Markup
 
-from tfrecreg.core.images.drawing.charts import Bars, Histogram, Scatter, Series
-from tfrecreg.core.images.drawing.svg import bar_chart, column_chart, scatter_chart
+from tfrecreg.core.images.drawing.svg import (
+    Bars,
+    Histogram,
+    Scatter,
+    Series,
+    bar_chart,
+    column_chart,
+    scatter_chart,
+)
 
 Numbers = tuple[float, ...]
 

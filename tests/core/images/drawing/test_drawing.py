@@ -12,12 +12,13 @@ from hostile_support import NAMES
 from PIL import Image
 
 from tfrecreg.core.example.values import to_example
-from tfrecreg.core.images.drawing.colors import COLORS, class_color
 from tfrecreg.core.images.drawing.drawing import (
+    COLORS,
     ClassMark,
     Drawing,
     DrawnBox,
     DrawnObject,
+    class_color,
     draw_over,
     drawing_of,
     marks_of,

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.core.registry.foreign.label_files import feature_of_maps, label_files_in
-from tfrecreg.core.registry.foreign.label_maps import parse_label_map
+from tfrecreg.core.registry.foreign.labels import feature_of_maps, label_files_in, parse_label_map
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import UsageError
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from tfrecreg.builtin.look.printed_origin import print_origin
-from tfrecreg.core.build.origin import Origin
+from tfrecreg.builtin.look.show_command import print_origin
+from tfrecreg.core.build.conclude import Origin
 from tfrecreg.core.registry.listing import Listed, LogEntry
 from tfrecreg.core.registry.manifest.model import (
     Change,

@@ -20,7 +20,8 @@ ROOT = Path(__file__).resolve().parents[4]
 TESTS = ROOT / "tests"
 
 PINNED = Path(__file__).with_name("pinned_codes.txt")
-"""A line for each code. `python tests/core/values/codes/test_codes.py` writes it again when a code is added."""
+"""A line for each code. `python tests/core/values/codes/test_codes.py` writes it again when a code
+is added."""
 
 FAMILIES = {"CRC", "SHD", "SCH", "INF", "SRC", "DUP", "IMG", "ANN", "DRF", "REG", "QRY", "PLG"}
 """Those that are promised. A family gets its page with its first code."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tfrecreg.core.values.codes.pages import PageError, parse_codes
-from tfrecreg.core.values.codes.tfdv import parse_anomalies
+from tfrecreg.core.values.codes.pages import PageError, parse_anomalies, parse_codes
 from tfrecreg.core.values.findings import Severity, TensorflowOutcome
 
 PAGE = """\

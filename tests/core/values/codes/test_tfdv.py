@@ -5,7 +5,7 @@ from __future__ import annotations
 from tensorflow_metadata.proto.v0.anomalies_pb2 import AnomalyInfo
 
 from tfrecreg.core.values.codes import CORE_CODES, CodeList, codes_on
-from tfrecreg.core.values.codes.tfdv import anomaly_code, record_code
+from tfrecreg.core.values.codes.pages import anomaly_code, record_code
 
 
 def test_every_type_that_tensorflow_metadata_knows_has_a_code_of_its_number() -> None:

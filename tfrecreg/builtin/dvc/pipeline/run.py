@@ -14,9 +14,8 @@ from tfrecreg.builtin.dvc.dvc import PIPELINE_NAME
 from tfrecreg.builtin.dvc.pipeline.dvc_yaml import Edited, edited, expect_params, owners
 from tfrecreg.builtin.dvc.pipeline.stages import StageEntry, artifact_of, stages_of
 from tfrecreg.core.plugins.manager import plugins_of
-from tfrecreg.core.registry import layout
+from tfrecreg.core.registry import git, layout
 from tfrecreg.core.registry.absence import expect_dataset, expect_same_schema, schema_hint
-from tfrecreg.core.registry.git import git
 from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.storage.remote.urls import is_url, without_secrets

@@ -19,14 +19,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any
 
-from tfrecreg.core.check.metrics import PLOTS
+from tfrecreg.core.check.findings import PLOTS
+from tfrecreg.core.registry import git as gto
 from tfrecreg.core.registry import layout
-from tfrecreg.core.registry.git import gto
 from tfrecreg.core.registry.registry import Registry
-from tfrecreg.core.values.config import CONFIG_NAME, DatasetConfig
-from tfrecreg.core.values.gating import next_expiry
+from tfrecreg.core.values.config import CONFIG_NAME, DatasetConfig, next_expiry
+from tfrecreg.core.values.documents import read_toml
 from tfrecreg.core.values.reference import parse_reference
-from tfrecreg.core.values.toml_files import read_toml
 
 _DESCRIPTIVE = frozenset({"page", "owner", "license", "description", "citation"})
 """Keys of a dataset that no byte of its build depends on."""

@@ -23,7 +23,7 @@ from tfrecreg.api import (
     keyed_examples,
     safe,
 )
-from tfrecreg.builtin.export.formats.file_objects import buffered
+from tfrecreg.builtin.export.formats.webdataset import buffered
 
 
 class JsonLinesExporter(RecordExporter):

@@ -27,9 +27,14 @@ from tfrecreg.api import (
     keyed_examples,
     safe,
 )
-from tfrecreg.builtin.export.formats.columns import FeatureColumn, schema_columns
-from tfrecreg.builtin.export.formats.file_objects import WritingFile
-from tfrecreg.builtin.export.formats.hub_features import hub_metadata, notes_on_names, text_features
+from tfrecreg.builtin.export.formats.columns import (
+    FeatureColumn,
+    hub_metadata,
+    notes_on_names,
+    schema_columns,
+    text_features,
+)
+from tfrecreg.builtin.export.formats.webdataset import WritingFile
 
 _KEY, _SPLIT, _REST = "__key__", "__split__", "__rest__"
 _GROUP_ROWS, _GROUP_BYTES = 10_000, 32 << 20

@@ -5,15 +5,15 @@ from __future__ import annotations
 import click
 
 from tfrecreg.core.terminal import complete
-from tfrecreg.core.terminal.render.report_command import ReportCommand
+from tfrecreg.core.terminal.output import open_format
 from tfrecreg.core.terminal.render.reports import (
+    ReportCommand,
     choose_format,
     exit_code,
     fail_on_option,
     format_options,
     show,
 )
-from tfrecreg.core.terminal.report_format import open_format
 from tfrecreg.core.terminal.session import Session, session_command
 
 

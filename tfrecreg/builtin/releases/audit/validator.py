@@ -24,7 +24,7 @@ from tfrecreg.core.values.reference import Version, parse_version
 from tfrecreg.core.values.text import safe
 
 if TYPE_CHECKING:
-    from tfrecreg.core.registry.history.chain import Issue
+    from tfrecreg.core.registry.history import Issue
 
 HISTORY = "registry.history"
 """The measure with the reason why git's history is unknown or incomplete."""
@@ -124,7 +124,7 @@ def add_issue(tally: Tally, issue: Issue) -> None:
 
 
 def _add_yank(tally: Tally, dataset: Dataset, version: Version) -> None:
-    from tfrecreg.core.registry.history.yanks import read_yanks
+    from tfrecreg.core.registry.versions import read_yanks
 
     try:
         yanks = read_yanks(dataset, version)

@@ -17,12 +17,12 @@ from tfrecreg.core.check.scan.interface import Shard, Target, Validator
 from tfrecreg.core.registry.lookup import resolve
 from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.registry.shardset.side import side_of
-from tfrecreg.core.values.amounts import SkipLimit
 from tfrecreg.core.values.codes import REG014, CodeList
 from tfrecreg.core.values.config import read_limits
 from tfrecreg.core.values.errors import FailureError
 from tfrecreg.core.values.findings import Code, Finding, Measure, fingerprint
 from tfrecreg.core.values.text import count
+from tfrecreg.core.values.typed_values import SkipLimit
 
 _Limit = Annotated[SkipLimit, SkipLimit.parse]
 

@@ -14,10 +14,10 @@ from tfrecreg.builtin.releases.diff.images import follow_images
 from tfrecreg.builtin.releases.diff.match import Pairs, match
 from tfrecreg.builtin.releases.diff.reading import Readers, Reading
 from tfrecreg.builtin.releases.diff.verdict import judge_change, missing_hint, order_of
-from tfrecreg.core.registry.history.chain import links_of
+from tfrecreg.core.registry.history import links_of
 from tfrecreg.core.registry.lookup import Resolved, resolve
+from tfrecreg.core.registry.manifest.file import change_line
 from tfrecreg.core.registry.manifest.model import Change
-from tfrecreg.core.registry.manifest.totals import change_line
 from tfrecreg.core.registry.shardset.side import side_of
 from tfrecreg.core.values.errors import TfrecregError
 from tfrecreg.core.values.progress import SILENT, Progress, working

@@ -14,7 +14,7 @@ from tfrecreg.builtin.releases.diff.match import Pairs, record_of, shard_of
 from tfrecreg.core.example.decode import canonical, decode_or_none
 from tfrecreg.core.example.encode import encode
 from tfrecreg.core.example.model import Example, Feature, Kind
-from tfrecreg.core.records.digests import record_digest
+from tfrecreg.core.records.hashing import record_digest
 from tfrecreg.core.records.reading.access import Records
 from tfrecreg.core.registry.shardset.side import Side
 from tfrecreg.core.schema.definition import IntDomain, SchemaFeature, StringDomain

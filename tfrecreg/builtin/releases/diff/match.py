@@ -9,10 +9,15 @@ one that is taken away moves the keys of all that follow, and changes none.
 4. the same record in another split: moved
 5. the same key in another split: moved and changed
 6. the rest is removed or added
+
+Memory for the rows of a comparison: many rows are in a temporary file.
 """
 
 from __future__ import annotations
 
+import mmap
+import os
+import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -22,12 +27,43 @@ import numpy as np
 import numpy.typing as npt
 from blake3 import blake3
 
-from tfrecreg.builtin.releases.diff.row_memory import new_rows
 from tfrecreg.core.records.index import Index
 from tfrecreg.core.registry.manifest.model import SplitEntry
 from tfrecreg.core.registry.shardset.side import Side
-from tfrecreg.core.values.errors import UsageError
+from tfrecreg.core.storage.paths import advice
+from tfrecreg.core.values.errors import StorageError, UsageError
 from tfrecreg.core.values.progress import SILENT, Progress
+
+_HELD = 1 << 27
+"""Bytes of rows that are kept in memory."""
+_BLOCK = bytes(1 << 20)
+
+
+def new_rows(count: int, width: int) -> npt.NDArray[np.uint8]:
+    """Rows to be filled. Above 128 MiB they are in a file without a name, whose pages the system
+    takes out of memory when it needs them. The file ends with the array.
+    """
+    size = count * width
+    if size <= _HELD:
+        return np.empty((count, width), np.uint8)
+    try:
+        with tempfile.TemporaryFile(prefix="tfrecreg-diff-") as file:
+            # A file with holes would end the process where the disk is full.
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(file.fileno(), 0, size)
+            else:
+                for at in range(0, size, len(_BLOCK)):
+                    file.write(_BLOCK[: size - at])
+                file.flush()
+            memory = mmap.mmap(file.fileno(), size)
+    except OSError as error:
+        raise StorageError(
+            f"cannot write {size:,} bytes to `{tempfile.gettempdir()}` for the comparison: "
+            f"{error.strerror}",
+            hint=advice(error) or "TMPDIR names another folder",
+        ) from error
+    return np.frombuffer(memory, np.uint8).reshape(count, width)
+
 
 IndexRows = npt.NDArray[np.uint8]
 """Shape (records, :data:`WIDTH`), C-contiguous."""
@@ -37,7 +73,7 @@ Places = npt.NDArray[np.uint64]
 SPLIT, KEY, DIGEST, PLACE = slice(0, 2), slice(2, 18), slice(18, 34), slice(34, 42)
 WIDTH = 42
 
-_BLOCK = 1 << 16
+_MATCH_BLOCK = 1 << 16
 """Rows permuted, and compared, at a time: it bounds the memory beside the rows."""
 
 
@@ -119,8 +155,8 @@ def _order(columns: tuple[slice, ...]) -> npt.NDArray[np.intp]:
 
 
 def _permute(rows: IndexRows, order: npt.NDArray[np.intp]) -> None:
-    for at in range(0, len(rows), _BLOCK):
-        block = rows[at : at + _BLOCK]
+    for at in range(0, len(rows), _MATCH_BLOCK):
+        block = rows[at : at + _MATCH_BLOCK]
         block[:] = block[:, order]
 
 
@@ -181,7 +217,7 @@ def _trimmed(rows: IndexRows, count: int) -> IndexRows:
 def _blocks(before: IndexRows, after: IndexRows, width: int) -> list[tuple[IndexRows, IndexRows]]:
     """Both sides cut at the same bytes, never between two rows that could be partners."""
     larger = before if len(before) >= len(after) else after
-    names = [larger[at, :width].tobytes() for at in range(_BLOCK, len(larger), _BLOCK)]
+    names = [larger[at, :width].tobytes() for at in range(_MATCH_BLOCK, len(larger), _MATCH_BLOCK)]
     cuts = [(_lower(before, name), _lower(after, name)) for name in dict.fromkeys(names)]
     bounds = [(0, 0), *cuts, (len(before), len(after))]
     return [

@@ -14,7 +14,7 @@ from tfrecreg.builtin.releases.diff.result import (
     SideSummary,
 )
 from tfrecreg.core.terminal.console import PlainTable, line, print_facts
-from tfrecreg.core.terminal.render.schema_changes import print_changes
+from tfrecreg.core.terminal.render.catalog import print_changes
 from tfrecreg.core.values.shards import in_reading_order
 from tfrecreg.core.values.text import count, safe, si_bytes
 from tfrecreg.core.workers.interface import Engine

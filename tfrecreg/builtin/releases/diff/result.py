@@ -24,7 +24,7 @@ from tfrecreg.builtin.releases.diff.reading import Readers, Reading
 from tfrecreg.builtin.releases.diff.verdict import ShardCounts, ShardOrder
 from tfrecreg.core.registry.manifest.model import Change
 from tfrecreg.core.registry.shardset.side import Side
-from tfrecreg.core.schema.differ import SchemaChange
+from tfrecreg.core.schema.compat import SchemaChange
 from tfrecreg.core.values.text import safe
 from tfrecreg.core.workers.interface import Engine
 

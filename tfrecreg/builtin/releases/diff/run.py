@@ -31,7 +31,7 @@ from tfrecreg.core.registry.manifest.model import Change
 from tfrecreg.core.registry.registry import RegistryLike
 from tfrecreg.core.registry.shardset.find import Built, TargetLike
 from tfrecreg.core.registry.shardset.side import Side, find_side, side_of
-from tfrecreg.core.schema.differ import SchemaChange, compare_schemas
+from tfrecreg.core.schema.compat import SchemaChange, compare_schemas
 from tfrecreg.core.values.progress import SILENT, Progress
 from tfrecreg.core.values.reference import parse_version
 from tfrecreg.core.workers.interface import Engine

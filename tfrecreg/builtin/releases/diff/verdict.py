@@ -20,7 +20,7 @@ from tfrecreg.builtin.releases.diff.compare import Tallied
 from tfrecreg.builtin.releases.diff.match import Matched, Places, shard_of
 from tfrecreg.core.registry.manifest.model import Change, ChangeCounts, Manifest
 from tfrecreg.core.registry.shardset.side import Side
-from tfrecreg.core.schema.differ import compare_schemas
+from tfrecreg.core.schema.compat import compare_schemas
 from tfrecreg.core.values.label_maps import named_classes
 
 ShardOrder = Literal["same", "other", "unknown"]

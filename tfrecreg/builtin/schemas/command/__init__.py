@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tfrecreg.core.terminal.lazy_group import LazyGroup
+from tfrecreg.core.terminal.session import LazyGroup
 
 _LINES = {
     "infer": "Draft a schema from records",

@@ -6,7 +6,7 @@ import click
 
 from tfrecreg.core.terminal import complete
 from tfrecreg.core.terminal.session import Session, session_command
-from tfrecreg.core.values.gating import FailOn
+from tfrecreg.core.values.config import FailOn
 
 _MODES = ("backward", "forward", "full")
 

@@ -33,7 +33,7 @@ def command(session: Session, target: str, output: str | None, engine: Engine) -
     skipped, and the exit code is then 1.
     """
     from tfrecreg.core.check.infer import infer_schema
-    from tfrecreg.core.check.scan.full_scan import PassedOver, passed_over
+    from tfrecreg.core.check.scan.whole import PassedOver, passed_over
     from tfrecreg.core.registry.shardset.target import find_target
 
     if output is not None:

@@ -23,8 +23,8 @@ def command(session: Session, schema: str, form: str) -> None:
     SCHEMA is a dataset (mnist), a release (mnist@1.0.0), or a file.
     """
     from tfrecreg.core.registry.find_schema import find_schema
+    from tfrecreg.core.schema.compiled import schema_json, tf_source
     from tfrecreg.core.schema.proto import parse_schema
-    from tfrecreg.core.schema.spec import schema_json, tf_source
 
     text, where = find_schema(schema, registry=session.registry)
     parsed = parse_schema(text, where)

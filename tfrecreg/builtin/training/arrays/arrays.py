@@ -17,9 +17,8 @@ import numpy.typing as npt
 from tfrecreg.core.example.decode import decode_or_none
 from tfrecreg.core.example.kinds import PayloadKind, kind_of
 from tfrecreg.core.example.model import Feature, Kind
-from tfrecreg.core.schema.compiled import compile_schema
+from tfrecreg.core.schema.compiled import TensorSpec, compile_schema, tensor_specs
 from tfrecreg.core.schema.definition import Schema
-from tfrecreg.core.schema.spec import TensorSpec, tensor_specs
 from tfrecreg.core.values.errors import RefusedError
 from tfrecreg.core.values.text import safe
 

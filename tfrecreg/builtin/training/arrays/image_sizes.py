@@ -8,8 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
 from tfrecreg.core.values.errors import UsageError
-from tfrecreg.core.values.suggest import listed
-from tfrecreg.core.values.text import safe
+from tfrecreg.core.values.text import listed, safe
 
 Fit = Literal["stretch", "crop", "pad", "short-side"]
 

@@ -26,8 +26,13 @@ from tfrecreg.builtin.training.arrays.element_blocks import BlockReader
 from tfrecreg.builtin.training.arrays.elements import Elements
 from tfrecreg.core.example.kinds import SequenceExample, decode_sequence
 from tfrecreg.core.example.model import Feature, Kind
-from tfrecreg.core.example.sequences.read import common_names, has_lists_field, read_sequence
-from tfrecreg.core.example.sequences.rules import ListRule, compile_sequences
+from tfrecreg.core.example.sequences import (
+    ListRule,
+    common_names,
+    compile_sequences,
+    has_lists_field,
+    read_sequence,
+)
 from tfrecreg.core.schema.definition import SEQUENCE, Schema
 from tfrecreg.core.values.errors import RefusedError
 from tfrecreg.core.values.text import safe

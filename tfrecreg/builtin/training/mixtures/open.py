@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from tfrecreg.builtin.training.arrays.elements import Elements
 from tfrecreg.builtin.training.data_source import DataSource
-from tfrecreg.builtin.training.mixtures.rule import (
+from tfrecreg.builtin.training.mixtures.mixing import (
     EPOCH_ENDS,
     EpochEnd,
     exact_weight,
@@ -24,8 +24,7 @@ from tfrecreg.core.example.model import Kind
 from tfrecreg.core.registry.registry import RegistryLike
 from tfrecreg.core.registry.shardset.find import TargetLike, find, named_targets
 from tfrecreg.core.values.errors import UsageError
-from tfrecreg.core.values.suggest import listed
-from tfrecreg.core.values.text import safe
+from tfrecreg.core.values.text import listed, safe
 
 MixtureMember: TypeAlias = TargetLike | DataSource
 Weight: TypeAlias = float | Fraction

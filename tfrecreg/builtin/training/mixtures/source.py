@@ -14,8 +14,12 @@ from tfrecreg.builtin.training.arrays.elements import Elements
 from tfrecreg.builtin.training.batches import numbers_of_batches, read_batches
 from tfrecreg.builtin.training.data_source import DataSource
 from tfrecreg.builtin.training.mixtures.mixing import Mixing
-from tfrecreg.builtin.training.mixtures.order import MixtureOrder, expect_mixture
-from tfrecreg.builtin.training.mixtures.report import MixtureReport, report_of
+from tfrecreg.builtin.training.mixtures.order import (
+    MixtureOrder,
+    MixtureReport,
+    expect_mixture,
+    report_of,
+)
 from tfrecreg.builtin.training.orders.certificate import Certificate
 from tfrecreg.builtin.training.orders.consumed import expect_enough
 from tfrecreg.builtin.training.orders.order import Order

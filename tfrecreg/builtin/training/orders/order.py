@@ -12,14 +12,18 @@ from typing import Any, SupportsIndex, overload
 
 import numpy as np
 
-from tfrecreg.builtin.training.orders.block_order import Blocks, BlockShuffle, expect_same_blocks
+from tfrecreg.builtin.training.orders.block_order import (
+    Blocks,
+    BlockShuffle,
+    Permutation,
+    RecordNumbers,
+    expect_same_blocks,
+)
 from tfrecreg.builtin.training.orders.consumed import Stage, expect_host, integer_of, joined, share
-from tfrecreg.builtin.training.orders.permutation import Permutation, RecordNumbers
 from tfrecreg.builtin.training.orders.weights import GIVEN, Draws, Weights
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.install_hint import upgrade_hint
-from tfrecreg.core.values.suggest import listed
-from tfrecreg.core.values.text import safe
+from tfrecreg.core.values.text import listed, safe
 
 STATE_FORMAT = 4
 """Format version of states with blocks; those with weights have 2, others 1. A reader refuses a

@@ -3,7 +3,8 @@
 The weights become integers, so that sums are exact: w of n records, divided by the largest, times
 2^k, rounded, and 1 at least where w > 0; k is 53 less the bits of n, and 32 at most. Draw number i
 takes a fraction f of 53 bits from the mixing function of
-:mod:`tfrecreg.builtin.training.orders.permutation`, over i times the golden ratio and a key, and then the record
+:mod:`tfrecreg.builtin.training.orders.block_order`, over i times the golden ratio and a key, and
+then the record
 in which f times the sum of all weights lies. So any draw is computed alone, on every machine alike.
 
 ``docs/formats.md`` has the formula. It never changes after 1.0, since saved states depend on it.
@@ -19,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from blake3 import blake3
 
-from tfrecreg.builtin.training.orders.permutation import mix
+from tfrecreg.builtin.training.orders.block_order import mix
 from tfrecreg.builtin.training.selection import Selection
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.text import safe

@@ -8,18 +8,17 @@ from typing import Any
 
 from tfrecreg.builtin.training.orders.certificate import DIGEST_FEATURE, KEY_FEATURE
 from tfrecreg.builtin.training.tf_dataset.form import PAYLOAD_NAME, ElementForm
+from tfrecreg.builtin.training.tf_dataset.images import together
 from tfrecreg.builtin.training.tf_dataset.sequences import (
     ListParser,
     ListSpec,
     why_no_sequence,
 )
-from tfrecreg.builtin.training.tf_dataset.small_images import together
 from tfrecreg.core.example.decode import decode_or_none
-from tfrecreg.core.images.decodable import why_undecodable
 from tfrecreg.core.images.model import ImageError
-from tfrecreg.core.images.read import read_header
-from tfrecreg.core.records.batch_digests import digests_of
-from tfrecreg.core.records.digests import DIGEST_BYTES
+from tfrecreg.core.images.read import read_header, why_undecodable
+from tfrecreg.core.records.batch import digests_of
+from tfrecreg.core.records.hashing import DIGEST_BYTES
 from tfrecreg.core.registry.shardset.load_records import PayloadFault, SplitRecords
 from tfrecreg.core.values.errors import TfrecregError
 from tfrecreg.core.values.text import safe

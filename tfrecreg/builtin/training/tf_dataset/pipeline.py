@@ -11,9 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tfrecreg.builtin.training.arrays.pieces import RecordRun
-from tfrecreg.builtin.training.tf_dataset.checked import checked_map
-from tfrecreg.builtin.training.tf_dataset.chosen import NumberedRecords, read_numbered
+from tfrecreg.builtin.training.arrays.element_blocks import RecordRun
+from tfrecreg.builtin.training.tf_dataset.chosen import NumberedRecords, checked_map, read_numbered
 from tfrecreg.builtin.training.tf_dataset.elements import ElementReader
 from tfrecreg.builtin.training.tf_dataset.form import ElementForm
 from tfrecreg.builtin.training.tf_dataset.plain import plain

@@ -11,10 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from tfrecreg.core.example.sequences.read import read_sequence
-from tfrecreg.core.example.sequences.rules import compile_sequences
+from tfrecreg.core.example.sequences import compile_sequences, read_sequence
+from tfrecreg.core.schema.compiled import TensorSpec, tensor_specs
 from tfrecreg.core.schema.definition import SEQUENCE, Schema
-from tfrecreg.core.schema.spec import TensorSpec, tensor_specs
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.text import safe
 

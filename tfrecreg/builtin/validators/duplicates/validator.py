@@ -18,8 +18,9 @@ from tfrecreg.builtin.validators.duplicates.matches import (
     Match,
     MatchCount,
     Matches,
+    Run,
+    read_in_order,
 )
-from tfrecreg.builtin.validators.duplicates.sorted_runs import Run, read_in_order
 from tfrecreg.builtin.validators.duplicates.visitor import (
     DuplicatesCodec,
     DuplicatesOptions,
@@ -32,7 +33,7 @@ from tfrecreg.core.check.scan.interface import Shard, Target, Validator
 from tfrecreg.core.check.scan.tally import Tally, key_from
 from tfrecreg.core.images.decoder import require_pillow
 from tfrecreg.core.schema.roles.image_features import schema_images
-from tfrecreg.core.schema.roles.label_features import IMAGE_LABEL, OF_OBJECTS
+from tfrecreg.core.schema.roles.labels import IMAGE_LABEL, OF_OBJECTS
 from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.codes import DUP001, DUP002, DUP004, DUP005

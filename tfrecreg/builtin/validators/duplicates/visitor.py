@@ -15,11 +15,11 @@ import msgspec
 from blake3 import blake3
 from msgspec import Meta
 
-from tfrecreg.builtin.validators.duplicates.matches import add_labels
-from tfrecreg.builtin.validators.duplicates.sorted_runs import (
+from tfrecreg.builtin.validators.duplicates.matches import (
     Pair,
     Run,
     RunBuilder,
+    add_labels,
     at_hand,
     stored,
 )
@@ -32,10 +32,10 @@ from tfrecreg.core.images.decoder import Undecodable, digest_pixels
 from tfrecreg.core.images.model import ImageError
 from tfrecreg.core.images.read import read_header
 from tfrecreg.core.records.batch import RecordBatch, StreamEnd
-from tfrecreg.core.records.digests import DIGEST_BYTES, record_digest
+from tfrecreg.core.records.hashing import DIGEST_BYTES, record_digest
 from tfrecreg.core.records.index import Index
 from tfrecreg.core.schema.roles.image_features import ImageFeatures
-from tfrecreg.core.schema.roles.record_tables import Table, Tables, tables_of, value_digest
+from tfrecreg.core.schema.roles.payload_kinds import Table, Tables, tables_of, value_digest
 from tfrecreg.core.storage.interface import Storage
 
 _Text = Annotated[str, Meta(min_length=1)]
@@ -102,7 +102,8 @@ class DuplicatesPart:
 
 
 class DuplicatesCodec:
-    """Parts as bytes, with the rows of their runs: a :class:`tfrecreg.core.check.scan.interface.PartCodec`."""
+    """Parts as bytes, with the rows of their runs: a
+    :class:`tfrecreg.core.check.scan.interface.PartCodec`."""
 
     def __init__(self) -> None:
         self.storage: Storage | None = None

@@ -17,7 +17,7 @@ from tfrecreg.builtin.validators.inflation.stored_numbers import (
     numbers_of,
 )
 from tfrecreg.core.example.model import Feature, Kind
-from tfrecreg.core.images.sniff import base64_inside, sniff
+from tfrecreg.core.images.read import base64_inside, sniff
 
 _LEVELS = 256
 _NEAR = 0.05

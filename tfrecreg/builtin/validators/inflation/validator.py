@@ -15,9 +15,9 @@ from tfrecreg.builtin.validators.inflation.feature_sample import FeatureSample
 from tfrecreg.builtin.validators.inflation.shard_sizes import ShardSizes, SizesVisitor
 from tfrecreg.core.check.scan.interface import RawSize, Shard, Target, Validator
 from tfrecreg.core.check.scan.tally import JsonCodec, Tally
-from tfrecreg.core.images.sniff import sniff
-from tfrecreg.core.storage.links import list_through_links
-from tfrecreg.core.storage.locations import raw_storage
+from tfrecreg.core.images.read import sniff
+from tfrecreg.core.storage.paths import list_through_links
+from tfrecreg.core.storage.raw import raw_storage
 from tfrecreg.core.values.codes import (
     INF001,
     INF002,

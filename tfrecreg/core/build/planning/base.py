@@ -23,12 +23,17 @@ from tfrecreg.core.plugins.discovery import Announced
 from tfrecreg.core.plugins.manager import plugins_of
 from tfrecreg.core.plugins.records import SourceRecord
 from tfrecreg.core.records.index import INDEX_LIMIT, Index, read_index
-from tfrecreg.core.registry.history.yanks import not_yanked
 from tfrecreg.core.registry.indexes import find_index, index_places
 from tfrecreg.core.registry.lookup import resolve
-from tfrecreg.core.registry.manifest.model import LEDGER_NAME, FileEntry, Manifest, ShardEntry
-from tfrecreg.core.registry.manifest.python_data import is_python_data
+from tfrecreg.core.registry.manifest.model import (
+    LEDGER_NAME,
+    FileEntry,
+    Manifest,
+    ShardEntry,
+    is_python_data,
+)
 from tfrecreg.core.registry.registry import Registry
+from tfrecreg.core.registry.versions import not_yanked
 from tfrecreg.core.storage.interface import Readable
 from tfrecreg.core.values.documents import read_note, refusing
 from tfrecreg.core.values.errors import (
@@ -43,7 +48,7 @@ if TYPE_CHECKING:  # only assigning items to shards needs NumPy
     import numpy as np
     import numpy.typing as npt
 
-    from tfrecreg.core.build.planning.item_store import ItemStore
+    from tfrecreg.core.build.planning.plan import ItemStore
 
 _MERGED = 10
 """Merge small shards up to one part in this many of the added bytes."""

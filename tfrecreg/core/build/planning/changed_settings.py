@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfrecreg.core.build.planning.base import made_before
-from tfrecreg.core.build.request import DetectedSource, Prepared
-from tfrecreg.core.build.settings import BuildSettings
+from tfrecreg.core.build.request import BuildSettings, DetectedSource, Prepared
 from tfrecreg.core.plugins.manager import plugins_of
-from tfrecreg.core.registry.manifest.adopted import is_adopted
+from tfrecreg.core.registry.manifest.model import is_adopted
 from tfrecreg.core.registry.registry import Registry
-from tfrecreg.core.storage.locations import absolute_place
+from tfrecreg.core.storage.raw import absolute_place
 from tfrecreg.core.values.errors import TfrecregError
 from tfrecreg.core.values.text import safe
 

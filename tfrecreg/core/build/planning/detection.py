@@ -18,18 +18,17 @@ from typing import Any, cast
 from tfrecreg.core.plugins.discovery import Announced
 from tfrecreg.core.plugins.guard import calling, failure
 from tfrecreg.core.plugins.manager import Plugins
-from tfrecreg.core.plugins.raw_data import raw_folder
 from tfrecreg.core.plugins.recognition import (
     MAX_NAMES,
     STRENGTHS,
     RawPreview,
     Recognition,
     Strength,
+    raw_folder,
 )
 from tfrecreg.core.plugins.records import SourceRecord
 from tfrecreg.core.storage.interface import Entry
-from tfrecreg.core.storage.locations import raw_storage
-from tfrecreg.core.storage.raw import RawStorage
+from tfrecreg.core.storage.raw import RawStorage, raw_storage
 from tfrecreg.core.values.errors import TfrecregError, UsageError
 from tfrecreg.core.values.text import safe, type_text
 

@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from tfrecreg.core.build.sources.deal import Deal, SourceOptions
+from tfrecreg.core.build.sources.deal import BY_HASHES, Deal, SourceOptions
 from tfrecreg.core.build.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
 from tfrecreg.core.build.sources.objects.listing import similar_names, similar_paths
-from tfrecreg.core.build.sources.splitter import BY_HASHES
 from tfrecreg.core.example.encode import encode
 from tfrecreg.core.example.model import Example
 from tfrecreg.core.plugins.guard import PluginId, calling, failure, place_of
@@ -24,11 +23,10 @@ from tfrecreg.core.storage.interface import Readable
 from tfrecreg.core.values.codes import CORE_CODES
 from tfrecreg.core.values.errors import PluginError, SchemaError, UsageError
 from tfrecreg.core.values.shards import is_split_name
-from tfrecreg.core.values.suggest import overrides
-from tfrecreg.core.values.text import DOCS, safe, type_text
+from tfrecreg.core.values.text import DOCS, overrides, safe, type_text
 
 if TYPE_CHECKING:
-    from tfrecreg.core.build.sources.strata import ItemClass
+    from tfrecreg.core.build.sources.deal import ItemClass
 
 T = TypeVar("T")
 
@@ -146,7 +144,7 @@ class GuardedSource:
     def items(self) -> Iterator[Item | Skipped | Remark]:
         """Every item in the split that it is dealt to, and remarks among them."""
         if self._deal is not None and self._deal.options.stratify:
-            from tfrecreg.core.build.sources.strata import deal_strata
+            from tfrecreg.core.build.sources.deal import deal_strata
 
             return deal_strata(self._deal.options, self._with_classes, self._entries)
         entries = self._entries()

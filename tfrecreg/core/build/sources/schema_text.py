@@ -7,8 +7,7 @@ from typing import Literal
 
 from tfrecreg.core.example.model import Kind
 from tfrecreg.core.values.errors import UsageError
-from tfrecreg.core.values.suggest import listed
-from tfrecreg.core.values.text import safe
+from tfrecreg.core.values.text import listed, safe
 
 Count = Literal["one", "optional", "list"]
 """Values a record: exactly one, none or one, or any number."""

@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 from tfrecreg._version import JSON_VERSION
 from tfrecreg.core.check.reports.places import location_text, safe_message
+from tfrecreg.core.values.config import FailOn, Lowered, Waiver
 from tfrecreg.core.values.errors import FailureError, RefusedError
 from tfrecreg.core.values.findings import Finding, Measure, Severity
-from tfrecreg.core.values.gating import FailOn, Lowered, Waiver
 from tfrecreg.core.values.json_data import json_data
 from tfrecreg.core.values.text import count, safe
 

@@ -16,13 +16,13 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkab
 
 from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.core.records.index import Index
-from tfrecreg.core.registry.foreign.label_files import LabelsBeside
+from tfrecreg.core.registry.foreign.labels import LabelsBeside
 from tfrecreg.core.registry.manifest.model import Manifest, ShardEntry
 from tfrecreg.core.storage.interface import Readable, Storage
 from tfrecreg.core.values.errors import TfrecregError
 from tfrecreg.core.values.findings import Code, Finding, Location, Measure
 from tfrecreg.core.values.progress import SILENT, Progress
-from tfrecreg.core.values.suggest import ExtensionPoint
+from tfrecreg.core.values.text import ExtensionPoint
 from tfrecreg.core.workers.interface import Engine
 from tfrecreg.core.workers.local import LocalEngine
 
@@ -263,7 +263,8 @@ class Validator(ExtensionPoint, ABC):
     needs: Need = Need(0)
     """The data that it needs from the scan besides records."""
     part_codec: PartCodec | None = None
-    """How `check --cached` keeps its parts; mostly a :class:`tfrecreg.core.check.scan.tally.JsonCodec`.
+    """How `check --cached` keeps its parts; mostly a
+    :class:`tfrecreg.core.check.scan.tally.JsonCodec`.
 
     Without one, `check --cached` reads every shard. See :meth:`part_key`.
     """

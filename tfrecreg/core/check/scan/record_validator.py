@@ -34,8 +34,7 @@ from tfrecreg.core.records.batch import RecordBatch, StreamEnd
 from tfrecreg.core.values.config import read_limits
 from tfrecreg.core.values.errors import PluginError
 from tfrecreg.core.values.findings import Code, Finding, Measure
-from tfrecreg.core.values.suggest import listed
-from tfrecreg.core.values.text import safe
+from tfrecreg.core.values.text import listed, safe
 from tfrecreg.core.values.typed_values import NoOptions
 
 

@@ -38,7 +38,7 @@ from tfrecreg.core.values.findings import (
     TensorflowOutcome,
 )
 from tfrecreg.core.values.progress import SILENT, Progress, working
-from tfrecreg.core.values.suggest import overrides
+from tfrecreg.core.values.text import overrides
 from tfrecreg.core.workers.interface import Engine
 
 _FIELDS = {

@@ -1,14 +1,70 @@
-"""Charts as SVG. Colors and fonts are those of `tokens.css`; all texts are escaped."""
+"""Charts as SVG. Colors and fonts are those of `tokens.css`; all texts are escaped.
+
+The style sheet of all documents: colors, fonts and what lies over images.
+
+Charts as data: :mod:`tfrecreg.core.images.drawing.svg` draws them.
+
+Strings that come from data are escaped by :func:`tfrecreg.core.values.text.safe`, not for HTML.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
 
 from markupsafe import Markup, escape
 
-from tfrecreg.core.images.drawing.charts import Bars, Histogram, Scatter
+from tfrecreg.core.images.drawing.drawing import COLORS, INK
 from tfrecreg.core.values.text import si_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """Numbers of one split, or of the data before and after."""
+
+    name: str
+    values: tuple[int, ...]
+    """One per bar of its chart."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bars:
+    """A bar chart."""
+
+    heading: str
+    unit: str
+    """What is counted: ``records``, or ``B`` for bytes."""
+    labels: tuple[str, ...]
+    """One per bar."""
+    series: tuple[Series, ...]
+    note: str = ""
+    colors: tuple[int, ...] = ()
+    """Color of the class that each label names; empty where labels name no classes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scatter:
+    """Images by width and height."""
+
+    heading: str
+    points: tuple[tuple[int, int, int], ...]
+    """Width and height in pixels, and the number of images."""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Histogram:
+    """How often the values of a feature occur, as columns of equal width."""
+
+    heading: str
+    columns: tuple[tuple[str, int], ...]
+    """The values of each column in words, and their number."""
+    ends: tuple[str, str]
+    """The lowest and the highest value in words."""
+
 
 _WIDTH = 480
 _LABELS = 150
@@ -189,3 +245,17 @@ def _svg(height: int, label: str, content: Markup, width: int = _WIDTH) -> Marku
     return Markup(
         '<svg class="chart" viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>'
     ).format(width, height, escape(label), content)
+
+
+@cache
+def tokens() -> str:
+    """CSS that defines `--page`, `--text`, `--error` and so on, for light and dark, the colors of
+    classes `--c0` to `--c7` with `--ink` for text on them, and the class `overlay`.
+
+    A document is light or dark as its reader prefers; `data-theme` of its root overrides that.
+    """
+    text = (resources.files("tfrecreg.core.images.drawing") / "tokens.css").read_text(
+        encoding="utf-8"
+    )
+    colors = " ".join(f"--c{number}: {color};" for number, color in enumerate(COLORS))
+    return f":root {{ --ink: {INK}; {colors} }}\n{text}"

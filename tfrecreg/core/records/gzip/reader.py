@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from blake3 import blake3
 
 from tfrecreg.core.records.framing import HEADER_BYTES, MAX_LENGTH, header_length
-from tfrecreg.core.records.gzip.places import HEADER_LIMIT, member_places
+from tfrecreg.core.records.gzip.random_access import HEADER_LIMIT, member_places
 from tfrecreg.core.records.gzip.writer import (
     MAGIC,
     MEMBER_HEADER,

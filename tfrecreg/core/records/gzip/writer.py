@@ -148,8 +148,8 @@ def ends_badly(end: int) -> bool:
 
     TensorFlow stops reading if its buffer ends between the last byte that yields output and the
     last byte of the trailer, and its next read of the file reaches the file's end; see
-    :mod:`tfrecreg.core.records.reading.tensorflow_reader`. Buffers of other sizes that people use are multiples
-    of its own.
+    :mod:`tfrecreg.core.records.reading.tensorflow_reader`. Buffers of other sizes that people use
+    are multiples of its own.
     """
     return 1 <= end % INPUT_BUFFER <= _TAIL
 

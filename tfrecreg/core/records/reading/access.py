@@ -40,7 +40,7 @@ from tfrecreg.core.records.reading.offsets import RecordOffsets, find_offsets
 from tfrecreg.core.records.reading.second_read import SAME_BYTES
 from tfrecreg.core.records.scanner import make_frame_scanner, record_reader
 from tfrecreg.core.storage.interface import Readable, Reader
-from tfrecreg.core.storage.locations import storage_of
+from tfrecreg.core.storage.raw import storage_of
 from tfrecreg.core.values.errors import (
     DamagedRecordError,
     NoSuchRecordError,

@@ -1,8 +1,8 @@
 """Damage in a file of a store: whether it is in the store or happened in transfer.
 
 The bytes of a fault are read from the store again. If they are the same, the fault says so; if they
-are not, the scan ends in a :class:`~tfrecreg.core.values.errors.TransferError`, and whoever needs the file
-reads it again from its beginning.
+are not, the scan ends in a :class:`~tfrecreg.core.values.errors.TransferError`, and whoever needs
+the file reads it again from its beginning.
 """
 
 from __future__ import annotations

@@ -13,14 +13,13 @@ import numpy as np
 import numpy.typing as npt
 from blake3 import blake3
 
-from tfrecreg.core.records.batch_digests import digests_of
+from tfrecreg.core.records.batch import digests_of
 from tfrecreg.core.records.framing import OVERHEAD
 from tfrecreg.core.records.index import Index, load_index
 from tfrecreg.core.records.reading.access import Records
-from tfrecreg.core.records.reading.kept_offsets import kept_offsets
-from tfrecreg.core.records.reading.offsets import RecordOffsets, find_offsets
+from tfrecreg.core.records.reading.offsets import RecordOffsets, find_offsets, kept_offsets
 from tfrecreg.core.storage.interface import Readable
-from tfrecreg.core.storage.locations import storage_at
+from tfrecreg.core.storage.raw import storage_at
 from tfrecreg.core.storage.remote.urls import is_url
 from tfrecreg.core.values.errors import (
     DamagedRecordError,

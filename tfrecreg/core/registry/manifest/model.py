@@ -2,12 +2,36 @@
 
 The same classes serve a build's ``data/<name>/manifest.json`` (no `release`, no `provenance`) and
 a release's ``registry/<name>/<version>/manifest.json``.
+
+How a manifest records that another tool wrote the shards: by its source.
+
+The source of an adopted build is called ``adopt``. Its options describe the shards: `payloads` is
+the kind of their payloads, and `key` the feature with the keys of records, if the user named one.
+
+How a manifest records that the records were made of a program's data: by its source.
+
+The source of a build with `build(data=…)` is called ``python``. Its option `keys` says
+where the keys come from: ``position``, ``function``, or ``feature NAME``.
+
+The mark of a salvaged set: the report beside shards that were salvaged from damaged ones.
+
+`tfrecreg salvage` writes ``salvage.json`` as the last file of its folder. Commands that read the
+shards there (`check`, `adopt`) call :func:`read_mark` to detect that they were salvaged.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+from blake3 import blake3
+
+from tfrecreg.core.example.kinds import PayloadKind
+from tfrecreg.core.plugins.bundled import OURS
+from tfrecreg.core.storage.interface import Readable
+from tfrecreg.core.values.documents import strict_json
+from tfrecreg.core.values.errors import MissingFileError, StorageError
 
 if TYPE_CHECKING:
     from tfrecreg.core.records.hashing import FileDigest
@@ -88,7 +112,8 @@ class SplitEntry:
     records: int
     payload_bytes: int
     content: str
-    """Hex content digest of this split alone: see :func:`tfrecreg.core.records.digests.content_digest`."""
+    """Hex content digest of this split alone: see
+    :func:`tfrecreg.core.records.hashing.content_digest`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,7 +277,7 @@ class Manifest:
     """Class names in order of their numbers, by feature name."""
     source: SourceEntry
     """The source; called ``adopt`` if another tool wrote the shards: see
-    `tfrecreg.core.registry.manifest.adopted`.
+    `tfrecreg.core.registry.manifest.model`.
     """
     schema: SchemaEntry
     compression: Literal["none", "gzip"]
@@ -278,3 +303,127 @@ class Manifest:
         """Every file of the build but the manifest itself, by path."""
         entries: list[ShardEntry | FileEntry] = [*self.shards, *self.files]
         return {each.path: each for each in entries}
+
+
+PYTHON = "python"
+"""The name of the source, which is not a plugin."""
+KEYS = "keys"
+"""The option for the origin of the keys."""
+BUILD_AGAIN = "run the program that calls `build(data=…)`"
+"""What makes such a build again, for hints."""
+
+
+def is_python_data(manifest: Manifest) -> bool:
+    """Whether a program handed the data of this build or release to `build`."""
+    return (manifest.source.name, manifest.source.distribution) == (PYTHON, OURS)
+
+
+ADOPT = "adopt"
+"""The name of the source, which is not a plugin."""
+PAYLOADS = "payloads"
+"""The option for the kind of the payloads: the value of a :class:`PayloadKind`."""
+KEY = "key"
+"""The option that names the feature whose value is the key of a record."""
+
+DISTRIBUTION = "tfrecreg"
+"""The distribution of the source. It does not refer to a plugin."""
+
+
+def is_adopted(manifest: Manifest) -> bool:
+    """Whether another tool wrote the shards of this build or release."""
+    return (manifest.source.name, manifest.source.distribution) == (ADOPT, DISTRIBUTION)
+
+
+def remake_command(manifest: Manifest) -> str:
+    """What creates the build again, for instance after a change of its schema: a command, or a
+    program.
+    """
+    if is_python_data(manifest):
+        return BUILD_AGAIN
+    if is_adopted(manifest):
+        return f"tfrecreg adopt {manifest.dataset} --in-place"
+    return f"tfrecreg build {manifest.dataset}"
+
+
+def adopted_kind(manifest: Manifest | None) -> PayloadKind:
+    """The kind of the payloads, by the manifest; Examples by default."""
+    if manifest is None or not is_adopted(manifest):
+        return PayloadKind.EXAMPLE
+    said = manifest.source.options.get(PAYLOADS)
+    return next((kind for kind in PayloadKind if kind.value == said), PayloadKind.EXAMPLE)
+
+
+SALVAGE_NAME = "salvage.json"
+"""The report's name, in the folder that a salvage wrote."""
+
+SALVAGE_KIND = "tfrecreg-salvage"
+"""The value of the report's `kind`, which distinguishes it from other files of that name."""
+
+SALVAGE_FORMAT = 1
+"""The report's `format_version`."""
+
+
+@dataclass(frozen=True, slots=True)
+class SalvageMark:
+    """The report of a salvage on the shards in its folder."""
+
+    digest: str
+    """blake3 of the report's bytes, as hex; empty if they cannot be read."""
+    changed: Mapping[str, str] = field(default_factory=dict)
+    """The shards that are not whole originals: file name to blake3 of the clean file. May be empty
+    if the only damage is missing shards.
+    """
+    lost: Mapping[str, str] = field(default_factory=dict)
+    """The loss of each of them, in a few words."""
+    broken: str = ""
+    """Why the report cannot be parsed; empty if it can. If it cannot, every shard of the folder may
+    be a salvaged one.
+    """
+
+    def covers(self, name: str, digest: str | None = None) -> bool:
+        """Whether the shard `name` of the folder is a salvaged one."""
+        return bool(self.broken) or name in self.changed or digest in self.changed.values()
+
+
+def read_mark(storage: Readable, folder: str) -> SalvageMark | None:
+    """The mark of the folder; None if it is not a salvaged set.
+
+    A report that is damaged, unreadable or of a newer format still marks its folder: salvaged
+    shards must not pass for sound ones. Another JSON file of the same name is not a mark.
+    """
+    path = f"{folder}/{SALVAGE_NAME}" if folder else SALVAGE_NAME
+    try:
+        data = storage.read(path)
+    except MissingFileError:
+        return None
+    except StorageError as error:
+        return SalvageMark("", broken=error.message)
+    digest = blake3(data).hexdigest()
+    try:
+        found = strict_json(data)
+    except ValueError as error:
+        return SalvageMark(digest, broken=str(error))
+    if not isinstance(found, dict) or found.get("kind") != SALVAGE_KIND:
+        return None
+    if found.get("format_version") != SALVAGE_FORMAT:
+        return SalvageMark(digest, broken=f"its format is not {SALVAGE_FORMAT}")
+    return _mark(digest, found)
+
+
+def _mark(digest: str, found: Mapping[str, Any]) -> SalvageMark | None:
+    changed: dict[str, str] = {}
+    lost: dict[str, str] = {}
+    try:
+        for shard in found["shards"]:
+            clean = shard["clean"]
+            if clean is None or shard["status"] == "sound":
+                continue
+            changed[str(shard["name"])] = str(clean["blake3"])
+            least = "" if shard["exact"] else "at least "
+            records = int(shard["lost"])
+            noun = "record" if records == 1 else "records"
+            lost[str(shard["name"])] = f"{least}{records} {noun} lost"
+        damaged = bool(found["damaged"])
+    except (KeyError, TypeError, ValueError) as error:
+        return SalvageMark(digest, broken=f"it is incomplete ({error!r})")
+    return SalvageMark(digest, changed, lost) if changed or damaged else None

@@ -14,14 +14,12 @@ from tfrecreg.core.records.stream import SNIFF_BYTES, begins_with_record
 from tfrecreg.core.registry.manifest.model import MANIFEST_NAME
 from tfrecreg.core.storage.interface import Entry, Readable
 from tfrecreg.core.storage.local import LocalStorage
-from tfrecreg.core.storage.locations import asked, storage_at, store_at
-from tfrecreg.core.storage.looks import looked, looks_remembered, remembered
-from tfrecreg.core.storage.paths import locate
+from tfrecreg.core.storage.paths import locate, looked, looks_remembered, remembered
+from tfrecreg.core.storage.raw import asked, storage_at, store_at
 from tfrecreg.core.storage.remote.urls import is_url, is_web, query_of, split_url
 from tfrecreg.core.values.errors import NoShardsError, StorageError
 from tfrecreg.core.values.shards import is_any_part, parse_shard_name
-from tfrecreg.core.values.suggest import did_you_mean, listed
-from tfrecreg.core.values.text import safe
+from tfrecreg.core.values.text import did_you_mean, listed, safe
 
 _TOGETHER = 4
 """Shards of one set about which a store is asked together."""
@@ -108,7 +106,7 @@ def left_out_line(paths: Sequence[str]) -> str:
 
 def look_at(words: Iterable[str]) -> None:
     """Find out what each URL among some words is, all at the same time, in a block of
-    :func:`~tfrecreg.core.storage.looks.looks_remembered`.
+    :func:`~tfrecreg.core.storage.paths.looks_remembered`.
     """
     urls = [each for each in words if is_url(each)]
     look_ahead(map(split_url, urls))
@@ -117,7 +115,7 @@ def look_at(words: Iterable[str]) -> None:
 
 def look_ahead(files: Iterable[tuple[str, str]]) -> None:
     """Ask about many shards behind URLs by one listing, in a block of
-    :func:`~tfrecreg.core.storage.looks.looks_remembered`.
+    :func:`~tfrecreg.core.storage.paths.looks_remembered`.
 
     Only about those that are named as shards: of other names, any number may begin as theirs do.
     """

@@ -14,8 +14,7 @@ from tfrecreg.core.registry.keeper import tracker
 from tfrecreg.core.registry.lookup import Resolved
 from tfrecreg.core.registry.manifest.model import FileEntry, Manifest, ShardEntry
 from tfrecreg.core.registry.registry import Registry, RegistryLike
-from tfrecreg.core.registry.shardset.find import Built, TargetLike, find, named_targets
-from tfrecreg.core.registry.shardset.folder_build import FolderBuild
+from tfrecreg.core.registry.shardset.find import Built, FolderBuild, TargetLike, find, named_targets
 from tfrecreg.core.schema.definition import Schema
 from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.storage.interface import Readable

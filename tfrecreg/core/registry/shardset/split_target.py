@@ -1,9 +1,19 @@
-"""The shards of the splits that an expression names: of a build, a release or a folder."""
+"""The shards of the splits that an expression names: of a build, a release or a folder.
+
+Expressions for splits and parts of them, in the language of TensorFlow Datasets.
+
+``train``, ``train[:80%]``, ``train[1000:2000]``, ``train[-500:]``, ``train[:2shard]``,
+``train[3shard]``, ``train+validation``, ``all``. Percentages are rounded as TFDS does, by its
+formula ``int(round(percent * records / 100.0))``: to the nearest record, halves to the even number.
+See https://www.tensorflow.org/datasets/splits.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -13,12 +23,9 @@ from tfrecreg.core.check.scan.conditions import chosen_records, shown_progress, 
 from tfrecreg.core.check.scan.interface import Shard, Target
 from tfrecreg.core.example.kinds import PayloadKind
 from tfrecreg.core.registry.lookup import Resolved, expect_schema
-from tfrecreg.core.registry.manifest.adopted import adopted_kind
-from tfrecreg.core.registry.manifest.model import Manifest
-from tfrecreg.core.registry.shardset.find import Built
-from tfrecreg.core.registry.shardset.folder_build import FolderBuild
+from tfrecreg.core.registry.manifest.model import Manifest, adopted_kind
+from tfrecreg.core.registry.shardset.find import Built, FolderBuild
 from tfrecreg.core.registry.shardset.load_records import SplitRecords
-from tfrecreg.core.registry.shardset.split_words import named_splits
 from tfrecreg.core.registry.shardset.target import (
     files_target,
     files_targets,
@@ -29,9 +36,131 @@ from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.storage.interface import Readable, Storage
 from tfrecreg.core.values.errors import RefusedError, UsageError
 from tfrecreg.core.values.progress import Progress
-from tfrecreg.core.values.suggest import listed
-from tfrecreg.core.values.text import safe
+from tfrecreg.core.values.text import did_you_mean, listed, safe
 from tfrecreg.core.workers.interface import Engine
+
+ALL = "all"
+"""Names all splits together."""
+
+_PART = re.compile(
+    r"(?P<name>[^\[\]+]+?)\s*"
+    r"(?:\[(?:(?P<start>[^\[\]:]*):(?P<stop>[^\[\]:]*)|(?P<one>\s*-?\d+)shard\s*)\])?"
+)
+_BOUND = re.compile(r"(?P<value>-?\d+(?:_\d+)*(?:\.\d+)?)(?P<unit>%|shard)?")
+_FORMS = "`train`, `train[:80%]`, `train[1000:2000]`, `train[:2shard]`, `train+test` and `all` work"
+
+
+def named_splits(words: str, splits: Sequence[str], name: str) -> list[str]:
+    """The splits that an expression names, each once."""
+    found = [each for part, _ in _parts(words) for each in _splits(part, splits, name)]
+    return list(dict.fromkeys(found))
+
+
+def find_ranges(words: str, shards: Mapping[str, Sequence[int]]) -> list[tuple[str, range]]:
+    """The records that an expression names, in its order."""
+    found: list[tuple[str, range]] = []
+    for part, bounds in _parts(words):
+        for split in _splits(part, list(shards), ""):
+            found.append((split, _range(words, bounds, shards[split])))
+    return found
+
+
+def find_numbers(words: str, shards: Mapping[str, Sequence[int]]) -> list[range]:
+    """The records that an expression names, numbered through all of `shards`."""
+    counts = [sum(each) for each in shards.values()]
+    starts = dict(zip(shards, accumulate(counts, initial=0), strict=False))
+    return [
+        range(starts[split] + part.start, starts[split] + part.stop)
+        for split, part in find_ranges(words, shards)
+    ]
+
+
+def even_parts(numbers: range, count: int, *, drop_remainder: bool) -> list[range]:
+    """Divide a range as `tfds.even_splits` does: contiguous parts, larger ones first."""
+    each, rest = divmod(len(numbers), count)
+    if drop_remainder:
+        rest = 0
+    starts = [each * part + min(part, rest) for part in range(count + 1)]
+    return [numbers[start:stop] for start, stop in pairwise(starts)]
+
+
+def _parts(words: str) -> Iterator[tuple[str, tuple[str, str] | None]]:
+    """Each name in an expression, and the bounds behind it."""
+    for part in words.split("+"):
+        match = _PART.fullmatch(part.strip())
+        if match is None:
+            raise _malformed(words)
+        bounds = None
+        if match["one"] is not None:
+            one = int(match["one"])
+            # As with TFDS, the last one is -1.
+            bounds = f"{one}shard", f"{one + 1}shard" if one != -1 else ""
+        elif match["start"] is not None:
+            bounds = match["start"].strip(), match["stop"].strip()
+            if bounds == ("", ""):
+                raise _malformed(words)
+        if bounds is not None and match["name"] == ALL:
+            raise _malformed(words)
+        yield match["name"], bounds
+
+
+def _malformed(words: str) -> UsageError:
+    return UsageError(f"`{safe(words)}` is not an expression for splits", hint=_FORMS)
+
+
+def _splits(part: str, splits: Sequence[str], name: str) -> list[str]:
+    if part in splits:
+        return [part]
+    if part == ALL:
+        return sorted(splits)
+    raise UsageError(
+        f"`{name}` has no split `{safe(part)}`{did_you_mean(part, splits)}",
+        hint=f"available: {listed(splits)}",
+    )
+
+
+def _range(words: str, bounds: tuple[str, str] | None, shards: Sequence[int]) -> range:
+    records = sum(shards)
+    if bounds is None:
+        return range(records)
+    units = {_unit(words, each) for each in bounds if each}
+    if len(units) > 1:
+        raise UsageError(
+            f"`{safe(words)}` mixes percentages and record numbers",
+            hint="`train[10%:20%]` or `train[10:20]`",
+        )
+    (unit,) = units
+    start = _number(words, bounds[0], unit, shards) if bounds[0] else 0
+    stop = _number(words, bounds[1], unit, shards) if bounds[1] else records
+    if start > stop:
+        raise UsageError(
+            f"`{safe(words)}` ends at record {stop}, before it begins at record {start}",
+            hint="exchange its bounds",
+        )
+    return range(start, stop)
+
+
+def _unit(words: str, bound: str) -> str:
+    match = _BOUND.fullmatch(bound)
+    if match is None or ("." in match["value"] and match["unit"] != "%"):
+        raise _malformed(words)
+    return match["unit"] or ""
+
+
+def _number(words: str, bound: str, unit: str, shards: Sequence[int]) -> int:
+    """The record that a bound means."""
+    records = sum(shards)
+    value = float(bound.removesuffix(unit).replace("_", "")) if unit == "%" else 0.0
+    count, what = (len(shards), "shards") if unit == "shard" else (records, "records")
+    number = round(value * records / 100.0) if unit == "%" else int(bound.removesuffix(unit))
+    if abs(value) > 100 or abs(number) > count:
+        raise UsageError(
+            f"`{safe(words)}` reaches beyond its split, which has {count} {what}",
+            hint="`train[:80%]` and `train[-100:]` fit splits of any size above",
+        )
+    # A small negative percentage is rounded to 0, which is the beginning: so does TFDS.
+    number = number if number >= 0 else count + number
+    return sum(shards[:number]) if unit == "shard" else number
 
 
 class SplitTarget(NamedTuple):

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from tfrecreg.core.check.scan.interface import Target
 from tfrecreg.core.example.model import Example, Feature, Kind
 from tfrecreg.core.images.model import ImageHeader
-from tfrecreg.core.images.sniff import sniff
-from tfrecreg.core.schema.roles.record_tables import Table, Tables
+from tfrecreg.core.images.read import sniff
+from tfrecreg.core.schema.roles.payload_kinds import Table, Tables
 from tfrecreg.core.values.codes import IMG001, IMG002, IMG003
 from tfrecreg.core.values.findings import Code
 from tfrecreg.core.values.text import safe

@@ -17,9 +17,9 @@ lives until it is closed.
 
 The bytes of blocks are not verified here: whoever reads records verifies them, and has a damaged
 block forgotten.
-"""
 
-# Locks, descriptors and exact flags need os, not pathlib.
+Fetching ahead along a sequence that is known: what is read next is on its way.
+"""
 
 from __future__ import annotations
 
@@ -31,18 +31,21 @@ import resource
 import stat
 import time
 import warnings
-from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import FileIO
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from tfrecreg.core.storage.flock import exclusive
+from tfrecreg.core.storage.local import LocalReader
 from tfrecreg.core.storage.paths import path_text
-from tfrecreg.core.storage.reader import LocalReader
 from tfrecreg.core.storage.remote.urls import is_url
-from tfrecreg.core.values.amounts import parse_size
+from tfrecreg.core.storage.renames import exclusive
 from tfrecreg.core.values.errors import StorageError, UsageError
 from tfrecreg.core.values.text import safe
+from tfrecreg.core.values.typed_values import parse_size
+
+# Locks, descriptors and exact flags need os, not pathlib.
+
 
 _LARGEST_BYTES = 4 << 20
 """Size of a block of a cache that has room for :data:`_FEWEST` of them,"""
@@ -410,3 +413,29 @@ def _removed_if_free(part: str) -> bool:
     finally:
         os.close(handle)
     return True
+
+
+_REQUESTS = 64
+"""Maximum number of blocks that are requested before they are read,"""
+_MOST = 64
+"""and of batches."""
+
+T = TypeVar("T", bound=Sequence[Any])
+
+
+def ahead(
+    batches: Iterable[T], request: Callable[[T], int], *, most_requests: int = _REQUESTS
+) -> Iterator[T]:
+    """The same batches; those that follow are requested."""
+    waiting: deque[tuple[T, int]] = deque()
+    requested = 0
+    for batch in batches:
+        count = request(batch)
+        waiting.append((batch, count))
+        requested += count
+        while len(waiting) > 1 and (requested > most_requests or len(waiting) > _MOST):
+            first, count = waiting.popleft()
+            requested -= count
+            yield first
+    for batch, _ in waiting:
+        yield batch

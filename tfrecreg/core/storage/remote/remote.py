@@ -1,30 +1,116 @@
 """Files in a store that fsspec reaches: buckets, web servers, memory.
 
 They are read, and new ones are added. None is replaced, but by a repair.
+
+Writing to a store: whole files, and only under names that are free.
+
+The store decides whether a name is free (`If-None-Match: *` on S3), so of two writers at once one
+wins.
+
+Verified copies of shards behind a URL: in the user's cache, for readers that take paths.
+
+A copy is a folder in ``tfrecreg/remote`` below `XDG_CACHE_HOME` or ``~/.cache``, named by the
+digest of the manifest. A file appears there when its digest is that of the manifest, so one that is
+there is not fetched again. Nothing removes them: the folder may be deleted at any time.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from blake3 import blake3
 
-from tfrecreg.core.storage.interface import Entry, Follow, Reader, Store
-from tfrecreg.core.storage.looks import Info, looked, remembered
-from tfrecreg.core.storage.paths import locate, path_text
-from tfrecreg.core.storage.remote.file_systems import connect, request
-from tfrecreg.core.storage.remote.read_ahead import HeldReader, ReadAhead, active, taken
-from tfrecreg.core.storage.remote.remote_reader import BLOCK_BYTES, RemoteReader
-from tfrecreg.core.storage.remote.uploads import put_bytes, put_file
+from tfrecreg.core.registry.history import copy_verified
+from tfrecreg.core.registry.manifest.model import MANIFEST_NAME, SCHEMA_NAME, Manifest, ShardEntry
+from tfrecreg.core.storage.interface import Entry, Follow, Readable, Reader, Store
+from tfrecreg.core.storage.local import LocalStorage, user_cache
+from tfrecreg.core.storage.paths import Info, locate, looked, path_text, remembered
+from tfrecreg.core.storage.remote.file_systems import connect, invoke, patiently, request
+from tfrecreg.core.storage.remote.reader import (
+    BLOCK_BYTES,
+    HeldReader,
+    ReadAhead,
+    RemoteReader,
+    active,
+    taken,
+)
 from tfrecreg.core.storage.remote.urls import is_web, query_of, remember_query, split_url
-from tfrecreg.core.values.errors import MissingFileError, StorageError
+from tfrecreg.core.values.errors import MissingFileError, StorageError, UsageError
+from tfrecreg.core.values.text import safe
+
+_PART = 8 << 20
+_PARTS_AT_ONCE = 2
+"""Size of the parts of a file, and number sent at once: memory does not grow with the file."""
+_SLOWEST = 1 << 20
+"""Bytes per second that an upload may count on, beyond the time of any request."""
+_CREATE = "create"
+
+
+def put_bytes(system: Any, full: str, shown: str, data: bytes) -> bool:
+    """Create a small file unless its name is taken; False if it is."""
+    return _unless_taken(system, "pipe_file", full, shown, len(data), full, data)
+
+
+def put_file(system: Any, full: str, shown: str, source: str) -> bool:
+    """Create a file with the bytes of a local one unless its name is taken; False if it is."""
+    known = inspect.signature(getattr(system, "_put_file", system.put_file)).parameters
+    limits = {"chunksize": _PART, "max_concurrency": _PARTS_AT_ONCE}
+    options = {name: value for name, value in limits.items() if name in known}
+    size = Path(source).stat().st_size
+    return _unless_taken(system, "put_file", full, shown, size, source, full, **options)
+
+
+def _unless_taken(
+    system: Any, method: str, full: str, shown: str, size: int, *arguments: Any, **options: Any
+) -> bool:
+    def attempt(timeout: float) -> bool:
+        try:
+            invoke(timeout + size / _SLOWEST, system, method, *arguments, mode=_CREATE, **options)
+        except Exception as error:
+            if _is_taken(error):
+                return False
+            unknown = isinstance(error, TypeError) and "mode" in str(error)
+            if unknown or isinstance(error, NotImplementedError):
+                raise _unconditional(shown) from error
+            raise
+        return True
+
+    # Its directory listing may be cached from before.
+    system.invalidate_cache(full)
+    return patiently("write", shown, attempt)
+
+
+def _is_taken(error: BaseException) -> bool:
+    """Whether the error means that the condition does not hold."""
+    if isinstance(error, FileExistsError):
+        return True
+    cause: BaseException | None = error
+    while cause is not None:
+        response = getattr(cause, "response", None)
+        if isinstance(response, dict):
+            code = response.get("Error", {}).get("Code")
+            return code in ("PreconditionFailed", "412")
+        cause = cause.__cause__
+    return False
+
+
+def _unconditional(shown: str) -> StorageError:
+    return StorageError(
+        f"`{safe(shown, limit=1000)}` is in a store that overwrites files although it was asked "
+        "not to",
+        hint="S3, Google Cloud Storage and MinIO support conditional writes; update the store or "
+        "its library",
+    )
+
 
 _ETAGS = ("ETag", "etag", "md5Hash", "content_md5", "Content-MD5", "crc32c", "generation")
 _TIMES = ("LastModified", "last_modified", "updated", "mtime", "Last-Modified", "created")
@@ -224,7 +310,7 @@ class RemoteStorage:
 
 
 def open_store(url: str) -> Store:
-    """What :func:`tfrecreg.core.storage.locations.store_at` opens."""
+    """What :func:`tfrecreg.core.storage.raw.store_at` opens."""
     return RemoteStorage(url)
 
 
@@ -274,3 +360,26 @@ def size_of(info: Mapping[str, Any], shown: str) -> int:
             hint="download it first",
         )
     return size
+
+
+def local_copy(
+    name: str, manifest: Manifest, remote: Readable, shards: Sequence[ShardEntry]
+) -> LocalStorage:
+    """A local copy of a build's shards behind a URL, with their indexes and the schema."""
+    cache = user_cache()
+    if cache is None:
+        raise UsageError(
+            f"`{name}` is copied before it is loaded, and there is no folder for it",
+            hint="set `HOME` or `XDG_CACHE_HOME`",
+        )
+    folder = blake3(remote.read(MANIFEST_NAME)).hexdigest(16)
+    local = LocalStorage(f"{cache.root}/tfrecreg/remote/{folder}")
+    files = {each.path: each for each in manifest.files}
+    for shard in shards:
+        copy_verified(remote, local, shard)
+        index = files.get(shard.index)
+        if index is not None:
+            copy_verified(remote, local, index)
+    if SCHEMA_NAME in files:
+        copy_verified(remote, local, files[SCHEMA_NAME])
+    return local

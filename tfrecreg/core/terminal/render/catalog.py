@@ -1,22 +1,27 @@
-"""Lists, manifests and histories, for people."""
+"""Lists, manifests and histories, for people.
+
+How two schemas differ, for people.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from tfrecreg.core.registry.manifest.file import change_line
 from tfrecreg.core.registry.manifest.model import Change
-from tfrecreg.core.registry.manifest.totals import change_line
 from tfrecreg.core.terminal.console import PlainTable, line, print_facts
 from tfrecreg.core.values.shards import in_reading_order
 from tfrecreg.core.values.text import count, safe, si_bytes
 
 if TYPE_CHECKING:
-    from tfrecreg.core.registry.history.yanks import Yank
     from tfrecreg.core.registry.listing import Listed, LogEntry
     from tfrecreg.core.registry.manifest.model import ChangeCounts, Manifest
+    from tfrecreg.core.registry.versions import Yank
+    from tfrecreg.core.schema.compat import SchemaChange, Value
 
 _FEATURES = 6
 """The number of features named in one line, the largest first."""
@@ -224,3 +229,43 @@ def _features(features: Mapping[str, int], record_bytes: int) -> PlainTable:
     for name, size in [*rows, ("(names, framing, other)", record_bytes - sum(features.values()))]:
         table.add_row(safe(name), si_bytes(size), f"{100 * size / record_bytes:.1f} %")
     return table
+
+
+_SHOWN = 8
+"""The number of values shown of a list; the others are counted."""
+
+
+def print_changes(console: Console, changes: Iterable[SchemaChange], *, indent: int = 0) -> None:
+    """The fields that differ, below their feature."""
+    before = " " * indent
+    for (part, name), fields in groupby(changes, key=lambda each: (each.part, each.name)):
+        shown = f" {safe(name)}" if name else ""
+        console.print(line(before, (f"{part.replace('_', ' ')}{shown}", "bold")))
+        for change in fields:
+            console.print(line(f"{before}  {_change(change)}"))
+
+
+def _change(change: SchemaChange) -> str:
+    if not change.field:
+        if change.expected is None:
+            return f"expected nothing, found {_value(change.found)}"
+        return f"expected {_value(change.expected)}, found nothing"
+    old, new = change.expected, change.found
+    if isinstance(old, tuple) and isinstance(new, tuple) and set(old) != set(new):
+        before, after = set(old), set(new)
+        gone = tuple(each for each in old if each not in after)
+        more = tuple(each for each in new if each not in before)
+        pieces = [f"expected also {_value(gone)}"] if gone else []
+        pieces += [f"found also {_value(more)}"] if more else []
+        return f"{safe(change.field)}: {'; '.join(pieces)}"
+    return f"{safe(change.field)}: expected {_value(old)}, found {_value(new)}"
+
+
+def _value(value: Value | None) -> str:
+    if value is None:
+        return "nothing"
+    if isinstance(value, str):
+        return safe(value)
+    shown = ", ".join(safe(each) for each in value[:_SHOWN])
+    more = len(value) - _SHOWN
+    return f"{shown} and {more} more" if more > 0 else shown

@@ -5,8 +5,8 @@
 - `pages`: the parser of the pages, and their format
 - `tfdv`: the codes of the groups in ``tfdv.md``
 
-A module imports the codes it uses by name: ``from tfrecreg.core.values.codes import CRC002``. That import reads
-the page, and fails if the page has no such code.
+A module imports the codes it uses by name: ``from tfrecreg.core.values.codes import CRC002``. That
+import reads the page, and fails if the page has no such code.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from functools import cache, cached_property
 from types import MappingProxyType
 from typing import Any
 
-from tfrecreg.core.values.codes.pages import read_codes
-from tfrecreg.core.values.codes.tfdv import tfdv_codes
+from tfrecreg.core.values.codes.pages import read_codes, tfdv_codes
 from tfrecreg.core.values.findings import Code
 
 PAGES: Mapping[str, str] = MappingProxyType(

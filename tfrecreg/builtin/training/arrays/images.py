@@ -1,0 +1,124 @@
+"""Features of encoded images, decoded.
+
+Decoded images in one size, by Pillow: the fits of `load`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tfrecreg.builtin.training.arrays.elements import Elements
+from tfrecreg.builtin.training.arrays.image_sizes import ImageSize
+from tfrecreg.core.images.pixels import Resizing
+from tfrecreg.core.values.errors import RefusedError
+from tfrecreg.core.values.text import safe
+
+DecodeAsIs = Callable[[str, bytes], npt.NDArray[Any]]
+"""Decodes a value of a feature; raises a ValueError for one that is damaged."""
+
+
+class Decode(Protocol):
+    """The same; with `fit`, an image gets the size that this says."""
+
+    def __call__(
+        self, feature: str, data: bytes, fit: Resizing | None = None, /
+    ) -> npt.NDArray[Any]: ...
+
+
+def image_array(feature: str, value: Any, decode: DecodeAsIs, *, single: bool) -> Any:
+    """What a feature has in an element where its values are decoded."""
+    if isinstance(value, bytes):
+        return _decoded(feature, value, decode)
+    if isinstance(value, list):
+        return [image_array(feature, each, decode, single=True) for each in value]
+    if not isinstance(value, np.ndarray) or value.dtype != object:
+        raise RefusedError(
+            f"has numbers in `{safe(feature)}`, which cannot be decoded as an image",
+            hint="`decode=[…]` names features that hold encoded images",
+        )
+    if single and value.size == 1:
+        return _decoded(feature, value.reshape(-1)[0], decode)
+    images = np.empty(value.shape, object)
+    for at, each in np.ndenumerate(value):
+        images[at] = _decoded(feature, each, decode)
+    return images
+
+
+def _decoded(feature: str, data: bytes, decode: DecodeAsIs) -> npt.NDArray[Any]:
+    try:
+        return decode(feature, data)
+    except ValueError as error:
+        raise RefusedError(
+            f"has an image in `{safe(feature)}` that does not decode: {error}",
+            hint="`tfrecreg check` with the validator `images` finds all such images",
+        ) from error.__cause__
+
+
+def fitting(decode: Decode | None, form: Elements) -> DecodeAsIs | None:
+    """What decodes images, and brings them to their size and channels."""
+    if decode is None or (form.size.size is None and not form.channels):
+        return decode
+    sized = decode if form.size.size is None else partial(_fitted, decode, form.size)
+    if not form.channels:
+        return sized
+    return lambda feature, data: _in_channels(sized(feature, data), form.channels)
+
+
+def _in_channels(pixels: npt.NDArray[Any], channels: int) -> npt.NDArray[Any]:
+    """An image in gray, in colors, or in colors with opacity.
+
+    Opacity is left out, as `tf.io.decode_image` does it; gray is 299 / 1000 red, 587 / 1000 green
+    and 114 / 1000 blue, as Pillow has it (ITU-R BT.601, rounded).
+    """
+    if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[-1] > 4:
+        return pixels
+    has = pixels.shape[-1]
+    if channels == has:
+        return pixels
+    colors, opacity = (pixels[..., :-1], pixels[..., -1:]) if has in (2, 4) else (pixels, None)
+    if channels == 1 and colors.shape[-1] == 3:
+        luma = colors.astype(np.uint32) @ np.array([19595, 38470, 7471], np.uint32)
+        colors = ((luma + 0x8000) >> 16).astype(np.uint8)[..., np.newaxis]
+    elif channels > 1 and colors.shape[-1] == 1:
+        colors = np.repeat(colors, 3, axis=-1)
+    if channels == 4:
+        full = np.full((*pixels.shape[:-1], 1), 255, np.uint8)
+        colors = np.concatenate([colors, full if opacity is None else opacity], axis=-1)
+    return np.ascontiguousarray(colors)
+
+
+def _fitted(decode: Decode, size: ImageSize, feature: str, data: bytes) -> npt.NDArray[Any]:
+    sides = size.size
+    top = left = 0
+
+    def fit(height: int, width: int) -> tuple[tuple[int, int], Sequence[int]]:
+        nonlocal top, left
+        whole = (0, 0, height, width)
+        if not isinstance(sides, tuple):
+            side, shorter = sides or 0, max(1, min(height, width))
+            return (height * side // shorter, width * side // shorter), whole
+        if size.fit == "stretch":
+            return sides, whole
+        if size.fit == "crop":
+            rows = min(max(width * sides[0] // sides[1], 1), height)
+            columns = min(max(height * sides[1] // sides[0], 1), width)
+            return sides, ((height - rows) // 2, (width - columns) // 2, rows, columns)
+        # As `tf.image.resize_with_pad` has them, which `load` agrees with.
+        top = max(0, sides[0] * width - height * sides[1]) // (2 * width)
+        left = max(0, sides[1] * height - width * sides[0]) // (2 * height)
+        rows = min(sides[0], max(1, height * sides[1] // width))
+        columns = min(sides[1], max(1, width * sides[0] // height))
+        return (rows, columns), whole
+
+    found = decode(feature, data, fit)
+    if size.fit != "pad" or not isinstance(sides, tuple):
+        return found
+    rows, columns, channels = found.shape
+    padded = np.zeros((*sides, channels), np.uint8)
+    padded[top : top + rows, left : left + columns] = found
+    return padded

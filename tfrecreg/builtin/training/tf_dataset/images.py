@@ -1,0 +1,131 @@
+"""How decoded images come to one size.
+
+Small PNGs of one batch, decoded together: without the loop and the decoder that each takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from tfrecreg.builtin.training.arrays.image_sizes import ImageSize
+from tfrecreg.core.images.pixels import LARGEST, decode_alike
+
+Method = Literal["bilinear", "nearest", "bicubic", "area", "lanczos3", "lanczos5"]
+
+_AVERAGES = ("bilinear", "nearest", "area")
+"""Methods whose pixels are averages of pixels: of 0 to 255, as those are."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageFit(ImageSize):
+    """The arguments of :func:`tfrecreg.load` about the size of images."""
+
+    method: Method = "bilinear"
+    antialias: bool = False
+
+    def expect_sense(self) -> None:
+        """Refuse values that are none, or that do not go together."""
+        self._expect_one_of("method", get_args(Method))
+        super().expect_sense()
+
+    def applied(self, tensorflow: Any, images: Any) -> Any:
+        """The images in their size, uint8."""
+        if self.size is None:
+            return images
+        tf, size = tensorflow, self.size
+        if self.fit == "pad":
+            inner, start = _inside(tf, images, *self.sides)
+            sized = tf.image.resize(images, inner, method=self.method, antialias=self.antialias)
+            sized = tf.image.pad_to_bounding_box(sized, *start, *self.sides)
+        else:
+            if self.fit == "crop":
+                images = _centre(tf, images, *self.sides)
+            elif not isinstance(size, tuple):
+                size = _by_shorter_side(tf, images, size)
+            sized = tf.image.resize(images, size, method=self.method, antialias=self.antialias)
+        # The others overshoot, and a plain cast would make white of black.
+        cast = tf.cast if self.method in _AVERAGES else tf.saturate_cast
+        return cast(tf.round(sized), tf.uint8)
+
+
+def _sides(tensorflow: Any, images: Any) -> tuple[Any, Any]:
+    shape = tensorflow.shape(images, tensorflow.int64)
+    return shape[-3], shape[-2]
+
+
+def _centre(tensorflow: Any, images: Any, height: Any, width: Any) -> Any:
+    """The largest part in the middle that has the shape of the size. Sides are rounded down."""
+    tf = tensorflow
+    has_height, has_width = _sides(tf, images)
+    rows = tf.clip_by_value(has_width * height // width, 1, has_height)
+    columns = tf.clip_by_value(has_height * width // height, 1, has_width)
+    top, left = (has_height - rows) // 2, (has_width - columns) // 2
+    return images[..., top : top + rows, left : left + columns, :]
+
+
+def _inside(tensorflow: Any, images: Any, height: Any, width: Any) -> tuple[Any, tuple[Any, Any]]:
+    """The largest height and width in this size that have the shape of the images, rounded down;
+    and where they begin, at the top and at the left.
+
+    `tf.image.resize_with_pad` has the same, but refuses images so thin that a side becomes 0.
+    """
+    tf = tensorflow
+    high, wide = (tf.maximum(side, 1) for side in _sides(tf, images))
+    rows = tf.clip_by_value(high * width // wide, 1, height)
+    columns = tf.clip_by_value(wide * height // high, 1, width)
+    top = tf.maximum(height * wide - high * width, 0) // (2 * wide)
+    left = tf.maximum(width * high - wide * height, 0) // (2 * high)
+    inner = tf.cast(tf.stack([rows, columns]), tf.int32)
+    return inner, (tf.cast(top, tf.int32), tf.cast(left, tf.int32))
+
+
+def _by_shorter_side(tensorflow: Any, images: Any, side: int) -> Any:
+    """Height and width, the longer one rounded down, as torchvision's `Resize` has it."""
+    tf = tensorflow
+    height, width = _sides(tf, images)
+    shorter = tf.maximum(tf.minimum(height, width), 1)
+    return tf.cast(tf.stack([height * side // shorter, width * side // shorter]), tf.int32)
+
+
+_SLACK = 1 << 10
+"""By so much a small PNG may be larger than its pixels."""
+_MOST_MISSES = 8
+"""Number of consecutive batches with other images after which no further one is tried."""
+
+
+def together(tensorflow: Any, data: Any, channels: int) -> Any:
+    """The images of a batch, if all of them are small PNGs of one shape."""
+    none = tensorflow.zeros((0, 0, 0, 0), tensorflow.uint8)
+    most = tensorflow.reduce_max(tensorflow.strings.length(data))
+    decode = _decoder(channels)
+    pixels = tensorflow.cond(
+        most <= LARGEST + _SLACK,
+        lambda: tensorflow.numpy_function(decode, [data], tensorflow.uint8, stateful=False),
+        lambda: none,
+    )
+    return tensorflow.ensure_shape(pixels, (None, None, None, None))
+
+
+def _decoder(channels: int) -> Callable[[npt.NDArray[np.object_]], npt.NDArray[np.uint8]]:
+    misses = 0
+
+    def decode(images: npt.NDArray[np.object_]) -> npt.NDArray[np.uint8]:
+        nonlocal misses
+        pixels = decode_alike(images.tolist()) if misses < _MOST_MISSES else None
+        pixels = None if pixels is None else _with_channels(pixels, channels)
+        misses = misses + 1 if pixels is None else 0
+        return np.empty((0, 0, 0, 0), np.uint8) if pixels is None else pixels
+
+    return decode
+
+
+def _with_channels(pixels: npt.NDArray[np.uint8], channels: int) -> npt.NDArray[np.uint8] | None:
+    """The same images with so many channels; None if TensorFlow has to convert them."""
+    if channels in (0, pixels.shape[-1]):
+        return pixels
+    return np.repeat(pixels, 3, axis=-1) if (pixels.shape[-1], channels) == (1, 3) else None

@@ -1,0 +1,471 @@
+"""The judgment of the classes of whole splits, and the findings.
+
+The labels and objects of the records of one shard.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tfrecreg.core.check.scan.interface import Shard, Target, Validator, Visitor
+from tfrecreg.core.check.scan.tally import JsonCodec, Tally, key_from
+from tfrecreg.core.example.model import Example, Feature, Kind
+from tfrecreg.core.records.batch import RecordBatch, StreamEnd
+from tfrecreg.core.registry.foreign.labels import read_label_map
+from tfrecreg.core.schema.roles.labels import (
+    BOX,
+    IMAGE_LABEL,
+    KEYPOINTS,
+    OBJECT_LABEL,
+    OF_OBJECTS,
+    PER_OBJECT,
+    AnnotationsOptions,
+    ClassCounts,
+    ClassNames,
+    Labels,
+    histogram,
+    known_features,
+    labels_of,
+)
+from tfrecreg.core.schema.roles.payload_kinds import (
+    Table,
+    Tables,
+    holds_bytes,
+    holds_integers,
+    tables_of,
+)
+from tfrecreg.core.values.codes import (
+    ANN001,
+    ANN002,
+    ANN003,
+    ANN004,
+    ANN005,
+    ANN006,
+    ANN007,
+    SCH006,
+    SCH007,
+    CodeList,
+)
+from tfrecreg.core.values.config import read_limits
+from tfrecreg.core.values.findings import Code, Finding, Location, Measure
+from tfrecreg.core.values.label_maps import LabelMap, class_name, named_classes
+from tfrecreg.core.values.text import safe, safe_value
+
+_NEAR = 1e-6
+"""Tolerance for sides of boxes outside the image, for rounding to float32."""
+
+
+class _Problem(NamedTuple):
+    """One problem of a record."""
+
+    code: Code
+    feature: str
+    message: str
+    """The message, the same for all records."""
+    detail: str
+
+
+class _Objects(NamedTuple):
+    """The objects of a record."""
+
+    number: int
+    """Number of objects; if lists differ, by the first one."""
+    problems: list[_Problem]
+
+
+def look_at_objects(example: Example) -> _Objects | None:
+    """Check boxes and the lists beside them; None if the record has neither."""
+    get = example.get
+    sides = [get(name) for name in BOX]
+    if not any(side is not None for side in sides):
+        label = get(OBJECT_LABEL)
+        if label is None:
+            return None
+        count = label.count
+    else:
+        count = next(side.count for side in sides if side is not None)
+    problems = list(_ragged(example, sides, count))
+    if not problems and count and all(side is not None for side in sides):
+        problems = list(_wrong_boxes([side for side in sides if side is not None]))
+    return _Objects(count, problems)
+
+
+def _ragged(example: Example, sides: list[Feature | None], count: int) -> Iterator[_Problem]:
+    """Find ANN001: lists that should have one value per object."""
+    boxes = any(side is not None for side in sides)
+    for name, side in zip(BOX, sides, strict=True):
+        found = 0 if side is None else side.count
+        if boxes and found != count:
+            yield _uneven(name, count, found)
+    for name in PER_OBJECT:
+        feature = example.get(name)
+        if feature is None:
+            continue
+        # An empty list counts as absent, but labels are required.
+        if feature.count != count and (feature.count or (name == OBJECT_LABEL and boxes)):
+            yield _uneven(name, count, feature.count)
+    counts = {name: each.count for name in KEYPOINTS if (each := example.get(name)) and each.count}
+    first = next(iter(counts.values()), 0)
+    for name, found in counts.items():
+        if found != first:
+            yield _uneven(name, first, found)
+        elif not count or found % count:
+            message = f"`{name}` should have as many values for every object"
+            yield _Problem(ANN001, name, message, f"found {found} values for {count} objects")
+
+
+def _uneven(name: str, expected: int, found: int) -> _Problem:
+    message = f"`{name}` should have as many values as the lists beside it"
+    return _Problem(ANN001, name, message, f"expected {expected} values, found {found}")
+
+
+def _wrong_boxes(sides: list[Feature]) -> Iterator[_Problem]:
+    """Find ANN002 and ANN003: boxes that leave the image, and boxes without area."""
+    if any(side.kind not in (Kind.FLOAT, Kind.INT64) for side in sides):
+        return  # the validator `schema` reports it
+    columns = [side.values for side in sides]
+    for number, (left, right, top, bottom) in enumerate(zip(*columns, strict=True)):
+        if 0 <= left < right <= 1 and 0 <= top < bottom <= 1:
+            continue
+        box = f"object {number}: x {left:.6g} to {right:.6g}, y {top:.6g} to {bottom:.6g}"
+        values = (left, right, top, bottom)
+        if not all(math.isfinite(each) for each in values):
+            yield _Problem(ANN002, BOX[0], "the sides of a box should be finite", box)
+            continue
+        if min(values) < -_NEAR or max(values) > 1 + _NEAR:
+            message = "a box should be in its image: sides from 0 to 1"
+            yield _Problem(ANN002, BOX[0], message, box)
+        if right <= left or bottom <= top:
+            message = "a box should have an area: `xmin` < `xmax` and `ymin` < `ymax`"
+            yield _Problem(ANN003, BOX[0], message, box)
+
+
+@dataclass(slots=True)
+class AnnotationsPart:
+    """The result for one shard, and after merging for all shards of a split."""
+
+    tally: Tally = field(default_factory=Tally)
+    records: int = 0
+    """Number of records with a label or objects."""
+    objects: int = 0
+    classes: dict[str, ClassCounts] = field(default_factory=dict)
+    """Counts of classes, by feature of class numbers."""
+    names: dict[str, ClassNames] = field(default_factory=dict)
+    """Class names in records, by feature of class numbers without a label map."""
+
+    def merge(self, other: AnnotationsPart) -> None:
+        """Add the next shard."""
+        self.tally.merge(other.tally)
+        self.records += other.records
+        self.objects += other.objects
+        for feature, counts in other.classes.items():
+            self.classes.setdefault(feature, ClassCounts()).merge(counts)
+        for feature, names in other.names.items():
+            self.names.setdefault(feature, ClassNames()).merge(names)
+
+
+class AnnotationsVisitor(Visitor):
+    """Checks the records of one shard."""
+
+    def __init__(
+        self, labels: Sequence[Labels], maps: Mapping[str, LabelMap], shard: Shard
+    ) -> None:
+        self._labels = labels
+        self._maps = maps
+        self._texts = {
+            feature: {
+                number: name.encode("utf-8", "surrogateescape") for number, name in each.items()
+            }
+            for feature, each in maps.items()
+        }
+        self._shard = shard
+        self._part = AnnotationsPart()
+        self._add = partial(self._part.tally.add_record, shard)
+
+    def batch(self, batch: RecordBatch) -> None:
+        if not batch.whole:
+            return
+        tables = tables_of(batch)
+        for table in tables.tables:
+            for position in self._look_at_table(tables, table):
+                self._look_at(batch, position, batch.example(position))
+        for position, example in tables.examples():
+            self._look_at(batch, position, example)
+
+    def _look_at_table(self, tables: Tables, table: Table) -> Sequence[int]:
+        """Count the labels of records of one layout; return records to check one by one."""
+        positions = table.positions
+        if not OF_OBJECTS.isdisjoint(table.columns):
+            return list(positions.tolist())
+        labels = [each for each in self._labels if holds_integers(table, each.label)]
+        fine = np.ones(len(positions), np.bool_)
+        for each in labels:
+            fine &= self._are_fine(tables, table, each)
+        for each in labels:
+            counts = self._part.classes.setdefault(each.label, ClassCounts())
+            values = table.columns[each.label][1].integers[fine]
+            for label, times in zip(*np.unique(values, return_counts=True), strict=True):
+                counts.add(int(label), int(times))
+        if labels:
+            self._part.records += int(fine.sum())
+        return list(positions[~fine].tolist())
+
+    def _are_fine(self, tables: Tables, table: Table, labels: Labels) -> npt.NDArray[np.bool_]:
+        """Mask of the records whose label is known and has the right name."""
+        values = table.columns[labels.label][1].integers
+        text = labels.text
+        known = self._texts.get(labels.label)
+        if known is None:
+            if text is None or not holds_bytes(table, text):
+                return np.ones(len(values), np.bool_)
+            names = self._part.names.setdefault(labels.label, ClassNames())
+            rows = zip(values.tolist(), tables.values(table, text), strict=True)
+            for value, name in dict.fromkeys(rows):
+                names.add(value, name)
+            return np.ones(len(values), np.bool_)
+        if text is None or not holds_bytes(table, text):
+            return np.isin(values, np.array(list(known), np.int64))
+        rows = zip(values.tolist(), tables.values(table, text), strict=True)
+        return np.array([known.get(value) == name for value, name in rows], np.bool_)
+
+    def _look_at(self, batch: RecordBatch, position: int, example: Example | None) -> None:
+        """Check one record."""
+        if example is None:
+            return
+        objects = look_at_objects(example)
+        if objects is not None:
+            self._part.objects += objects.number
+            for each in objects.problems:
+                self._add(batch, position, each.code, each.feature, each.message, each.detail)
+        labelled = [self._look(batch, position, example, each) for each in self._labels]
+        if objects is not None or any(labelled):
+            self._part.records += 1
+
+    def close(self, end: StreamEnd) -> AnnotationsPart:
+        del end
+        return self._part
+
+    def _look(self, batch: RecordBatch, position: int, example: Example, labels: Labels) -> bool:
+        """Check the class numbers of a record; return whether it has any."""
+        feature = example.get(labels.label)
+        if feature is None or feature.kind is not Kind.INT64:
+            return False
+        values = feature.values
+        counts = self._part.classes.get(labels.label)
+        if counts is None:
+            counts = self._part.classes[labels.label] = ClassCounts()
+        for value in values:
+            counts.add(value)
+        known = self._maps.get(labels.label)
+        if known is not None:
+            for value in values:
+                if value not in known:
+                    message = f"`{safe(labels.label)}` should be in the label map"
+                    detail = f"found {value}, which has no name"
+                    self._add(batch, position, ANN004, labels.label, message, detail)
+        text = example.get(labels.text) if labels.text is not None else None
+        if text is not None and text.kind is Kind.BYTES and text.count == feature.count:
+            self._name(batch, position, labels, values, text)
+        return True
+
+    def _name(
+        self,
+        batch: RecordBatch,
+        position: int,
+        labels: Labels,
+        values: Sequence[int],
+        text: Feature,
+    ) -> None:
+        """Compare the class names in a record with the label map."""
+        texts = self._texts.get(labels.label)
+        if texts is None:
+            names = self._part.names.setdefault(labels.label, ClassNames())
+            for value, name in zip(values, text.values, strict=True):
+                names.add(value, name)
+            return
+        for value, name in zip(values, text.values, strict=True):
+            expected = texts.get(value)
+            if expected is not None and name != expected:
+                name_of = labels.text or ""
+                message = f"`{safe(name_of)}` should be the name of its number in the label map"
+                detail = f"{value} is `{safe_value(expected)}`, found `{safe_value(name)}`"
+                self._add(batch, position, ANN007, name_of, message, detail)
+
+
+_SIDES = (SCH006.code, SCH007.code)
+"""Codes of values, those of the sides of boxes among them."""
+_USUAL = (OBJECT_LABEL, IMAGE_LABEL)
+
+
+class AnnotationsValidator(Validator):
+    """Checks labels and objects; options: :class:`AnnotationsOptions`."""
+
+    name = "annotations"
+    Options = AnnotationsOptions
+    codes: Sequence[Code] = CodeList("ANN*")
+    part_codec = JsonCodec(AnnotationsPart, codes)
+
+    def __init__(self) -> None:
+        self._options = AnnotationsOptions()
+        self._maps: dict[str, LabelMap] = {}
+
+    def applies(self, target: Target) -> str | None:
+        manifest = target.manifest
+        if manifest is None or manifest.labels:
+            return None
+        if known_features(labels_of(AnnotationsOptions(), ())) & manifest.features.keys():
+            return None
+        return "there is no feature of labels or boxes"
+
+    def begin(
+        self, target: Target, options: Mapping[str, Any]
+    ) -> Callable[[Shard], AnnotationsVisitor]:
+        """Read the options and the label maps."""
+        self._options = read_limits(AnnotationsOptions, options, self.name)
+        labels, self._maps = _labels(target, self._options)
+        return partial(AnnotationsVisitor, labels, self._maps)
+
+    def part_key(self, target: Target, options: Mapping[str, Any]) -> str:
+        labels, maps = _labels(target, read_limits(AnnotationsOptions, options, self.name))
+        return key_from(repr(labels), repr(maps))
+
+    def explains(self, own: Sequence[Finding], others: Sequence[Finding]) -> Iterator[Finding]:
+        """Findings about sides of boxes, in records of a finding about whole boxes."""
+        boxes = [each for each in own if each.code == ANN002.code]
+        for other in others:
+            if other.code in _SIDES and any(_is_side_of(each, other) for each in boxes):
+                yield other
+
+    def finish(
+        self, target: Target, parts: Iterable[tuple[Shard, AnnotationsPart]]
+    ) -> Iterator[Finding | Measure]:
+        splits: dict[str, AnnotationsPart] = {}
+        total = AnnotationsPart()
+        for shard, part in parts:
+            splits.setdefault(shard.split, AnnotationsPart()).merge(part)
+            total.merge(part)
+        records = f"{total.records} records with annotations"
+        yield Measure("annotations.records", total.records, records)
+        if target.manifest is None and (notes := target.beside.found[1]):
+            yield Measure("annotations.labels", len(target.labels), "; ".join(notes))
+        yield Measure("annotations.objects", total.objects, f"{total.objects} objects")
+        for feature, counts in sorted(total.classes.items()):
+            names = self._maps.get(feature)
+            if names is None:
+                names = total.names[feature].as_map() if feature in total.names else {}
+                self._judge_names(total, feature)
+            if counts.full:
+                text = f"too many different numbers in `{safe(feature)}` to judge their balance"
+                yield Measure(f"annotations.unjudged.{feature}", len(counts.counts), text)
+                continue
+            yield Measure(
+                f"annotations.classes.{feature}",
+                len(counts.counts),
+                f"{len(counts.counts)} classes in `{safe(feature)}`",
+            )
+            if shares := histogram(counts.proper(), names):
+                told = ", ".join(f"{safe(name)} {times}" for name, times in shares.items())
+                yield Measure(f"annotations.histogram.{feature}", shares, told)
+            in_split = {
+                split: classes
+                for split, part in splits.items()
+                if feature in part.classes and (classes := part.classes[feature].proper())
+            }
+            ratios = {
+                split: max(classes.values()) // min(classes.values())
+                for split, classes in in_split.items()
+            }
+            text = ", ".join(f"{safe(split)} {ratio}" for split, ratio in ratios.items())
+            told = f"times as often the commonest class of `{safe(feature)}` as the rarest: {text}"
+            yield Measure(f"annotations.balance.{feature}", ratios, told)
+            # A label map beside bare files may be that of a larger set.
+            beside = target.manifest is None and self._options.label_map is None
+            mapped = {} if beside else self._maps.get(feature, {})
+            if mapped or feature not in target.beside.found[0] or feature in _USUAL:
+                self._judge_missing(total.tally, feature, counts.proper(), in_split, names, mapped)
+            self._judge_balance(total.tally, feature, in_split, names)
+        yield from total.tally.findings(target.dataset)
+
+    def _judge_names(self, total: AnnotationsPart, feature: str) -> None:
+        """Find ANN007 without a label map: records that contradict each other."""
+        names = total.names.get(feature)
+        for conflict in names.conflicts() if names is not None else ():
+            message = f"`{safe(feature)}` and its names should agree from record to record"
+            place = Location(feature=feature, detail=conflict)
+            total.tally.add(ANN007, message, place, feature=feature)
+
+    def _judge_missing(
+        self,
+        tally: Tally,
+        feature: str,
+        counts: Mapping[int, int],
+        in_split: Mapping[str, Mapping[int, int]],
+        names: LabelMap,
+        label_map: LabelMap,
+    ) -> None:
+        """Find ANN005: classes that a split lacks."""
+        mapped = label_map.keys()
+        # Numbers that the label map lacks have findings of their own.
+        seen = counts.keys() & mapped if mapped else set(counts)
+        if not seen:
+            return
+
+        def tell(numbers: Sequence[int], has: str, split: str) -> None:
+            which = f"{len(numbers)} of the {len(mapped | seen)} classes of `{safe(feature)}`"
+            for number in numbers:
+                name = class_name(names, number)
+                place = Location(split=split or None, feature=feature, detail=name)
+                tally.add(ANN005, f"{has} {which}", place, split=split, feature=feature)
+
+        tell(sorted(mapped - seen), "no split has any of", "")
+        for split, own in in_split.items():
+            shown = f"`{safe(split)}`" if split else "the split without a name"
+            tell(sorted(seen - own.keys()), f"{shown} has none of", split)
+
+    def _judge_balance(
+        self, tally: Tally, feature: str, in_split: Mapping[str, Mapping[int, int]], names: LabelMap
+    ) -> None:
+        """Find ANN006: classes that are too rare compared with others."""
+        limit = self._options.imbalance
+        for split, own in in_split.items() if limit is not None else ():
+            ordered = sorted(own.items(), key=lambda item: (-item[1], item[0]))
+            (most, often), (least, seldom) = ordered[0], ordered[-1]
+            if limit is not None and often > limit * seldom:
+                message = (
+                    f"the commonest class of `{safe(feature)}` should occur at most {limit:g} "
+                    f"times as often as the rarest"
+                )
+                detail = (
+                    f"{class_name(names, most)} {often} times, {class_name(names, least)} {seldom}"
+                )
+                place = Location(split=split or None, feature=feature, detail=detail)
+                tally.add(ANN006, message, place, split=split, feature=feature)
+
+
+def _labels(
+    target: Target, options: AnnotationsOptions
+) -> tuple[tuple[Labels, ...], dict[str, LabelMap]]:
+    """The features of class numbers, and their label maps."""
+    labels = labels_of(options, target.labels)
+    maps = {feature: named_classes(names) for feature, names in target.labels.items()}
+    if options.label_map is not None:
+        known = read_label_map(options.label_map)
+        maps = {each.label: known for each in labels}
+    return labels, {feature: names for feature, names in maps.items() if names}
+
+
+def _is_side_of(box: Finding, other: Finding) -> bool:
+    """Whether every record of a finding about the side of a box is among those of `box`."""
+    if other.count > box.count or not other.locations:
+        return False
+    records = {(place.shard, place.record) for place in box.locations}
+    return all(
+        place.feature in BOX and (place.shard, place.record) in records for place in other.locations
+    )

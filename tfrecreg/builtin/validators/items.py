@@ -1,0 +1,392 @@
+"""From matches to findings.
+
+The images and names of the records of one shard, written to disk as sorted runs.
+
+Which records hold which items: rows with equal digests, one range of digests at a time.
+
+Beside the range, a byte is held for each record and each item.
+
+What identifies a record: the digest of its image, and the names that it has for itself.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from blake3 import blake3
+
+from tfrecreg.builtin.validators.duplicates.matches import Rows as RunRows
+from tfrecreg.builtin.validators.duplicates.matches import Run, RunBuilder, read_in_order
+from tfrecreg.core.check.scan.indexes import index_of, keys_of
+from tfrecreg.core.check.scan.interface import RawItems, Shard, Target, Validator, Visitor
+from tfrecreg.core.check.scan.tally import Tally
+from tfrecreg.core.example.decode import decode_or_none
+from tfrecreg.core.example.model import Example, Kind
+from tfrecreg.core.records.batch import RecordBatch, StreamEnd
+from tfrecreg.core.records.hashing import DIGEST_BYTES
+from tfrecreg.core.records.index import Index
+from tfrecreg.core.schema.roles.image_features import ImageFeatures
+from tfrecreg.core.storage.interface import Storage
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.values.codes import SRC017, SRC090, SRC091
+from tfrecreg.core.values.findings import MAX_LOCATIONS, Code, Finding, Location, Measure
+from tfrecreg.core.values.text import safe
+
+NAMES = ("image/filename", "image/source_id", "image/file_name", "filename", "file_name", "key")
+"""Features whose value names an item, the most telling first."""
+_WAYS = ("path", "file", "id")
+"""By a path, by the last part of a path, by an id. Each is tried after the one before it."""
+
+WAYS = len(_WAYS)
+
+
+def names_of(example: Example | None, key: str | None) -> Iterator[tuple[int, bytes]]:
+    """The ways in which a record is named, and a digest of each name.
+
+    A number and the same number as text are one name; case counts.
+    """
+    found = []
+    for name in NAMES:
+        feature = example.get(name) if example is not None else None
+        if feature is None or feature.count != 1 or feature.kind is Kind.FLOAT:
+            continue
+        value = feature.values[0] if feature.kind is not Kind.UNSET else b""
+        text = str(value).encode() if isinstance(value, int) else bytes(value)
+        found.append((name, text))
+    if key is not None:
+        found.append(("key", key.encode("utf-8", "surrogateescape")))
+    for name, text in found:
+        text = text.replace(b"\\", b"/")
+        if not text:
+            continue
+        if name == "image/source_id":
+            yield 2, _digest(text)
+        yield 0, _digest(text)
+        yield 1, _digest(text.rpartition(b"/")[2])
+
+
+def _digest(name: bytes) -> bytes:
+    return blake3(name).digest(DIGEST_BYTES)
+
+
+@dataclass(slots=True)
+class ItemRows:
+    """The rows of a shard, or of the items."""
+
+    records: int = 0
+    images: list[Run] = field(default_factory=list)
+    """Digests of images."""
+    names: list[list[Run]] = field(default_factory=list)
+    """Digests of names, by the way of naming."""
+    unheld: int = 0
+    """Number of records too large for memory."""
+
+
+class RowBuilder:
+    """Takes records, or the examples of items, one after the other."""
+
+    def __init__(self, storage: Storage | None) -> None:
+        self._images = RunBuilder(storage, distinct=False)
+        self._names = [RunBuilder(storage, distinct=False) for _ in range(WAYS)]
+        self._features = ImageFeatures()
+
+    def add(self, example: Example | None, key: str | None, number: int, offset: int) -> None:
+        """Add a record by its number; `offset` is its place."""
+        if example is not None:
+            digest = raw_image_digest(example, self._features)
+            if digest is not None:
+                self._images.add(digest, number, offset)
+        seen = set()
+        for way, name in names_of(example, key):
+            if (way, name) not in seen:
+                seen.add((way, name))
+                self._names[way].add(name, number, offset)
+
+    def close(self, records: int) -> ItemRows:
+        """All rows."""
+        names = [each.close()[0] for each in self._names]
+        return ItemRows(records, self._images.close()[0], names)
+
+
+def raw_image_digest(example: Example, features: ImageFeatures) -> bytes | None:
+    """A digest of the bytes of the images of a record; None without one."""
+    values = [value for name in features.of(example) for value in example[name].values]
+    if not values:
+        return None
+    digests = [blake3(value).digest(DIGEST_BYTES) for value in values]
+    return digests[0] if len(digests) == 1 else blake3(b"".join(digests)).digest(DIGEST_BYTES)
+
+
+class ItemsVisitor(Visitor):
+    """Collects the rows of one shard."""
+
+    def __init__(self, storage: Storage | None, shard: Shard) -> None:
+        # A worker on another machine does not share a folder with the parent.
+        if storage is not None and storage.stat("") is None:
+            storage = None
+        self._rows = RowBuilder(storage)
+        self._index: Index | None = index_of(shard) if shard.index is not None else None
+        self._unheld = 0
+
+    def batch(self, batch: RecordBatch) -> None:
+        if not batch.whole:
+            self._unheld += len(batch)
+            return
+        for position, example in enumerate(batch.examples):
+            number = batch.first + position
+            key = None
+            if self._index is not None and number < len(self._index):
+                key = self._index.key(number)
+            self._rows.add(example, key, number, batch.offsets[position])
+
+    def close(self, end: StreamEnd) -> ItemRows:
+        rows = self._rows.close(end.records)
+        rows.unheld = self._unheld
+        return rows
+
+
+_Numbers = npt.NDArray[np.int64]
+NOT, BY_BYTES, BY_NAME, BY_NAME_ALONE = 0, 1, 2, 3
+"""How a record or an item was matched: not; by the bytes of its image; by a name, and its image has
+other bytes; by a name, and one of both has no image.
+"""
+
+
+_Digests = npt.NDArray[np.void]
+_Take = Callable[[_Digests, _Numbers, _Digests, _Numbers], None]
+
+
+class Matching:
+    """Matches records with items."""
+
+    def __init__(self, storage: Storage, parts: Sequence[ItemRows], items: ItemRows) -> None:
+        self._storage = storage
+        self._parts = parts
+        self._items = items
+        self._starts = np.cumsum([0, *(part.records for part in parts)], dtype=np.int64)
+        total = int(self._starts[-1])
+        self.records = np.zeros(total, np.uint8)
+        """How each record was matched, in the order of shards."""
+        self.items = np.zeros(items.records, np.uint8)
+        """How each item was matched, in the order of the source."""
+        self._has_image = [np.zeros(total, np.bool_), np.zeros(items.records, np.bool_)]
+
+    def run(self) -> None:
+        """Match by bytes, then what is left by names."""
+        self._merge([part.images for part in self._parts], self._items.images, self._by_bytes)
+        for way, names in enumerate(self._items.names):
+            self._merge([part.names[way] for part in self._parts], names, self._by_name)
+
+    def place(self, record: int) -> tuple[int, int]:
+        """Number of the shard of a record, and its number there."""
+        shard = int(np.searchsorted(self._starts, record, side="right")) - 1
+        return shard, record - int(self._starts[shard])
+
+    def _merge(self, records: Sequence[Sequence[Run]], items: Sequence[Run], take: _Take) -> None:
+        flat = [(int(self._starts[at]), run) for at, runs in enumerate(records) for run in runs]
+        count = len(flat)
+        flat += [(0, run) for run in items]
+        for rows in read_in_order(self._storage, [run for _, run in flat]):
+            left = _numbers(flat[:count], rows[:count])
+            right = _numbers(flat[count:], rows[count:])
+            take(*left, *right)
+
+    def _by_bytes(
+        self,
+        digests: _Digests,
+        records: _Numbers,
+        known: _Digests,
+        items: _Numbers,
+    ) -> None:
+        self._has_image[0][records] = True
+        self._has_image[1][items] = True
+        self.records[records[np.isin(digests, known)]] = BY_BYTES
+        self.items[items[np.isin(known, digests)]] = BY_BYTES
+
+    def _by_name(
+        self,
+        digests: _Digests,
+        records: _Numbers,
+        known: _Digests,
+        items: _Numbers,
+    ) -> None:
+        """Match by names that one item has alone, and one record of those that are left."""
+        free = self.records[records] == NOT
+        digests, records = _once(digests[free], records[free])
+        known, items = _once(known, items)
+        free = self.items[items] == NOT
+        known, items = known[free], items[free]
+        _, one, other = np.intersect1d(digests, known, return_indices=True)
+        records, items = records[one], items[other]
+        both = self._has_image[0][records] & self._has_image[1][items]
+        how = np.where(both, BY_NAME, BY_NAME_ALONE).astype(np.uint8)
+        self.records[records], self.items[items] = how, how
+
+
+def _numbers(runs: Sequence[tuple[int, Run]], rows: Sequence[RunRows]) -> tuple[_Digests, _Numbers]:
+    """The digests of the rows of some runs, as one value each, and the numbers of their records."""
+    pairs = [(start + run.first, each) for (start, run), each in zip(runs, rows, strict=True)]
+    pairs = [pair for pair in pairs if len(pair[1])]
+    if not pairs:
+        return np.empty(0, "V16"), np.empty(0, np.int64)
+    numbers = np.concatenate([first + each["record"].astype(np.int64) for first, each in pairs])
+    halves = np.empty((len(numbers), 2), ">u8")
+    halves[:, 0] = np.concatenate([each["high"] for _, each in pairs])
+    halves[:, 1] = np.concatenate([each["low"] for _, each in pairs])
+    return halves.view("V16").reshape(-1), numbers
+
+
+def _once(digests: _Digests, numbers: _Numbers) -> tuple[_Digests, _Numbers]:
+    """The rows whose digest no other row has."""
+    _, first, counts = np.unique(digests, return_index=True, return_counts=True)
+    alone = first[counts == 1]
+    return digests[alone], numbers[alone]
+
+
+_MATCHED = "items.matched"
+
+
+class ItemsValidator(Validator):
+    """Finds items of raw data without a record, and records without an item.
+
+    Rows are sorted on disk in the folder for temporary files (`TMPDIR`), 32 bytes for each image
+    and each name; a few bytes for each record and each item are held.
+    """
+
+    name = "items"
+    codes: Sequence[Code] = (SRC017, SRC090, SRC091)
+
+    def __init__(self) -> None:
+        self._storage: Storage | None = None
+        self._clear: Callable[[], object] = lambda: None
+
+    def applies(self, target: Target) -> str | None:
+        if target.raw_items is None:
+            return "no source of items: name one with --source and --raw"
+        return None if target.shards else "there are no shards"
+
+    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], ItemsVisitor]:  # noqa: ARG002 - it has no options
+        folder = tempfile.mkdtemp(prefix="tfrecreg-items-")
+        # Also clean up if the scan or the program ends by an exception.
+        self._clear = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self._storage = LocalStorage(folder)
+        return partial(ItemsVisitor, self._storage)
+
+    def finish(
+        self, target: Target, parts: Iterable[tuple[Shard, ItemRows]]
+    ) -> Iterator[Finding | Measure]:
+        try:
+            if target.raw_items is not None and self._storage is not None:
+                yield from _compare(target, target.raw_items, self._storage, list(parts))
+        finally:
+            self._clear()
+
+
+def _compare(
+    target: Target, raw: RawItems, storage: Storage, parts: Sequence[tuple[Shard, ItemRows]]
+) -> Iterator[Finding | Measure]:
+    items, skipped = _rows_of_items(raw, storage)
+    matching = Matching(storage, [part for _, part in parts], items)
+    matching.run()
+    tally = Tally()
+    shards = [shard for shard, _ in parts]
+    _add_records(tally, matching, shards, target)
+    _add_items(tally, matching, raw)
+    yield from tally.findings(target.dataset)
+    yield from _measures(matching, raw, skipped, sum(part.unheld for _, part in parts))
+
+
+def _rows_of_items(raw: RawItems, storage: Storage) -> tuple[ItemRows, Counter[str]]:
+    """The rows of the items, and the number of those of which the source makes no record."""
+    builder, skipped, count = RowBuilder(storage), Counter[str](), 0
+    for item in raw.items():
+        if item.payload is None:
+            skipped[item.code] += 1
+            continue
+        builder.add(decode_or_none(item.payload), item.key, count, 0)
+        count += 1
+    return builder.close(count), skipped
+
+
+def _add_records(tally: Tally, matching: Matching, shards: Sequence[Shard], target: Target) -> None:
+    of = f"`{safe(target.raw_items.source if target.raw_items else '')}`"
+    strange = f"no item of {of} has its image, and none that is left has its name"
+    differs = f"its image is not the bytes of the item of {of} with its name"
+    for code, how, message in ((SRC091, NOT, strange), (SRC017, BY_NAME, differs)):
+        found = np.flatnonzero(matching.records == how)
+        places = [matching.place(int(each)) for each in found[:MAX_LOCATIONS]]
+        wanted: dict[str, set[int]] = {}
+        for shard, record in places:
+            wanted.setdefault(shards[shard].name, set()).add(record)
+        keys = keys_of(shards, wanted)
+        for number, (shard, record) in enumerate(places):
+            name = shards[shard].name
+            where = Location(
+                split=shards[shard].split or None,
+                shard=name,
+                record=record,
+                key=keys.get((name, record)),
+            )
+            count = len(found) - len(places) + 1 if number == 0 else 1
+            tally.add(code, message, where, split="", count=count)
+
+
+def _add_items(tally: Tally, matching: Matching, raw: RawItems) -> None:
+    """Name the first items without a record: the source lists them once more."""
+    missing = np.flatnonzero(matching.items == NOT)
+    wanted = set(missing[:MAX_LOCATIONS].tolist())
+    if not wanted:
+        return
+    message = f"an item of `{safe(raw.source)}` has no record"
+    made = (item for item in raw.items() if item.payload is not None)
+    extra = len(missing) - len(wanted)
+    for number, item in enumerate(made):
+        if number in wanted:
+            wanted.remove(number)
+            where = Location(split=item.split, key=item.key)
+            tally.add(SRC090, message, where, split="", count=1 + extra)
+            extra = 0
+        if not wanted:
+            return
+
+
+def _measures(
+    matching: Matching, raw: RawItems, skipped: Counter[str], unheld: int
+) -> Iterator[Measure]:
+    items = Counter(matching.items.tolist())
+    strange = int((matching.records == NOT).sum())
+    found = {
+        "items": len(matching.items),
+        "by_bytes": items[BY_BYTES],
+        "by_name": items[BY_NAME] + items[BY_NAME_ALONE],
+        "other_bytes": items[BY_NAME],
+        "without_record": items[NOT],
+        "records": len(matching.records),
+        "records_without_item": strange,
+        "skipped_by_source": sum(skipped.values()),
+        "unheld": unheld,
+    }
+    text = f"{len(matching.items):,} of `{safe(raw.source)}`: {items[BY_BYTES]:,} found by bytes"
+    for count, what in (
+        (items[BY_NAME_ALONE], "by name"),
+        (items[BY_NAME], "by name with other bytes"),
+        (items[NOT], "without a record"),
+        (sum(skipped.values()), "more that the source skips"),
+        (unheld, "records too large to compare"),
+    ):
+        if count:
+            text += f", {count:,} {what}"
+    text += f"; {strange:,} of {len(matching.records):,} records hold none"
+    yield Measure(_MATCHED, found, text)
+    if skipped:
+        said = ", ".join(f"{count:,} of {code}" for code, count in sorted(skipped.items()))
+        yield Measure("items.skipped", dict(sorted(skipped.items())), said)

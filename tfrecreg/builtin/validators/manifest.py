@@ -1,0 +1,415 @@
+"""The `manifest` validator: all files exist and are unchanged, and there are no others.
+
+With a manifest the files are compared with its digests (blake3). Bare files are compared with their
+names: a set of `-of-00005` has five members; and with the `dataset_info.json` beside them.
+
+SHD008: enough shards for every training host, by TensorFlow's advice.
+
+The advice (https://www.tensorflow.org/tutorials/load_data/tfrecord) is at least ten shards
+per host, of at least 10 MB each. A split too small for both should have as many shards as ``build
+--hosts`` would give it, so a build planned for its hosts has no finding.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any, NamedTuple
+
+from msgspec import Meta
+
+from tfrecreg.core.check.scan.interface import Need, Shard, Target, Validator, Visitor
+from tfrecreg.core.check.scan.tally import JsonCodec, Tally, key_from
+from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
+from tfrecreg.core.records.hashing import hash_file
+from tfrecreg.core.registry.foreign.folders import (
+    DESCRIBED,
+    UNNAMED,
+    CountedShard,
+    bare_measures,
+    check_counts,
+    check_described,
+    check_empty,
+    check_payloads,
+    check_sets,
+    descriptions,
+    shard_sets,
+)
+from tfrecreg.core.registry.manifest.file import parse_manifest
+from tfrecreg.core.registry.manifest.model import (
+    MANIFEST_NAME,
+    FileEntry,
+    Manifest,
+    SalvageMark,
+    ShardEntry,
+    read_mark,
+)
+from tfrecreg.core.schema.roles.payload_kinds import PayloadCounter, PayloadCounts
+from tfrecreg.core.storage.interface import Readable
+from tfrecreg.core.values.codes import (
+    SHD001,
+    SHD002,
+    SHD003,
+    SHD004,
+    SHD005,
+    SHD008,
+    SHD009,
+    CodeList,
+)
+from tfrecreg.core.values.config import read_limits
+from tfrecreg.core.values.errors import TfrecregError
+from tfrecreg.core.values.findings import Code, Finding, Location, Measure, TensorflowOutcome
+from tfrecreg.core.values.shards import (
+    FRAMING,
+    MIN_HOST_SHARD,
+    ShardPolicy,
+    parse_shard_name,
+    shard_count,
+)
+from tfrecreg.core.values.text import safe, si_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class HostsOptions:
+    """The options of the validator `manifest`."""
+
+    hosts: Annotated[int, Meta(ge=1)] | None = None
+    """The number of training hosts that share the shards."""
+
+
+class HostLoad(NamedTuple):
+    """The shards that the hosts would share: a split, or a set of bare files."""
+
+    split: str
+    subject: str
+    """Name of a set of bare files; empty for a split of a build."""
+    shards: int
+    records: int
+    payload_bytes: int
+
+
+def listed_loads(entries: Iterable[ShardEntry]) -> Iterator[HostLoad]:
+    """The splits of a manifest."""
+    splits: dict[str, list[ShardEntry]] = defaultdict(list)
+    for entry in entries:
+        splits[entry.split].append(entry)
+    for split, members in sorted(splits.items()):
+        records = sum(entry.records for entry in members)
+        yield HostLoad(
+            split, "", len(members), records, sum(each.payload_bytes for each in members)
+        )
+
+
+def seen_loads(seen: Mapping[str, tuple[int, int]], shards: Iterable[Shard]) -> Iterator[HostLoad]:
+    """The sets of bare files."""
+    for subject, members in shard_sets(shards):
+        read = [seen[shard.path] for shard, _ in members if shard.path in seen]
+        if len(read) == len(members):
+            records, size = (sum(each) for each in zip(*read, strict=True))
+            yield HostLoad(members[0][0].split, subject, len(members), records, size)
+
+
+def check_hosts(tally: Tally, loads: Iterable[HostLoad], hosts: int) -> None:
+    """Compare each split or set with the needs of `hosts` hosts."""
+    for load in loads:
+        best = shard_count(ShardPolicy(hosts=hosts), load.records, load.payload_bytes)
+        size = (load.payload_bytes + FRAMING * load.records) // max(1, load.shards)
+        if load.shards < best:
+            message = f"expected at least {best} shards for {hosts} hosts, found {load.shards}"
+        elif load.shards > best and size < MIN_HOST_SHARD:
+            message = (
+                f"expected at most {best} shards for {hosts} hosts, found {load.shards} of "
+                f"{si_bytes(size)} on average, less than {si_bytes(MIN_HOST_SHARD)}"
+            )
+        else:
+            continue
+        where = Location(split=load.split) if load.split else None
+        tally.add(SHD008, message, where, split=load.split, subject=load.subject)
+
+
+class _SeenShard(NamedTuple):
+    """The result for one shard."""
+
+    end: StreamEnd
+    tensorflow: TensorflowOutcome | None
+    """TensorFlow's reaction to the first fault; None without a fault."""
+    payloads: PayloadCounts
+    """The kinds of its payloads; not counted if a manifest lists the shard."""
+
+    @property
+    def sound(self) -> bool:
+        """Whether the scanner found no fault. After a fault, missing records are expected."""
+        return self.tensorflow is None
+
+
+class ManifestValidator(Validator):
+    """Compares the files with the manifest, or with their names.
+
+    Its only option is `hosts`: the number of training hosts that share the shards. For bare files
+    it also counts the kinds of payloads, and without a schema it finds records that are not
+    Examples in a set of Examples (SCH001, which the `schema` validator announces).
+    """
+
+    name = "manifest"
+    Options = HostsOptions
+    codes: Sequence[Code] = CodeList("SHD00*", "SHD01[23]")
+    needs = Need.DIGESTS
+    part_codec = JsonCodec(_SeenShard)
+
+    def __init__(self) -> None:
+        self._hosts: int | None = None
+
+    def applies(self, target: Target) -> str | None:
+        if target.manifest is None and not target.shards:
+            return "there are no files"
+        return None
+
+    def begin(
+        self, target: Target, options: Mapping[str, Any]
+    ) -> Callable[[Shard], ManifestVisitor]:
+        """Read the option. Visitors examine the payloads of bare files only."""
+        self._hosts = read_limits(HostsOptions, options, self.name).hosts
+        return partial(ManifestVisitor, look=target.manifest is None)
+
+    def part_key(self, target: Target, options: Mapping[str, Any]) -> str:  # noqa: ARG002 - for the end
+        return key_from("with payloads" if target.manifest is None else None)
+
+    def finish(
+        self, target: Target, parts: Iterable[tuple[Shard, _SeenShard]]
+    ) -> Iterator[Finding | Measure]:
+        tally = Tally()
+        seen = list(parts)
+        check_empty(
+            tally,
+            [(shard, part.end.records) for shard, part in seen if part.sound],
+            bare=target.manifest is None,
+        )
+        if target.manifest is None:
+            # A file that cannot be read still exists: sets include all files.
+            unnamed = check_sets(tally, target.shards)
+            check_counts(tally, [(shard, part.end.records) for shard, part in seen if part.sound])
+            _check_marks(tally, seen)
+            beside = descriptions(target.shards)
+            check_described(
+                tally,
+                beside.infos,
+                (
+                    CountedShard(shard, part.sound, part.end.records, part.end.payload_bytes)
+                    for shard, part in seen
+                ),
+            )
+            if beside.notes:
+                yield Measure(DESCRIBED, len(beside.infos), "; ".join(beside.notes))
+            payloads = [(shard, part.payloads) for shard, part in seen]
+            yield from bare_measures(payloads, unnamed)
+            if target.schema is None:
+                check_payloads(tally, payloads)
+        else:
+            if target.manifest.salvaged is not None:
+                tally.add(SHD009, "it was adopted from a salvaged set", None)
+            _check_shards(tally, target.manifest, seen)
+            if target.storage is not None and target.partial:
+                yield from _check_named(tally, target, target.manifest, target.storage)
+            elif target.storage is not None:
+                _check_files(tally, target, target.manifest, target.storage)
+        if self._hosts is not None:
+            check_hosts(tally, _loads(target, seen), self._hosts)
+        yield from tally.findings(target.dataset)
+
+
+class ManifestVisitor(Visitor):
+    """Keeps the digests that the scanner computed."""
+
+    def __init__(self, shard: Shard, *, look: bool = False) -> None:
+        self._payloads = PayloadCounter(shard)
+        self._look = look
+        self._tensorflow: TensorflowOutcome | None = None
+
+    def batch(self, batch: RecordBatch) -> None:
+        if self._look:
+            self._payloads.add(batch)
+
+    def fault(self, fault: Fault) -> None:
+        self._tensorflow = self._tensorflow or fault.tensorflow
+
+    def close(self, end: StreamEnd) -> _SeenShard:
+        return _SeenShard(end, self._tensorflow, self._payloads.seen())
+
+
+def _loads(target: Target, seen: Sequence[tuple[Shard, _SeenShard]]) -> Iterator[HostLoad]:
+    """The shards that training hosts would share."""
+    if target.manifest is not None:
+        return listed_loads(target.manifest.shards)
+    sizes = {shard.path: (part.end.records, part.end.payload_bytes) for shard, part in seen}
+    return seen_loads(sizes, target.shards)
+
+
+def _check_shards(
+    tally: Tally, manifest: Manifest, seen: Iterable[tuple[Shard, _SeenShard]]
+) -> None:
+    by_path = {shard.path: part for shard, part in seen}
+    by_digest = {entry.blake3: entry for entry in manifest.shards}
+    for entry in manifest.shards:
+        part = by_path.get(entry.path)
+        if part is None:
+            continue  # missing or unreadable: reported elsewhere
+        if part.end.blake3 == entry.blake3:
+            continue
+        twin = by_digest.get(part.end.blake3 or "")
+        if twin is not None:
+            _differs(
+                tally,
+                SHD004,
+                f"its bytes are those of `{safe(twin.path)}`",
+                entry,
+                f"expected blake3 {entry.blake3[:16]}…, found {twin.blake3[:16]}…",
+                part.tensorflow,
+            )
+        else:
+            _shard_differs(tally, entry, part)
+
+
+def _shard_differs(tally: Tally, entry: ShardEntry, part: _SeenShard) -> None:
+    end = part.end
+    # A damaged shard has fewer readable records: the `CRC` findings report the loss.
+    if end.records != entry.records and part.sound:
+        _differs(
+            tally,
+            SHD003,
+            f"expected {entry.records} records, found {end.records}",
+            entry,
+            f"expected {entry.bytes} bytes, found {end.file_bytes}",
+            part.tensorflow,
+        )
+    size = f"{entry.bytes} bytes, blake3 {entry.blake3[:16]}…"
+    found = f"{end.file_bytes} bytes, blake3 {(end.blake3 or '')[:16]}…"
+    _differs(tally, SHD002, f"expected {size}, found {found}", entry, None, part.tensorflow)
+
+
+def _differs(
+    tally: Tally,
+    code: Code,
+    message: str,
+    entry: ShardEntry,
+    detail: str | None,
+    tensorflow: TensorflowOutcome | None,
+) -> None:
+    location = Location(
+        split=entry.split,
+        shard=entry.path,
+        detail=detail,
+        tensorflow=tensorflow or TensorflowOutcome.READS,
+    )
+    tally.add(code, message, location, split=entry.split, subject=entry.path)
+
+
+def _check_files(tally: Tally, target: Target, manifest: Manifest, storage: Readable) -> None:
+    """Check listed files, unlisted files, and the manifest itself."""
+    present = {e.path: e for e in storage.list() if e.kind != "dir"}
+    shards = {entry.path for entry in manifest.shards}
+    listed = shards | {entry.path for entry in manifest.files} | {MANIFEST_NAME}
+    for path in sorted(listed - set(present)):
+        _missing(tally, path, shard=path in shards)
+    for path in sorted(set(present) - listed):
+        named = "/" not in path and parse_shard_name(path) is not None
+        _unlisted(tally, path, shard=named)
+    for file in manifest.files:
+        if file.path in present:
+            _check_file(tally, storage, file)
+    if target.kind == "release" and MANIFEST_NAME in present:
+        _check_own_manifest(tally, storage, manifest)
+
+
+def _check_named(
+    tally: Tally, target: Target, manifest: Manifest, storage: Readable
+) -> Iterator[Measure]:
+    """Compare the named shards and the build's other files with the manifest, and find shards of
+    the build that do not exist.
+    """
+    named = {shard.path for shard in target.shards}
+    others = [entry for entry in manifest.shards if entry.path not in named]
+    absent = [entry.path for entry in others if storage.stat(entry.path) is None]
+    for path in absent:
+        _missing(tally, path, shard=True)
+    indexes = {entry.index for entry in others}
+    for file in manifest.files:
+        if file.path in indexes:
+            continue
+        if storage.stat(file.path) is not None:
+            _check_file(tally, storage, file)
+        else:
+            _missing(tally, file.path, shard=False)
+    for shard in target.shards:
+        if shard.entry is None:
+            _unlisted(tally, shard.path, shard=True)
+    unnamed = len(others) - len(absent)
+    if unnamed:
+        text = f"{unnamed} of the {len(manifest.shards)} shards of `{safe(target.reference)}`"
+        yield Measure(UNNAMED, unnamed, f"{text}: they are not judged")
+
+
+def _missing(tally: Tally, path: str, *, shard: bool) -> None:
+    # A glob matches only existing files.
+    where = Location(shard=path, tensorflow=_reads(shard))
+    tally.add(SHD001, "the manifest lists it, but it does not exist", where, subject=path)
+
+
+def _unlisted(tally: Tally, path: str, *, shard: bool) -> None:
+    where = Location(shard=path, tensorflow=_reads(shard))
+    tally.add(SHD005, "the manifest does not list it", where, subject=path)
+
+
+def _reads(shard: bool) -> TensorflowOutcome | None:
+    """TensorFlow reads sets with missing or extra shards; other files it does not read at all."""
+    return TensorflowOutcome.READS if shard else None
+
+
+def _check_file(tally: Tally, storage: Readable, entry: FileEntry) -> None:
+    size, digest = hash_file(storage, entry.path, expected=entry.blake3)
+    if digest != entry.blake3:
+        expected = f"{entry.bytes} bytes, blake3 {entry.blake3[:16]}…"
+        found = f"{size} bytes, blake3 {digest[:16]}…"
+        where = Location(shard=entry.path)
+        tally.add(SHD002, f"expected {expected}, found {found}", where, subject=entry.path)
+
+
+def _check_own_manifest(tally: Tally, storage: Readable, manifest: Manifest) -> None:
+    """Check that the manifest beside the bytes of a release is the released one."""
+    expected = manifest.release.build if manifest.release is not None else manifest.digest
+    try:
+        found = parse_manifest(storage.read(MANIFEST_NAME), MANIFEST_NAME).digest
+    except TfrecregError as error:
+        found = error.message
+    if found != expected:
+        message = "the manifest beside the shards is not the one that was released"
+        detail = f"expected digest {expected[:16]}…, found {found}"
+        where = Location(shard=MANIFEST_NAME, detail=detail)
+        tally.add(SHD002, message, where, subject=MANIFEST_NAME)
+
+
+def _check_marks(tally: Tally, seen: Iterable[tuple[Shard, _SeenShard]]) -> None:
+    """Find SHD009: bare files that were salvaged from damaged ones."""
+    marks: dict[tuple[str, str], SalvageMark | None] = {}
+    for shard, part in seen:
+        folder, _, name = shard.path.rpartition("/")
+        place = shard.storage.root, folder
+        if place not in marks:
+            marks[place] = read_mark(shard.storage, folder)
+        mark = marks[place]
+        if mark is None or not mark.covers(name, part.end.blake3):
+            continue
+        if mark.broken:
+            why = safe(mark.broken)
+            message = f"its folder is marked as salvaged, by a report without details: {why}"
+        else:
+            message = f"it was cut out of a damaged shard: {mark.lost.get(name, 'renamed since')}"
+        _add(tally, SHD009, message, shard)
+
+
+def _add(tally: Tally, code: Code, message: str, shard: Shard) -> None:
+    where = Location(
+        split=shard.split or None, shard=shard.name, tensorflow=TensorflowOutcome.READS
+    )
+    tally.add(code, message, where, split=shard.split, subject=shard.name)

@@ -1,0 +1,475 @@
+"""Bare files without a manifest: their names, their sets, and the kinds of their payloads.
+
+The name of a file may declare the size of its set, its number in the set, and its number of
+records.
+
+Bare files in folders that another tool describes: their counts against `dataset_info.json`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import NamedTuple
+
+from tfrecreg.core.check.scan.interface import Shard
+from tfrecreg.core.check.scan.tally import Tally
+from tfrecreg.core.example.kinds import PayloadKind
+from tfrecreg.core.registry.foreign.tfds import (
+    INFO_NAME,
+    InfoSplit,
+    NotTfdsError,
+    TfdsInfo,
+    described_by,
+    is_unfinished,
+    read_info,
+)
+from tfrecreg.core.schema.roles.payload_kinds import (
+    NOT_AN_EXAMPLE,
+    TOO_LARGE,
+    PayloadCounts,
+    described,
+    mostly_examples,
+)
+from tfrecreg.core.values.codes import (
+    SCH001,
+    SHD001,
+    SHD003,
+    SHD005,
+    SHD006,
+    SHD007,
+    SHD012,
+    SHD013,
+)
+from tfrecreg.core.values.errors import RefusedError, StorageError
+from tfrecreg.core.values.findings import MAX_LOCATIONS, Code, Location, Measure, TensorflowOutcome
+from tfrecreg.core.values.shards import ShardName, parse_shard_name
+from tfrecreg.core.values.text import safe
+
+_PATH = 1000
+"""Maximum number of characters of a path in a message: two sets often differ at the end."""
+_NUMBER = re.compile(
+    r"(\d+)(?=[-_]?of[-_]?\d+(?:(?!\d[-_]?of[-_]?\d)[^/])*$)", re.IGNORECASE | re.ASCII | re.DOTALL
+)
+"""The number in the path of a shard of a set."""
+
+_Member = tuple[Shard, ShardName]
+
+
+def shard_sets(shards: Iterable[Shard]) -> Iterator[tuple[str, list[_Member]]]:
+    """The files by set, in order; files whose names declare no set are omitted."""
+    sets: dict[tuple[str, str], list[_Member]] = defaultdict(list)
+    for shard in shards:
+        name = _shard_name(shard)
+        if name is not None:
+            folder = "".join(shard.name.rpartition("/")[:2])
+            sets[folder, name.stem].append((shard, name))
+    for (folder, stem), members in sorted(sets.items()):
+        yield folder + stem, members
+
+
+def check_counts(tally: Tally, counts: Iterable[tuple[Shard, int]]) -> None:
+    """Find SHD003: files with another number of records than their names declare."""
+    for shard, records in counts:
+        name = _shard_name(shard)
+        if name is not None and name.records not in (None, records):
+            message = f"its name says {name.records} records, found {records}"
+            _add(tally, SHD003, message, [(shard, None)], shard.name, split=shard.split)
+
+
+def check_empty(
+    tally: Tally,
+    counts: Sequence[tuple[Shard, int]],
+    *,
+    bare: bool,
+    tensorflow: TensorflowOutcome | None = TensorflowOutcome.READS,
+) -> None:
+    """Find SHD007 and SHD013: shards without records. Of bare files, the others of the split may
+    show that some are lost.
+    """
+    files = Counter(shard.split for shard, _ in counts)
+    total: Counter[str] = Counter()
+    for shard, records in counts:
+        total[shard.split] += records
+    for shard, records in counts:
+        if records:
+            continue
+        code, message = SHD007, "the shard has no records"
+        name = _shard_name(shard)
+        spark = name is not None and (name.prefix, name.of) == ("part", None)
+        if bare and not spark and total[shard.split] >= files[shard.split]:
+            code, message = SHD013, f"{message}, and the others have {total[shard.split]}"
+        where = Location(split=shard.split or None, shard=shard.name, tensorflow=tensorflow)
+        tally.add(code, message, where, split=shard.split, subject=shard.name)
+
+
+class UnnamedShards(NamedTuple):
+    """Shards of a set that exist but were not named for the check: they are not missing."""
+
+    subject: str
+    """Folder and common part of the names of the set."""
+    unnamed: int
+    of: int
+    """Number of shards in the set."""
+
+
+def check_sets(tally: Tally, shards: Iterable[Shard]) -> list[UnnamedShards]:
+    """Find SHD001 and SHD006: sets that are incomplete or contradictory."""
+    siblings = Siblings()
+    found = []
+    for subject, members in shard_sets(shards):
+        counted = [each for each in members if each[1].of is not None]
+        unnamed = _check_set(tally, subject, counted, siblings) if counted else 0
+        if unnamed:
+            found.append(UnnamedShards(subject, unnamed, counted[0][1].of or 0))
+    return found
+
+
+def expect_whole_sets(shards: Iterable[Shard], otherwise: str, hint: str) -> None:
+    """Refuse files that a folder or a glob found, if their names say that there should be more."""
+    sets = Tally()
+    check_sets(sets, shards)
+    for finding in sets.findings(""):
+        raise RefusedError(f"{finding.message}: {otherwise}", hint=hint)
+
+
+def _check_set(tally: Tally, subject: str, members: Sequence[_Member], siblings: Siblings) -> int:
+    shown = safe(subject, limit=_PATH)
+    counts = sorted({name.of or 0 for _, name in members})
+    if len(counts) > 1:
+        said = ", ".join(str(count) for count in counts)
+        message = f"files of the set `{shown}` disagree about its size: {said}"
+        files = [(shard, f"its name says {name.of} shards") for shard, name in members]
+        _add(tally, SHD006, message, files, subject)
+        return 0
+    of = counts[0]
+    numbers = Counter(name.number for _, name in members)
+    # Some writers count from 1: then there is a number `of`, and no number 0.
+    from_one = of in numbers and 0 not in {*numbers, *siblings.numbers(*members[0])}
+    if of == 1:
+        from_one &= not _parts_of_name(members)[1].startswith("0")
+    expected = range(1, of + 1) if from_one else range(of)
+    wrong = [number for number in sorted(numbers) if number not in expected]
+    if wrong:
+        message = f"the set `{shown}` has {of} shards, and there is one of number {wrong[0]}"
+        last = f"the last number of the set is {expected[-1]}"
+        files = [(shard, last) for shard, name in members if name.number in wrong]
+        _add(tally, SHD006, message, files, subject)
+    twice = sorted(number for number, files in numbers.items() if files > 1)
+    if twice:
+        message = f"the set `{shown}` has more than one shard of number {twice[0]}"
+        _add(tally, SHD006, message, _later(members), subject)
+    missing = of - len(numbers) + len(wrong)
+    if missing <= 0:
+        return 0
+    beside = siblings.numbers(*members[0]) - numbers.keys()
+    unnamed = {number for number in beside if number in expected}
+    numbers.update(unnamed)
+    missing -= len(unnamed)
+    if missing:
+        message = f"{of - missing} of {of} shards of `{shown}` are present"
+        absent = (number for number in expected if number not in numbers)
+        _add_missing(tally, message, subject, members, absent, missing, of)
+    return len(unnamed)
+
+
+def _parts_of_name(members: Sequence[_Member]) -> list[str]:
+    """The path of a shard of a set: before, at and after its number.
+
+    Without leading zeros, the shortest path has the number with the fewest digits.
+    """
+    return _NUMBER.split(min((shard.name for shard, _ in members), key=len), maxsplit=1)
+
+
+def _later(members: Sequence[_Member]) -> list[tuple[Shard, str]]:
+    """The files with the number of an earlier file."""
+    first: dict[int, Shard] = {}
+    later = []
+    for shard, name in members:
+        before = first.setdefault(name.number, shard)
+        if before is not shard:
+            other = before.name.rpartition("/")[2]
+            later.append((shard, f"`{safe(other)}` has the same number {name.number}"))
+    return later
+
+
+def _add_missing(
+    tally: Tally,
+    message: str,
+    subject: str,
+    members: Sequence[_Member],
+    absent: Iterator[int],
+    missing: int,
+    of: int,
+) -> None:
+    """Add a location for each of the first missing shards, under its expected name."""
+    head, digits, end = _parts_of_name(members)
+    named = list(islice(absent, MAX_LOCATIONS))
+    for place, number in enumerate(named):
+        tally.add(
+            SHD001,
+            message,
+            Location(
+                shard=f"{head}{number:0{len(digits)}d}{end}",
+                detail=f"number {number} of {of} is not there",
+                tensorflow=TensorflowOutcome.READS,
+            ),
+            subject=subject,
+            count=1 + (missing - len(named) if place == len(named) - 1 else 0),
+        )
+
+
+def _shard_name(shard: Shard) -> ShardName | None:
+    return parse_shard_name(shard.path.rpartition("/")[2])
+
+
+def _add(
+    tally: Tally,
+    code: Code,
+    message: str,
+    files: Iterable[tuple[Shard, str | None]],
+    subject: str,
+    *,
+    split: str = "",
+) -> None:
+    for shard, detail in files:
+        where = Location(
+            split=shard.split or None,
+            shard=shard.name,
+            detail=detail,
+            tensorflow=TensorflowOutcome.READS,
+        )
+        tally.add(code, message, where, split=split, subject=subject)
+
+
+class Siblings:
+    """The shards in the folders of given shards. Each folder is listed at most once."""
+
+    def __init__(self) -> None:
+        self._folders: dict[tuple[str, str], list[ShardName]] = {}
+
+    def numbers(self, shard: Shard, name: ShardName) -> set[int]:
+        """The numbers of all files of a set in the folder of one of its shards."""
+        return {
+            each.number
+            for each in self._names_beside(shard)
+            if (each.stem, each.of) == (name.stem, name.of)
+        }
+
+    def _names_beside(self, shard: Shard) -> list[ShardName]:
+        folder = shard.path.rpartition("/")[0]
+        place = shard.storage.root, folder
+        if place not in self._folders:
+            self._folders[place] = list(_set_members(shard, folder))
+        return self._folders[place]
+
+
+def _set_members(shard: Shard, folder: str) -> Iterable[ShardName]:
+    try:
+        for entry in shard.storage.list(folder, recursive=False):
+            name = parse_shard_name(entry.path.rpartition("/")[2])
+            if name is not None and name.of is not None and entry.kind in ("file", "link"):
+                yield name
+    except StorageError:
+        return  # a folder without read permission cannot be listed
+
+
+_KINDS = "manifest.kinds"
+"""The measure that counts payloads by kind."""
+UNNAMED = "manifest.unnamed"
+"""The measure that counts shards of the sets that were not named."""
+
+_SETS = 3
+"""Number of sets that the measure names."""
+
+
+def bare_measures(
+    payloads: Iterable[tuple[Shard, PayloadCounts]], unnamed: Sequence[UnnamedShards]
+) -> Iterator[Measure]:
+    """Measures of the kinds of payloads, and of shards that were not named."""
+    total: Counter[str] = Counter()
+    for _, part in payloads:
+        total.update(part.kinds)
+    names = [*(kind.value for kind in PayloadKind), TOO_LARGE]
+    kinds = {name: total[name] for name in names if total[name]}
+    if kinds:
+        yield Measure(_KINDS, kinds, described(kinds))
+    if unnamed:
+        count = sum(each.unnamed for each in unnamed)
+        shown = [
+            f"{each.unnamed} of the {each.of} shards of `{safe(each.subject)}`"
+            for each in unnamed[:_SETS]
+        ]
+        more = [f"those of {len(unnamed) - _SETS} more sets"] if len(unnamed) > _SETS else []
+        yield Measure(UNNAMED, count, ", ".join([*shown, *more]))
+
+
+def check_payloads(tally: Tally, payloads: Sequence[tuple[Shard, PayloadCounts]]) -> None:
+    """Find SCH001: records that are not Examples, in a set of Examples.
+
+    Files of one set are judged together, every other file by itself. Sets of SequenceExamples,
+    events or anything else have no finding.
+    """
+    parts = {shard.path: (shard, part) for shard, part in payloads}
+    sets = [
+        [parts[shard.path] for shard, _ in members]
+        for _, members in shard_sets(shard for shard, _ in payloads)
+    ]
+    together = {shard.path for members in sets for shard, _ in members}
+    sets += [[part] for path, part in parts.items() if path not in together]
+    for members in sets:
+        kinds: Counter[str] = Counter()
+        for _, part in members:
+            kinds.update(part.kinds)
+        if mostly_examples(kinds):
+            for shard, part in members:
+                _add_others(tally, shard, part)
+
+
+def _add_others(tally: Tally, shard: Shard, part: PayloadCounts) -> None:
+    known = {PayloadKind.EXAMPLE.value, TOO_LARGE}
+    strange = sum(number for kind, number in part.kinds.items() if kind not in known)
+    for where in part.others:
+        tally.add(SCH001, NOT_AN_EXAMPLE, where, split=shard.split)
+    if strange > len(part.others):
+        rest = strange - len(part.others)
+        tally.add(SCH001, NOT_AN_EXAMPLE, None, split=shard.split, count=rest)
+
+
+DESCRIBED = "manifest.described"
+"""The measure that counts the folders that are judged by a description."""
+
+
+class CountedShard(NamedTuple):
+    """A shard that was read."""
+
+    shard: Shard
+    sound: bool
+    """Whether the scanner found no fault."""
+    records: int
+    payload_bytes: int
+
+
+@dataclass(slots=True)
+class Descriptions:
+    """The descriptions beside shards."""
+
+    infos: list[tuple[TfdsInfo, list[Shard]]] = field(default_factory=list)
+    """Each with the shards in its folder."""
+    notes: list[str] = field(default_factory=list)
+    """One line for each folder: what judges it, or why a file that is there does not."""
+
+
+def descriptions(shards: Iterable[Shard]) -> Descriptions:
+    """Read the `dataset_info.json` in the folders of shards."""
+    folders: dict[tuple[str, str], list[Shard]] = {}
+    for shard in shards:
+        folder = shard.path.rpartition("/")[0]
+        folders.setdefault((shard.storage.root, folder), []).append(shard)
+    found = Descriptions()
+    for (_, folder), members in folders.items():
+        try:
+            info = read_info(members[0].storage, folder)
+        except NotTfdsError as error:
+            shown = safe(members[0].name.rpartition("/")[0] or ".", limit=1000)
+            found.notes.append(f"`{INFO_NAME}` in `{shown}` does not judge the shards: {error}")
+            continue
+        if info is None:
+            if is_unfinished(folder.rpartition("/")[2]):
+                found.notes.append(
+                    f"`{safe(folder.rpartition('/')[2])}` is a folder that TensorFlow Datasets did "
+                    f"not finish: without `{INFO_NAME}`, counts are not judged"
+                )
+            continue
+        found.infos.append((info, members))
+        found.notes += described_by([info])
+    return found
+
+
+def check_described(
+    tally: Tally, infos: Iterable[tuple[TfdsInfo, Sequence[Shard]]], seen: Iterable[CountedShard]
+) -> None:
+    """Hold the shards of each folder against its description.
+
+    Finds SHD003 and SHD012, other numbers of records and bytes than it says; SHD001, a split
+    without a shard (those of one with some are found by the names of the set); and SHD005, a shard
+    that it does not list.
+    """
+    counted = {each.shard.path: each for each in seen}
+    for info, members in infos:
+        listed: set[str] = set()
+        here = {shard.path.rpartition("/")[2]: shard for shard in members}
+        for split in info.splits:
+            files = info.files(split)
+            listed.update(files)
+            if any(name in here for name in files):
+                _check_split(tally, split, [here.get(name) for name in files], counted)
+            elif split.records and files:
+                _check_absent(tally, split, files, members[0])
+        for name in sorted(here.keys() - listed):
+            if listed and not is_unfinished(name):
+                _described_folders_add(
+                    tally, SHD005, f"`{INFO_NAME}` beside it does not list it", here[name]
+                )
+
+
+def _check_split(
+    tally: Tally,
+    split: InfoSplit,
+    present: Sequence[Shard | None],
+    counted: Mapping[str, CountedShard],
+) -> None:
+    seen = [counted.get(shard.path) if shard is not None else None for shard in present]
+    sound = [each for each in seen if each is not None and each.sound]
+    whole = len(sound) == len(present)
+    total = sum(each.payload_bytes for each in sound)
+    for one, length in zip(seen, split.lengths, strict=False):  # those of old versions are unknown
+        if one is not None and one.sound and one.records != length:
+            message = f"`{INFO_NAME}` says {length} records, found {one.records}"
+            _described_folders_add(tally, SHD003, message, one.shard)
+    records = sum(each.records for each in sound)
+    if whole and not split.lengths and split.records not in (None, records):
+        message = (
+            f"`{INFO_NAME}` says {split.records} records for the split `{safe(split.name)}`, "
+            f"found {records}"
+        )
+        where = Location(split=split.name, tensorflow=TensorflowOutcome.READS)
+        tally.add(SHD003, message, where, split=split.name, subject=split.name)
+    if whole and split.bytes is not None and split.bytes != total:
+        message = (
+            f"`{INFO_NAME}` says {split.bytes} bytes for the split `{safe(split.name)}`, its "
+            f"payloads have {total}"
+        )
+        where = Location(split=split.name, tensorflow=TensorflowOutcome.READS)
+        tally.add(SHD012, message, where, split=split.name, subject=split.name)
+
+
+def _check_absent(tally: Tally, split: InfoSplit, files: Sequence[str], near: Shard) -> None:
+    """Find SHD001: a split without a shard. Shards that are there and were not named are not
+    missing.
+    """
+    folder = near.path.rpartition("/")[0]
+    try:
+        listed = near.storage.list(folder, recursive=False)
+        there = {entry.path.rpartition("/")[2] for entry in listed}
+    except StorageError:
+        return  # a folder without read permission cannot be listed
+    absent = [name for name in files if name not in there]
+    message = f"`{INFO_NAME}` lists the split `{safe(split.name)}`, and not all of it is there"
+    above = near.name[: len(near.name) - len(near.path.rpartition("/")[2])]
+    for number, name in enumerate(absent[:MAX_LOCATIONS]):
+        where = Location(
+            split=split.name, shard=f"{above}{name}", tensorflow=TensorflowOutcome.READS
+        )
+        count = 1 + max(0, len(absent) - MAX_LOCATIONS) * (number == 0)
+        tally.add(SHD001, message, where, split=split.name, subject=split.name, count=count)
+
+
+def _described_folders_add(tally: Tally, code: Code, message: str, shard: Shard) -> None:
+    where = Location(
+        split=shard.split or None, shard=shard.name, tensorflow=TensorflowOutcome.READS
+    )
+    tally.add(code, message, where, split=shard.split, subject=shard.name)

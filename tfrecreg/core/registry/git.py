@@ -1,0 +1,416 @@
+"""Queries of git about the registry's folder, and annotated tags. Never adds or commits files.
+
+The names of GTO's tags (Git Tag Ops, https://dvc.org/doc/gto): values, no git.
+
+A registered version is ``mnist@v1.2.3``, one that was yanked ``mnist@v1.2.3!``, and a version
+that was assigned to a stage ``mnist#prod#4``, where 4 is a counter over the dataset's tags of this
+kind. An artifact below the root of its repository has the folder before its name:
+``some/registry=mnist@v1.2.3``.
+
+DVC's small files about a folder, read without DVC: a hint must not take its start-up time.
+
+DVC itself writes `NAME.dvc` and `dvc.lock`, and `tfrecreg pipeline` writes `dvc.yaml`, all in
+YAML's block style. Files in another style are ignored.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shlex
+import subprocess
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tfrecreg.core.values.errors import FailureError, UsageError
+from tfrecreg.core.values.text import safe
+
+_COMMIT = b"\x01"
+"""Starts the line of a commit; lines of files never start with it."""
+
+
+def work_tree(folder: str) -> Path | None:
+    """The root of the git work tree that contains `folder`; None outside one."""
+    here = Path(folder).resolve()
+    return next((each for each in (here, *here.parents) if (each / ".git").exists()), None)
+
+
+def head_commit(folder: str) -> str:
+    """The checked-out commit, as hex; empty outside git, before a first commit, or without a git
+    command.
+    """
+    if work_tree(folder) is None:
+        return ""
+    try:
+        return find_commit(folder, "HEAD")
+    except (FailureError, UsageError):
+        return ""
+
+
+def find_commit(folder: str, revision: str) -> str:
+    """The commit that a revision names, as hex."""
+    # A revision that begins with a dash would be an option.
+    if revision and not revision.startswith("-"):
+        arguments = (
+            "rev-parse",
+            "--verify",
+            "--quiet",
+            "--end-of-options",
+            f"{revision}^{{commit}}",
+        )
+        done = _call(folder, *arguments)
+        if done.returncode == 0:
+            return done.stdout.decode("ascii", "replace").strip()
+        if done.stderr:
+            raise _refused(arguments, done.stderr)
+    raise UsageError(
+        f"`{safe(revision)}` does not name a commit here",
+        hint="name a branch, a tag or a commit; `git fetch` fetches those of others",
+    )
+
+
+def folder_in_tree(folder: str) -> str:
+    """Path of `folder` in its work tree, POSIX, such as ``some/registry``; empty for the root."""
+    return _text(folder, "rev-parse", "--show-prefix").strip("\n").rstrip("/")
+
+
+def is_shallow(folder: str) -> bool:
+    """Whether the history ends before its first commit, as in a clone of a certain depth."""
+    return _text(folder, "rev-parse", "--is-shallow-repository").strip() == "true"
+
+
+def merge_base(folder: str, one: str, other: str) -> str:
+    """The last common ancestor of two commits, as hex; empty without one."""
+    done = _call(folder, "merge-base", "--end-of-options", one, other)
+    if done.returncode not in (0, 1):
+        raise _refused(("merge-base",), done.stderr)
+    return done.stdout.decode("ascii", "replace").strip()
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """The change of one file by one commit."""
+
+    commit: str
+    """Hex."""
+    path: str
+    """Path of the file, relative to the queried folder."""
+    blob: str
+    """The file's object after the commit, as hex; empty if the commit removed the file."""
+    added: bool
+    """Whether the commit added the file."""
+
+
+def touches(folder: str, *paths: str) -> list[FileChange]:
+    """Changes of some files in the history of the checked-out commit."""
+    if not head_commit(folder):
+        return []
+    where = f"{folder_in_tree(folder)}/".lstrip("/")
+    data = _run(
+        folder,
+        *("log", "--format=%x01%H", "--topo-order", "--no-color", "--no-show-signature"),
+        *("-c", "--raw", "--no-abbrev", "--no-renames", "-z", "--", *paths),
+    )
+    return list(_parsed(data, where))
+
+
+def _parsed(data: bytes, where: str) -> Iterator[FileChange]:
+    commit = ""
+    pieces = iter(data.split(b"\0"))
+    for piece in pieces:
+        head = piece.lstrip(b"\n")
+        if head.startswith(_COMMIT):
+            commit = head.removeprefix(_COMMIT).decode("ascii", "replace")
+        elif head.startswith(b":"):
+            # ":old-mode new-mode old-object new-object status", and the path as the next piece.
+            # A merge has a colon, an old mode, an old object and a letter of the status per parent.
+            *_, blob, status = head.decode("ascii", "replace").split(" ")
+            path = next(pieces, b"").decode("utf-8", "surrogateescape")
+            yield FileChange(
+                commit=commit,
+                path=path.removeprefix(where),
+                blob="" if "D" in status else blob,
+                added=not status.strip("A"),
+            )
+
+
+def list_blobs(folder: str, commit: str, path: str) -> dict[str, str]:
+    """The objects, as hex, of the files below `path` in a commit, by path relative to `folder`."""
+    data = _run(folder, "ls-tree", "-r", "-z", commit, "--", path)
+    found = {}
+    for line in filter(None, data.split(b"\0")):
+        facts, _, name = line.partition(b"\t")
+        found[name.decode("utf-8", "surrogateescape")] = facts.split(b" ")[2].decode("ascii")
+    return found
+
+
+def read_blob(folder: str, commit: str, path: str) -> bytes | None:
+    """The content of a file in a commit; None if the commit does not have the file."""
+    blob = list_blobs(folder, commit, path).get(path)
+    return None if blob is None else read_object(folder, blob)
+
+
+def read_object(folder: str, blob: str) -> bytes:
+    """The content of a file's object, which is given as hex."""
+    return _run(folder, "cat-file", "blob", blob)
+
+
+def restore_command(folder: str, path: str) -> str:
+    """The command that restores a missing file; empty if git lacks it."""
+    if not head_commit(folder):
+        return ""
+    shown = shlex.quote(path)
+    try:
+        if _run(folder, "ls-files", "-z", "--", f":(literal){path}"):
+            return f"git checkout -- {shown}"
+        removed = next((each for each in touches(folder, path) if each.path == path), None)
+    except FailureError:
+        return ""
+    if removed is None:
+        return ""
+    commit = "HEAD" if removed.blob else f"{removed.commit[:12]}^"
+    return f"git checkout {commit} -- {shown}"
+
+
+def blob_id(data: bytes, like: str) -> str:
+    """The git object name of a file with these bytes, in the hash format of `like`."""
+    hasher = hashlib.sha256() if len(like) == 64 else hashlib.sha1(usedforsecurity=False)
+    hasher.update(b"blob %d\0" % len(data))
+    hasher.update(data)
+    return hasher.hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class GitTag:
+    """A tag of the repository."""
+
+    name: str
+    commit: str
+    """The commit that the tag leads to, as hex."""
+    annotated: bool
+    time: int
+    """Time of its creation, in seconds since 1970; 0 for one that is not annotated."""
+
+
+def list_tags(folder: str, start: str) -> list[GitTag]:
+    """The tags whose names begin with `start`, by name."""
+    form = "%(refname:strip=2)%00%(objectname)%00%(*objectname)%00%(taggerdate:unix)"
+    found = []
+    for line in _run(folder, "for-each-ref", f"--format={form}", "refs/tags").splitlines():
+        name, own, target, time = line.decode("utf-8", "surrogateescape").split("\0")
+        if name.startswith(start):
+            found.append(GitTag(name, target or own, bool(target), int(time or 0)))
+    return found
+
+
+def create_tag(folder: str, name: str, commit: str, message: str) -> None:
+    """Create an annotated tag."""
+    _run(folder, "tag", "--annotate", "--message", message, "--end-of-options", name, commit)
+
+
+def commits_of_refs(folder: str) -> list[str]:
+    """The commits of all refs: branches, tags, stashes, and remote-tracking branches.
+
+    Empty outside git and before a first commit.
+    """
+    if work_tree(folder) is None:
+        return []
+    # A tag may name a tag or a file: `*` dereferences the first, and the type identifies the
+    # second.
+    tag, other = "%(*objecttype) %(*objectname)", "%(objecttype) %(objectname)"
+    form = f"%(if)%(*objectname)%(then){tag}%(else){other}%(end)"
+    lines = _run(folder, "for-each-ref", f"--format={form}").decode().splitlines()
+    found = [line.partition(" ")[2] for line in lines if line.startswith("commit ")]
+    head = head_commit(folder)  # if detached, it may not be in a ref
+    return list(dict.fromkeys([*found, *([head] if head else [])]))
+
+
+def blobs_of_refs(folder: str, below: str, name: str) -> Iterator[bytes]:
+    """Every version of the files named `name` below a path, in every ref: branches, tags, stashes
+    and remote-tracking branches. Each content once; none outside git.
+    """
+    seen: set[str] = set()
+    for commit in commits_of_refs(folder):
+        listing = _run(folder, "ls-tree", "-r", "-z", commit, "--", below)
+        for line in listing.split(b"\0"):
+            head, _, path = line.partition(b"\t")
+            blob = head.split()[2].decode() if path else ""
+            if path.rpartition(b"/")[2] == name.encode() and blob not in seen:
+                seen.add(blob)
+                yield _run(folder, "cat-file", "blob", blob)
+
+
+def _text(folder: str, *arguments: str) -> str:
+    return _run(folder, *arguments).decode("utf-8", "surrogateescape")
+
+
+def _run(folder: str, *arguments: str) -> bytes:
+    done = _call(folder, *arguments)
+    if done.returncode:
+        raise _refused(arguments, done.stderr)
+    return done.stdout
+
+
+def _call(folder: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    command = ["git", "-C", folder, *arguments]
+    # Its messages are parsed, and a question for a password would not be seen.
+    environment = {**os.environ, "LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"}
+    try:
+        return subprocess.run(command, capture_output=True, check=False, env=environment)
+    except OSError as error:
+        raise FailureError(
+            f"git cannot be run: {error.strerror}", hint="install git, and have it in PATH"
+        ) from None
+
+
+def _refused(arguments: tuple[str, ...], stderr: bytes) -> FailureError:
+    lines = stderr.decode("utf-8", "replace").strip().splitlines() or ["it printed nothing"]
+    # The reason is in the first line marked as an error; advice surrounds it.
+    told = next((line for line in lines if line.startswith(("fatal:", "error:"))), lines[0])
+    reason = told.removeprefix("fatal:").removeprefix("error:").strip()
+    return FailureError(
+        f"git refused: {safe(reason, limit=500)}", hint=f"`git {arguments[0]}` shows more"
+    )
+
+
+_NAME = re.compile(r"[a-zA-Z0-9]([a-zA-Z0-9-/_]*[a-zA-Z0-9])?")
+_FOLDER = re.compile(r"[a-zA-Z0-9-_./]+")
+
+
+def is_name(dataset: str) -> bool:
+    """Whether GTO accepts the name of a dataset in tags."""
+    return _NAME.fullmatch(dataset) is not None
+
+
+def artifact(dataset: str, folder: str) -> str:
+    """The name of a dataset in GTO's tags."""
+    if not is_name(dataset):
+        raise UsageError(
+            f"GTO has no tags for the name `{safe(dataset)}`: it has to end with a letter or digit",
+            hint="git tag --annotate makes one of your own",
+        )
+    if folder and not _FOLDER.fullmatch(folder):
+        raise UsageError(
+            f"GTO has no tags for the folder `{safe(folder)}` of the registry: expected letters, "
+            "digits, `-`, `_`, `.` and `/`",
+            hint="git tag --annotate makes one of your own",
+        )
+    return f"{folder}={dataset}" if folder else dataset
+
+
+def check_stage(stage: str) -> None:
+    """Refuse an invalid stage name."""
+    if not _NAME.fullmatch(stage):
+        raise UsageError(
+            f"`{safe(stage)}` is not a stage name: expected letters, digits, `-`, `_` and `/`, "
+            "with a letter or digit at both ends",
+            hint="write `--stage prod`",
+        )
+
+
+def version_tag(name: str, version: str) -> str:
+    """The tag of a registered version."""
+    return f"{name}@v{version}"
+
+
+def is_version(name: str, tag: str) -> bool:
+    """Whether a tag registers a version of the artifact."""
+    return re.fullmatch(rf"{re.escape(name)}@v[0-9]+\.[0-9]+\.[0-9]+(#[0-9]+)?", tag) is not None
+
+
+def withdrawal_tag(name: str, version: str) -> str:
+    """The tag that deregisters a version."""
+    return f"{name}@v{version}!"
+
+
+def stage_tag(name: str, stage: str, tags: Iterable[GitTag]) -> str:
+    """The tag of the next assignment to a stage."""
+    counters = [0, *(each.counter for each in _events(name, tags))]
+    return f"{name}#{stage}#{max(counters) + 1}"
+
+
+def in_stage(name: str, stage: str, tags: Iterable[GitTag]) -> str | None:
+    """The commit in a stage, by its last assignment, or None."""
+    events = [each for each in _events(name, tags) if each.stage == stage]
+    last = max(events, key=lambda each: (each.tag.time, each.counter), default=None)
+    return None if last is None or last.cancelled else last.tag.commit
+
+
+@dataclass(frozen=True, slots=True)
+class _Event:
+    tag: GitTag
+    stage: str
+    """Name of the stage; empty if the tag does not concern a stage."""
+    counter: int
+    cancelled: bool
+
+
+_EVENT = re.compile(
+    r"(?:#(?P<stage>[a-zA-Z0-9][a-zA-Z0-9-/_]*)|@[^#!]+)(?P<cancel>!?)(?:#(?P<counter>[0-9]+))?"
+)
+
+
+def _events(name: str, tags: Iterable[GitTag]) -> Iterable[_Event]:
+    """The events in the annotated tags of an artifact; GTO ignores all other tags."""
+    for tag in tags:
+        match = _EVENT.fullmatch(tag.name.removeprefix(name))
+        if tag.annotated and tag.name.startswith(name) and match is not None:
+            counter = int(match["counter"] or 0)
+            yield _Event(tag, match["stage"] or "", counter, bool(match["cancel"]))
+
+
+_STAGE = re.compile(r"  ([^\s#:][^:]*):\s*")
+_SECTION = re.compile(r"\s*([a-z]+):\s*")
+_HASH = re.compile(r"""\bmd5["']?:\s*["']?([^\s"',}]+)""")
+_OUT = re.compile(r"\s*- (?:path: )?([^\s:]+?)/?:?\s*")
+
+
+def bring_command(root: str, folder: str) -> str:
+    """The command that fetches a folder from DVC; empty if DVC's files do not name it."""
+    if Path(root, f"{folder}.dvc").is_file():
+        return f"dvc pull {folder}.dvc"
+    if folder in dict(_outs(Path(root, "dvc.lock"))):
+        return f"dvc pull {folder}"
+    stage = dict(_outs(Path(root, "dvc.yaml"))).get(folder)
+    return f"dvc repro {stage}" if stage is not None else ""
+
+
+def is_output(root: str, folder: str) -> bool:
+    """Whether a stage of a pipeline makes a folder, which then has no pointer of its own."""
+    return any(folder in dict(_outs(Path(root, name))) for name in ("dvc.lock", "dvc.yaml"))
+
+
+def named_hash(root: str, folder: str) -> str | None:
+    """DVC's hash of a folder, from its pointer or else from `dvc.lock`; empty if it has none, None
+    if neither names the folder.
+    """
+    lock = dict(_outs(Path(root, "dvc.lock"), _HASH))
+    try:
+        text = Path(root, f"{folder}.dvc").read_text("utf-8", "replace")
+    except FileNotFoundError:
+        return lock.get(folder)
+    except OSError:
+        return ""
+    found = _HASH.search(text)
+    return found[1] if found is not None else ""
+
+
+def _outs(path: Path, wanted: re.Pattern[str] | None = None) -> Iterator[tuple[str, str]]:
+    """The outs of the stages in `dvc.yaml` or `dvc.lock`, each with the name of its stage."""
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return
+    stage = section = folder = ""
+    for line in lines:
+        if named := _STAGE.fullmatch(line):
+            stage, section = named[1], ""
+        elif opened := _SECTION.fullmatch(line):
+            section = opened[1]
+        elif section == "outs" and (out := _OUT.fullmatch(line)):
+            folder = out[1]
+            yield folder, "" if wanted else stage
+        elif section == "outs" and wanted and (value := wanted.search(line)):
+            yield folder, value[1]

@@ -1,0 +1,238 @@
+"""The chain of the releases of a dataset: each names the one that it was made after.
+
+Comparing files with a manifest, byte for byte.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from typing import Literal
+
+from tfrecreg.core.records.hashing import hash_file
+from tfrecreg.core.registry.manifest.file import parse_manifest
+from tfrecreg.core.registry.manifest.model import MANIFEST_NAME, FileEntry, Manifest, ShardEntry
+from tfrecreg.core.registry.registry import Dataset
+from tfrecreg.core.storage.interface import Readable, Storage
+from tfrecreg.core.values.errors import (
+    ManifestError,
+    MissingFileError,
+    NewerFormatError,
+    RefusedError,
+    StorageError,
+    TfrecregError,
+    UsageError,
+)
+from tfrecreg.core.values.findings import Code, Location
+from tfrecreg.core.values.progress import SILENT, Progress, working
+from tfrecreg.core.values.reference import Version, parse_version
+from tfrecreg.core.values.text import safe
+
+RANK: Mapping[str, int] = {"initial": 0, "patch": 1, "minor": 2, "major": 3}
+"""Rank of each level, smallest change first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What the chain is made of: one release."""
+
+    version: Version
+    digest: str
+    """Digest of its manifest."""
+    content: str
+    parent: Version | None
+    parent_digest: str
+    """Digest of the parent's manifest as recorded in this release; empty without a parent."""
+    level: Literal["initial", "patch", "minor", "major"]
+    """Level of the change that it records."""
+    build: str = ""
+    """Digest of the manifest of its build."""
+    dvc: str | None = None
+    """DVC's hash of its bytes; None without DVC."""
+
+
+def link_of(manifest: Manifest) -> Link:
+    """The link that a release's manifest is."""
+    release = manifest.release
+    if release is None:
+        raise ValueError("the manifest of a build is not a link")
+    parent = release.parent
+    return Link(
+        version=parse_version(release.version),
+        digest=manifest.digest,
+        content=manifest.content,
+        parent=parse_version(parent.version) if parent is not None else None,
+        parent_digest=parent.digest if parent is not None else "",
+        level=release.change.level,
+        build=release.build,
+        dvc=release.dvc,
+    )
+
+
+def step(before: Version, after: Version) -> Literal["patch", "minor", "major"]:
+    """The level of change that a number claims against another."""
+    if after.major != before.major:
+        return "major"
+    return "minor" if after.minor != before.minor else "patch"
+
+
+def links_of(dataset: Dataset) -> dict[Version, Link]:
+    """The releases whose manifests hold."""
+    found = {}
+    for version in dataset.versions:
+        with suppress(UsageError, MissingFileError):
+            found[version] = link_of(dataset.release_manifest(version))
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Issue:
+    """One thing that is wrong with releases."""
+
+    code: Code
+    versions: frozenset[Version]
+    """Versions of the releases concerned."""
+    path: str
+    """The file or folder that it is about, in the registry."""
+    message: str
+    """One line with the expected and actual values."""
+    command: str = ""
+    """Restores the files; empty if none is known."""
+    places: tuple[Location, ...] = ()
+    """All files with the same cause; empty for `path` alone."""
+
+
+Place = Callable[[str], tuple[Readable, str] | None]
+"""Location of a file of the build: a storage and the path in it; None if it is not stored."""
+
+_MISSING = "is missing"
+_THREADS = min(4, os.cpu_count() or 1)
+"""blake3 lets go of the GIL, and one core hashes no faster than a disk delivers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Altered:
+    """A file that differs from the manifest."""
+
+    path: str
+    """Path in the build's folder."""
+    fault: str
+    """Fault of the file, without the subject: ``"is missing"``."""
+    refusal: StorageError | None = None
+    """Error from reading it; None if it could be read or is missing."""
+
+
+def below(storage: Readable) -> Place:
+    """The folder of the files, if they are in one."""
+    return lambda path: (storage, path)
+
+
+def altered(manifest: Manifest, place: Place, progress: Progress = SILENT) -> Iterator[Altered]:
+    """The files that differ from a manifest. Every byte is hashed."""
+    entries = manifest.entries.values()
+    with (
+        ThreadPoolExecutor(_THREADS) as pool,
+        # Closing it cancels pending work, for callers that need only the first fault.
+        closing(_faults(pool, entries, place)) as faults,
+    ):
+        for entry, fault in zip(entries, faults, strict=True):
+            if isinstance(entry, ShardEntry):
+                progress.advance(entry.records, entry.bytes)
+            if fault is not None:
+                yield fault
+    fault = manifest_fault(manifest, place)
+    if fault is not None:
+        yield fault
+
+
+def copy_verified(
+    source: Readable, target: Storage, entry: ShardEntry | FileEntry, *, hint: str = ""
+) -> None:
+    """Copy a file of a build, unless one of its size is there."""
+    path = entry.path
+    found = target.stat(path)
+    if found is not None and found.size == entry.bytes:
+        return
+    with target.create(path) as writer:
+        if hash_file(source, path, expected=entry.blake3, copy=writer)[1] != entry.blake3:
+            shown = safe(source.root, limit=1000)
+            raise RefusedError(
+                f"`{safe(f'{source.root}/{path}', limit=1000)}` is not the file that the manifest "
+                "names",
+                hint=hint or f"`tfrecreg check {shown}` names the damaged records",
+            )
+
+
+def expect_intact(
+    manifest: Manifest,
+    place: Place,
+    *,
+    what: str,
+    hint: str,
+    error: type[TfrecregError] = RefusedError,
+    progress: Progress = SILENT,
+) -> None:
+    """Refuse files that differ from a manifest."""
+    records = sum(entry.records for entry in manifest.shards)
+    with working(progress, f"verifying {manifest.dataset}", records):
+        first = next(altered(manifest, place, progress), None)
+    if first is None:
+        return
+    if first.refusal is not None:
+        raise first.refusal
+    path = safe(first.path, limit=1000)
+    raise error(f"{what} are not those of its manifest: `{path}` {first.fault}", hint=hint)
+
+
+def repair_hint(reference: str) -> str:
+    """The hint for files that differ from the manifest."""
+    return f"tfrecreg repair {reference}"
+
+
+def _faults(
+    pool: ThreadPoolExecutor, entries: Iterable[ShardEntry | FileEntry], place: Place
+) -> Generator[Altered | None, None, None]:
+    yield from pool.map(lambda entry: _fault(entry, place), entries)
+
+
+def _fault(entry: ShardEntry | FileEntry, place: Place) -> Altered | None:
+    found = place(entry.path)
+    if found is None:
+        return Altered(entry.path, _MISSING)
+    storage, path = found
+    try:
+        size, digest = hash_file(storage, path, expected=entry.blake3)
+    except MissingFileError:
+        return Altered(entry.path, _MISSING)
+    except StorageError as error:
+        return Altered(entry.path, f"cannot be read: {error.message}", error)
+    if size != entry.bytes:
+        return Altered(entry.path, f"should have {entry.bytes} bytes, it has {size}")
+    return _unequal(entry.path, "blake3", entry.blake3, digest)
+
+
+def manifest_fault(manifest: Manifest, place: Place) -> Altered | None:
+    """What is wrong with the manifest beside the files of a build or release; None if nothing."""
+    expected = manifest.digest if manifest.release is None else manifest.release.build
+    found = place(MANIFEST_NAME)
+    if found is None:
+        return Altered(MANIFEST_NAME, _MISSING)
+    storage, path = found
+    try:
+        digest = parse_manifest(storage.read(path), MANIFEST_NAME).digest
+    except MissingFileError:
+        return Altered(MANIFEST_NAME, _MISSING)
+    except StorageError as error:
+        return Altered(MANIFEST_NAME, f"cannot be read: {error.message}", error)
+    except (ManifestError, NewerFormatError) as error:
+        return Altered(MANIFEST_NAME, f"cannot be read: {error.message}")
+    return _unequal(MANIFEST_NAME, "digest", expected, digest)
+
+
+def _unequal(path: str, what: str, expected: str, found: str) -> Altered | None:
+    if found == expected:
+        return None
+    return Altered(path, f"should have the {what} {expected[:16]}…, it has {found[:16]}…")

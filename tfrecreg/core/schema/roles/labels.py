@@ -1,0 +1,188 @@
+"""The options of the validator `annotations`, and the features of labels and objects.
+
+Features have the names of TensorFlow's object detection. Source: `tfexample_decoder` and the
+dataset tools of the TensorFlow models repository (``research/object_detection``); its image
+classification calls labels `image/class/label`.
+
+Classes of the records: how often each occurs, and the names beside their numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import insort
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, NamedTuple
+
+from msgspec import Meta
+
+from tfrecreg.core.values.label_maps import LabelMap
+from tfrecreg.core.values.text import safe_value
+
+_Text = Annotated[str, Meta(min_length=1)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnnotationsOptions:
+    """Options in `limits.annotations`; not needed if features have the usual names."""
+
+    label: _Text | None = None
+    """The feature of class numbers, if it has another name."""
+    text: _Text | None = None
+    """The feature of the class names for `label`."""
+    label_map: _Text | None = None
+    """Path of a file of class names: see `label_maps`. Overrides the manifest."""
+    imbalance: Annotated[float, Meta(gt=1)] | None = None
+    """Largest allowed ratio of the most frequent class of a split to the rarest one."""
+
+    def __post_init__(self) -> None:
+        if self.text is not None and self.label is None:
+            raise ValueError("`text` belongs to a `label`, which is not named")
+        if self.imbalance is not None and not math.isfinite(self.imbalance):
+            raise ValueError("expected a finite `imbalance`")
+
+
+BOX = tuple(f"image/object/bbox/{side}" for side in ("xmin", "xmax", "ymin", "ymax"))
+"""Sides of boxes, as fractions of the image's sides."""
+OBJECT_LABEL = "image/object/class/label"
+IMAGE_LABEL = "image/class/label"
+PER_OBJECT = (
+    OBJECT_LABEL,
+    "image/object/class/text",
+    "image/object/is_crowd",
+    "image/object/area",
+    "image/object/difficult",
+    "image/object/truncated",
+    "image/object/view",
+    "image/object/weight",
+    "image/object/group_of",
+    "image/object/keypoint/num",
+)
+"""Lists with one value per object. An empty list counts as absent."""
+KEYPOINTS = tuple(f"image/object/keypoint/{name}" for name in ("x", "y", "visibility"))
+"""Lists with the same number of values for every object."""
+
+OF_OBJECTS = frozenset((*BOX, *PER_OBJECT, *KEYPOINTS))
+
+
+class Labels(NamedTuple):
+    """A feature of class numbers, and the feature of the names for them."""
+
+    label: str
+    text: str | None
+    """None if unknown: a feature `text` beside `label` may be anything."""
+
+
+def labels_of(options: AnnotationsOptions, mapped: Iterable[str]) -> tuple[Labels, ...]:
+    """The features of class numbers to check."""
+    if options.label is not None:
+        return (Labels(options.label, options.text or _text_of(options.label)),)
+    names = dict.fromkeys((OBJECT_LABEL, IMAGE_LABEL, *sorted(mapped)))
+    return tuple(Labels(name, _text_of(name)) for name in names)
+
+
+def known_features(labels: Iterable[Labels]) -> set[str]:
+    """The names of all features to check."""
+    return {*OF_OBJECTS, *(each.label for each in labels)}
+
+
+def _text_of(label: str) -> str | None:
+    """``image/class/text`` for ``image/class/label``, ``species/text`` for ``species``."""
+    head, found, _ = label.rpartition("class/label")
+    if found and (not head or head.endswith("/")):
+        return f"{head}class/text"
+    return f"{label}/text" if label.rpartition("/")[2] != "label" else None
+
+
+_MOST_CLASSES = 100_000
+_MOST_SHOWN = 1000
+_MOST_NAMES = 10_000
+_NAMES_KEPT = 3
+_MOST_NAME_BYTES = 256
+
+
+@dataclass(slots=True)
+class ClassCounts:
+    """Objects or records by class. Mergeable; at most 100,000 classes."""
+
+    counts: dict[int, int] = field(default_factory=dict)
+    full: bool = False
+    """Whether there were more classes: then the counts are not complete."""
+
+    def add(self, label: int, times: int = 1) -> None:
+        """Count a class `times` times."""
+        known = self.counts.get(label)
+        if known is not None:
+            self.counts[label] = known + times
+        elif len(self.counts) < _MOST_CLASSES:
+            self.counts[label] = times
+        else:
+            self.full = True
+
+    def merge(self, other: ClassCounts) -> None:
+        """Add the counts of another shard."""
+        self.full |= other.full
+        for label, times in other.counts.items():
+            self.add(label, times)
+
+    def proper(self) -> dict[int, int]:
+        """The counts without negative numbers: -1 usually means "no label"."""
+        return {label: times for label, times in self.counts.items() if label >= 0}
+
+
+def histogram(counts: Mapping[int, int], names: LabelMap) -> dict[str, int]:
+    """Objects or records by number and name of their class, in order of the numbers."""
+    if len(counts) > _MOST_SHOWN:
+        return {}
+    shown = {label: names.get(label, "") for label in sorted(counts)}
+    return {
+        f"{label} {name}" if name not in ("", str(label)) else str(label): counts[label]
+        for label, name in shown.items()
+    }
+
+
+@dataclass(slots=True)
+class ClassNames:
+    """The names that records give to class numbers, without a label map. Mergeable; bounded."""
+
+    names: dict[int, list[bytes]] = field(default_factory=dict)
+    """Up to three names by number: the first in the order of their bytes, in any reading order."""
+    full: bool = False
+    """Whether there were more names: then these are not complete."""
+
+    def add(self, label: int, name: bytes) -> None:
+        """Note the name that a record gives to the class `label`."""
+        name = name[:_MOST_NAME_BYTES]
+        known = self.names.get(label)
+        if known is None:
+            if len(self.names) >= _MOST_NAMES:
+                self.full = True
+                return
+            self.names[label] = [name]
+        elif name not in known:
+            insort(known, name)
+            del known[_NAMES_KEPT:]
+
+    def merge(self, other: ClassNames) -> None:
+        """Add the names of another shard."""
+        self.full |= other.full
+        for label, names in other.names.items():
+            for name in names:
+                self.add(label, name)
+
+    def conflicts(self) -> Iterator[str]:
+        """Messages about numbers with two names and names with two numbers, in order."""
+        numbers: dict[bytes, int] = {}
+        for label, names in sorted(self.names.items()):
+            if len(names) > 1:
+                first, second = (safe_value(name) for name in names[:2])
+                yield f"{label} is called `{first}` and `{second}`"
+            for name in names:
+                other = numbers.setdefault(name, label)
+                if other != label:
+                    yield f"{other} and {label} are both called `{safe_value(name)}`"
+
+    def as_map(self) -> LabelMap:
+        """The first name of each number."""
+        return {label: names[0].decode("utf-8", "replace") for label, names in self.names.items()}
