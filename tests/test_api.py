@@ -3,10 +3,10 @@ from __future__ import annotations
 import tfrecreg.api
 
 NAMES = """
-BY_HASHES BadAnnotation Boxes Cacheable Code CommandRecord Conversion DecoderRecord EngineRecord
-EngineRequest Entry Example Exchange ExportedDataset ExportedShard Exporter ExporterRecord
-FailureError Fault Feature FeatureDecoder Finding Folder ImageError ImageHeader ImageRemarks
-ImageView Item JsonCodec KeyedExample Keypoints Kind Location MAX_IMAGE_BYTES Manifest ManifestError
+BY_HASHES MAX_IMAGE_BYTES BadAnnotation Boxes Cacheable Code CommandRecord Conversion DecoderRecord
+EngineRecord EngineRequest Entry Example Exchange ExportedDataset ExportedShard Exporter
+ExporterRecord FailureError Fault Feature FeatureDecoder Finding Folder ImageError ImageHeader
+ImageRemarks ImageView Item JsonCodec KeyedExample Keypoints Kind Location Manifest ManifestError
 Measure MediaError MediaKind MissingExtraError MissingFileError Need ObjectLabel ObjectOptions
 ParquetReader ParquetRows Part Polygons RawDataError RawFile RawPreview Reader ReadingFile
 Recognition RecordBatch RecordCount RecordExporter RecordFormat RecordProblem RecordValidator Remark

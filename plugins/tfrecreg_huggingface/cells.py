@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from tfrecreg.api import (
     Example,
@@ -16,7 +17,6 @@ from tfrecreg.api import (
     safe,
     truncation_text,
 )
-from tfrecreg_huggingface.arrow import pa
 from tfrecreg_huggingface.columns import FIXED, LIST, Leaf
 
 

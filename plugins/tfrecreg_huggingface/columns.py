@@ -12,8 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+import pyarrow as pa
+
 from tfrecreg.api import RawDataError, feature_schema, image_schema, listed, safe
-from tfrecreg_huggingface.arrow import pa
 from tfrecreg_huggingface.data_files import Footers
 from tfrecreg_huggingface.hub_types import HubType, HubTypes, TypePath
 

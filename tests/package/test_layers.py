@@ -154,3 +154,18 @@ def test_tensorflow_is_imported_where_it_is_used_and_never_on_the_way() -> None:
             if isinstance(node, ast.Import | ast.ImportFrom) and "tensorflow" in ast.unparse(node):
                 early.append(name)
     assert early == []
+
+
+def test_the_picture_of_the_architecture_has_the_folders_and_no_others() -> None:
+    page = (CHECKOUT / "ARCHITECTURE.md").read_text("utf-8")
+    package = CHECKOUT / "tfrecreg"
+    named = set(re.findall(r"`((?:core|builtin|cli|library|testing)/[\w/.]*)`", page))
+    assert {name for name in named if not (package / name).exists()} == set()
+    core = {path.name for path in (package / "core").iterdir() if (path / "__init__.py").exists()}
+    assert {name for name in core if f"`core/{name}/`" not in page} == set()
+    assert len(core) <= 12
+    picture = page.partition("```text\n")[2].partition("```")[0]
+    assert {name for name in core if not re.search(rf"\b{name}\b", picture)} <= {
+        "plugins",
+        "terminal",
+    }

@@ -1,20 +1,6 @@
 """For tests and examples: the kit for tests of plugins, shards to check, raw data to build from.
 
-- `SourceTests`, `ValidatorTests`: a class to inherit, with the tests that every source or validator
-  should pass, for pytest and unittest
-- `examples`: the examples of a source, without a build
-- `check_validator`: a validator's report on a few records, without a registry
-- `build_examples`: a registry with a build of given records, with keys, labels and manifest
-- `write_shard`: a TFRecord file of given records
-- `write_digits`: raw data for the source `mnist`
-
-The names keep their meaning until the next major version, like :mod:`tfrecreg.api`. The modules:
-
-- `data`: records, read and written; `drawn`: raw data
-- `under_test`: a plugin by its name or its class, as a test has it
-- `kit`: what both classes of tests have in common
-- `source_tests`, with `raw_variants`, damaged and moved raw data, `other_process`
-- `validator_tests`, with `checked`, a check without a registry
+The names keep their meaning until the next major version, like :mod:`tfrecreg.api`. The modules.
 """
 
 from __future__ import annotations

@@ -1,7 +1,3 @@
-"""The bundled decoder of features, which reads images.
-
-- `plugin`: announces it
-- `decoder`: :mod:`tfrecreg.core.images` with the interface of a decoder
-"""
+"""The bundled decoder of features, which reads images."""
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Part of the package: releases."""
+"""Versions of a dataset: release, compare, tag, yank, audit."""

@@ -1,1 +1,2 @@
-"""Part of the package: values."""
+"""Data and small functions that everything uses: errors, texts, references, configuration,
+findings."""

@@ -1,1 +1,1 @@
-"""Part of the package: arrays."""
+"""Arrays of features and images, of batches of records."""

@@ -1,1 +1,2 @@
-"""Part of the package: orders."""
+"""The order of an epoch: permutations, shares, weights, and the proof that each record came
+once."""

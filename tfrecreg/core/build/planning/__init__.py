@@ -1,1 +1,1 @@
-"""Part of the package: planning."""
+"""What a build makes, before it makes anything: items, shards, and what an earlier build has."""

@@ -1,1 +1,1 @@
-"""Part of the package: gzip."""
+"""Records in gzip files: reading, writing, and reading by number."""

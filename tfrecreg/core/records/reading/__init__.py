@@ -1,1 +1,1 @@
-"""Part of the package: reading."""
+"""Reading records by their number."""

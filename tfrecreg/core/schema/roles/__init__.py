@@ -1,1 +1,1 @@
-"""Part of the package: roles."""
+"""The roles of features: image, label, boxes; and what a payload is."""

@@ -1,1 +1,1 @@
-"""Part of the package: remote."""
+"""Files behind URLs, through fsspec."""

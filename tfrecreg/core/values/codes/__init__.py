@@ -1,10 +1,5 @@
 """The codes of findings. They are described in Markdown and read when a code is needed.
 
-- ``crc.md``, ``shd.md`` and so on: one page per family, one section per code
-- ``tfdv.md``: the anomalies that TFDV reports, ``SCH101`` to ``SCH188``, in groups
-- `pages`: the parser of the pages, and their format
-- `tfdv`: the codes of the groups in ``tfdv.md``
-
 A module imports the codes it uses by name: ``from tfrecreg.core.values.codes import CRC002``. That
 import reads the page, and fails if the page has no such code.
 """
