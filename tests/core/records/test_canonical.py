@@ -21,7 +21,8 @@ from tfrecreg.core.example.features import (
     unset_feature,
 )
 from tfrecreg.core.example.model import Feature
-from tfrecreg.core.records.batch import RecordBatch, batch_digests, canonical_ones
+from tfrecreg.core.records.batch import RecordBatch
+from tfrecreg.core.records.batch_columns import batch_digests, canonical_ones
 from tfrecreg.core.records.hashing import record_digest
 from tfrecreg.core.records.scanner import VARIABLE, load_scanner
 

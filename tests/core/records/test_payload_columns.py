@@ -18,7 +18,7 @@ from tfrecreg.core.example.decode import decode, decode_or_none
 from tfrecreg.core.example.encode import encode
 from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
 from tfrecreg.core.example.model import Feature, Kind
-from tfrecreg.core.records.batch import layout_columns
+from tfrecreg.core.records.batch_columns import layout_columns
 from tfrecreg.core.records.scanner import VARIABLE
 
 _NAMES = st.sampled_from(["", "a", "b", "é", "image/encoded", "k" * 130, "k" * 5000])

@@ -16,7 +16,8 @@ from tfrecreg.core.example.kinds import PayloadKind, kind_of
 from tfrecreg.core.example.model import Example
 from tfrecreg.core.images.model import ImageError
 from tfrecreg.core.images.read import read_header
-from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd, batch_digests, divide_batch
+from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
+from tfrecreg.core.records.batch_columns import batch_digests, divide_batch
 from tfrecreg.core.records.hashing import DIGEST_BYTES, record_digest
 from tfrecreg.core.records.index import INDEX_LIMIT, Index, read_index
 from tfrecreg.core.schema.roles.image_features import ImageFeatures

@@ -31,7 +31,8 @@ from tfrecreg.core.check.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.core.example.columns import Column, Slot
 from tfrecreg.core.example.kinds import PayloadKind, kind_of
 from tfrecreg.core.example.model import Example, Feature, Kind
-from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd, divide_batch
+from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
+from tfrecreg.core.records.batch_columns import divide_batch
 from tfrecreg.core.registry import layout
 from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.values.documents import strict_json

@@ -16,7 +16,8 @@ from tfrecreg.core.check.scan.interface import Expected, Shard, Target, Validato
 from tfrecreg.core.check.scan.tally import Tally
 from tfrecreg.core.check.scan.whole import LargeRecords
 from tfrecreg.core.example.decode import canonical
-from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd, batch_digests
+from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
+from tfrecreg.core.records.batch_columns import batch_digests
 from tfrecreg.core.records.hashing import DIGEST_BYTES, ContentHasher, content_digest, record_digest
 from tfrecreg.core.registry.manifest.model import SplitEntry
 from tfrecreg.core.values.codes import SHD010, SHD011, CodeList

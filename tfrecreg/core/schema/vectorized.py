@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tfrecreg.core.example.columns import Column, Layout, layout_of
 from tfrecreg.core.example.model import Example, Kind
-from tfrecreg.core.records.batch import layout_columns
+from tfrecreg.core.records.batch_columns import layout_columns
 from tfrecreg.core.schema.check import KINDS, Checker
 from tfrecreg.core.schema.compiled import CompiledSchema
 from tfrecreg.core.schema.definition import (

@@ -17,7 +17,7 @@ from tfrecreg.builtin.training.tf_dataset.sequences import (
 from tfrecreg.core.example.decode import decode_or_none
 from tfrecreg.core.images.model import ImageError
 from tfrecreg.core.images.read import read_header, why_undecodable
-from tfrecreg.core.records.batch import digests_of
+from tfrecreg.core.records.batch_columns import digests_of
 from tfrecreg.core.records.hashing import DIGEST_BYTES
 from tfrecreg.core.registry.shardset.load_records import PayloadFault, SplitRecords
 from tfrecreg.core.values.errors import TfrecregError

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from blake3 import blake3
 
-from tfrecreg.core.records.batch import digests_of
+from tfrecreg.core.records.batch_columns import digests_of
 from tfrecreg.core.records.framing import OVERHEAD
 from tfrecreg.core.records.index import Index, load_index
 from tfrecreg.core.records.reading.access import Records

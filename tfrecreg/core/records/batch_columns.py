@@ -1,0 +1,110 @@
+"""The records of a batch at once: their digests, and the columns of payloads of one layout.
+
+Most payloads are canonical: their digest is that of their bytes. The compiled scanner (`walk.c`)
+tells which are, and computes the digests of those up to 1 KiB, several at once; without it, each
+is decoded and hashed by itself. It reads payloads of one layout as well, as
+:func:`tfrecreg.core.example.columns.read_columns` does with NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from tfrecreg.core.example import columns as with_numpy
+from tfrecreg.core.example.columns import Column, Group, Layout, entry_head
+from tfrecreg.core.example.decode import canonical, decode_fast
+from tfrecreg.core.records.batch import RecordBatch
+from tfrecreg.core.records.hashing import DIGEST_BYTES, record_digest
+from tfrecreg.core.records.scanner import load_scanner, scanner_kind
+
+_Ints = npt.NDArray[np.int64]
+
+_DIGESTED = 2
+"""The flag of a payload whose digest is computed."""
+
+
+def batch_digests(batch: RecordBatch) -> bytes:
+    """The record digests of a batch whose payloads are in memory, 16 bytes each."""
+    found: bytes | None = batch.shared.get(batch_digests)
+    if found is None:
+        found = batch.shared[batch_digests] = _digests(batch)
+    return found
+
+
+def _digests(batch: RecordBatch) -> bytes:
+    flags = np.frombuffer(canonical_ones(batch), np.uint8).copy()
+    rows = np.zeros((len(batch), DIGEST_BYTES), np.uint8)
+    if scanner_kind() == "native":
+        starts, lengths = _places(batch)
+        columns = (starts.ctypes.data, lengths.ctypes.data, len(batch))
+        load_scanner().digests(1, batch.memory, *columns, flags.ctypes.data, rows.ctypes.data)
+    for place in np.flatnonzero(flags != _DIGESTED).tolist():
+        payload = batch.payload(place)
+        digest = record_digest(payload if flags[place] else canonical(payload))
+        rows[place] = np.frombuffer(digest, np.uint8)
+    return rows.tobytes()
+
+
+def canonical_ones(batch: RecordBatch) -> bytes:
+    """A byte for each payload of a batch: 1 where it is an Example in canonical form, else 0."""
+    if scanner_kind() == "python":
+        return bytes(found is not None and found[1] for found in map(decode_fast, batch.payloads()))
+    flags = np.empty(len(batch), np.uint8)
+    starts, lengths = _places(batch)
+    load_scanner().canonical(
+        batch.memory, starts.ctypes.data, lengths.ctypes.data, len(batch), flags.ctypes.data
+    )
+    return flags.tobytes()
+
+
+def _places(batch: RecordBatch) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    starts, lengths = (np.asarray(each, np.int64) for each in (batch.starts, batch.lengths))
+    return np.ascontiguousarray(starts), np.ascontiguousarray(lengths)
+
+
+def digests_of(payloads: Sequence[bytes]) -> npt.NDArray[np.uint8]:
+    """The digests of payloads, shape (m, 16)."""
+    data = b"".join(record_digest(canonical(each)) for each in payloads)
+    return np.frombuffer(data, np.uint8).reshape(-1, DIGEST_BYTES)
+
+
+def layout_columns(
+    layout: Layout, memory: bytes, starts: Sequence[int] | _Ints, lengths: Sequence[int] | _Ints
+) -> tuple[_Ints, list[Column]]:
+    """As :func:`tfrecreg.core.example.columns.read_columns`."""
+    if scanner_kind() == "python":
+        return with_numpy.read_columns(layout, memory, starts, lengths)
+    places, sizes = (np.ascontiguousarray(each, np.int64) for each in (starts, lengths))
+    heads, slots = _compiled(layout)
+    rows = np.empty(len(places), np.int64)
+    values = np.empty((len(layout), 3, len(places)), np.int64)
+    found = load_scanner().columns(
+        memory,
+        *(places.ctypes.data, sizes.ctypes.data, len(places)),
+        *(heads, slots.ctypes.data, len(layout)),
+        *(rows.ctypes.data, values.ctypes.data),
+    )
+    if not found:
+        return rows[:0], []
+    return rows[:found], [Column(*each[:, :found]) for each in values]
+
+
+def divide_batch(batch: RecordBatch) -> tuple[list[Group], Sequence[int]]:
+    """As :func:`tfrecreg.core.example.columns.divide`, of a batch whose payloads are in memory."""
+    return with_numpy.divide(
+        batch.memory, batch.starts, batch.lengths, batch.example, read=layout_columns
+    )
+
+
+@lru_cache(maxsize=64)
+def _compiled(layout: Layout) -> tuple[bytes, _Ints]:
+    """The bytes of all keys with their tags, and for each feature a ``struct slot``."""
+    heads, slots = b"", []
+    for slot in layout:
+        heads += entry_head(slot)
+        slots.append((len(heads), slot.kind << 3 | 2, slot.values))
+    return heads, np.array(slots, np.int64)
