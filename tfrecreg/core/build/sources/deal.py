@@ -29,16 +29,14 @@ from fractions import Fraction
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-
 from tfrecreg.core.build.sources.interface import Item, Remark, Skipped
 from tfrecreg.core.values.errors import RawDataError, UsageError
 from tfrecreg.core.values.shards import is_split_name, normal_splits
 from tfrecreg.core.values.text import listed, safe
 
 if TYPE_CHECKING:
-    from fractions import Fraction
+    import numpy as np
+    import numpy.typing as npt
 
 DEFAULT_SPLIT = "train"
 
@@ -365,6 +363,8 @@ def _places(
     options: DealOptions, entries: Iterable[tuple[ListedEntry, ItemClass]]
 ) -> npt.NDArray[np.uint16]:
     """Which of the shares each item has, in the order of the list."""
+    import numpy as np  # most builds have no strata
+
     found: dict[ItemClass, int] = {}
     ranks, listed = array("Q"), array("i")
     for entry, stratum in entries:
@@ -389,6 +389,8 @@ def _rarest(
     found: Sequence[ItemClass], listed: npt.NDArray[np.int32]
 ) -> tuple[list[str | None], npt.NDArray[np.int64]]:
     """The classes, and which of them each item has: of several, the one that fewest items have."""
+    import numpy as np
+
     counts: Counter[str] = Counter()
     several = [each if isinstance(each, tuple) else () for each in found]
     for classes, times in zip(several, np.bincount(listed).tolist(), strict=True):
