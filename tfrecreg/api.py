@@ -219,8 +219,8 @@ if TYPE_CHECKING:
         ReportFormatRecord,
         SourceRecord,
         ValidatorRecord,
-        hookimpl,
     )
+    from tfrecreg.core.plugins.specs import hookimpl
     from tfrecreg.core.schema.definition import Schema, SchemaFeature
     from tfrecreg.core.schema.proto import parse_schema
     from tfrecreg.core.terminal.session import Session, session_command

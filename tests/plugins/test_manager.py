@@ -479,7 +479,7 @@ def test_a_process_finds_its_plugins_once_and_without_warnings(site: Site) -> No
             site,
             """
         from tfrecreg.core.plugins.manager import plugins
-        from tfrecreg.core.plugins.records import SourceRecord
+        from tfrecreg.core.plugins.records import (SourceRecord)
         assert plugins() is plugins()
         assert "lines" in [one.name for one in plugins().every(SourceRecord)]
         assert "broken" in [one.distribution for one in plugins().broken]
@@ -498,7 +498,7 @@ def test_listing_plugins_imports_nothing_heavy(site: Site) -> None:
         """
         import sys
         import tfrecreg.core.plugins.manager
-        from tfrecreg.core.plugins.records import PLUGIN_KINDS
+        from tfrecreg.core.plugins.records import (PLUGIN_KINDS)
         print("pluggy" in sys.modules)
         found = tfrecreg.core.plugins.manager.plugins()
         [found.every(kind) for kind in PLUGIN_KINDS], found.clashes

@@ -10,7 +10,7 @@ from uuid import uuid4
 from tfrecreg.core.values.progress import SILENT, Progress
 
 if TYPE_CHECKING:
-    from tfrecreg.core.terminal.console import ProgressBar
+    from tfrecreg.core.terminal.progress_bar import ProgressBar
 
 _PAUSE = 0.1
 """Seconds between two pictures of a bar in a notebook: each is a message to the browser."""
@@ -58,7 +58,7 @@ class NotebookProgress:
         self._drawn = 0.0
 
     def start(self, what: str, total: int, unit: str = "records") -> None:
-        from tfrecreg.core.terminal.console import ProgressBar
+        from tfrecreg.core.terminal.progress_bar import ProgressBar
 
         self._bar = ProgressBar(None, what, total, unit)
         self._draw(self._bar)

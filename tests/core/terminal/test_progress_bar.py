@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tfrecreg.core.terminal.console import ProgressBar
+from tfrecreg.core.terminal.progress_bar import ProgressBar
 
 
 def test_the_bar_has_counts_and_bytes(terminal) -> None:

@@ -12,10 +12,10 @@ from tfrecreg.builtin.dvc.sending import dvc_folder, release_of
 from tfrecreg.core.records.hashing import hash_file
 from tfrecreg.core.registry import layout
 from tfrecreg.core.registry.absence import expect_dataset
-from tfrecreg.core.registry.git import bring_command, named_hash
 from tfrecreg.core.registry.history import altered, below, manifest_fault, repair_hint
 from tfrecreg.core.registry.lookup import Release, open_release
 from tfrecreg.core.registry.manifest.model import MANIFEST_NAME, Manifest
+from tfrecreg.core.registry.pointers import bring_command, named_hash
 from tfrecreg.core.registry.registry import Dataset, Registry
 from tfrecreg.core.registry.transaction import transaction
 from tfrecreg.core.registry.versions import not_yanked

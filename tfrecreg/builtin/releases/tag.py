@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tfrecreg.core.registry import git, layout
-from tfrecreg.core.registry import git as gto
+from tfrecreg.core.registry import git, gto, layout
 from tfrecreg.core.registry.keeper import tracker
 from tfrecreg.core.registry.lookup import Release, resolve
 from tfrecreg.core.registry.manifest.file import parse_manifest

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from tfrecreg.builtin.releases.tag import TagResult, push_commands, released
 from tfrecreg.core.build.conclude import now, user
-from tfrecreg.core.registry import git, layout
-from tfrecreg.core.registry import git as gto
+from tfrecreg.core.registry import git, gto, layout
 from tfrecreg.core.registry.lookup import Release
 from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.registry.transaction import transaction

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from tfrecreg.builtin.schemas.edit import Answer, SplitFacts, Violations, edit_schema
-from tfrecreg.builtin.schemas.validator import SchemaPart, SchemaValidator, SchemaVisitor
+from tfrecreg.builtin.schemas.records import SchemaPart, SchemaVisitor
+from tfrecreg.builtin.schemas.validator import SchemaValidator
 from tfrecreg.core.check.scan.interface import Shard, Target
 from tfrecreg.core.check.scan.whole import read_whole
 from tfrecreg.core.example.model import Example

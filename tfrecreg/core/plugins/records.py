@@ -34,11 +34,9 @@ which :class:`~tfrecreg.api.Code` are its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
-
-import pluggy
 
 from tfrecreg.core.values.findings import Code
 
@@ -215,68 +213,3 @@ PLUGIN_KINDS: tuple[type[PluginRecord[Any]], ...] = (
     DecoderRecord,
 )
 """All kinds of plugins, in the order of listings."""
-
-
-hookspec = pluggy.HookspecMarker("tfrecreg")
-
-hookimpl = pluggy.HookimplMarker("tfrecreg")
-"""Marks a function of a plugin as the implementation of the hook of the same name."""
-
-
-@hookspec
-def tfrecreg_sources() -> Iterable[SourceRecord]:
-    """Announce sources, which convert one kind of raw dataset to examples.
-
-    The name is a value of ``--source``, and the class inherits from :class:`~tfrecreg.api.Source`.
-    """
-    return ()
-
-
-@hookspec
-def tfrecreg_validators() -> Iterable[ValidatorRecord]:
-    """Announce validators, which inspect records and yield findings.
-
-    The name is a value of ``--only`` and ``--skip``. The record has the
-    :class:`~tfrecreg.api.Code` of every finding that the validator may yield, so that ``explain``
-    and SARIF know them without loading it. The class inherits from
-    :class:`~tfrecreg.api.Validator` or :class:`~tfrecreg.api.RecordValidator`; its visitors run in
-    worker processes.
-    """
-    return ()
-
-
-@hookspec
-def tfrecreg_exporters() -> Iterable[ExporterRecord]:
-    """Announce formats that ``export`` writes for other tools; the name is a value of ``--to``."""
-    return ()
-
-
-@hookspec
-def tfrecreg_report_formats() -> Iterable[ReportFormatRecord]:
-    """Announce formats in which `check` and `gate` write their reports.
-
-    The name is a value of ``--format``, and the class inherits from
-    :class:`~tfrecreg.api.ReportFormat`.
-    """
-    return ()
-
-
-@hookspec
-def tfrecreg_engines() -> Iterable[EngineRecord]:
-    """Announce engines, which run tasks; the name is a value of ``--engine``."""
-    return ()
-
-
-@hookspec
-def tfrecreg_commands() -> Iterable[CommandRecord]:
-    """Announce commands: ``tfrecreg NAME``. `load` returns a command of click."""
-    return ()
-
-
-@hookspec
-def tfrecreg_decoders() -> Iterable[DecoderRecord]:
-    """Announce decoders of the bytes of features: how checks, training and pages read them.
-
-    The class inherits from :class:`~tfrecreg.api.FeatureDecoder`.
-    """
-    return ()

@@ -41,8 +41,7 @@ from tfrecreg.core.values.reference import (
 
 def version_in_stage(dataset: Dataset, stage: str) -> Version:
     """The version of the release that is in a stage."""
-    from tfrecreg.core.registry import git
-    from tfrecreg.core.registry import git as gto
+    from tfrecreg.core.registry import git, gto
 
     root = dataset.registry.storage.root
     if git.work_tree(root) is None:

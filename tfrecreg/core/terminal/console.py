@@ -3,8 +3,6 @@
 Results go to stdout, everything else to stderr. On a terminal, long lines wrap between words with
 an indent, and wide tables fold. In a pipe, every line is one line and every row one row, so that
 nothing is cut and grep finds it; only tables respect `COLUMNS` there, if it is set.
-
-The progress bar of a terminal and of a notebook.
 """
 
 from __future__ import annotations
@@ -15,15 +13,15 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.segment import Segment
 from rich.text import Text
 
-from tfrecreg.core.values.text import safe, si_bytes
+if TYPE_CHECKING:
+    from tfrecreg.core.terminal.progress_bar import ProgressBar
 
 _GAP = 2
 """Width of the gap between two columns of a table."""
@@ -203,6 +201,7 @@ class ConsoleProgress:
     def start(self, what: str, total: int, unit: str = "records") -> None:
         if not self._console.is_terminal:
             return
+        from tfrecreg.core.terminal.progress_bar import ProgressBar  # a pipe needs none
 
         self._bar = ProgressBar(self._console, what, total, unit)
 
@@ -217,48 +216,3 @@ class ConsoleProgress:
 
     def note(self, message: str) -> None:
         self._console.print(Text(message, style="dim"))
-
-
-class ProgressBar:
-    """A bar with counts, bytes and the time that remains; shown from the start."""
-
-    def __init__(self, console: Console | None, what: str, total: int, unit: str) -> None:
-        self._progress = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=16),
-            MofNCompleteColumn(),
-            TextColumn(unit, markup=False),
-            _Bytes(),
-            TimeRemainingColumn(),
-            console=console,
-            transient=True,
-            disable=console is None,
-        )
-        self._progress.start()
-        self._task = self._progress.add_task(safe(what), total=total or None, size=0)
-
-    def advance(self, records: int, size: int) -> None:
-        """Add finished work."""
-        before = self._progress.tasks[0].fields["size"]
-        self._progress.update(self._task, advance=records, size=before + size)
-
-    @property
-    def picture(self) -> RenderableType:
-        """The bar as it is now."""
-        return self._progress.get_renderable()
-
-    def stop(self) -> None:
-        """Take the bar away."""
-        self._progress.stop()
-
-
-class _Bytes(TextColumn):
-    """The number of bytes, and the rate."""
-
-    def __init__(self) -> None:
-        super().__init__("")
-
-    def render(self, task: Any) -> Text:
-        size = task.fields.get("size", 0)
-        rate = f", {si_bytes(size / task.elapsed)}/s" if task.elapsed else ""
-        return Text(f"{si_bytes(size)}{rate}", style="cyan")

@@ -8,7 +8,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from tfrecreg.core.plugins.bundled import COMMANDS
-from tfrecreg.core.plugins.records import CommandRecord, hookimpl
+from tfrecreg.core.plugins.records import CommandRecord
+from tfrecreg.core.plugins.specs import hookimpl
 
 if TYPE_CHECKING:
     import click

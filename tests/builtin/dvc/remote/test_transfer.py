@@ -20,8 +20,8 @@ from tfrecreg.builtin.dvc.sending import push
 from tfrecreg.builtin.dvc.transfer import pull, pull_needed
 from tfrecreg.cli.main import main
 from tfrecreg.core.check.run import check
-from tfrecreg.core.registry.git import named_hash
 from tfrecreg.core.registry.manifest.file import parse_manifest, render_manifest, seal
+from tfrecreg.core.registry.pointers import named_hash
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.registry.versions import Yank, append_yank
 from tfrecreg.core.values.errors import FailureError, RefusedError, UsageError

@@ -20,8 +20,7 @@ from dataclasses import fields
 from typing import Any
 
 from tfrecreg.core.check.findings import PLOTS
-from tfrecreg.core.registry import git as gto
-from tfrecreg.core.registry import layout
+from tfrecreg.core.registry import gto, layout
 from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.values.config import CONFIG_NAME, DatasetConfig, next_expiry
 from tfrecreg.core.values.documents import read_toml

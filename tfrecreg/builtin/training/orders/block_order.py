@@ -214,7 +214,7 @@ class BlockShuffle:
 
     def __init__(self, records: int, blocks: Blocks, seed: int, epoch: int) -> None:
         self._records, self._blocks = records, blocks
-        self._names = f"{_PREFIX}\n{seed}\n{epoch}\n{blocks.records}\n"
+        self._names = f"{_BLOCK_ORDER_PREFIX}\n{seed}\n{epoch}\n{blocks.records}\n"
         self._count = -(-records // blocks.records)
         self._permuted = Permutation(self._count, self._seed_of("blocks"), 0)
         self._window = min(blocks.records * blocks.window, max(1, records))

@@ -1,0 +1,283 @@
+"""The check of records against a compiled schema, and the judgment of whole splits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from tfrecreg.core.check.scan.interface import Shard, Target, Visitor
+from tfrecreg.core.check.scan.tally import Tally
+from tfrecreg.core.example.kinds import PayloadKind, kind_of
+from tfrecreg.core.example.model import Example, Kind
+from tfrecreg.core.records.batch import RecordBatch, StreamEnd
+from tfrecreg.core.schema.check import (
+    MAX_DISTINCT,
+    Checker,
+    DistinctValues,
+    DomainMass,
+    Problem,
+    bounds_text,
+    counted,
+    presence_text,
+    rule_text,
+)
+from tfrecreg.core.schema.compiled import CompiledSchema, SplitSchemas
+from tfrecreg.core.schema.definition import SchemaFeature, SparseFeature
+from tfrecreg.core.schema.infer import KindSummary, SeenFeature, draft_feature
+from tfrecreg.core.schema.roles.payload_kinds import NOT_AN_EXAMPLE, other_location
+from tfrecreg.core.schema.vectorized import VectorizedCheck
+from tfrecreg.core.values.codes import SCH001, SCH002, SCH003, SCH005, SCH006, SCH008, SCH010
+from tfrecreg.core.values.findings import Finding, Location, Measure
+from tfrecreg.core.values.text import listed
+
+_MAX_UNEXPECTED = 100
+"""Maximum number of unexpected features of a shard with findings of their own: their names come
+from the data.
+"""
+
+
+@dataclass(slots=True)
+class SchemaPart:
+    """The result for one shard, and after merging for all shards of a split."""
+
+    tally: Tally = field(default_factory=Tally)
+    examples: int = 0
+    """Number of records that are Examples, and were checked."""
+    unexamined: int = 0
+    """Number of records too large for memory."""
+    absent: dict[str, int] = field(default_factory=dict)
+    """Number of Examples without a feature, by feature."""
+    masses: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Number of all values, and of values outside the domain, by feature."""
+    kinds: dict[str, set[str]] = field(default_factory=dict)
+    """The wrong types found, by feature."""
+    distinct: dict[str, DistinctValues] = field(default_factory=dict)
+    """The distinct values, by feature, for features with a rule on their number."""
+    unexpected: dict[str, dict[int, tuple[int, int, int]]] = field(default_factory=dict)
+    """Of features that the schema does not declare, by kind: number of Examples, fewest and most
+    values.
+    """
+
+    def merge(self, other: SchemaPart) -> None:
+        """Add the next shard."""
+        self.tally.merge(other.tally)
+        self.examples += other.examples
+        self.unexamined += other.unexamined
+        for name, absent in other.absent.items():
+            self.absent[name] = self.absent.get(name, 0) + absent
+        for name, (total, outside) in other.masses.items():
+            before = self.masses.get(name, (0, 0))
+            self.masses[name] = (before[0] + total, before[1] + outside)
+        for name, kinds in other.kinds.items():
+            self.kinds.setdefault(name, set()).update(kinds)
+        for name, distinct in other.distinct.items():
+            if name in self.distinct:
+                self.distinct[name].merge(distinct)
+            else:
+                self.distinct[name] = distinct
+        for name, by_kind in other.unexpected.items():
+            seen = self.unexpected.setdefault(name, {})
+            for kind, (number, fewest, most) in by_kind.items():
+                earlier, low, high = seen.get(kind, (0, fewest, most))
+                seen[kind] = earlier + number, min(low, fewest), max(high, most)
+
+
+class RuleCounts(Protocol):
+    """What a checker counts for the rules about whole splits; see :class:`Checker`."""
+
+    @property
+    def absent(self) -> dict[str, int]: ...
+
+    @property
+    def masses(self) -> Mapping[str, DomainMass]: ...
+
+    @property
+    def distinct(self) -> Mapping[str, DistinctValues]: ...
+
+
+class SchemaVisitor(Visitor):
+    """Checks the records of one shard."""
+
+    def __init__(self, schema: CompiledSchema, shard: Shard) -> None:
+        self._shard = shard
+        self._checker = Checker(schema)
+        self._counts: RuleCounts = self._checker
+        self._vectorized = VectorizedCheck(schema, self._checker)
+        self._part = SchemaPart()
+
+    def batch(self, batch: RecordBatch) -> None:
+        part = self._part
+        if not batch.whole:
+            part.unexamined += len(batch)
+            return
+        check = self._checker
+        # Use decoded records if another validator decoded them, or if the columns do not show that
+        # any is valid.
+        rest = self._vectorized.remaining(batch.memory, batch.starts, batch.lengths, batch.example)
+        part.examples += len(batch) - len(rest)
+        if len(rest) == len(batch):
+            example_at: Callable[[int], Example | None] = batch.examples.__getitem__
+        else:
+            example_at = batch.example
+        for position in rest:
+            example = example_at(position)
+            start, length = batch.starts[position], batch.lengths[position]
+            kind = kind_of(batch.memory, start, length, example)
+            if example is None or kind is not PayloadKind.EXAMPLE:
+                where = other_location(self._shard, batch, position, kind)
+                part.tally.add(SCH001, NOT_AN_EXAMPLE, where, split=self._shard.split)
+                continue
+            part.examples += 1
+            if problems := check(example):
+                for problem in problems:
+                    self.problem(batch, position, example, problem)
+
+    def close(self, end: StreamEnd) -> SchemaPart:  # noqa: ARG002 - it was counted on the way
+        self._part.absent = self._counts.absent
+        self._part.masses = {
+            name: (mass.total, mass.outside) for name, mass in self._counts.masses.items()
+        }
+        self._part.distinct = dict(self._counts.distinct)
+        return self._part
+
+    def problem(
+        self, batch: RecordBatch, position: int, example: Example, problem: Problem
+    ) -> None:
+        """Count one problem of a record; overridden by subclasses that need more than a finding."""
+        name, message, feature = problem.feature, problem.message, problem.feature
+        if problem.code is SCH003 and problem.detail:
+            self._part.kinds.setdefault(name, set()).add(problem.detail.removeprefix("found "))
+        if problem.code is SCH005:
+            seen, value = self._part.unexpected, example.get(name)
+            if name in seen or len(seen) < _MAX_UNEXPECTED:
+                by_kind = seen.setdefault(name, {})
+                if value is not None:
+                    count = value.count
+                    number, low, high = by_kind.get(value.kind, (0, count, count))
+                    by_kind[int(value.kind)] = number + 1, min(low, count), max(high, count)
+            else:
+                feature, message = "", "more features are not in the schema"
+        self._part.tally.add(
+            problem.code,
+            message,
+            self._shard.locate(batch, position, feature=name, detail=problem.detail),
+            split=self._shard.split,
+            feature=feature,
+        )
+
+
+class SchemaJudge:
+    """The judgment of the records of all shards together."""
+
+    def __init__(self, schemas: SplitSchemas) -> None:
+        self._schemas = schemas
+        self.splits: dict[str, SchemaPart] = {}
+        """The result of each split, available after :meth:`finish`."""
+
+    def finish(
+        self, target: Target, parts: Iterable[tuple[Shard, SchemaPart]]
+    ) -> Iterator[Finding | Measure]:
+        splits = self.splits
+        for shard, part in parts:
+            splits.setdefault(shard.split, SchemaPart()).merge(part)
+        total = SchemaPart()
+        for split, part in splits.items():
+            self._judge_presence(split, part)
+            self._judge_distinct(split, part)
+            total.merge(part)
+        self._judge_examples(total)
+        for finding in total.tally.findings(target.dataset):
+            first = finding.locations[0] if finding.locations else Location()
+            split, feature = first.split or "", first.feature or ""
+            if finding.code == SCH006.code:
+                rule = self._schemas.of(split).by_name[feature]
+                if _is_within_mass(rule, splits[split]):
+                    continue
+            if finding.code == SCH003.code:
+                found = " and ".join(sorted(splits[split].kinds[feature]))
+                finding = replace(finding, message=f"{finding.message}, found {found}")
+            if finding.code == SCH005.code and feature not in self._schemas.of(split).elsewhere:
+                declaration = _declaration(feature, splits[split])
+                if declaration:
+                    finding = replace(finding, hint=f"{finding.hint}: {declaration}")
+            yield finding
+        looked = f"{counted(total.examples, 'record')} checked"
+        yield Measure("schema.records", total.examples, looked)
+        if total.unexamined:
+            left = f"{counted(total.unexamined, 'record')} too large to be checked"
+            yield Measure("schema.unexamined", total.unexamined, left)
+        if uncounted := sorted(self._uncounted(splits)):
+            many = f"more than {MAX_DISTINCT:,} different values"
+            text = f"{many} in {listed(uncounted)}: `unique_constraints` not judged"
+            yield Measure("schema.uncounted", len(uncounted), text)
+
+    def _judge_presence(self, split: str, part: SchemaPart) -> None:
+        """Check the rules for all examples of a split together."""
+        if not part.examples:
+            return
+        schema = self._schemas.of(split)
+        rules: tuple[SchemaFeature | SparseFeature, ...] = (*schema.features, *schema.sparse)
+        for rule in rules:
+            absent = part.absent.get(rule.name, 0)
+            if rule.is_required and absent:
+                continue  # each record that lacks it already has a finding
+            present = part.examples - absent
+            if present >= rule.min_count and present / part.examples >= rule.min_fraction:
+                continue
+            found = f"in {present} of {counted(part.examples, 'example')}"
+            location = Location(split=split or None, feature=rule.name, detail=found)
+            message = rule_text(rule, presence_text(rule))
+            part.tally.add(SCH002, message, location, split=split, feature=rule.name)
+
+    def _judge_distinct(self, split: str, part: SchemaPart) -> None:
+        """Check the number of distinct values of a split's features."""
+        for name, distinct in part.distinct.items():
+            rule = self._schemas.of(split).by_name[name]
+            bounds = rule.distinct
+            if bounds is None or distinct.verdict(bounds) is not False:
+                continue
+            found = f"found {'at least ' if distinct.is_full else ''}{distinct.count}"
+            location = Location(split=split or None, feature=name, detail=found)
+            asks = f"have {bounds_text(bounds, 'different value')} in a split"
+            part.tally.add(SCH008, rule_text(rule, asks), location, split=split, feature=name)
+
+    def _uncounted(self, splits: Mapping[str, SchemaPart]) -> set[str]:
+        """Features with too many distinct values to be judged."""
+        return {
+            name
+            for split, part in splits.items()
+            for name, distinct in part.distinct.items()
+            if (bounds := self._schemas.of(split).by_name[name].distinct) is not None
+            and distinct.verdict(bounds) is None
+        }
+
+    def _judge_examples(self, total: SchemaPart) -> None:
+        """Check the total number of examples."""
+        bounds = self._schemas.default.examples
+        low, high = bounds.min or 0, bounds.max
+        if total.examples < low or (high is not None and total.examples > high):
+            message = f"there should be {bounds_text(bounds, 'example')}, found {total.examples}"
+            total.tally.add(SCH010, message, None)
+
+
+def _declaration(name: str, part: SchemaPart) -> str:
+    """The text that declares a feature as it was found; empty if none can."""
+    seen = SeenFeature()
+    for kind, (number, fewest, most) in part.unexpected.get(name, {}).items():
+        if kind == Kind.UNSET:
+            seen.unset = number
+        else:
+            seen.kinds[Kind(kind)] = KindSummary(examples=number, fewest=fewest, most=most)
+    if not seen.kinds and not seen.unset:
+        return ""
+    lines = draft_feature(name, seen, part.examples)
+    return " ".join(each.strip() for each in lines if not each.startswith("#"))
+
+
+def _is_within_mass(rule: SchemaFeature, part: SchemaPart) -> bool:
+    """Whether the share of values outside the domain is within the limit of the rule."""
+    if rule.domain_mass >= 1:
+        return False
+    total, outside = part.masses[rule.name]
+    return outside <= (1 - rule.domain_mass) * total

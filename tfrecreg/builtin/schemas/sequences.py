@@ -1,0 +1,194 @@
+"""The check of SequenceExamples against a schema that describes them.
+
+The context is checked as an Example is. Of a list are checked: presence, type of each step, number
+of steps, number of values of each step, and domain. Limits on its distinct values and on the share
+of its values inside the domain are not judged, and a measure says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from tfrecreg.builtin.schemas.records import SchemaJudge, SchemaPart, SchemaVisitor
+from tfrecreg.core.check.scan.interface import Shard, Target
+from tfrecreg.core.example.kinds import SequenceExample, kind_of
+from tfrecreg.core.example.model import Feature, Kind
+from tfrecreg.core.example.sequences import (
+    ListRule,
+    SequenceRules,
+    compile_sequences,
+    read_sequence,
+)
+from tfrecreg.core.records.batch import RecordBatch
+from tfrecreg.core.schema.check import (
+    KIND_NAMES,
+    Checker,
+    DistinctValues,
+    DomainMass,
+    Problem,
+    bounds_text,
+    counted,
+    length_text,
+    rule_text,
+    value_problem,
+)
+from tfrecreg.core.schema.compiled import SplitSchemas, environment_options
+from tfrecreg.core.schema.definition import Schema, ValueCount
+from tfrecreg.core.schema.domain_check import ValueCheck, value_check
+from tfrecreg.core.schema.roles.payload_kinds import other_location
+from tfrecreg.core.values.codes import SCH001, SCH002, SCH003, SCH004, SCH005
+from tfrecreg.core.values.findings import Finding, Measure
+from tfrecreg.core.values.text import listed, safe
+
+NOT_A_SEQUENCE = "the payload should be a tf.train.SequenceExample"
+"""The message of `SCH001` where the schema describes SequenceExamples."""
+
+
+class SequenceChecker:
+    """Finds the problems of SequenceExamples, and keeps counts for rules about whole splits."""
+
+    def __init__(self, rules: SequenceRules) -> None:
+        self._context = Checker(rules.context)
+        self._lists = [(rule, _value_check(rule)) for rule in rules.lists]
+        self._known = rules.ignored.union(each.name for each in rules.lists)
+        self._absent: dict[str, int] = {}
+
+    @property
+    def absent(self) -> dict[str, int]:
+        """Number of records without a feature or list, by name; only those above 0."""
+        return {**self._context.absent, **self._absent}
+
+    @property
+    def masses(self) -> Mapping[str, DomainMass]:
+        """As of a :class:`Checker`, for the context."""
+        return self._context.masses
+
+    @property
+    def distinct(self) -> Mapping[str, DistinctValues]:
+        """As of a :class:`Checker`, for the context."""
+        return self._context.distinct
+
+    def __call__(self, sequence: SequenceExample) -> list[Problem]:
+        """The problems of a record; empty if there are none."""
+        problems = list(self._context(sequence.context))
+        for rule, check in self._lists:
+            steps = sequence.lists.get(rule.name)
+            if steps is not None:
+                problems += _list_problems(rule, check, steps)
+                continue
+            self._absent[rule.name] = self._absent.get(rule.name, 0) + 1
+            if rule.is_required:
+                message = rule_text(rule.feature, "be in every example")
+                problems.append(Problem(SCH002, rule.name, message, None))
+        for name in sorted(sequence.lists.keys() - self._known):
+            found = f"found a list of {counted(len(sequence.lists[name]), 'step')}"
+            message = f"`{safe(name)}` is not in the schema"
+            problems.append(Problem(SCH005, name, message, found))
+        return problems
+
+
+def _value_check(rule: ListRule) -> ValueCheck | None:
+    return None if rule.feature.domain_mass < 1 else value_check(rule.feature)
+
+
+def _list_problems(
+    rule: ListRule, check: ValueCheck | None, steps: Sequence[Feature]
+) -> Iterator[Problem]:
+    """At most one problem of each code, about the first step that has it."""
+    name, feature = rule.name, rule.feature
+    if not _is_within(len(steps), rule.steps):
+        message = rule_text(feature, f"have {bounds_text(rule.steps, 'step')}")
+        yield Problem(SCH004, name, message, f"found {counted(len(steps), 'step')}")
+    typed = length = False
+    found: set[Any] = set()
+    for number, step in enumerate(steps):
+        is_empty = step.kind is Kind.UNSET and not rule.values.min and rule.step_shape is None
+        if rule.kind is not None and step.kind is not rule.kind and not is_empty:
+            if not typed:
+                typed = True
+                detail = f"found {KIND_NAMES[step.kind]}"
+                yield Problem(SCH003, name, rule_text(feature, f"be {feature.kind}"), detail)
+            continue
+        wrong = not _is_within(step.count, rule.values) or step.count % feature.multiple_of
+        if wrong and not length:
+            length = True
+            detail = f"found {counted(step.count, 'value')} in step {number}"
+            yield Problem(SCH004, name, rule_text(feature, _step_text(rule)), detail)
+        for invalid in check(step) if check is not None and not is_empty else ():
+            problem = value_problem(feature, invalid)
+            if problem.code not in found:
+                found.add(problem.code)
+                yield problem._replace(detail=f"{problem.detail}; step {number}")
+
+
+def _is_within(number: int, bounds: ValueCount) -> bool:
+    return (bounds.min or 0) <= number and (bounds.max is None or number <= bounds.max)
+
+
+def _step_text(rule: ListRule) -> str:
+    if rule.feature.shape is not None:
+        return f"{length_text(rule.feature)}, in each step"
+    return f"have {bounds_text(rule.values, 'value')} in each step"
+
+
+class SequenceVisitor(SchemaVisitor):
+    """Checks the records of one shard."""
+
+    def __init__(self, rules: SequenceRules, shard: Shard) -> None:
+        super().__init__(rules.together, shard)
+        self._sequences = SequenceChecker(rules)
+        self._counts = self._sequences
+
+    def batch(self, batch: RecordBatch) -> None:
+        part = self._part
+        if not batch.whole:
+            part.unexamined += len(batch)
+            return
+        for position in range(len(batch)):
+            payload = batch.payload(position)
+            sequence = read_sequence(payload)
+            if sequence is None:
+                kind = kind_of(payload, 0, len(payload), batch.example(position))
+                where = other_location(self._shard, batch, position, kind)
+                part.tally.add(SCH001, NOT_A_SEQUENCE, where, split=self._shard.split)
+                continue
+            part.examples += 1
+            for problem in self._sequences(sequence):
+                self.problem(batch, position, sequence.context, problem)
+
+
+class SequenceJudge(SchemaJudge):
+    """The judgment of the records of all shards together."""
+
+    def __init__(self, schema: Schema, options: Mapping[str, Any]) -> None:
+        environment, by_split = environment_options("schema", options)
+        self._default = compile_sequences(schema, environment)
+        self._by_split = {name: compile_sequences(schema, each) for name, each in by_split.items()}
+        together = {name: each.together for name, each in self._by_split.items()}
+        super().__init__(SplitSchemas(self._default.together, together))
+
+    @property
+    def visitor(self) -> partial[SequenceVisitor]:
+        """Makes the visitor of a shard; picklable."""
+        return partial(_visitor, self._default, self._by_split)
+
+    def finish(
+        self, target: Target, parts: Iterable[tuple[Shard, SchemaPart]]
+    ) -> Iterator[Finding | Measure]:
+        yield from super().finish(target, parts)
+        left = [
+            each.name
+            for each in self._default.lists
+            if each.feature.domain_mass < 1 or each.feature.distinct is not None
+        ]
+        if left:
+            text = f"not judged of lists: `unique_constraints`, `min_domain_mass` of {listed(left)}"
+            yield Measure("schema.lists_not_judged", len(left), text)
+
+
+def _visitor(
+    default: SequenceRules, by_split: Mapping[str, SequenceRules], shard: Shard
+) -> SequenceVisitor:
+    return SequenceVisitor(by_split.get(shard.split, default), shard)
