@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 from pathlib import Path
 
 import numpy as np
@@ -184,130 +183,6 @@ def test_records_show_themselves(reg: tr.Registry) -> None:
     last = release.head(9, split="train[-2:]")
     assert len(last) == 2
     assert all("-train." in record.shard for record in last)
-
-
-def test_an_image_that_does_not_decode_says_so(tmp_path: Path) -> None:
-    whole = tmp_path / "whole.tfrecord"
-    with tr.TFRecordWriter(whole) as writer:
-        writer.write(
-            {"image/encoded": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\2\0\0\0\2\x08\0\0\0\0"}
-        )
-    shown = tr.head(whole, 1)[0]._repr_html_()
-    assert "<p>the image does not decode: " in shown
-    assert "<img" not in shown
-
-
-def test_handles_show_themselves(reg: tr.Registry) -> None:
-    dataset, build, release = reg["digits"], reg["digits"].built, reg["digits@1.0.0"]
-    assert repr(reg) == f"<Registry {reg.root}>"
-    assert repr(dataset) == f"<Dataset digits in {reg.root}>"
-    assert repr(build) == "<Build digits: 200 train, 60 test records in 4 shards>"
-    assert repr(release) == "<Release digits@1.0.0: 200 train, 60 test records in 4 shards>"
-    assert [str(each) for each in (dataset, build, release)] == ["digits", "digits", "digits@1.0.0"]
-    shown = release._repr_html_()
-    assert shown.startswith("<pre")
-    assert "train" in shown
-    report = build.check(only="crc")
-    assert repr(report) == "<Report digits: pass, 260 records in 4 shards>"
-    assert "digits: pass</b>, 260 records in 4 shards" in report._repr_html_()
-    assert len(repr(build.report())) < 200
-    frame = build.report()._repr_html_()
-    assert frame.startswith(
-        '<iframe title="Page of digits" sandbox="allow-scripts" srcdoc="&lt;!DOC'
-    )
-    assert "href=&quot;about:srcdoc#verdict-1&quot;" in frame
-
-
-def test_a_report_prints_its_findings(reg: tr.Registry) -> None:
-    assert str(reg["digits"].built.check(only="crc")) == "digits: pass, 260 records in 4 shards"
-    shard = damage(reg)
-    lines = str(reg["digits"].built.check(only="crc")).splitlines()
-    assert lines[0].startswith("digits: fail, ")
-    assert lines[1] == (
-        "error CRC002 data-checksum: The checksum of a record's data does not match"
-    )
-    assert lines[2].startswith(f"    {shard}, record ")
-    assert lines[3].startswith("    hint: ")
-    assert str(reg.audit()) == repr(reg.audit())[8:-1] == "the releases: pass, 1 release"
-
-
-def test_an_incomplete_report_prints_why(reg: tr.Registry) -> None:
-    Path(reg.root, "data/digits/manifest.json").write_text("{")
-    (report,) = tr.check(["digits", "digits@1.0.0"], registry=reg)[:1]
-    assert str(report).splitlines()[0] == "digits: error, 0 records in 0 shards"
-    assert "\nincomplete: " in str(report)
-
-
-def test_one_record_in_one_shard(reg: tr.Registry) -> None:
-    build = reg["point"].build(data={"train": {"x": [1.0]}})
-    assert repr(build) == "<Build point: 1 train record in 1 shard>"
-    assert repr(build.check(only="crc")) == "<Report point: pass, 1 record in 1 shard>"
-
-
-def test_results_are_short_however_long_they_are(reg: tr.Registry, tmp_path: Path) -> None:
-    data = {"train": {"x": np.arange(12, dtype=np.int64)}}
-    build = reg["numbers"].build(data=data, records_per_shard=1)
-    results = [
-        build.result,
-        build.digest(),
-        build.export(tmp_path / "out", to="jsonl"),
-        build.accept_schema(),
-        build.repair(),
-        build.report(),
-        tr.salvage(build, tmp_path / "clean"),
-        *build.head(1),
-    ]
-    assert [each for each in results if len(repr(each)) > 1_000] == []
-    assert "Proposal(target='numbers', schema='schemas/numbers.pbtxt'" in repr(results[3])
-    assert "files=('numbers-train-00000-of-00012.jsonl', " in repr(results[2])
-
-
-@pytest.mark.parametrize(
-    ("name", "verb"),
-    [
-        ("build", '`tfrecreg.open()["mnist"].build(…)`'),
-        ("push", '`tfrecreg.open()["mnist@1.0.0"].push(…)`'),
-        ("gc", "`tfrecreg.open().gc(…)`"),
-    ],
-)
-def test_a_verb_looked_for_in_the_package_is_shown_at_its_handle(name: str, verb: str) -> None:
-    with pytest.raises(AttributeError) as caught:
-        getattr(tr, name)
-    assert str(caught.value) == (
-        f"module 'tfrecreg' has no attribute '{name}'; handles have verbs: {verb}"
-    )
-
-
-def test_every_verb_has_a_handle() -> None:
-    handles = {'["mnist"]': tr.Dataset, '["mnist@1.0.0"]': tr.Release, "": tr.Registry}
-    for verb, place in tr._VERBS.items():
-        assert callable(getattr(handles[place], verb)), verb
-        assert verb not in tr.__all__
-
-
-def test_a_dataset_says_which_handle_has_a_verb(reg: tr.Registry) -> None:
-    with pytest.raises(AttributeError, match=r"a dataset has no `check`: .* `\.built\.check`"):
-        reg["digits"].check()  # type: ignore[attr-defined]
-    with pytest.raises(AttributeError, match=r"as in `\.latest\.yank`"):
-        reg["digits"].yank()  # type: ignore[attr-defined]
-    with pytest.raises(AttributeError, match="'Dataset' object has no attribute 'chekc'"):
-        reg["digits"].chekc()  # type: ignore[attr-defined]
-    assert pickle.loads(pickle.dumps(reg["digits"])).name == "digits"
-
-
-def test_a_difference_shows_itself(reg: tr.Registry, tmp_path: Path) -> None:
-    assert repr(reg["digits@1.0.0"].diff("digits")) == "<DiffResult digits@1.0.0 → digits: same>"
-    write_digits(LocalStorage(tmp_path / "raw"), train=201, test=60, seed=1)
-    reg["digits"].build(raw=tmp_path / "raw")
-    changes = reg["digits@1.0.0"].diff("digits")
-    verdict = "digits@1.0.0 → digits: 1 added, 200 changed, major"
-    assert repr(changes) == f"<DiffResult {verdict}>"
-    assert str(changes).splitlines()[0] == verdict
-    assert [line[4:] for line in str(changes).splitlines()[1:]] == list(changes.change.reasons)
-    shown = changes._repr_html_()
-    assert shown.startswith(f"<p><b>{verdict}</b></p><table><tr><th>split<th>before<th>after<th>")
-    assert "<tr><td>train<td>200<td>201<td>1<td><td>200<td>" in shown
-    assert "<li>200 examples of the split `train` were changed" in shown
 
 
 def test_a_check_takes_handles_for_references(reg: tr.Registry) -> None:
