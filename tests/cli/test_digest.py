@@ -31,17 +31,6 @@ def test_a_line_for_each_split(cli, here: Path) -> None:
     assert done.out == f"{train.content}  200  train\n"
 
 
-def test_several_targets_are_named(cli, here: Path) -> None:
-    (here / "one.tfrecord").write_bytes(framed(b"record"))
-    lines = cli("digest", "digits", "one.tfrecord").out.splitlines()
-    assert [line.partition("  ")[2].split(maxsplit=1)[1] for line in lines] == [
-        "test  digits",
-        "train  digits",
-        "(all splits)  digits",
-        "(no name)  one.tfrecord",
-    ]
-
-
 def test_json_has_every_split(cli, here: Path) -> None:
     (here / "one.tfrecord").write_bytes(framed(b"record"))
     document = cli("digest", "one.tfrecord", "--split", "train", "--json").json

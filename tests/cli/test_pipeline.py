@@ -151,20 +151,6 @@ def test_misuse_is_exit_2_and_changes_nothing(
     assert tree(configured) == before
 
 
-def test_a_dataset_that_is_only_built_has_to_be_configured(cli, configured) -> None:
-    done = cli("build", "digits")
-    assert done.code == 0
-    Path("datasets/digits.toml").unlink()
-    done = cli("pipeline")
-    assert done.code == 2
-    assert "no dataset is configured yet" in done.err
-    assert "tfrecreg build NAME --source SOURCE --raw PATH adds one" in done.err
-    done = cli("pipeline", "digits")
-    assert done.code == 2
-    assert "there is no `datasets/digits.toml`, so no stage can rebuild `digits`" in done.err
-    assert "hint: write `source` and `raw` into `datasets/digits.toml`" in done.err
-
-
 def test_raw_data_outside_and_odd_paths_are_written_as_yaml(cli, configured) -> None:
     Path("datasets/digits.toml").write_text(FILE.replace("../raw", "a: ${b} #c"))
     done = cli("pipeline")

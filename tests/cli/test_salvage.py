@@ -201,24 +201,6 @@ def test_what_cannot_be_done_is_refused(
     assert tree(here) == before
 
 
-def test_output_among_the_originals_is_refused(
-    cli: Any, digits_registry: Path, monkeypatch: pytest.MonkeyPatch, here: Path
-) -> None:
-    build = digits_registry / "data/digits"
-    flip(build / FIRST, 5000)
-    done = cli("-C", digits_registry, "salvage", "digits", "--output", build / "rescued")
-    assert done.code == 2
-    assert "is in `data/` of the registry" in done.err
-    # The same folder where no registry is at hand.
-    moved = here / "moved"
-    shutil.copytree(build, moved)
-    done = cli("salvage", moved / FIRST, "--output", moved / "rescued")
-    assert done.code == 2
-    assert f"`{moved}/rescued` is in the folder of the originals" in done.err
-    assert "nothing is written beside damaged shards" in done.err
-    assert not (moved / "rescued").exists()
-
-
 def test_what_is_no_tfrecord_is_refused(cli: Any, here: Path) -> None:
     (here / "x.tfrecord").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\n")
     done = cli("salvage", "x.tfrecord", "--output", "out")

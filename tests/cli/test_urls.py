@@ -247,25 +247,6 @@ def test_what_is_no_remote_store_is_refused_in_every_place(
     assert tree(digits_registry / "data") == before
 
 
-def test_the_page_of_a_difference_is_that_of_the_same_builds(
-    cli: Any, memory: Any, digits_registry: Path
-) -> None:
-    raw = str(digits_registry / "raw")
-    pixels = tfrecreg.open(digits_registry)["pixels"]
-    pixels.build(source="mnist", raw=raw, options={"encoding": "raw"})
-    memory.put(str(digits_registry / "data"), "/data", recursive=True)
-    local = cli("-C", digits_registry, "diff", "digits", "pixels", "--format", "html")
-    assert (local.code, local.err) == (0, "")
-    assert "image/raw" in local.out
-    for before, after in (
-        ("memory://data/digits", "memory://data/pixels"),
-        ("digits", "memory://data/pixels/"),
-    ):
-        remote = cli("-C", digits_registry, "diff", before, after, "--format", "html")
-        assert (remote.code, remote.err) == (0, "")
-        assert remote.out.replace("memory://data/", "").replace("pixels/", "pixels") == local.out
-
-
 def test_a_shard_that_cannot_be_copied_is_unreadable(
     cli: Any, lake: Path, memory: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

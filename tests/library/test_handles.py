@@ -169,22 +169,6 @@ def test_an_incomplete_check_raises(reg: tr.Registry) -> None:
         report.raise_for_findings()
 
 
-def test_records_show_themselves(reg: tr.Registry) -> None:
-    release = reg["digits@1.0.0"]
-    two = release.head(2)
-    assert len(two) == 2
-    lines = repr(two).splitlines()
-    assert lines[0].endswith(f"record 0, offset 0, {two[0].length} bytes, key {two[0].key}")
-    assert sum("PNG image, 28x28" in line for line in lines) == 2
-    assert two._repr_html_().count('<img src="data:image/png;base64,') == 2
-    assert two[1]._repr_html_().count('<img src="data:image/png;base64,') == 1
-    (third,) = release.head(1, at=2, shard=two[0].shard)
-    assert third.record == 2
-    last = release.head(9, split="train[-2:]")
-    assert len(last) == 2
-    assert all("-train." in record.shard for record in last)
-
-
 def test_a_check_takes_handles_for_references(reg: tr.Registry) -> None:
     build, release = reg["digits"].built, reg["digits@1.0.0"]
     assert "content" in build.check(same_as=release).validators

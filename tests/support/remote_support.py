@@ -23,20 +23,6 @@ from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.shards import ShardPolicy
 
-__all__ = [
-    "Cache",
-    "FolderPlace",
-    "Place",
-    "S3Place",
-    "clone",
-    "configure",
-    "environment",
-    "files_of_release",
-    "git",
-    "made",
-    "registry_at",
-]
-
 _OBJECTS = "files/md5"
 
 
