@@ -68,14 +68,6 @@ def test_what_was_begun_is_completed(press: Press, typed: str, line: str) -> Non
     assert press(typed).line == line
 
 
-def test_a_name_and_the_files_that_begin_like_it_are_both_shown(bash: Press) -> None:
-    pressed = bash("tfrecreg check dig")
-    assert pressed.line == "tfrecreg check dig"
-    for name in ("digits", "digits@latest", "digits@1.1.0", "digits@1.0.0", "digest.txt"):
-        assert name in pressed.shown.split(), pressed.shown
-    assert bash("tfrecreg check digits@1.").line == "tfrecreg check digits@1."
-
-
 @pytest.mark.parametrize(
     ("typed", "line"),
     [

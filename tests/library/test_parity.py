@@ -102,7 +102,6 @@ ONLY_KEYWORDS = {
     "build labels": "as `data`",
     "init nested": "for programs that make registries inside of others",
     "init with_dvc": "as `init --dvc`",
-    "view origin": "a command prints an address, and no page has it in a frame",
 }
 """Keywords without an option, and why."""
 

@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import json
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -176,14 +175,6 @@ def environment(values: Mapping[str, str]) -> Iterator[None]:
                 del os.environ[name]
             else:
                 os.environ[name] = value
-
-
-def moved(story: Path, target: Path) -> Path:
-    """A copy of a folder with a registry and a remote in it."""
-    shutil.copytree(story, target, symlinks=True)
-    config = target / "registry/.dvc/config"
-    config.write_text(config.read_text().replace(str(story), str(target)))
-    return target
 
 
 assert ENVIRONMENT
