@@ -241,27 +241,6 @@ def test_images_of_other_channels_are_refused(source: tfrecreg.DataSource) -> No
             Collate(source, pad_images=pad)(elements)
 
 
-def test_names_that_a_batch_gives_to_something_else_are_refused(tmp_path: Path) -> None:
-    pytest.importorskip("torch", reason="PyTorch is not installed")
-    registry = tfrecreg.init(tmp_path / "r", with_dvc=False)
-    data = [
-        {"tokens": [1] * at, "tokens/mask": 1, "record/key": "x", "pack/row": 5}
-        for at in range(1, 4)
-    ]
-    registry["named"].build(data={"train": data})
-    for features, more, message in (
-        (["tokens", "tokens/mask"], {}, "`tokens/mask` has the name of the mask of `tokens`"),
-        (["record/key"], {"with_key": True}, "have a feature `record/key`"),
-    ):
-        found = tfrecreg.data_source("named", registry=registry, features=features, **more)
-        with pytest.raises(UsageError, match=message):
-            Collate(found)
-    with pytest.raises(UsageError, match="have a feature `record/key`"):
-        next(found.batches(2))
-    kept = tfrecreg.data_source("named", registry=registry, features=["tokens/mask", "record/key"])
-    assert set(Collate(kept)(list(kept))) == {"tokens/mask", "record/key"}
-
-
 def test_several_images_of_a_record_are_lists(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     image = pytest.importorskip("PIL.Image", reason="the extra `images` is not installed")
@@ -274,12 +253,6 @@ def test_several_images_of_a_record_are_lists(tmp_path: Path) -> None:
     batch = Collate(found, pad_images=True)(list(found))
     assert sorted(map(len, batch["views"])) == [1, 2]
     assert torch.equal(batch["views"][0][0], torch.full((2, 3, 1), 7, dtype=torch.uint8))
-
-
-def test_payloads_have_no_form(digits_original: Path) -> None:
-    raw = tfrecreg.data_source("digits@1.0.0", "train", registry=digits_original, raw=True)
-    with pytest.raises(UsageError, match="no schema says how elements become tensors"):
-        Collate(raw)
 
 
 def test_collation_needs_the_extra(source: tfrecreg.DataSource) -> None:

@@ -67,15 +67,6 @@ def test_build_shows_what_reading_back_found(cli, registry, folder) -> None:
     assert (codes(document), codes(document, "waived")) == ([], ["SHD008"])
 
 
-def test_build_and_release_show_a_warning_once(cli, registry, folder) -> None:
-    configure(registry, HOSTS)
-    made = ("--source", "imagefolder", "--raw", folder)
-    done = cli("build", "pets", *made, "--release", "1.0.0")
-    assert done.code == 0
-    assert done.err.count("warning SHD008") == 1
-    assert done.err.count("warning DUP001") == 1
-
-
 @pytest.fixture
 def foreign(registry: Path, tmp_path: Path) -> Path:
     """Records of another tool, many times their raw data: the images were decoded."""

@@ -163,13 +163,8 @@ def test_what_is_damaged_is_refused_with_its_findings(cli, foreign, registry) ->
     [
         (("pets",), "no files are named", "tfrecreg adopt pets PATH.."),
         (("pets", "nothing-*"), "no file matches `nothing-*`", "quote globs"),
-        (("Pets", "{0}"), "Pets", ""),
         (("pets", "{0}", "--link", "--in-place"), "exclude each other", "need no link"),
-        (("pets", "{0}", "--split", "train"), "should be `--split NAME=GLOB`", "for instance"),
-        (("pets", "{0}", "--labels", "label"), "should be `--labels FEATURE=FILE`", "label_map"),
         (("pets", "{0}", "--labels", "label=no"), "no label map `no`", "relative to the folder"),
-        (("pets", "{0}", "--split", "train=x*"), "fits none of the 3 files", "quote it"),
-        (("pets", "{0}", "--schema", "no.pbtxt"), "no.pbtxt", ""),
         (("pets", "{0}", "--in-place"), "is not in `data/pets`", "move the files there"),
         (
             ("pets", "{0}/train-00000-of-00002.tfrecord"),
@@ -186,25 +181,6 @@ def test_what_cannot_be_is_a_mistake_in_the_call(
     assert message.format(foreign) in done.err
     assert hint in done.err
     assert "Traceback" not in done.err
-
-
-def test_without_a_registry_it_says_how_to_make_one(cli, tmp_path, monkeypatch) -> None:
-    (tmp_path / "elsewhere").mkdir()
-    monkeypatch.chdir(tmp_path / "elsewhere")
-    done = cli("adopt", "pets", "x.tfrecord")
-    assert done.code == 2
-    assert "no registry here" in done.err
-
-
-@pytest.mark.parametrize("name", ["[red]x[", "a\x1b[31mb", "\u202egnp"])
-def test_hostile_file_names_are_escaped(cli, registry, tmp_path, name: str) -> None:
-    path = put(tmp_path / f"hostile/{name}.tfrecord", example(1))
-    put(tmp_path / f"hostile/other {name}.tfrecord", example(1))
-    for arguments in ((path, "--dry-run"), (path.parent,), (path,)):
-        done = cli("adopt", "x", *arguments)
-        for character in ("\x1b", "\u202e"):
-            assert character not in done.out + done.err
-    assert done.code == 0, done.err
 
 
 @pytest.mark.medium

@@ -110,14 +110,6 @@ def test_shards_of_the_same_code_are_kept(bench: Bench) -> None:
     assert bench.stages() == []
 
 
-def test_the_document_counts_the_shards_that_were_kept(bench: Bench) -> None:
-    bench.flag.write_text("")
-    bench.write(FLAG)
-    bench.fails()
-    bench.flag.write_text("1")
-    assert bench.build()["resumed_shards"] == 1
-
-
 @pytest.mark.medium
 def test_anew_keeps_no_shard(bench: Bench) -> None:
     bench.flag.write_text("")
@@ -172,10 +164,6 @@ def test_too_many_skipped_items_cost_no_shards(bench: Bench) -> None:
 
 IMPURE = {
     "random": "import random\n    return {'label': int64_feature(random.getrandbits(62))}",
-    "counting": (
-        "self.count = getattr(self, 'count', 0) + 1\n"
-        "    return {'label': int64_feature(self.count)}"
-    ),
     "skipping": (
         "self.count = getattr(self, 'count', 0) + 1\n"
         "    if self.count % 2: return Skipped(item.split, item.key, 'SRC010', 'torn')\n"
@@ -202,18 +190,3 @@ def test_a_source_that_makes_something_else_of_the_same_item_is_named(
     assert done[2].startswith(f"error: the source `evil` of {EVIL} made `")
     assert "` of the split `train` twice, and the results differ (hostile_plugin" in done[2]
     assert not (bench.folder / "r/data/d").exists()
-
-
-def test_one_item_of_each_shard_is_made_twice(bench: Bench) -> None:
-    log = bench.folder / "log"
-    bench.write(
-        "def example(self, item):\n"
-        f"    with open({str(log)!r}, 'a') as file: file.write(item.split + item.key + ' ')\n"
-        "    return {'label': int64_feature(1)}\n"
-    )
-    bench.build("--records-per-shard", "2", "-j", "1")
-    made = log.read_text().split()
-    assert len(made) == 12
-    twice = [each for number, each in enumerate(made) if each in made[:number]]
-    assert len(twice) == 4
-    assert [made[number] for number in range(0, 12, 3)] == twice

@@ -111,34 +111,6 @@ def test_settings_are_written_where_that_is_asked_for(cli, registry, images) -> 
     assert cli("build", "s").code == 0
 
 
-def test_every_kind_of_setting_is_told(cli, registry, images, tmp_path) -> None:
-    built(cli, images, "--shards", "1")
-    images.rename(tmp_path / "moved")
-    more = ("--raw", "../moved", "--shards", "2", "--compression", "gzip", "--max-skipped", "1")
-    unsaved = cli("build", "s", *more, "--json").json["settings"]["unsaved"]
-    assert unsaved == {
-        "raw": {"used": "../moved", "saved": str(images)},
-        "compression": {"used": "gzip", "saved": "none"},
-        "max_skipped": {"used": "1", "saved": "0"},
-        "shards": {"used": "2", "saved": "1"},
-    }
-    same = cli("build", "s", "--raw", "../moved", "--shards", "1", "--save-options", "--json").json
-    assert same["settings"]["unsaved"] == {}
-    assert table(registry)["raw"] == "../moved"
-    assert cli("build", "s", "--raw", tmp_path / "moved", "--json").json["settings"] == {
-        "unsaved": {},
-        "since": None,
-        "changed": {},
-    }
-
-
-def test_a_dry_run_writes_no_settings(cli, registry, images) -> None:
-    built(cli, images)
-    before = (registry / "datasets/s.toml").read_bytes()
-    assert cli("build", "s", "--option", SPLIT, "--save-options", "--dry-run").code == 0
-    assert (registry / "datasets/s.toml").read_bytes() == before
-
-
 def test_a_build_that_fails_writes_no_settings(cli, registry, images) -> None:
     built(cli, images)
     before = (registry / "datasets/s.toml").read_bytes()

@@ -233,18 +233,6 @@ def test_without_it_the_value_is_no_image(
 
 
 @pytest.mark.medium
-def test_a_damaged_value_is_named_in_its_words(
-    registry: Path, site: dict[str, str], build: Build
-) -> None:
-    build(registry, "short")
-    code = "import tfrecreg; list(tfrecreg.data_source('rooms', 'train', decode=True))"
-    done = run(registry, site, code)
-    (line,) = [each for each in done.stderr.splitlines() if "RefusedError" in each]
-    assert "with the key `7`, has an image in `depth/encoded` that does not decode: " in line
-    assert line.endswith("buffer size must be a multiple of element size")
-
-
-@pytest.mark.medium
 @pytest.mark.parametrize(
     ("spoil", "codes"),
     [("", []), ("cut", ["IMG004"]), ("high", ["IMG002"]), ("short", ["IMG005"])],
@@ -265,24 +253,6 @@ def test_a_check_reads_headers_and_decodes(
     assert "should be an image with a header that can be read" in done.stdout
     done = tfrecreg("-C", registry, "check", "rooms", "--json", "--cached", env=site)
     assert ("IMG004" in done.stdout) == (spoil == "cut")
-
-
-@pytest.mark.medium
-def test_a_registry_does_without_it(registry: Path, site: dict[str, str], build: Build) -> None:
-    build(registry, "")
-    check = ("-C", registry, "check", "rooms", "--cached")
-    for _ in range(2):
-        assert "IMG004" not in tfrecreg(*check, env=site).stdout
-    config = registry / "tfrecreg.toml"
-    config.write_text(f'plugins.disable = ["rooms:depths"]\n{config.read_text()}')
-    done = tfrecreg(*check, env=site)
-    assert "IMG004" in done.stdout, done.stderr
-    assert "depth map" not in tfrecreg("-C", registry, "head", "rooms", env=site).stdout
-    page = registry.parent / "page.html"
-    done = tfrecreg("-C", registry, "report", "rooms", "--output", page, env=site)
-    assert "depth map" not in page.read_text("utf-8"), done.stderr
-    code = "import tfrecreg; tfrecreg.data_source('rooms', 'train', decode=True)[0]"
-    assert "RefusedError: record 0 of " in run(registry, site, code).stderr
 
 
 @pytest.mark.medium
@@ -324,14 +294,3 @@ def test_a_page_has_its_thumbnails_and_captions(
     pictures = re.findall(r"data:image/png;base64,([A-Za-z0-9+/=]+)", text)
     found = [list(Image.open(io.BytesIO(b64decode(each))).tobytes()) for each in pictures]
     assert found[:11] == [[0, 51, 102, 153, 204, 255]] * 11
-
-
-@pytest.mark.medium
-def test_it_is_listed_and_shown(registry: Path, site: dict[str, str]) -> None:
-    new_registry(registry)
-    listed = tfrecreg("-C", registry, "plugins", env=site).stdout
-    assert "decoder" in listed
-    (row,) = [each for each in listed.splitlines() if "depth maps" in each]
-    assert row.split() == ["decoder", "depths", "depth", "maps", "rooms", "1.0"]
-    shown = tfrecreg("-C", registry, "plugins", "show", "depths", env=site).stdout
-    assert "rooms_plugin" in shown

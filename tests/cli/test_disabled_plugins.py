@@ -141,11 +141,6 @@ def test_it_is_listed_as_disabled(registry: Path, site: dict[str, str]) -> None:
     assert json.loads(tfrecreg("plugins", "--json", env=site).stdout).get("disabled") is None
 
 
-def test_its_codes_are_still_explained(site: dict[str, str]) -> None:
-    done = tfrecreg("explain", "EVE001", env=by_the_process(site, "even"))
-    assert (done.returncode, "Even is bad." in done.stdout) == (0, True)
-
-
 @pytest.mark.medium
 def test_a_gate_misses_what_only_the_check_did_without(
     registry: Path, site: dict[str, str], tmp_path: Path

@@ -106,11 +106,6 @@ def engine(here: Any, place: Place, monkeypatch: pytest.MonkeyPatch) -> Any:
             "the option `size` of `crew` should be a whole number, found `many`",
             "`tfrecreg plugins show crew` lists the options",
         ),
-        (
-            "size=0",
-            "the options of `crew` do not fit: `size` should be at least 1, found 0",
-            "`tfrecreg plugins show crew` lists the options",
-        ),
     ],
 )
 def test_its_options_are_checked(engine: Any, option: str, message: str, hint: str) -> None:
@@ -119,40 +114,12 @@ def test_its_options_are_checked(engine: Any, option: str, message: str, hint: s
     assert done.err.splitlines() == [f"error: {message}", f"hint: {hint}"]
 
 
-def test_a_registry_does_without_it(engine: Any, place: Place) -> None:
-    (place.root / "tfrecreg.toml").write_text('plugins.disable = ["hostile:crew"]\n')
-    done = engine()
-    where = "`plugins.disable` in `tfrecreg.toml`"
-    assert (done.code, done.out) == (2, "")
-    assert done.err.splitlines() == [
-        f"error: the engine `crew` is disabled by {where}",
-        f"hint: take it out of {where} to use it",
-    ]
-    (place.root / "tfrecreg.toml").write_text('plugins.disable = ["dask"]\n')
-    assert engine().code == 0
-
-
-def test_it_is_listed_and_shown(here: Any, place: Place) -> None:
-    plant_engine(place)
-    assert "crew         threads that sail " in here.run("plugins", "list").out
-    shown = here.run("plugins", "show", "crew").out
-    assert shown.startswith("engine crew")
-    assert "size" in shown
-    done = here.run("check", place.root / "0.tfrecord", "--engine", "cerw")
-    assert done.code == 2
-    assert "no engine is named `cerw`; did you mean `crew`?" in done.err
-    assert "`local`, `beam`, `crew`, `dask`, `futures:MODULE:CALLABLE` and `ray`" in done.err
-
-
 @pytest.mark.parametrize(
     ("method", "told", "what"),
     [
         ("connect", "connect", "sys.exit(0)"),
         ("submit", "greet", "1 / 0"),
         ("result", "greet", "sys.exit(0)"),
-        ("ahead", "ahead", "1 / 0"),
-        ("disconnect", "disconnect", "1 / 0"),
-        ("__init__", "__init__", "1 / 0"),
     ],
 )
 def test_its_mistakes_are_told_as_its_own(
@@ -173,18 +140,3 @@ def test_a_failure_that_it_tells_is_told_in_its_words(engine: Any, place: Place)
     done = engine()
     assert done.code == 3
     assert done.err.splitlines()[-1] == "error: the engine `crew` sank: OSError: a hole"
-
-
-def test_a_misspelled_method_makes_a_broken_plugin(engine: Any, place: Place) -> None:
-    plant_engine(place, "def cancle(self, handles):\n    pass")
-    done = engine()
-    assert done.code == 2
-    assert done.err.endswith("; broken plugins of `hostile`: see `tfrecreg plugins list`\n")
-
-
-def test_a_class_that_is_no_engine_is_refused(engine: Any, place: Place) -> None:
-    plant(place.site, ENGINE.replace("class Crew(RemoteEngine):", "class Crew:") + "    pass\n")
-    done = engine()
-    assert done.code == 3
-    error = f"the engine `crew` of {EVIL} cannot be used: its class has no `run` ("
-    assert done.err.splitlines()[0].startswith(f"error: {error}")

@@ -86,17 +86,6 @@ def test_damage_is_exit_1_and_no_folder(cli, released: Path, tmp_path: Path, to:
     assert not list(tmp_path.glob(".tfrecreg-export*"))
 
 
-@pytest.mark.parametrize("to", [*SHARDS, "tfx"])
-def test_a_full_folder_is_never_written_to(cli, released: Path, tmp_path: Path, to: str) -> None:
-    needed(to)
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full/mine").write_bytes(b"mine")
-    done = cli("export", "digits", "--to", to, tmp_path / "full")
-    assert done.code == 2
-    assert "is not empty" in done.err
-    assert [each.name for each in (tmp_path / "full").iterdir()] == ["mine"]
-
-
 def test_an_index_that_is_gone_is_exit_1(cli, released: Path, tmp_path: Path) -> None:
     shutil.rmtree(released / "data/digits/index")
     done = cli("export", "digits", "--to", "webdataset", tmp_path / "out")

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -94,24 +91,6 @@ def site(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.mark.medium
-def test_its_name_is_a_value_of_the_option(site: dict[str, str]) -> None:
-    shown = tfrecreg("export", "--help", env=site).stdout
-    assert "hex: a line for each record." in " ".join(shown.split())
-    assert "shards and a list" in tfrecreg("plugins", "list", env=site).stdout
-    script = (
-        "from tfrecreg.core.terminal.complete import named_by;"
-        "print([each.value for each in named_by('ExporterRecord')(None, None, 'h')])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, env={**os.environ, **site}
-    )
-    assert done.stdout == "['hex']\n", done.stderr
-    shown = tfrecreg("plugins", "show", "hex", env=site).stdout
-    assert "hexes 1.0" in shown
-    assert "fault" in shown
-
-
-@pytest.mark.medium
 def test_records_are_written_read_back_and_compared(
     digits_original: Path, tmp_path: Path, site: dict[str, str]
 ) -> None:
@@ -151,8 +130,6 @@ def test_shards_are_verified_without_a_line_of_its_own(
         ("hex", "loses", 3, "record 0 of `digits-"),
         ("hex", "raises", 3, "failed in `begin`: ZeroDivisionError: nothing (hexes_plugin.py, "),
         ("hex", "refuses", 2, "error: no hexes today\n"),
-        ("hex", "names", 3, "answered `file_name` with 'same', expected another path for each"),
-        ("stray", "", 3, "cannot be used: its class does not inherit from `Exporter`"),
     ],
 )
 def test_its_faults_are_named_and_leave_nothing(
@@ -189,30 +166,4 @@ def test_a_damaged_shard_is_no_fault_of_the_exporter(
     assert done.returncode == 1, done.stderr
     assert "is not what `digits` has registered" in done.stderr
     assert "the exporter" not in done.stderr
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.medium
-def test_an_exporter_that_is_switched_off_is_none(
-    digits_original: Path, tmp_path: Path, site: dict[str, str]
-) -> None:
-    done = tfrecreg(
-        *("-C", digits_original, "export", "digits", "--to", "hex", tmp_path / "out"),
-        env={**site, "TFRECREG_DISABLE": "hex"},
-    )
-    assert done.returncode == 2
-    assert "the exporter `hex` is disabled by `TFRECREG_DISABLE`" in done.stderr
-
-
-@pytest.mark.medium
-def test_a_registry_may_do_without_an_exporter(
-    digits_registry: Path, tmp_path: Path, site: dict[str, str]
-) -> None:
-    with (digits_registry / "tfrecreg.toml").open("a") as config:
-        config.write('\n[plugins]\ndisable = ["hex"]\n')
-    done = tfrecreg(
-        *("-C", digits_registry, "export", "digits", "--to", "hex", tmp_path / "out"), env=site
-    )
-    assert done.returncode == 2
-    assert "the exporter `hex` is disabled by `plugins.disable` in `tfrecreg.toml`" in done.stderr
     assert not (tmp_path / "out").exists()

@@ -28,25 +28,6 @@ def test_raw_data(cli, home: Path, registry: Path) -> None:
     assert "error: there is no folder `~/nowhere` of raw data" in done.err
 
 
-def test_raw_data_in_the_file_of_a_dataset(cli, home: Path, registry: Path) -> None:
-    text = 'source = "mnist"\nraw = "~/raw"\n'
-    (registry / "datasets").mkdir(exist_ok=True)
-    (registry / "datasets/digits.toml").write_text(text)
-    done = cli("build", "digits")
-    assert done.code == 0, done.err
-    assert (registry / "datasets/digits.toml").read_text() == text
-    assert cli("release", "digits").code == 0
-
-
-def test_the_registry(cli, home: Path) -> None:
-    assert cli("init", "~/mine").code == 0
-    assert (home / "mine/tfrecreg.toml").exists()
-    assert cli("-C", "~/mine", "list").code == 0
-    done = cli("-C", "~/none", "list")
-    assert done.code == 2
-    assert "error: there is no folder `~/none`" in done.err
-
-
 def test_the_library(home: Path) -> None:
     digits = tfrecreg.init("~/mine")["digits"]
     build = digits.build(source="mnist", raw="~/raw")

@@ -29,35 +29,6 @@ def test_an_unknown_command_suggests_the_one_that_was_meant(cli) -> None:
     ]
 
 
-def test_an_unknown_option_is_one_line_and_a_hint(cli) -> None:
-    done = cli("check", "--onyl", "crc")
-    assert done.code == 2
-    assert done.err.splitlines()[0].startswith("error: No such option")
-    assert done.err.splitlines()[1] == "hint: tfrecreg check --help"
-
-
-def test_an_option_of_a_source_given_to_the_command_is_shown_how_to_set(cli) -> None:
-    done = cli("build", "mnist", "--split", "train=0.8,test=0.2")
-    assert done.code == 2
-    assert done.err.splitlines() == [
-        "error: No such option '--split'",
-        "hint: tfrecreg build --help; an option of a source or a format is set by "
-        "`--option split=VALUE`",
-    ]
-    done = cli("show", "mnist", "--split", "train")
-    assert done.err.splitlines()[1] == "hint: tfrecreg show --help"
-
-
-@pytest.mark.parametrize("group", [(), ("schema",)])
-def test_json_before_the_command_is_shown_its_place(cli, group: tuple[str, ...]) -> None:
-    done = cli(*group, "--json", "show")
-    assert done.code == 2
-    assert done.err.splitlines() == [
-        "error: No such option '--json'",
-        f"hint: `--json` comes after the command: {' '.join(('tfrecreg', *group))} COMMAND --json",
-    ]
-
-
 @pytest.mark.parametrize(
     ("value", "message"),
     [
@@ -74,17 +45,6 @@ def test_a_wrong_value_in_the_environment_is_blamed_on_its_variable(
     assert message in done.err
     assert "--jobs" not in done.err
     assert "'--jobs': 'y' is not" in cli("check", ".", "--jobs", "y").err
-
-
-def test_a_version_without_its_option_is_shown_how_to_give(cli) -> None:
-    done = cli("release", "mnist", "0.1.0")
-    assert done.code == 2
-    assert done.err.splitlines() == [
-        "error: Got unexpected extra argument (0.1.0)",
-        "hint: tfrecreg release --help; the version of a release is `--version X.Y.Z`",
-    ]
-    done = cli("list", "mnist", "0.1.0")
-    assert done.err.splitlines()[1] == "hint: tfrecreg list --help"
 
 
 def test_without_arguments_the_help_is_shown_and_the_exit_code_is_2(cli) -> None:
@@ -210,12 +170,6 @@ def test_a_broken_plugin_is_named_and_harms_nothing(cli, tmp_path, monkeypatch) 
         assert "mnist" in listed.out
     finally:
         plugins.cache_clear()
-
-
-def test_a_registry_in_a_folder_that_is_not_utf8_is_told_of(cli, tmp_path: Path) -> None:
-    done = cli("init", os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"), "--no-dvc")
-    assert done.code == 0, done.err
-    assert f"registry at {tmp_path}/caf\\xe9: made " in done.out
 
 
 def test_an_interrupt_with_json_prints_one_document(

@@ -14,8 +14,7 @@ from tests_support import flip
 
 from tfrecreg.core.example.encode import encode
 from tfrecreg.core.example.features import int64_feature
-from tfrecreg.core.terminal.output import expect_free_file, write_text
-from tfrecreg.core.values.errors import UsageError
+from tfrecreg.core.terminal.output import write_text
 
 HINT = "hint: name a file in a folder that is there and that you may write to"
 
@@ -49,17 +48,6 @@ def test_what_cannot_be_written_is_told_in_the_same_words(cli, shard: Path, comm
     ]
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the device is one of Linux")
-@pytest.mark.parametrize("command", ["check", "report"])
-def test_a_full_disk_is_not_blamed_on_the_folder(cli, shard: Path, command: str) -> None:
-    done = cli(command, shard, "--output", "/dev/full")
-    assert done.code == 2
-    assert done.err.splitlines()[-2:] == [
-        "error: `/dev/full` cannot be written: No space left on device",
-        "hint: make room on its disk, or name a file on another one",
-    ]
-
-
 def test_the_old_file_stays_until_the_new_one_is_whole(tmp_path: Path) -> None:
     path = tmp_path / "report"
     path.write_text("old")
@@ -87,26 +75,6 @@ def test_a_pipe_is_written_into(tmp_path: Path) -> None:
     write_text(str(pipe), "through")
     reader.join(30)
     assert (found, pipe.is_fifo()) == (["through"], True)
-
-
-def test_a_folder_is_not_replaced(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot be written: Is a directory"):
-        write_text(str(tmp_path), "x")
-    with pytest.raises(UsageError, match="cannot be written: File name too long"):
-        write_text(str(tmp_path / ("x" * 300)), "x")
-
-
-def test_what_has_to_be_new_replaces_nothing(cli, shard: Path, tmp_path: Path) -> None:
-    draft = tmp_path / "draft.pbtxt"
-    draft.write_text("mine")
-    done = cli("schema", "infer", shard, "--output", draft)
-    assert done.code == 2
-    assert f"error: `{draft}` exists" in done.err
-    assert "hint: name another file; existing files are not overwritten" in done.err
-    with pytest.raises(UsageError, match="exists"):
-        write_text(str(draft), "theirs", new=True)
-    assert draft.read_text() == "mine"
-    expect_free_file(str(tmp_path / "free"))
 
 
 def test_a_draft_of_damaged_data_says_what_it_left_out(cli, shard: Path, tmp_path: Path) -> None:

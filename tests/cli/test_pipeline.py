@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
-from git_support import start
 from tests_support import tree
 
 pytest.importorskip("ruamel.yaml", reason="the extra `dvc` is not installed")
@@ -61,20 +59,6 @@ def test_stages_are_written_and_then_up_to_date(cli, configured) -> None:
     assert tree(configured) == before
 
 
-def test_git_commands_are_said_in_git_where_something_was_written(cli, configured) -> None:
-    start(configured)
-    files = "dvc.yaml registry/digits/.gitkeep reports/digits/.gitkeep schemas/digits.pbtxt"
-    commands = f"next:\n  git add {files}\n  git commit -m 'Update the pipeline'\n"
-    assert "git add" not in cli("pipeline", "--check").err
-    assert commands in cli("pipeline").err
-    assert "git add" not in cli("pipeline").err
-    shutil.rmtree("reports")  # git does not keep it
-    assert "  git add dvc.yaml reports/digits/.gitkeep\n" in cli("pipeline").err
-    shutil.rmtree(".git")
-    Path("dvc.yaml").unlink()
-    assert "git add" not in cli("pipeline").err
-
-
 @pytest.mark.medium
 def test_a_dataset_that_dvc_tracks_has_no_stages_and_hinders_no_other(cli, configured) -> None:
     assert cli("pipeline").code == 0
@@ -102,14 +86,6 @@ def test_a_dataset_that_dvc_tracks_has_no_stages_and_hinders_no_other(cli, confi
     assert (done.code, done.json["updated"]) == (0, ["build-digits"])
     assert done.json["artifacts"] == {"added": [], "updated": [], "removed": []}
     assert "  tracked:\n    path: data/tracked\n" in Path("dvc.yaml").read_text("utf-8")
-
-
-def test_a_check_of_datasets_that_dvc_tracks_has_nothing_to_find(cli, configured) -> None:
-    Path("data").mkdir(exist_ok=True)
-    Path("data/digits.dvc").write_text("outs: []\n")
-    done = cli("pipeline", "--check")
-    assert (done.code, done.err) == (0, "")
-    assert not Path("dvc.yaml").exists()
 
 
 def test_stages_of_a_dataset_that_dvc_tracks_too_are_an_error(cli, configured) -> None:
@@ -149,12 +125,6 @@ def test_a_dataset_without_a_source_has_no_stage_that_builds_it(cli, configured)
     [
         ({}, ("digit",), "no dataset `digit`; did you mean `digits`?", "available: `digits`"),
         (
-            {"data/digits.dvc": "outs: []\n"},
-            (),
-            "DVC already tracks `data/digits` by `data/digits.dvc`, and the stage",
-            "dvc remove data/digits.dvc, which keeps the data, then tfrecreg pipeline digits",
-        ),
-        (
             {"dvc.yaml": "stages:\n  build-digits:\n    cmd: make\n"},
             (),
             "`dvc.yaml` has a stage `build-digits` that tfrecreg did not write",
@@ -164,18 +134,6 @@ def test_a_dataset_without_a_source_has_no_stage_that_builds_it(cli, configured)
             {"dvc.yaml": "stages: [a]\n"},
             (),
             "`dvc.yaml` should be a mapping, and so should its `stages`",
-            "`dvc status` names the mistake",
-        ),
-        (
-            {"dvc.yaml": "stages: [\n"},
-            (),
-            "`dvc.yaml` is not YAML in line 2",
-            "`dvc status` names the mistake",
-        ),
-        (
-            {"dvc.yaml": "\udcff"},
-            (),
-            "`dvc.yaml` is not YAML",
             "`dvc status` names the mistake",
         ),
     ],
@@ -191,20 +149,6 @@ def test_misuse_is_exit_2_and_changes_nothing(
     assert complaint in done.err
     assert hint in done.err
     assert tree(configured) == before
-
-
-def test_a_dataset_that_is_only_built_has_to_be_configured(cli, configured) -> None:
-    done = cli("build", "digits")
-    assert done.code == 0
-    Path("datasets/digits.toml").unlink()
-    done = cli("pipeline")
-    assert done.code == 2
-    assert "no dataset is configured yet" in done.err
-    assert "tfrecreg build NAME --source SOURCE --raw PATH adds one" in done.err
-    done = cli("pipeline", "digits")
-    assert done.code == 2
-    assert "there is no `datasets/digits.toml`, so no stage can rebuild `digits`" in done.err
-    assert "hint: write `source` and `raw` into `datasets/digits.toml`" in done.err
 
 
 def test_raw_data_outside_and_odd_paths_are_written_as_yaml(cli, configured) -> None:

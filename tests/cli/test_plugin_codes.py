@@ -101,13 +101,6 @@ def test_the_ledger_counts_codes_of_the_source_itself(built: Path, site: dict[st
 
 
 @pytest.mark.medium
-def test_a_code_that_it_does_not_announce_is_refused(built: Path, site: dict[str, str]) -> None:
-    done = build(built, site, "--option", "code=TON004")
-    assert done.returncode == 3
-    assert "`TON004` is not a code of a source" in done.stderr
-
-
-@pytest.mark.medium
 def test_explain_knows_codes_of_sources(site: dict[str, str]) -> None:
     done = tfrecreg("explain", "ton001", env=site)
     assert done.returncode == 0, done.stderr

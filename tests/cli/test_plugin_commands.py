@@ -75,38 +75,11 @@ def test_it_runs_with_the_session_of_the_call(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.medium
-def test_help_lists_it_in_its_section(run: Run) -> None:
-    sections = {
-        part.partition(":\n")[0]: part.partition(":\n")[2].split()
-        for part in run("--help").stdout.split("\n\n")
-    }
-    assert sections["Commands of plugins"] == ["names", "Name", "the", "datasets"]
-    assert sections["More"] == ["other", "No", "command"]
-    assert sections["Ask"][0] == "query"
-    assert sections["Ask"][-4:] == ["asking", "One", "of", "ours"]
-    own = run("names", "--help").stdout
-    assert own.startswith("Usage: tfrecreg names [OPTIONS]\n")
-    assert "--json" in own
-
-
-@pytest.mark.medium
 def test_completion_knows_it(run: Run) -> None:
     asked = {"_TFRECREG_COMPLETE": "bash_complete", "TFRECREG_WORD": "na"}
     assert run(**asked, TFRECREG_LINE="tfrecreg na").stdout == "plain,names\n"
     asked["TFRECREG_WORD"] = "--f"
     assert run(**asked, TFRECREG_LINE="tfrecreg names --f").stdout == "plain,--fail\n"
-
-
-@pytest.mark.medium
-def test_plugins_list_and_show_it(run: Run) -> None:
-    listed = json.loads(run("plugins", "list", "--json").stdout)
-    assert [each["name"] for each in listed["commands"] if each["distribution"] == "naming"] == [
-        "asking",
-        "names",
-        "other",
-    ]
-    shown = run("plugins", "show", "names").stdout
-    assert shown.startswith("command names: Name the datasets\nfrom naming 1.0, announced in ")
 
 
 def test_an_error_for_the_user_is_told_as_one_of_ours(run: Run) -> None:
@@ -124,29 +97,6 @@ def test_a_mistake_in_it_is_one_line_that_names_the_distribution(run: Run) -> No
         "error: the command `names` of `naming` 1.0 failed: ValueError: fail is no (naming_plugin"
     )
     assert json.loads(done.stdout)["error"]["exit_code"] == 3
-
-
-def test_what_is_no_command_is_refused(run: Run) -> None:
-    done = run("other")
-    assert done.returncode == 3
-    assert "the command `other` of `naming` 1.0 cannot be used: `load` returned no" in done.stderr
-
-
-def test_a_name_that_nobody_has_is_compared_with_it(run: Run) -> None:
-    done = run("namse")
-    assert done.returncode == 2
-    assert "No such command 'namse'; did you mean `names`?" in done.stderr
-
-
-@pytest.mark.medium
-def test_it_can_be_switched_off_and_what_is_bundled_cannot(run: Run) -> None:
-    assert "names" not in run("--help", TFRECREG_DISABLE="names").stdout
-    done = run("names", TFRECREG_DISABLE="names")
-    assert done.returncode == 2
-    assert "the command `names` is disabled by `TFRECREG_DISABLE`" in done.stderr
-    done = run("plugins", TFRECREG_DISABLE="salvage")
-    assert done.returncode == 2
-    assert "the command `salvage` cannot be disabled" in done.stderr
 
 
 @pytest.mark.medium

@@ -7,56 +7,11 @@ from pathlib import Path
 
 import pytest
 
-FORMS = "expected MAJOR.MINOR.PATCH, MAJOR.*, MAJOR.MINOR.* or latest"
-
 
 @pytest.fixture
 def here(digits_registry: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(digits_registry)
     return digits_registry
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("check",),
-        ("head",),
-        ("show",),
-        ("schema", "infer"),
-        ("schema", "show"),
-        ("schema", "diff", "digits"),
-        ("diff", "digits"),
-        ("check", "digits", "--only", "drift", "--against"),
-        ("salvage", "--output", "out"),
-    ],
-    ids=" ".join,
-)
-@pytest.mark.parametrize(
-    ("reference", "message", "hint"),
-    [
-        ("digits@1", f"`1` in `digits@1` does not name a version: {FORMS}", "write `digits@1.*`"),
-        (
-            "digits@foo",
-            f"`foo` in `digits@foo` does not name a version: {FORMS}",
-            "write `digits#foo` for the release in the stage `foo`, ",
-        ),
-        (
-            "digits@V1.0.0",
-            "`V1.0.0` in `digits@V1.0.0` does not name a version",
-            "write `digits@1.0.0`",
-        ),
-        ("Digits@1.0.0", "`Digits` is not a dataset name", "write `digits@1.0.0`"),
-        ("digits#", "`` in `digits#` is not a stage name", "write `digits#prod` for the "),
-    ],
-)
-def test_a_version_that_is_misspelt_has_one_message(
-    cli, here: Path, command, reference: str, message: str, hint: str
-) -> None:
-    done = cli(*command, reference)
-    assert done.code == 2
-    assert f"error: {message}" in done.err
-    assert f"hint: {hint}" in done.err
-    assert len(done.err.splitlines()) == 2
 
 
 @pytest.mark.parametrize("command", [("check",), ("head",), ("show",), ("schema", "show")])

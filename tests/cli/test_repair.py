@@ -51,19 +51,6 @@ def test_nothing_to_do(cli: Any, digits_registry: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("option", "value"),
-    [("--shards", "3"), ("--compression", "gzip"), ("--option", "a=b"), ("--base", "none")],
-)
-def test_how_to_build_is_not_for_a_repair_to_be_told(
-    cli: Any, digits_registry: Path, option: str, value: str
-) -> None:
-    done = cli("-C", digits_registry, "repair", "digits", option, value)
-    assert done.code == 2
-    assert "No such option" in done.err
-    assert option in done.err
-
-
-@pytest.mark.parametrize(
     ("reference", "message"),
     [
         ("digits@9.0.0", "no release `digits@9.0.0`"),

@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 from page_support import read_page
 
-from tfrecreg.core.values.install_hint import install_command
-
 
 @pytest.fixture
 def here(digits_registry: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -66,13 +64,6 @@ def test_only_a_page_is_replaced_by_one_without_a_name(cli, here: Path) -> None:
         "hint: name the page: --output PAGE.html\n"
     )
     assert (here / "digits.html").read_text() == "<html>my own</html>"
-
-
-def test_the_page_is_opened(cli, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened: list[str] = []
-    monkeypatch.setattr("webbrowser.open", opened.append)
-    assert cli("report", "digits", "--open").code == 0
-    assert opened == [(here / "digits.html").as_uri()]
 
 
 def test_findings_are_shown_and_not_judged(cli, damaged: Path) -> None:
@@ -139,23 +130,12 @@ def test_a_gate_writes_a_page_without_records(cli, here: Path) -> None:
             "name a file in a folder that is there and that you may write to",
         ),
         (
-            ("digits", "--output", "p.html", "--budget", "little"),
-            "`--budget`: expected a size such as `256MiB`, `1.5GB` or a number of bytes, found "
-            "`little`",
-            "as in `--budget 20MB`",
-        ),
-        (
             ("digits", "--output", "p.html", "--budget", "5kB"),
             "a page of 5,000 bytes has no room for records",
             "--budget 8MB is the default; 500kB is the smallest",
         ),
         (
             ("--output", "p.html", "--against", "digits@1.0.0"),
-            "`--against` compares one build or release with another",
-            "tfrecreg report mnist --against mnist@latest --output page.html",
-        ),
-        (
-            ("raw", "--output", "p.html", "--against", "digits@1.0.0"),
             "`--against` compares one build or release with another",
             "tfrecreg report mnist --against mnist@latest --output page.html",
         ),
@@ -169,13 +149,3 @@ def test_what_cannot_be_done_is_said(
     assert done.out == ""
     assert done.err == f"error: {message}\nhint: {hint}\n"
     assert not (here / "p.html").exists()
-
-
-def test_without_pillow_the_page_says_how_to_get_images(
-    cli, here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tfrecreg.core.images.decoder.find_spec", lambda name: None)
-    assert cli("report", "digits", "--output", "page.html").code == 0
-    page = read_page((here / "page.html").read_text("utf-8"))
-    assert page.images == 0
-    assert install_command(extra="images") in page.text

@@ -18,16 +18,12 @@ OLD = "an earlier run passed\n"
 
 REFUSED = {
     "no such target": ("check", "dgits"),
-    "no such file": ("check", "none/*.tfrecord"),
     "no such validator": ("check", "digits", "--only", "cRc"),
     "no such choice": ("check", "digits", "--fail-on", "always"),
     "no such option": ("check", "digits", "--fial-on", "error"),
-    "an option without a value": ("check", "digits", "--only"),
     "no such dataset": ("audit", "dgits"),
-    "an option about shards": ("audit", "--only", "crc"),
     "no report": ("gate", "digits", "--report", "none.json"),
     "a missing option": ("gate", "digits"),
-    "a missing argument": ("gate", "--report", "none.json"),
 }
 
 FIRST = "tfrecreg: digits, a build that is not released (the first): 80 records\n"
@@ -96,12 +92,6 @@ def test_other_commands_speak_json_of_arguments_that_do_not_parse(cli, registry,
     assert (done.code, done.json["error"]["exit_code"]) == (2, 2)
 
 
-def test_an_argument_behind_two_dashes_asks_for_nothing(cli, built) -> None:
-    done = cli("check", "--", "--json")
-    assert (done.code, done.out) == (2, "")
-    assert "no file matches `--json`" in done.err
-
-
 def test_github_is_told_of_a_refused_run_on_stdout(cli, built, monkeypatch) -> None:
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(built / "summary.md"))
     done = cli("check", "dgits", "--format", "github")
@@ -138,17 +128,6 @@ def test_a_killed_run_leaves_a_report_that_says_so(built, form) -> None:
         assert json.loads(told)["error"]["exit_code"] == 3
 
 
-def test_a_report_that_cannot_be_written_is_told_before_the_scan(cli, built, monkeypatch) -> None:
-    from tfrecreg.core.check import run
-
-    monkeypatch.setattr(run, "check", lambda *_, **__: pytest.fail("it was scanned"))
-    done = cli("check", "digits", "--json", "--output", "no/such/folder/report")
-    assert done.code == 2
-    assert "`no/such/folder/report` cannot be written: No such file or directory" in done.err
-    # What cannot be in the file is on stdout.
-    assert done.json["error"]["message"].startswith("`no/such/folder/report` cannot be written")
-
-
 def test_the_report_that_is_judged_is_not_written_over(cli, built) -> None:
     done = cli("check", "digits", "--fail-on", "never", "--json", "--output", "report.json")
     assert done.code == 0
@@ -179,12 +158,6 @@ def test_one_dataset_that_is_not_built_hides_no_report(cli, built) -> None:
     assert "incomplete: `absent` is not built; hint: tfrecreg build absent\n" in done.out
     done = cli("check", "--ignore-missing")
     assert (done.code, done.err) == (0, "not checked: `absent` is not built\n")
-
-
-def test_ignore_missing_goes_with_the_whole_registry_alone(cli, built) -> None:
-    done = cli("check", "digits", "--ignore-missing")
-    assert done.code == 2
-    assert "`--ignore-missing` cannot be used with targets" in done.err
 
 
 # A schema that is gone, on the way from the build to the release.

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -129,23 +126,6 @@ def check(registry: Path, site: dict[str, str], *more: str) -> tuple[int, str, s
 
 
 @pytest.mark.medium
-def test_its_name_is_a_value_of_the_option(site: dict[str, str]) -> None:
-    assert "report format  lines" in tfrecreg("plugins", "list", env=site).stdout
-    shown = tfrecreg("plugins", "show", "lines", env=site).stdout
-    assert "report format lines: for tests" in shown
-    assert "liners 1.0" in shown
-    script = (
-        "from tfrecreg.cli.check import command;"
-        "option = next(each for each in command.params if each.name == 'form');"
-        "print([each.value for each in option.shell_complete(None, 'li')])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, env={**os.environ, **site}
-    )
-    assert done.stdout == "['lines']\n", done.stderr
-
-
-@pytest.mark.medium
 def test_it_is_given_the_reports_their_paths_and_their_codes(
     digits_registry: Path, site: dict[str, str]
 ) -> None:
@@ -209,9 +189,7 @@ def test_what_it_looks_with_finds_nothing(digits_registry: Path, site: dict[str,
         ("raises", 3, "`raises` of `liners` 1.0 failed in `render`: ZeroDivisionError: nothing"),
         ("number", 3, "`number` of `liners` 1.0 answered `render` with 7, expected text"),
         ("blind", 3, "`blind` of `liners` 1.0 answered `look` with 'no validator'"),
-        ("stray", 3, "`stray` of `liners` 1.0 cannot be used: its class has no `look` or `finish`"),
         ("refuses", 2, "no lines today"),
-        ("linse", 2, "no report format named `linse`; did you mean `lines`?"),
     ],
 )
 def test_its_faults_are_named(
@@ -237,18 +215,3 @@ def test_a_name_of_the_core_or_of_two_is_nobodys(
     said = " ".join(err.split())
     assert "choose one: `--format liners:lines` or `--format others:lines`" in said
     assert check(digits_registry, site, "--format", "others:lines")[0] == 0
-
-
-@pytest.mark.medium
-def test_it_can_be_switched_off(digits_registry: Path, site: dict[str, str]) -> None:
-    code, _, err = check(
-        digits_registry, {**site, "TFRECREG_DISABLE": "lines"}, "--format", "lines"
-    )
-    assert code == 2
-    assert "the report format `lines` is disabled by `TFRECREG_DISABLE`" in " ".join(err.split())
-    with (digits_registry / "tfrecreg.toml").open("a") as file:
-        file.write('\n[plugins]\ndisable = ["lines"]\n')
-    code, _, err = check(digits_registry, site, "--format", "lines")
-    assert code == 2
-    assert "the report format `lines` is disabled by `plugins.disable`" in " ".join(err.split())
-    assert json.loads(check(digits_registry, site, "--json")[1])["status"] == "pass"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -81,15 +80,6 @@ def test_a_diff_has_a_json_form(cli: Any, root: Path) -> None:
             }
         ],
     }
-
-
-def test_a_schema_that_there_is_not_is_one_line(cli: Any, root: Path) -> None:
-    done = cli("schema", "diff", "digits", "none.pbtxt")
-    assert done.code == 2
-    assert done.err.splitlines() == [
-        "error: the schema `none.pbtxt` cannot be read: No such file or directory",
-        "hint: name a dataset, a release or a `.pbtxt` file",
-    ]
 
 
 def test_a_schema_that_did_not_change_passes_in_every_mode(cli: Any, root: Path) -> None:
@@ -181,41 +171,11 @@ def test_without_a_release_there_is_nothing_to_break(cli: Any, root: Path) -> No
     assert done.out.splitlines()[0] == ("schemas/plain.pbtxt: no release to compare with yet")
 
 
-def test_a_release_is_held_against_the_one_before_it(cli: Any, root: Path) -> None:
-    done = cli("schema", "check", "digits@1.0.0", "--json")
-    assert (done.code, done.json["against"]) == (0, [])
-
-
 def test_a_release_that_was_withdrawn_binds_nobody(cli: Any, root: Path) -> None:
     assert cli("schema", "check", "digits", "--json").json["against"] == ["digits@1.0.0"]
     assert cli("yank", "digits@1.0.0", "--reason", "labels were wrong").code == 0
     done = cli("schema", "check", "digits", "--json")
     assert (done.code, done.json["against"]) == (0, [])
-
-
-def test_a_file_needs_something_to_be_held_against(cli: Any, root: Path) -> None:
-    done = cli("schema", "check", "schemas/digits.pbtxt")
-    assert done.code == 2
-    assert done.err.splitlines() == [
-        "error: `schemas/digits.pbtxt` is a file: there is no release to compare it with",
-        "hint: name another schema with --against",
-    ]
-    done = cli("schema", "check", "schemas/digits.pbtxt", "--against", "digits@1.0.0")
-    assert done.code == 0
-
-
-def test_an_environment_that_there_is_not_is_one_line(cli: Any, root: Path) -> None:
-    done = cli("schema", "check", "digits", "--environment", "SERVING")
-    assert done.code == 2
-    assert done.err.startswith(
-        "error: the schema `schemas/digits.pbtxt` has no environment `SERVING`\nhint: "
-    )
-
-
-def test_data_that_keep_their_schema_change_nothing(cli: Any, root: Path) -> None:
-    done = cli("schema", "accept", "digits", "--write")
-    assert (done.code, done.out) == (0, "")
-    assert done.err == "digits fits schemas/digits.pbtxt: there is nothing to accept\n"
 
 
 def test_a_change_is_shown_and_not_written(cli: Any, root: Path) -> None:
@@ -290,19 +250,9 @@ def test_what_cannot_be_taken_in_is_said_and_the_exit_code_is_1(cli: Any, root: 
             "accept the build: tfrecreg schema accept digits; or name a working schema",
         ),
         (
-            ["data/digits/*.tfrecord-*"],
-            "`data/digits/*.tfrecord-*` has no schema of its own",
-            "name the one to change: --schema FILE",
-        ),
-        (
             ["digits", "--feature", "image/formt"],
             "`image/formt` of `digits` has no finding",
             "it keeps its schema",
-        ),
-        (
-            ["digits", "--schema", "none.pbtxt"],
-            "there is no schema `none.pbtxt`",
-            "draft one: tfrecreg schema infer TARGET --output none.pbtxt",
         ),
     ],
 )
@@ -316,29 +266,6 @@ def test_what_cannot_be_accepted_is_one_line_and_a_hint(
     assert lines[-1].startswith(f"hint: {hint}")
 
 
-def test_a_dataset_without_a_schema_says_how_to_restore_or_draft_one(cli: Any, root: Path) -> None:
-    schema_of(root).unlink()
-    done = cli("schema", "accept", "digits")
-    assert done.code == 2
-    assert done.err.splitlines()[1:] == [
-        "hint: restore it: cp registry/digits/1.0.0/schema.pbtxt schemas/digits.pbtxt"
-    ]
-    shutil.rmtree(root / "registry/digits")
-    done = cli("schema", "accept", "digits")
-    assert done.code == 2
-    assert done.err.splitlines() == [
-        "error: `digits` has no schema: there is no `schemas/digits.pbtxt`",
-        "hint: `tfrecreg schema infer digits --output schemas/digits.pbtxt` drafts one",
-    ]
-
-
-def test_a_release_can_be_held_against_a_working_schema(cli: Any, root: Path) -> None:
-    change(root, "max: 255", "max: 4")
-    done = cli("schema", "accept", "digits@1.0.0", "--schema", "schemas/digits.pbtxt")
-    assert done.code == 0
-    assert "max: 9" in done.out
-
-
 def test_a_schema_that_changed_in_the_meantime_is_not_written_over(root: Path) -> None:
     from tfrecreg.builtin.schemas.accept import propose, write_proposal
     from tfrecreg.core.values.errors import ConflictError
@@ -350,15 +277,6 @@ def test_a_schema_that_changed_in_the_meantime_is_not_written_over(root: Path) -
         write_proposal(proposal)
     assert caught.value.message == "`schemas/digits.pbtxt` was changed while the data were read"
     assert "max: 5" in schema_of(root).read_text()
-
-
-def test_a_draft_that_cannot_be_written_is_one_line_and_a_hint(cli: Any, root: Path) -> None:
-    done = cli("schema", "infer", "digits", "--output", "none/draft.pbtxt")
-    assert done.code == 2
-    assert done.err.splitlines() == [
-        "error: `none/draft.pbtxt` cannot be written: No such file or directory",
-        "hint: name a file in a folder that is there and that you may write to",
-    ]
 
 
 def test_a_draft_names_classes_and_images(cli: Any, root: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from foreign_support import SEQUENCES, example, put
+from foreign_support import SEQUENCES, put
 
 NUMPY = """\
 import tfrecreg
@@ -31,15 +31,6 @@ def test_code_is_printed_as_it_is(cli, here: Path, monkeypatch: pytest.MonkeyPat
     assert cli("show", "digits@1.0.0", "--code", "numpy").out == NUMPY
 
 
-def test_the_registry_that_was_named_is_in_the_code(cli, here: Path, monkeypatch) -> None:
-    monkeypatch.chdir("/")
-    done = cli("-C", here, "show", "digits", "--code", "mlflow")
-    assert f"tfrecreg.open({str(here)!r}).find('digits').describe()" in done.out
-    done = cli("-C", here, "show", "digits@1.0.0", "--code", "tfds")
-    command = f"tfrecreg -C {here} export digits@1.0.0 --to tfds digits-1.0.0-tfds"
-    assert done.out.splitlines()[0] == f"# first, at the command line: {command}"
-
-
 def test_json_has_the_code(cli, here: Path) -> None:
     done = cli("show", "digits@1.0.0", "--code", "numpy", "--json")
     assert done.json == {
@@ -48,29 +39,6 @@ def test_json_has_the_code(cli, here: Path) -> None:
         "framework": "numpy",
         "code": NUMPY,
     }
-
-
-def test_a_framework_that_is_not_known(cli, here: Path) -> None:
-    done = cli("show", "digits", "--code", "pytorch")
-    assert done.code == 2
-    assert done.err.splitlines() == [
-        "error: no code for `pytorch`; did you mean `torch`?",
-        "hint: available: `tf`, `keras`, `numpy`, `grain`, `torch`, `tfds`, `mlflow` and `wandb`",
-    ]
-    assert cli("show", "digits", "--code", "jax", "--json").json["error"]["exit_code"] == 2
-
-
-def test_keras_needs_images_and_classes(cli, here: Path) -> None:
-    put(here / "pets/train-00000-of-00001.tfrecord", *map(example, range(9)))
-    assert cli("adopt", "pets", "pets").code == 0
-    done = cli("show", "pets", "--code", "keras")
-    assert done.code == 2
-    assert done.err.splitlines() == [
-        "error: there is no code for Keras that fits `pets`: no feature holds one image in every "
-        "example",
-        "hint: tfrecreg show pets --code tf",
-    ]
-    assert "'pets', 'train')" in cli("show", "pets", "--code", "numpy").out
 
 
 def test_records_that_are_no_examples_are_read_as_payloads(cli, here: Path) -> None:

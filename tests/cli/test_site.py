@@ -37,9 +37,3 @@ def test_what_is_there_is_never_overwritten(cli, here: Path) -> None:
         "error: `raw` is not empty\n"
         "hint: name a folder that does not exist yet, or an empty one: a site never overwrites\n"
     )
-
-
-def test_the_registry_s_own_folders_are_refused(cli, here: Path) -> None:
-    done = cli("site", "data/public")
-    assert done.code == 2
-    assert "`data/public`" in done.err

@@ -52,18 +52,6 @@ def test_output_takes_what_stdout_would_get(cli, files: str, tmp_path: Path, for
     assert (done.code, done.out, path.read_text(encoding="utf-8")) == (0, "", shown)
 
 
-def test_output_that_cannot_be_written_is_a_usage_error(cli, files: str, tmp_path: Path) -> None:
-    done = cli("stats", files, "--output", tmp_path)
-    assert done.code == 2
-    assert "cannot be written: Is a directory" in done.err
-
-
-def test_two_forms_at_once_are_refused(cli, files: str) -> None:
-    done = cli("stats", files, "--json", "--pbtxt")
-    assert done.code == 2
-    assert "`--pbtxt` and `--json` exclude each other" in done.err + done.out
-
-
 def test_a_feature_of_two_types_is_refused(cli, tmp_path: Path) -> None:
     pattern = write(tmp_path, [encode({"a": int64_feature(1)}), encode({"a": bytes_feature(b"1")})])
     done = cli("stats", pattern)

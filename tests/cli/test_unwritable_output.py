@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 from typing import IO, Any
 
@@ -63,20 +62,6 @@ def test_a_full_stdout_is_one_line_and_3(digits_original: Path, command: str) ->
     assert done.returncode == 3
 
 
-@needs_full
-@pytest.mark.slow
-def test_so_it_is_of_statistics(digits_registry: Path) -> None:
-    pytest.importorskip("tensorflow_data_validation", reason="the extra `tfdv` is not installed")
-    test_a_full_stdout_is_one_line_and_3(digits_registry, "stats")
-
-
-@needs_full
-@pytest.mark.parametrize("command", ["check", "list", "an error"])
-def test_with_stderr_full_too_it_is_3(digits_original: Path, command: str) -> None:
-    with FULL.open("w") as full:
-        assert run(digits_original, *COMMANDS[command], out=full, err=full).returncode == 3
-
-
 @pytest.mark.medium
 @needs_full
 @pytest.mark.parametrize("command", ["check --json", "an error"])
@@ -129,34 +114,3 @@ def test_a_reader_who_leaves_ends_it_quietly(digits_original: Path, command: str
         os.close(write)
     assert done.stderr == ""
     assert done.returncode == 141
-
-
-def letters(text: str) -> Counter[str]:
-    """What is left of a text however its tables are folded."""
-    return Counter("".join(text.split()))
-
-
-@pytest.mark.parametrize(
-    "columns", ["0", "00", "-1", "1", "", "garbage", "²", "99999999999", "9" * 5000]
-)
-def test_output_is_complete_whatever_columns_says(
-    cli, digits_registry: Path, monkeypatch: pytest.MonkeyPatch, columns: str
-) -> None:
-    shard = sorted(digits_registry.glob("data/digits/*train*"))[0]
-    flip(shard, 40)
-    commands: list[list[str | Path]] = [
-        ["check", "digits"],
-        ["list"],
-        ["show", "digits"],
-        ["log", "digits"],
-    ]
-    for command in commands:
-        monkeypatch.setenv("COLUMNS", "100")
-        expected = cli("-C", digits_registry, *command)
-        with monkeypatch.context() as patched:  # pytest reports a failure in these columns, too
-            patched.setenv("COLUMNS", columns)
-            done = cli("-C", digits_registry, *command)
-        assert done.code == expected.code == (1 if command[0] == "check" else 0)
-        assert len(done.out) > 50
-        assert letters(done.out) == letters(expected.out)
-        assert letters(done.err) == letters(expected.err)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
-import sys
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -52,20 +50,3 @@ def test_what_to_try_next_can_be_tried(demo: tuple[Path, str], monkeypatch, caps
     assert commands[-1][-1] == "YOUR/FILES/*.tfrecord"
     for command in commands[1:-1]:
         assert main(command[1:]) == 0, capsys.readouterr().err
-
-
-def test_the_program_is_named_so_that_the_shell_finds_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from tfrecreg.cli.demo.command import _own_name
-
-    script = tmp_path / "tfrecreg"
-    script.touch()
-    monkeypatch.setattr(sys, "argv", [str(script)])
-    monkeypatch.setattr(shutil, "which", lambda name: None)
-    assert _own_name() == str(script)
-    monkeypatch.setattr(shutil, "which", lambda name: "/usr/bin/tfrecreg")
-    assert _own_name() == "tfrecreg"
-    monkeypatch.setattr(shutil, "which", lambda name: None)
-    monkeypatch.setattr(sys, "argv", [str(tmp_path / "__main__.py")])
-    assert _own_name() == "tfrecreg"

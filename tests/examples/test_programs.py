@@ -136,20 +136,6 @@ def test_links_of_the_readme_lead_somewhere() -> None:
         assert (EXAMPLES / target).exists(), target
 
 
-@pytest.mark.parametrize("name", sorted(set(PROGRAMS) - {"sample_data.py"}))
-def test_a_program_is_short(name: str) -> None:
-    assert 60 <= (EXAMPLES / name).read_text("utf-8").count("\n") <= 200
-
-
-@pytest.mark.medium
-def test_a_mistake_is_one_line_with_a_hint(here: Path, env: dict[str, str]) -> None:
-    printed = run(here, env, "python examples/imagenet_input.py --raw nowhere 2>&1", 1)
-    raw = here / "nowhere"
-    assert printed == (
-        f"error: the raw data `{raw}` does not exist\nhint: name the folder with --raw PATH\n"
-    )
-
-
 # With real data.
 
 

@@ -1,9 +1,8 @@
-"""The options of commands and the keywords of verbs: the same names, defaults and texts."""
+"""The options of commands and the keywords of verbs: the same names and defaults."""
 
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -128,16 +127,6 @@ DEFAULTS = {
 }
 """Other defaults, and why."""
 
-TEXTS = {
-    "audit fail_on": "a verb has no exit code",
-    "build jobs": "the text of `--jobs` is about an environment variable",
-    "check fail_on": "a verb has no exit code",
-    "check ignore_missing": "a registry has no TARGET",
-    "gate report": "names the way to make it: a command, or a verb",
-    "schema check fail_on": "a verb has no exit code",
-}
-"""Other texts, and why. The text of an option that is repeated is about one value of several."""
-
 
 def commands(group: click.Group, path: str = "") -> Iterator[tuple[str, click.Command]]:
     """All commands, those of groups by two words."""
@@ -176,24 +165,6 @@ def keywords(verb: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     }
 
 
-def texts(verb: Callable[..., Any]) -> dict[str, str]:
-    """The entries of the section Args of a docstring."""
-    section = re.search(r"^Args:\n(.*?)(?=^\S|\Z)", inspect.getdoc(verb) or "", re.M | re.S)
-    entry = re.compile(r"^    (\w+): (.*?)(?=^    \w|\Z)", re.M | re.S)
-    return {each[1]: plain(each[2]) for each in entry.finditer(section[1] if section else "")}
-
-
-def plain(text: str) -> str:
-    """A text without the marks that commands and docstrings set in different ways."""
-    text = re.sub(r"[`\"]|--(?=\w)", "", " ".join(text.split()))
-    return text[:1].lower() + text[1:]
-
-
-def start(text: str) -> str:
-    """The first clause of a text."""
-    return re.split(r"[.;](?:\s|$)", plain(text), maxsplit=1)[0]
-
-
 def test_every_command_has_a_verb_or_a_reason() -> None:
     assert {*VERBS, *ALONE} == set(COMMANDS)
     assert not set(VERBS) & set(ALONE)
@@ -228,25 +199,7 @@ def test_defaults_are_the_same(path: str, verb: Callable[..., Any]) -> None:
             assert default == option.default, name
 
 
-@pytest.mark.parametrize(("path", "verb"), PAIRS)
-def test_texts_are_the_same(path: str, verb: Callable[..., Any]) -> None:
-    described, taken = texts(verb), keywords(verb)
-    for name, option in options(path).items():
-        if name not in taken or name in ENGINE or option.multiple or f"{path} {name}" in TEXTS:
-            continue
-        assert described[name].startswith(start(option.help or "")), (
-            f"{verb.__qualname__} says of `{name}`: {described[name]}; the command: {option.help}"
-        )
-
-
-def test_every_verb_that_takes_a_progress_shows_one() -> None:
-    taken = {verb: keywords(verb) for _, verb in PAIRS}
-    shown = {verb: each["progress"].default for verb, each in taken.items() if "progress" in each}
-    assert tr.stats in shown
-    assert set(shown.values()) == {True}
-
-
 def test_no_reason_is_left_over() -> None:
     known = {f"{path} {name}" for path, verb in PAIRS for name in keywords(verb)}
-    assert {*DEFAULTS, *TEXTS, *ONLY_KEYWORDS} <= known
+    assert {*DEFAULTS, *ONLY_KEYWORDS} <= known
     assert {verb.__qualname__ for _, verb in PAIRS} >= set(NARROWER)

@@ -9,8 +9,7 @@ import pytest
 import tfrecreg as tr
 from tfrecreg.cli.demo.digits import write_digits
 from tfrecreg.core.storage.local import LocalStorage
-from tfrecreg.core.values.config import FailOn
-from tfrecreg.core.values.errors import RefusedError, UsageError
+from tfrecreg.core.values.errors import UsageError
 
 
 @pytest.fixture
@@ -50,24 +49,6 @@ def test_one_target_gives_one_and_a_list_gives_a_list(reg: tr.Registry) -> None:
         tr.salvage([], Path(reg.root, "out"))
 
 
-def test_a_glob_over_several_builds_has_several_reports(reg: tr.Registry) -> None:
-    reg["more"].build(source="mnist", raw=Path(reg.root, "raw"))
-    glob = f"{reg.root}/data/*/*.tfrecord-*"
-    with pytest.raises(UsageError, match="names shards of several builds") as caught:
-        tr.check(glob)
-    assert caught.value.hint == f"`tfrecreg.check(['{glob}'])` returns a list of reports"
-    assert len(tr.check([glob])) == 2
-
-
-def test_what_fails_is_said_in_a_word(reg: tr.Registry) -> None:
-    assert tr.check("digits", registry=reg, fail_on="warning").fail_on is FailOn.WARNING
-    with pytest.raises(UsageError) as caught:
-        tr.check("digits", registry=reg, fail_on="all")  # type: ignore[call-overload]
-    assert caught.value.message == (
-        "`fail_on` should be `error`, `warning` or `never`, found `all`"
-    )
-
-
 @pytest.mark.parametrize("limit", [1, "1", "0.5%"])
 def test_skipped_items_are_limited_by_a_number_or_a_share(
     reg: tr.Registry, tmp_path: Path, limit: int | str
@@ -77,15 +58,6 @@ def test_skipped_items_are_limited_by_a_number_or_a_share(
     assert built.manifest.dataset == "more"
     assert len(repr(built.result)) < 1000
     assert len(repr(built)) < 300
-
-
-def test_a_limit_that_is_no_number_is_refused(reg: tr.Registry, tmp_path: Path) -> None:
-    with pytest.raises((UsageError, RefusedError)) as caught:
-        reg["more"].build(source="mnist", raw=tmp_path, max_skipped="some")
-    assert caught.value.message == (
-        "`max_skipped`: expected a number of items such as `10`, or a share such as `0.5%`, "
-        "found `some`"
-    )
 
 
 def test_a_build_and_a_release_stand_for_their_references(reg: tr.Registry, tmp_path: Path) -> None:
@@ -115,16 +87,6 @@ def test_a_handle_reads_anew(reg: tr.Registry) -> None:
 def test_a_release_stands_for_its_reference_in_a_data_source(reg: tr.Registry) -> None:
     source = tr.data_source(reg["digits@1.0.0"], "train")
     assert len(source) == len(tr.data_source("digits@1.0.0", "train", registry=reg))
-
-
-def test_a_page_has_its_size_as_people_write_it(reg: tr.Registry, tmp_path: Path) -> None:
-    assert len(tr.report("digits", tmp_path / "a.html", registry=reg, budget="600kB").html) < 6e5
-    with pytest.raises(UsageError) as caught:
-        tr.report("digits", registry=reg, budget="much")
-    assert caught.value.message == (
-        "`budget`: expected a size such as `256MiB`, `1.5GB` or a number of bytes, found `much`"
-    )
-    assert [each.target for each in reg.report().reports] == ["digits"]
 
 
 def test_several_splits_are_a_tuple(reg: tr.Registry) -> None:

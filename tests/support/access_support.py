@@ -9,8 +9,6 @@ from scan_support import framed
 
 from tfrecreg.core.records.gzip.writer import GzipEncoder
 
-__all__ = ["PAYLOADS", "STREAM", "blocks", "members"]
-
 PAYLOADS = [bytes([number]) * (number * 7 % 90) for number in range(60)]
 STREAM = b"".join(map(framed, PAYLOADS))
 

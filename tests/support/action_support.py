@@ -14,8 +14,6 @@ from typing import Any
 
 from package_support import CHECKOUT
 
-__all__ = ["Runner", "load", "open_runner"]
-
 
 @cache
 def load(path: str) -> Any:

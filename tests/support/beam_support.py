@@ -11,8 +11,6 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-__all__ = ["free_port", "job_server"]
-
 
 def free_port() -> int:
     """A free port."""

@@ -18,8 +18,6 @@ from urllib.parse import urlsplit
 
 import pytest
 
-__all__ = ["Browser"]
-
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 _FLAGS = (
     "--headless=new",

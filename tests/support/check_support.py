@@ -13,8 +13,6 @@ from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.run import check
 from tfrecreg.core.records.framing import frame
 
-__all__ = ["Digits", "Document", "document", "framed", "places"]
-
 Document = dict[str, Any]
 
 

@@ -21,8 +21,6 @@ from typing import Any
 
 from tfrecreg.core.values.errors import TfrecregError
 
-__all__ = ["Child", "Ended", "Failure", "apart", "preload"]
-
 _PATIENCE = 180.0
 """Seconds after which a process hangs. No process takes a tenth of it."""
 

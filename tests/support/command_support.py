@@ -10,8 +10,6 @@ from deed_support import Deed
 
 from tfrecreg.cli.main import main
 
-__all__ = ["at_command_line"]
-
 
 def at_command_line(deed: Deed) -> Any:
     """Run the command; its exit code and output."""

@@ -12,8 +12,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["Cluster", "cluster"]
-
 PATIENCE = 60.0
 """Seconds for a process to start."""
 

@@ -36,8 +36,6 @@ from tfrecreg.core.storage.writer import is_temporary
 from tfrecreg.core.values.config import FailOn
 from tfrecreg.core.values.shards import ShardPolicy
 
-__all__ = ["Deed", "write_images"]
-
 _VISIBLE = ("data", "versions", "registry", "schemas", "datasets", "tfrecreg.toml", "in", "out")
 """The visible files of the folder: not the state of this machine, and nothing hidden."""
 _CREATED = re.compile(rb'"created":"[^"]*"')

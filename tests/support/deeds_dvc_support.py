@@ -23,18 +23,6 @@ from tfrecreg.builtin.releases.tag import TagRequest, tag
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.registry.registry import open_registry
 
-__all__ = [
-    "DvcAdd",
-    "DvcCheckout",
-    "DvcRepro",
-    "GcDvc",
-    "Pull",
-    "Push",
-    "ReleaseDvc",
-    "ReleaseStage",
-    "Tag",
-]
-
 
 class _WithDvc(Deed):
     """Begins with a release that is committed, whose bytes DVC keeps, and a remote without them."""

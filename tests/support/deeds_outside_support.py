@@ -21,8 +21,6 @@ from tfrecreg.builtin.salvage.run import salvage
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.values.errors import UsageError
 
-__all__ = ["ExportIndex", "ExportTfds", "Salvage"]
-
 
 class _Outside(Deed):
     """Make the folder `out`."""

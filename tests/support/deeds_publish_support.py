@@ -22,19 +22,6 @@ from tfrecreg.core.registry.init import init
 from tfrecreg.core.registry.lookup import resolve
 from tfrecreg.core.registry.registry import open_registry
 
-__all__ = [
-    "AdoptCopy",
-    "AdoptInPlace",
-    "AdoptLink",
-    "Build",
-    "First",
-    "Gc",
-    "Growth",
-    "Release",
-    "Repair",
-    "Yank",
-]
-
 
 class Build(Deed):
     """Build from other raw data, in the place of the released build."""

@@ -13,8 +13,6 @@ import numpy as np
 
 import tfrecreg
 
-__all__ = ["NIGHT", "STREET", "Derived", "Rows", "pictures", "records_of", "scenes"]
-
 STREET = ("cat", "dog", "truck")
 NIGHT = ("fox", "dog", "kitten")
 

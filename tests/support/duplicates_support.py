@@ -14,8 +14,6 @@ from tfrecreg.core.example.features import bytes_feature, int64_feature
 from tfrecreg.core.example.model import Feature
 from tfrecreg.core.registry.init import init
 
-__all__ = ["codes", "image", "look", "record", "write"]
-
 
 def image(number: int) -> bytes:
     return png(4, 3, seed=number % 200) + number.to_bytes(4, "big")

@@ -9,7 +9,6 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfrecreg.core.plugins.guard import PluginId
 from tfrecreg.core.values.errors import RawDataError
 
 if TYPE_CHECKING:
@@ -67,9 +66,6 @@ def exit_hard(task: int) -> int:
     if task == 1:
         os._exit(7)
     return task
-
-
-EVIL = PluginId("source", "evil", "hostile", "6.6")
 
 
 def no_result(task: int) -> object:

@@ -6,8 +6,6 @@ import multiprocessing
 import sys
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 
-__all__ = ["processes", "strangers", "threads"]
-
 
 def threads(max_workers: int = 2) -> Executor:
     return ThreadPoolExecutor(max_workers)

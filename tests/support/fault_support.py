@@ -7,8 +7,6 @@ import os
 
 from system_support import CHANGES, System
 
-__all__ = ["NUMBERS", "Faulty", "Refusing"]
-
 NUMBERS = (errno.ENOSPC, errno.EIO, errno.EMFILE, errno.EACCES)
 
 _KINDS = {

@@ -14,8 +14,6 @@ from tfrecreg.core.example.features import bytes_feature, float_feature, int64_f
 from tfrecreg.core.example.model import Example, Feature
 from tfrecreg.core.example.wire import fields, varint
 
-__all__ = ["SEQUENCES", "event", "example", "field", "put", "sequence", "summary", "write_set"]
-
 
 def field(number: int, data: bytes) -> bytes:
     """A field of a protobuf message that holds bytes."""

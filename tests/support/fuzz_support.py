@@ -43,8 +43,6 @@ from tfrecreg.core.schema.proto import parse_schema, render_schema
 from tfrecreg.core.values.codes import CORE_CODES
 from tfrecreg.core.values.errors import SchemaError, TfrecregError
 
-__all__ = ["TARGETS", "Target"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Target:
@@ -90,9 +88,6 @@ _SPECIAL = (
     frame_header(2**64 - 1),
     framed(b"one more"),
 )
-
-
-_EDITS = ("flip", "put", "insert", "delete", "repeat", "cut", "special")
 
 
 @st.composite

@@ -19,8 +19,6 @@ from unittest import mock
 
 from tfrecreg.cli.main import main
 
-__all__ = ["OUTPUTS", "STORIES", "Story", "told"]
-
 OUTPUTS = Path(__file__).parents[1] / "golden" / "outputs"
 _CHANGES = (
     (re.compile(r"<(style|script)>.*?</\1>", re.DOTALL), r"<\1></\1>"),

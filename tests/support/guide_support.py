@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["GUIDE", "Block", "blocks", "follow"]
-
 GUIDE = Path(__file__).parents[2] / "docs" / "plugins.md"
 FENCE = re.compile(r"^```(?P<info>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 TITLE = re.compile(r'^(?P<language>\w+) title="(?P<title>[^"]+)"$')

@@ -10,8 +10,6 @@ import pytest
 
 from tfrecreg.cli.main import main
 
-__all__ = ["Walk", "follow"]
-
 _COMMAND = re.compile(r"tfrecreg ([a-z]+(?: [^\s`;,)]+)*)")
 _PLACEHOLDER = re.compile(r"\b[A-Z]{3,}\b|…")
 _ELSEWHERE = "on a machine that has it"

@@ -19,21 +19,6 @@ from scan_support import files, stream
 
 from tfrecreg.core.registry.init import init
 
-__all__ = [
-    "EVIL",
-    "SLOW",
-    "VALIDATOR",
-    "InProcess",
-    "Place",
-    "expect_one_line",
-    "here",
-    "place",
-    "plant",
-    "plant_source",
-    "plant_validator",
-    "raised_in",
-]
-
 DISTRIBUTION = "hostile"
 EVIL = "`hostile` 6.6"
 SLOW = pytest.mark.slow

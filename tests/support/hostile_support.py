@@ -9,8 +9,6 @@ from tfrecreg.core.check.reports.model import Basis, Report, SkippedValidator
 from tfrecreg.core.values.config import FailOn, Lowered, Waiver
 from tfrecreg.core.values.findings import Finding, Location, Measure, Severity, TensorflowOutcome
 
-__all__ = ["NAMES", "hostile_finding", "hostile_report"]
-
 _PIECES = [
     "\x1b[31m",
     "\x1b]8;;http://example.org\x07",

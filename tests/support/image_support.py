@@ -13,8 +13,6 @@ from typing import Any
 
 import pytest
 
-__all__ = ["bmp", "chunk", "decoded_mask", "gif", "jpeg", "png", "segment", "webp"]
-
 
 def segment(marker: int, body: bytes) -> bytes:
     """A JPEG segment with its length."""

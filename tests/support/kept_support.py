@@ -10,8 +10,6 @@ from typing import Any
 
 from blake3 import blake3
 
-__all__ = ["expect_kept", "expect_nothing_left", "lost_of"]
-
 _OBJECTS = "files/md5"
 _POINTER = re.compile(r"^- md5: ([0-9a-f]{32}\.dir)$", re.MULTILINE)
 _LOCKED = re.compile(r"- path: data/\w+\n +hash: md5\n +md5: ([0-9a-f]{32}\.dir)\n")

@@ -14,8 +14,6 @@ from child_support import Child, apart
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.storage.writer import LocalWriter
 
-__all__ = ["calls_of", "in_child", "killing"]
-
 WATCHED = {
     LocalStorage: (
         *("stat", "list", "open", "read", "create", "put_if_absent", "rename_dir"),

@@ -30,16 +30,6 @@ from tfrecreg.api import (
 )
 from tfrecreg.testing import SourceTests, ValidatorTests
 
-__all__ = [
-    "FAULTY_SOURCES",
-    "FAULTY_VALIDATORS",
-    "Notes",
-    "Short",
-    "failures",
-    "source_tests",
-    "validator_tests",
-]
-
 NOT001 = Code(
     code="NOT001",
     rule="no-text",
@@ -150,11 +140,6 @@ class OtherSchema(Notes):
         return 'feature { name: "label" type: BYTES presence { min_fraction: 1 } shape {} }'
 
 
-class LabelOfNothing(Notes):
-    def labels(self) -> Mapping[str, Sequence[str]]:
-        return {"labels": ["bad", "good"]}
-
-
 class TooFewLabels(Notes):
     def labels(self) -> Mapping[str, Sequence[str]]:
         return {"label": ["bad"]}
@@ -163,11 +148,6 @@ class TooFewLabels(Notes):
 class WrongSize(Notes):
     def raw_files(self) -> Iterator[RawFile]:
         return (each._replace(stored=each.stored + 1) for each in super().raw_files())
-
-
-class WrongPath(Notes):
-    def raw_path(self, split: str, key: str) -> str | None:
-        return f"./{key}"
 
 
 class OtherBytes(Notes):
@@ -236,10 +216,8 @@ FAULTY_SOURCES: dict[type[Source], tuple[str, str]] = {
     SameKeys: ("items", "these keys are not unique"),
     NotPicklable: ("source_is_picklable", "cannot travel to a worker process"),
     OtherSchema: ("examples_fit_the_schema", "SCH003"),
-    LabelOfNothing: ("labels", "names the feature `labels`, which no example has"),
     TooFewLabels: ("labels", "has the number 1 in `label`, and `labels` has 1 names"),
     WrongSize: ("raw_files", "`stored` of `a.txt` is"),
-    WrongPath: ("raw_paths", "`./a.txt`, not one of `raw_files`"),
     OtherBytes: ("raw_paths", "is not the bytes of `a.txt`"),
     KnowsItsPlace: ("place_does_not_matter", "the feature `folder` is"),
     PrintsNames: ("strange_names", "has characters of the raw data"),

@@ -10,8 +10,6 @@ import pytest
 from tfrecreg.builtin.local_plugins.find import change_trust, code_digest
 from tfrecreg.core.registry.init import init
 
-__all__ = ["CHECK", "SOURCE", "LocalRegistry", "local_registry"]
-
 SOURCE = '''
 from dataclasses import dataclass
 

@@ -12,8 +12,6 @@ from raw_source_support import RawSource
 from tfrecreg.core.build.sources.interface import Remark, Source
 from tfrecreg.core.values.errors import TfrecregError
 
-__all__ = ["Made", "RawFolder"]
-
 
 @dataclass
 class Made:

@@ -6,8 +6,6 @@ import io
 import struct
 import wave
 
-__all__ = ["aiff", "flac", "mp3", "mp4", "opus", "wav"]
-
 
 def wav(seconds: float = 0.5, *, rate: int = 8000, channels: int = 1) -> bytes:
     """A WAV of the standard library's writer."""

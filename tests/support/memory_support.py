@@ -12,8 +12,6 @@ import pytest
 from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.core.records.reader import scan
 
-__all__ = ["PRINT_PEAK", "MemoryFolder", "MemoryReader", "MemoryStorage", "Seen", "on_linux", "see"]
-
 PRINT_PEAK = """
 import re
 from pathlib import Path

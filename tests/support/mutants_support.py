@@ -18,8 +18,6 @@ from tfrecreg.core.records.framing import frame_header
 from tfrecreg.core.records.gzip.writer import INPUT_BUFFER, GzipEncoder
 from tfrecreg.core.values.findings import TensorflowOutcome
 
-__all__ = ["Expected", "Mutant", "compressed", "disagreement", "expected", "mutant", "mutated"]
-
 Compression = Literal["none", "gzip"]
 
 

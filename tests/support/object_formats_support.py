@@ -10,8 +10,6 @@ from xml.sax.saxutils import escape
 
 from tfrecreg.core.images.read import read_header
 
-__all__ = ["Drawn", "Picture", "read_coco", "write_coco", "write_voc", "write_yolo"]
-
 
 class Drawn(NamedTuple):
     """An object."""

@@ -12,8 +12,6 @@ from tfrecreg.core.build.sources.interface import Item, Remark, Skipped, Source,
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import TfrecregError
 
-__all__ = ["UNFOLLOWED", "RawFolder"]
-
 UNFOLLOWED = {
     "all": "a symbolic link that leads nowhere or in a circle",
     "inside": "a symbolic link that leads out of the raw folder, nowhere or in a circle",

@@ -14,29 +14,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-__all__ = [
-    "CHECKOUT",
-    "COMPILERS",
-    "LIBRARY",
-    "NEEDS",
-    "PYTHONS",
-    "Archives",
-    "Done",
-    "Interpreter",
-    "NoNetworkError",
-    "find_python",
-    "fresh_environment",
-    "has_compiler",
-    "imports_of",
-    "make_archives",
-    "make_wheel",
-    "plain_environment",
-    "plant_needy_plugin",
-    "source_modules",
-    "wheel_files",
-    "without_compiler",
-]
-
 CHECKOUT = Path(__file__).resolve().parents[2]
 
 COMPILERS = ("cc", "gcc", "clang")

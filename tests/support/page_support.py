@@ -10,8 +10,6 @@ from html.parser import HTMLParser
 import numpy as np
 from hostile_support import NAMES
 
-__all__ = ["ReadPage", "hostile_records", "read_page"]
-
 _VOID = {"br", "img", "input", "meta", "rect", "circle", "path"}
 _ATTRIBUTES = re.compile(
     r"aria-[a-z]+|data-[a-z-]+|alt|charset|class|colspan|content|cx|cy|d|dx|dy|fill|fill-opacity"

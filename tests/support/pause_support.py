@@ -17,8 +17,6 @@ from typing import Any
 from child_support import Child, Ended
 from steps_support import CHANGING, Step, listen
 
-__all__ = ["Meeting", "meeting", "pausing", "stopped"]
-
 _STILL = 2.0
 """Maximum seconds for which the first process stops without a sign of the other."""
 _TICK = 0.02

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["install", "with_site"]
-
 
 def install(site: Path, name: str, plugin: str) -> None:
     """Put a distribution, version 1.0, into a folder: its one module has the hooks.

@@ -23,8 +23,6 @@ from typing import NamedTuple, TypeAlias
 
 from system_support import CHANGES, System
 
-__all__ = ["Died", "Disk", "Lost", "Recorded", "Recording", "all_lost", "any_lost", "none_lost"]
-
 
 class Died(BaseException):
     """The process is dead: its further calls do nothing."""

@@ -19,8 +19,6 @@ from typing import Any
 
 from system_support import System, installed
 
-__all__ = ["Said", "Turn", "all_at_once", "images", "write_raw"]
-
 _IMAGES = 3
 
 

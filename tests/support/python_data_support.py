@@ -19,8 +19,6 @@ from tfrecreg.core.registry.init import init
 from tfrecreg.core.registry.registry import Registry, open_registry
 from tfrecreg.core.values.errors import TfrecregError
 
-__all__ = ["COUNT", "Elements", "Notes", "Slow", "element", "made", "refused", "registry", "stage"]
-
 COUNT = 40
 
 

@@ -16,8 +16,6 @@ from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import TfrecregError
 from tfrecreg.core.values.typed_values import parse_options
 
-__all__ = ["Made", "RawSource"]
-
 
 @dataclass
 class Made:

@@ -11,8 +11,6 @@ from tfrecreg.core.records.hashing import record_digest
 from tfrecreg.core.records.writer import ShardWriter
 from tfrecreg.core.storage.local import LocalStorage
 
-__all__ = ["write_examples"]
-
 
 def write_examples(path: Path, examples: Iterable[dict[str, Feature]]) -> Path:
     """Write a plain shard, and return its path."""

@@ -10,8 +10,6 @@ from registry_support import SCHEMA, put_build, write
 from tfrecreg.core.registry.manifest.file import render_manifest, seal
 from tfrecreg.core.registry.manifest.model import Change, Manifest, Parent, ReleaseEntry
 
-__all__ = ["put_next"]
-
 
 def put_next(
     root: Path,

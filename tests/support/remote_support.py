@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import json
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -22,20 +21,6 @@ from tfrecreg.core.registry.init import init
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.shards import ShardPolicy
-
-__all__ = [
-    "Cache",
-    "FolderPlace",
-    "Place",
-    "S3Place",
-    "clone",
-    "configure",
-    "environment",
-    "files_of_release",
-    "git",
-    "made",
-    "registry_at",
-]
 
 _OBJECTS = "files/md5"
 
@@ -190,14 +175,6 @@ def environment(values: Mapping[str, str]) -> Iterator[None]:
                 del os.environ[name]
             else:
                 os.environ[name] = value
-
-
-def moved(story: Path, target: Path) -> Path:
-    """A copy of a folder with a registry and a remote in it."""
-    shutil.copytree(story, target, symlinks=True)
-    config = target / "registry/.dvc/config"
-    config.write_text(config.read_text().replace(str(story), str(target)))
-    return target
 
 
 assert ENVIRONMENT

@@ -11,8 +11,6 @@ from package_support import CHECKOUT
 from s3_support import ENVIRONMENT, SECRET
 from warm_support import Warm
 
-__all__ = ["command", "ended", "run"]
-
 
 def command(*arguments: str, port: int, cwd: Path, **more: str) -> Warm | subprocess.Popen[str]:
     """A command in a process of its own, which reaches the S3 server at a port."""

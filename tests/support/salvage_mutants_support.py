@@ -20,8 +20,6 @@ from tfrecreg.core.records.frame_scan import header_candidates
 from tfrecreg.core.records.framing import frame_header, header_length, masked_crc
 from tfrecreg.core.records.gzip.writer import MAGIC, MEMBER_HEADER, TRAILER
 
-__all__ = ["Damaged", "damaged"]
-
 ADDED = -1
 """Of a byte that is not of the sound file."""
 

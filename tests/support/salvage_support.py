@@ -20,18 +20,6 @@ from tfrecreg.core.records.gzip.writer import GzipEncoder
 from tfrecreg.core.records.hashing import record_digest
 from tfrecreg.core.records.index import IndexBuilder
 
-__all__ = [
-    "Made",
-    "filler",
-    "make",
-    "nested",
-    "payloads_in",
-    "payloads_of",
-    "put",
-    "report_of",
-    "rescue",
-]
-
 
 def filler(number: int, size: int = 60) -> bytes:
     """A payload that no other number has, of `size` bytes; no `tf.train.Example`."""

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["SCHEMA", "tf_sequence", "tf_specs", "video", "video_steps"]
-
 Values = Sequence[Any] | None
 """The values of a feature; None for one whose kind is not set."""
 

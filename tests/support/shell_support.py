@@ -13,8 +13,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Shell", "open_shell"]
-
 
 @dataclass
 class Shell:

@@ -11,8 +11,6 @@ from pathlib import Path
 
 from tfrecreg.core.registry.init import init
 
-__all__ = ["SOURCES", "build_arguments", "digests", "make_raw", "new_registry", "tfrecreg"]
-
 ROOT = Path(__file__).parents[2]
 WRITE = """
 import sys

@@ -22,8 +22,6 @@ from system_support import System, installed
 
 from tfrecreg.core.storage import renames
 
-__all__ = ["CHANGING", "Step", "killed", "listen", "refused", "steps_of"]
-
 CHANGING = frozenset(
     {"create", "write", "rename", "exchange", "link", "symlink", "unlink", "mkdir", "rmdir"}
 )

@@ -14,8 +14,6 @@ from package_support import CHECKOUT
 from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.storage.local import LocalStorage
 
-__all__ = ["counted", "forbid_links", "names", "put", "run"]
-
 
 def put(storage: LocalStorage, path: str, data: bytes = b"data") -> Path:
     """Write a file of a storage by other means."""

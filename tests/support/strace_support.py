@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["Call", "calls_under", "injected", "unusable"]
-
 _CALLS = (
     *("openat", "mkdir", "rename", "renameat2", "link", "linkat", "unlink", "unlinkat", "rmdir"),
     *("write", "fsync", "getdents64"),

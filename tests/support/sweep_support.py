@@ -16,8 +16,6 @@ from typing import TypeVar
 
 import pytest
 
-__all__ = ["VARIABLE", "part", "without_others"]
-
 VARIABLE = "TFRECREG_SWEEP"
 T = TypeVar("T")
 

@@ -22,8 +22,6 @@ import pytest
 
 from tfrecreg.core.storage import renames
 
-__all__ = ["CHANGES", "System", "installed", "unsynced"]
-
 CHANGES = frozenset(
     {"create", "write", "fsync", "close", "mkdir", "rename", "link", "unlink", "rmdir"}
 )

@@ -11,8 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Pressed", "press_tab"]
-
 _DUMP = "\x18\x17"
 """Ctrl-X Ctrl-W: writes the line that is being edited to the file `line`."""
 

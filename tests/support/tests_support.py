@@ -11,8 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["Entry", "entries", "flip", "interruptible", "put_back", "tree"]
-
 
 @contextmanager
 def interruptible() -> Iterator[None]:

@@ -9,8 +9,6 @@ from typing import Any
 
 from foreign_support import put
 
-__all__ = ["CLASSES", "TENSOR", "connector", "features_dict", "write_tfds"]
-
 _CORE = "tensorflow_datasets.core.features"
 
 

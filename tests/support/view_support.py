@@ -19,8 +19,6 @@ from tfrecreg.builtin.view.server import ViewServer
 from tfrecreg.core.example.encode import encode
 from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
 
-__all__ = ["Viewing", "serving", "write_pets"]
-
 HOSTILE = '"><script>alert(1)</script>\u202e\x1b[31m'
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>'
 _PATIENCE = 60

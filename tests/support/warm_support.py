@@ -24,8 +24,6 @@ from pathlib import Path
 
 from package_support import CHECKOUT
 
-__all__ = ["Warm"]
-
 _LENGTH = struct.Struct("<I")
 
 

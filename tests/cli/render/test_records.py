@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tfrecreg.builtin.look.head import ShownFeature, ShownRecord
 from tfrecreg.builtin.look.printed_records import (
     print_records,
@@ -46,35 +44,6 @@ def test_records_in_a_pipe(pipe) -> None:
         "m-train.tfrecord-00000-of-00001, record 1, offset 1443, 2 bytes",
         "  not a tf.train.Example: ff 00",
     ]
-
-
-def test_a_record_that_is_too_large_is_said_to_be_just_that(pipe) -> None:
-    large = replace(RECORDS[1], payload=None, start="67.1 MB, too large to be shown")
-    shown = pipe(lambda console: print_records(console, [large]))
-    assert [line.rstrip() for line in shown.splitlines()] == [
-        "m-train.tfrecord-00000-of-00001, record 1, offset 1443, 2 bytes",
-        "  67.1 MB, too large to be shown",
-    ]
-
-
-def test_where_images_were_saved_is_told_below_their_record(pipe) -> None:
-    saved = replace(RECORDS[0], saved=("/out/a\x1b.png", "/out/b.jpg"))
-    shown = pipe(lambda console: print_records(console, [saved]))
-    assert [line.rstrip() for line in shown.splitlines()][-2:] == [
-        r"  saved: /out/a\x1b.png",
-        "  saved: /out/b.jpg",
-    ]
-
-
-def test_values_wrap_in_their_column(terminal) -> None:
-    shown = terminal(lambda console: print_records(console, RECORDS[:1]), 44)
-    assert (
-        """\
-  pixels             float[784]  0, 0.5, …
-                                 776 more
-"""
-        in shown
-    )
 
 
 def test_payloads_that_are_no_examples_are_shown_by_their_parts(pipe) -> None:

@@ -2,13 +2,11 @@ from __future__ import annotations
 
 import math
 
-import pytest
-
 from tfrecreg.builtin.statistics.collect import SplitStatistics
 from tfrecreg.builtin.statistics.command import print_stats
 from tfrecreg.builtin.statistics.make import SplitStats, Stats
 from tfrecreg.builtin.statistics.part import LeftOut
-from tfrecreg.builtin.statistics.summary import FeatureSummary, Image, Numbers, Texts, sparkline
+from tfrecreg.builtin.statistics.summary import FeatureSummary, Image, Numbers, Texts
 
 
 def feature(name: str, kind, detail, histogram=(), present: int = 4, **more) -> FeatureSummary:
@@ -71,36 +69,3 @@ def test_a_table_a_split(pipe) -> None:
         "  gone          bytes      0 %",
         "  ragged        int64    100 %  0 to 2,000        1    0     1       1         1  █",
     ]
-
-
-def test_what_is_not_in_them_is_said(pipe) -> None:
-    one = split("test", (), cached=True, left_out=LeftOut(damaged=2), sketched=("na\x1bme",))
-    text = pipe(lambda console: print_stats(console, stats(one, split("", (), examples=1))))
-    assert text.splitlines() == [
-        "test: 4 examples, from the cache",
-        "  left out: 2 damaged",
-        "  too many values to count, so estimated: na\\x1bme",
-        "",
-        "digits: 1 example",
-    ]
-
-
-@pytest.mark.parametrize("width", [40, 80])
-def test_a_terminal_is_wide_enough(terminal, width: int) -> None:
-    text = terminal(lambda console: print_stats(console, stats(split())), width)
-    assert max(map(len, text.splitlines())) <= width
-
-
-@pytest.mark.parametrize(
-    ("counts", "shown"),
-    [
-        ((), ""),
-        ((0, 0), ""),
-        ((1,), "█"),
-        ((0, 1, 8), " ▂█"),
-        ((1000, 1), "█▁"),
-        (tuple(range(1, 13)), "▂▂▃▄▅▅▆▇▇█"),
-    ],
-)
-def test_a_sparkline_keeps_proportions(counts, shown: str) -> None:
-    assert sparkline(counts) == shown
