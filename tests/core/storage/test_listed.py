@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import pickle
 import threading
 from collections.abc import Iterator
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -75,30 +74,6 @@ def test_a_listing_is_that_of_a_local_folder(storage: ListedStorage, local: Loca
     assert told(storage, "k") == []
 
 
-def test_a_folder_is_listed_once(
-    storage: ListedStorage, memory: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = Asked(memory, monkeypatch)
-    for _ in range(3):
-        list(storage.list())
-        for path in (*FILES, "", "a", "nothing", "a/nothing", "no/folder/here", "k/below"):
-            storage.stat(path)
-    assert asked.of("ls") == ["/lake/raw", "/lake/raw/a", "/lake/raw/a/deep", "/lake/raw/b"]
-    assert asked.of("info") == []
-
-
-def test_folders_that_follow_are_listed_ahead(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    memory.pipe({f"/lake/{number:03d}/x": b"" for number in range(60)})
-    storage = listed_storage("memory://lake")
-    asked = Asked(memory, monkeypatch)
-    for number in range(3):
-        assert storage.stat(f"{number:03d}/x") is not None
-    assert len(asked.of("ls")) == 4
-    for number in range(3, 60):
-        assert storage.stat(f"{number:03d}/x") is not None
-    assert len(asked.of("ls")) == 61
-
-
 def test_entries_tell_files_and_folders_apart(storage: ListedStorage) -> None:
     found = {path: storage.stat(path) for path in ("", "a", "b", "a/deep", "k", "a/x.jpg")}
     assert all(found.values())
@@ -122,24 +97,6 @@ def test_a_change_is_seen_when_it_is_listed_again(storage: ListedStorage, memory
     assert after is not None
     assert after.size == before.size
     assert after.mtime_ns != before.mtime_ns
-
-
-def test_a_worker_lists_nothing(
-    storage: ListedStorage, memory: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    list(storage.list())
-    packed = pickle.dumps(storage)
-    assert len(packed) < 200
-    worker = pickle.loads(packed)
-    asked = Asked(memory, monkeypatch)
-    assert worker.root == storage.root
-    assert worker.read("a/x.jpg") == FILES["a/x.jpg"]
-    found = worker.stat("a/x.jpg")
-    assert found is not None
-    assert found.size == 10
-    assert asked.of("ls") == []
-    worker.forget()
-    assert {each.path for each in worker.list("a", recursive=False)} == {"a/x.jpg", "a/deep"}
 
 
 def test_an_object_that_is_a_folder_too_is_refused(memory: Any) -> None:
@@ -232,14 +189,6 @@ def test_a_web_server_that_lists_is_read(web: str, local: LocalStorage) -> None:
     assert told(storage) == told(local)
     for path, data in FILES.items():
         assert storage.read(path) == data
-
-
-def test_links_for_sorting_and_to_other_places_are_no_files(web: str, local: LocalStorage) -> None:
-    folder = Path(local.root, "apache")
-    folder.mkdir()
-    (folder / "my cat.png").write_bytes(b"cat")
-    found = told(listed_storage(f"{web}/apache"), recursive=False)
-    assert found == [("more", "dir", 0), ("my cat.png", "file", 3)]
 
 
 def test_a_web_server_that_does_not_list_is_told(
