@@ -16,12 +16,6 @@ from tfrecreg.core.build.sources.interface import Item
 from tfrecreg.core.values.shards import ShardPolicy
 
 
-@pytest.fixture
-def on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(item_store, "_HELD", 1000)
-    monkeypatch.setattr(item_store, "_AT_ONCE", 7)
-
-
 def items(count: int) -> list[Item]:
     """Names that are not UTF-8 among them, and states."""
     names = (f"{number:05d}\udcff" if number % 50 == 0 else str(number) for number in range(count))

@@ -171,22 +171,6 @@ def test_tensors_of_tensorflow_are_arrays(registry: Registry) -> None:
     np.testing.assert_array_equal(np.stack([found[number] for number in range(4)]), arrays["x"])
 
 
-SESSION = """
-import tfrecreg
-class Elements:
-    def __len__(self): return 600
-    def __getitem__(self, number): return {"x": number}
-class Progress:
-    def start(self, what, total, unit="records"): pass
-    advance = stop = lambda *arguments: None
-    note = print
-tfrecreg.init(".", with_dvc=False)
-shapes = tfrecreg.open(".")["shapes"]
-found = shapes.build(data={"train": Elements()}, jobs=2, progress=Progress())
-print(found.manifest.splits[0].records)
-"""
-
-
 @on_linux
 @pytest.mark.slow
 def test_memory_does_not_grow_with_a_generator(tmp_path: Path) -> None:

@@ -23,7 +23,6 @@ from tfrecreg.builtin.repair.run import repair
 from tfrecreg.cli.demo.digits import write_digits
 from tfrecreg.core.build.conclude import BuildResult
 from tfrecreg.core.build.request import BuildRequest
-from tfrecreg.core.build.sources.deal import DealOptions, SourceOptions
 from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.run import check
 from tfrecreg.core.registry.init import init
@@ -32,14 +31,12 @@ from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import RawDataError, StorageError, UsageError
 from tfrecreg.core.values.progress import Progress
 from tfrecreg.core.values.shards import ShardPolicy
-from tfrecreg.core.values.typed_values import NoOptions
 
 SOURCES = (
     *("imagefolder", "coco", "mnist", "yolo", "voc", "table", "folder", "webdataset"),
     "huggingface",
 )
 WITH_A_SKIPPED_ITEM = {*SOURCES} - {"mnist", "huggingface"}
-NONE = SourceOptions(NoOptions(), DealOptions())
 
 
 def write_raw(folder: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +22,6 @@ from tfrecreg.core.workers.local import LocalEngine
 def packed(source: Any) -> bytes:
     """A source as it travels to a worker."""
     return pickle.dumps(GuardedSource(source, PluginId("source", type(source).__name__.lower())))
-
-
-@dataclass(frozen=True)
-class Options:
-    pass
 
 
 class Boxes:

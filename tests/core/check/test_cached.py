@@ -24,8 +24,6 @@ from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.values.config import FailOn
 from tfrecreg.core.values.errors import RefusedError
 
-CHECKS = ".tfrecreg/cache/checks"
-
 
 @pytest.fixture
 def root(digits_registry: Path) -> Path:

@@ -332,33 +332,6 @@ def test_a_distribution_that_made_the_data_and_is_not_installed_is_named(
     assert "nor is `voc-tools` 1.2, which made `digits`; hint: " in error
 
 
-WHEN = """
-from tfrecreg.api import RecordValidator, ValidatorRecord, hookimpl
-
-class When(RecordValidator):
-    def look(self, example):
-        return None
-
-class Always(When):
-    name = "when_always"
-
-class Baseline(When):
-    name = "when_baseline"
-
-class Expected(When):
-    name = "when_expected"
-
-class Asked(When):
-    name = "when_asked"
-
-@hookimpl
-def tfrecreg_validators():
-    for kind in (Always, Baseline, Expected, Asked):
-        when = kind.__name__.lower()
-        yield ValidatorRecord(kind.name, "when", [], lambda kind=kind: kind, runs_with=when)
-"""
-
-
 SIDE = """
 from functools import partial
 

@@ -22,12 +22,6 @@ from tfrecreg.core.example.features import (
 from tfrecreg.core.example.model import Example, Kind
 
 INT64 = st.integers(-(2**63), 2**63 - 1) | st.integers(-2, 300)
-LAYOUT = (
-    Slot("a", Kind.INT64, 1),
-    Slot("image/encoded", Kind.BYTES, 1),
-    Slot("", Kind.FLOAT, 3),
-    Slot("é", Kind.INT64, 1),
-)
 
 
 def example(label: int, data: bytes, floats: tuple[float, float, float], last: int) -> Example:

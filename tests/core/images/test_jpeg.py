@@ -3,11 +3,8 @@ from __future__ import annotations
 import pytest
 from image_support import jpeg, segment
 
-from tfrecreg.core.images import jpeg as jpeg_module
 from tfrecreg.core.images.model import ImageError
 from tfrecreg.core.images.read import is_truncated, read_header
-
-MARKER = jpeg_module._MARKER
 
 
 def reason(data: bytes) -> tuple[str, str]:

@@ -33,6 +33,3 @@ def test_output_that_a_plugin_redirects_goes_where_it_says() -> None:
             print("told")
         assert sys.stdout is sys.stderr
     assert said.getvalue() == "told\n"
-
-
-EVIL = PluginId("validator", "evil", "hostile", "6.6")

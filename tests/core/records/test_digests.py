@@ -1,10 +1,8 @@
 from __future__ import annotations
 
 import random
-import struct
 
 import numpy as np
-from blake3 import blake3
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,16 +10,6 @@ from tfrecreg.core.records.hashing import ContentHasher, content_digest, record_
 
 ABC = bytes.fromhex("6437b3ac38465133ffb63b75273a8db5")
 EMPTY = bytes.fromhex("af1349b9f5f9a1a6a0404dea36dcc949")
-
-
-def by_the_book(splits: dict[str, list[bytes]]) -> str:
-    """The formula of `docs/formats.md`, as plainly as it can be said."""
-    text = b"tfrecreg content digest v1\n"
-    for name in sorted(each.encode() for each in splits):
-        digests = sorted(splits[name.decode()])
-        text += struct.pack("<Q", len(name)) + name + struct.pack("<Q", len(digests))
-        text += b"".join(digests)
-    return blake3(text).hexdigest()
 
 
 def test_record_digests_never_change() -> None:

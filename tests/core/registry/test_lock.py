@@ -33,10 +33,6 @@ def is_free(registry: Registry, name: str) -> bool:
     return True
 
 
-def open_files() -> int:
-    return sum(1 for _ in Path("/dev/fd").iterdir())
-
-
 def test_it_is_held_in_the_block_and_free_behind_it(registry: Registry) -> None:
     told: list[str] = []
     with dataset_lock(registry, "mnist", lambda: told.append("waiting")):

@@ -35,13 +35,6 @@ def released(root: Path, registry: Registry) -> Manifest:
     return build
 
 
-def refusal(registry: Registry, text: str) -> tuple[str, str]:
-    with pytest.raises(UsageError) as caught:
-        resolve(registry, text)
-    assert caught.value.exit_code == 2
-    return caught.value.message, caught.value.hint
-
-
 def test_a_name_is_the_build(root: Path, registry: Registry) -> None:
     build = put_build(root, "mnist")
     found = resolve(registry, "mnist")

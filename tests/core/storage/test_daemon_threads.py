@@ -104,17 +104,3 @@ def test_ctrl_c_ends_a_process_whose_requests_hang() -> None:
         process.kill()
         process.communicate()
     assert err.rstrip().endswith("KeyboardInterrupt")
-
-
-_FORKED = """
-import os, warnings
-from tfrecreg.core.storage.remote.file_systems import at_once
-
-before = list(at_once(str, range(40)))
-# Since 3.12, Python warns of every fork beside threads: that of a DataLoader, too.
-warnings.filterwarnings("ignore", ".* is multi-threaded, use of fork", DeprecationWarning)
-child = os.fork()
-if child == 0:
-    os._exit(0 if list(at_once(str, range(40))) == before else 1)
-print(os.waitpid(child, 0)[1])
-"""

@@ -36,26 +36,6 @@ APACHE = b"""<html><body><table>
 </table></body></html>"""
 
 
-class Asked:
-    """The names of the methods of the file system that were called, and on what."""
-
-    def __init__(self, system: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.calls: list[tuple[str, str]] = []
-        for method in ("ls", "info", "cat_file"):
-            monkeypatch.setattr(type(system), method, self._noted(getattr(type(system), method)))
-
-    def _noted(self, function: Any) -> Any:
-        @functools.wraps(function)
-        def noted(system: Any, path: str, *arguments: Any, **options: Any) -> Any:
-            self.calls.append((function.__name__, path))
-            return function(system, path, *arguments, **options)
-
-        return noted
-
-    def of(self, method: str) -> list[str]:
-        return sorted(path for name, path in self.calls if name == method)
-
-
 @pytest.fixture
 def storage(memory: Any, local: LocalStorage) -> ListedStorage:
     memory.pipe({f"/lake/raw/{path}": data for path, data in FILES.items()})

@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 
 from tfrecreg.core.terminal.console import PlainTable, _breaks, line, stdout
 
-LONG = "one two three four five six seven eight nine ten eleven twelve thirteen " * 4
-
 
 def test_a_path_is_never_cut(terminal) -> None:
     path = "a/" * 40 + "shard"

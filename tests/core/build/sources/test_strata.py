@@ -180,7 +180,3 @@ def test_growth_of_one_class_moves_no_record_of_another() -> None:
     moved = {key for key in before if before[key] != after[key]}
     assert {key for key in moved if int(key[1:]) % 3} == set()
     assert len(moved) <= len(more)
-
-
-class _Key(str):
-    """A key whose end shows."""
