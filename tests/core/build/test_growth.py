@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import errno
-import json
-import os
 import random
 import struct
 from pathlib import Path
 
 import pytest
-from fault_support import Refusing
-from system_support import System, installed
 from tests_support import tree
 
 from tfrecreg.builtin.python_data.build import build
 from tfrecreg.builtin.releases.release import ReleaseRequest, release
-from tfrecreg.cli.main import main
 from tfrecreg.core.build.conclude import BuildResult
 from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.build.run import preview
 from tfrecreg.core.check.run import check
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.registry.registry import Registry, open_registry
-from tfrecreg.core.values.errors import ManifestError, StorageError, UsageError
+from tfrecreg.core.values.errors import ManifestError, UsageError
 from tfrecreg.core.values.shards import ShardPolicy
 from tfrecreg.core.workers.local import LocalEngine
 
@@ -205,44 +199,6 @@ def test_a_damaged_shard_of_the_base_is_made_again(story: Story) -> None:
     assert (result.growth.kept, result.growth.rewritten) == (8, 0)
 
 
-class Hurried(System):
-    """The storage's system, in which another worker links each file just before this one."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__()
-        self.files = {path.name: path for path in folder.rglob("*") if path.is_file()}
-        self.linked: list[str] = []
-
-    def enter(self, kind: str, path: str) -> None:
-        name = Path(path).name
-        if kind == "link" and ".tfrecord-" in name:
-            self.linked.append(name)
-            Path(path).hardlink_to(self.files[name])
-
-
-def test_a_shard_that_another_worker_links_meanwhile_is_that_of_the_base(story: Story) -> None:
-    before = tree(story.root / "data")
-    system = Hurried(story.root / "versions/d/1.0.0")
-    with installed(system):
-        result = story.build()
-    assert len(system.linked) == 16  # shards and indexes
-    assert result.growth is not None
-    assert result.growth.kept == 8
-    assert tree(story.root / "data") == before
-
-
-@pytest.mark.parametrize("ending", ["-00001-of-00004", "-00001-of-00004.index"])
-def test_a_shard_of_the_base_that_cannot_be_linked_ends_the_build(
-    story: Story, ending: str
-) -> None:
-    before = tree(story.root / "data")
-    with installed(Refusing("link", ending)), pytest.raises(StorageError) as caught:
-        story.build()
-    assert caught.value.message.startswith("cannot link `")
-    assert os.strerror(errno.EIO) in caught.value.message
-    assert tree(story.root / "data") == before
-
-
 def test_base_none_and_a_number_of_shards_make_everything_anew(story: Story) -> None:
     assert story.build(base="none").growth is None
     assert story.build(policy=ShardPolicy(shards=2)).growth is None
@@ -313,20 +269,3 @@ def test_without_the_indexes_of_the_base_it_is_said_how_to_go_on(story: Story) -
     assert caught.value.hint == (
         "fetch its bytes: tfrecreg pull d@1.0.0; or build without a base: --base none"
     )
-
-
-def test_the_command_tells_of_growth(story: Story, capsys: pytest.CaptureFixture[str]) -> None:
-    story.raw.add(40)
-    arguments = ["-C", str(story.root), "build", "d"]
-    assert main([*arguments, "--dry-run"]) == 0
-    told = capsys.readouterr().out
-    assert "grown from d@1.0.0: 8 shards unchanged (" in told
-    assert "1 shard new (" in told
-    assert main([*arguments, "--dry-run", "--json"]) == 0
-    planned = json.loads(capsys.readouterr().out)
-    assert planned["growth"]["written_bytes"] > 0
-    assert planned["splits"]["train"]["estimated_bytes"] > 400 * 784
-    assert main([*arguments, "--json"]) == 0
-    growth = json.loads(capsys.readouterr().out)["growth"]
-    assert (growth["base"], growth["kept"], growth["new"]) == ("d@1.0.0", 8, 1)
-    assert growth["written_bytes"] == growth["new_bytes"] > 0

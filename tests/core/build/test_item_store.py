@@ -7,21 +7,13 @@ import random
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 from memory_support import PRINT_PEAK, on_linux
 
 from tfrecreg.core.build.planning import plan as item_store
-from tfrecreg.core.build.planning.plan import ItemShare, ItemStore, Plan, make_plan, order_key
+from tfrecreg.core.build.planning.plan import ItemShare, Plan, make_plan
 from tfrecreg.core.build.sources.interface import Item
-from tfrecreg.core.values.errors import PluginError
 from tfrecreg.core.values.shards import ShardPolicy
-
-
-@pytest.fixture
-def on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(item_store, "_HELD", 1000)
-    monkeypatch.setattr(item_store, "_AT_ONCE", 7)
 
 
 def items(count: int) -> list[Item]:
@@ -55,28 +47,6 @@ def test_a_plan_on_disk_is_that_in_memory(monkeypatch: pytest.MonkeyPatch) -> No
         assert one == pickle.loads(pickle.dumps(other))
         with pytest.raises(IndexError):
             other.items[len(one.items)]
-
-
-@pytest.mark.usefixtures("on_disk")
-def test_a_key_that_stands_twice_is_refused() -> None:
-    with pytest.raises(PluginError, match="lists `321` twice in the split `train`"):
-        planned([*items(500), Item("train", "321", 1)])
-
-
-@pytest.mark.parametrize("held", [1, 1 << 20])
-def test_positions_are_found_by_key(monkeypatch: pytest.MonkeyPatch, held: int) -> None:
-    monkeypatch.setattr(item_store, "_HELD", held)
-    store = ItemStore("train")
-    for item in items(100):
-        store.add(item)
-    assert store.sort() is None
-    at = store.find(["7", "none", "00050\udcff", "99"])
-    assert at[1] == -1
-    assert [item.key for item in store.pick(at[[0, 2, 3]])] == ["7", "00050\udcff", "99"]
-    assert store.sizes(at[[0, 2, 3]]).tolist() == [107, 150, 199]
-    assert store.find([]).tolist() == []
-    ordered = [order_key("train", item.key) for item in store.pick(np.arange(100))]
-    assert ordered == sorted(ordered)
 
 
 PLAN = f"""

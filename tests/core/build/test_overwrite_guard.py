@@ -50,11 +50,6 @@ def test_files_that_are_no_build_are_not_replaced(registry: Registry, work) -> N
     assert {name: after[name] for name in before} == before
 
 
-def test_an_empty_folder_is_in_nobodys_way(registry: Registry) -> None:
-    Path(registry.storage.root, "data/digits").mkdir(parents=True)
-    assert build(registry, request(registry)).manifest.splits
-
-
 def test_what_was_adopted_is_replaced_only_after_it_was_released(registry: Registry) -> None:
     root = Path(registry.storage.root)
     folder = root / "data/digits"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -96,15 +95,6 @@ def test_images_are_stored_as_png(registry: Registry) -> None:
     np.testing.assert_array_equal(found["image/encoded"], pixels)
 
 
-def test_the_manifest_names_a_program_and_no_raw_data(registry: Registry) -> None:
-    manifest = made(registry, {"train": Elements()}, key="id").manifest
-    assert (manifest.source.name, manifest.source.distribution) == ("python", "tfrecreg")
-    assert manifest.source.options == {"keys": "feature id"}
-    assert (manifest.raw.files, manifest.raw.stored) == (0, 0)
-    assert manifest.ledger["train"].written == COUNT
-    assert not Path(registry.storage.root, "datasets/shapes.toml").exists()
-
-
 @pytest.mark.parametrize(
     ("key", "expected"),
     [
@@ -134,15 +124,6 @@ def test_appended_elements_keep_the_shards_of_the_release(registry: Registry) ->
     assert changed.growth.kept == 0
     released = release(registry, ReleaseRequest(name="shapes"))
     assert str(released.version) == "2.0.0"
-
-
-def test_settings_of_the_dataset_apply(registry: Registry) -> None:
-    folder = Path(registry.storage.root, "datasets")
-    folder.mkdir(exist_ok=True)
-    (folder / "shapes.toml").write_text('shards = 4\ncompression = "gzip"\n')
-    registry = open_registry(registry.storage.root)
-    manifest = made(registry, {"train": Elements()}).manifest
-    assert (len(manifest.shards), manifest.compression) == (4, "gzip")
 
 
 # Afterwards.
@@ -186,21 +167,3 @@ def test_a_damaged_shard_is_not_repaired_by_a_command(here: Path, capsys: Any) -
     assert "error: `shapes` was built from the data of a program, which are not here\n" in text
     assert "hint: run the program that calls `build(data=…)`: the same data" in text
     assert made(open_registry(here), {"train": Elements()}).report.status == "pass"
-
-
-def test_raw_files_are_not_compared(here: Path, capsys: Any) -> None:
-    code, text = said(capsys, "check", "shapes", "--raw", str(here / "schemas"), "--json")
-    document = json.loads(text[text.index("{") :])
-    assert code in (0, 1)
-    assert "SRC" not in {each["code"][:3] for each in document["findings"]}
-    code, text = said(capsys, "show", "shapes")
-    assert "source    python (tfrecreg " in text
-    assert ", keys=position" in text
-
-
-def test_a_changed_schema_names_the_program(here: Path, capsys: Any) -> None:
-    schema = here / "schemas/shapes.pbtxt"
-    schema.write_text(schema.read_text() + 'feature { name: "age" type: INT }\n')
-    code, text = said(capsys, "release", "shapes", "--version", "1.0.0")
-    assert code == 2
-    assert "hint: run the program that calls `build(data=…)`\n" in text

@@ -66,36 +66,6 @@ def test_a_killed_build_goes_on_and_never_mixes_two_states(tmp_path: Path, form:
 # Where data are read.
 
 
-def test_data_that_cannot_be_pickled_are_read_here(registry: Registry) -> None:
-    progress = Notes()
-    expected = made(registry, {"train": Elements()}).manifest.digest
-
-    class Local(Elements):
-        """A class that no other process can import."""
-
-    found = made(registry, {"train": Local()}, jobs=2, progress=progress)
-    assert found.manifest.digest == expected
-    (note,) = progress.notes
-    assert note.startswith(
-        "split `train` is read in this process alone: it cannot be pickled: AttributeError: "
-    )
-    assert note.isprintable()
-    made(registry, {"train": Elements()}, jobs=2, progress=progress, key=lambda each: each["id"])
-    assert len(progress.notes) == 2 + 1  # and one that keys changed
-    assert parcel._HERE == {}
-
-
-def test_large_data_are_read_here(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parcel, "MOST_PICKLED", 1 << 20)
-    progress = Notes()
-    data = {"x": np.zeros((9, 1 << 15), np.float32)}
-    both = {"test": [{"x": np.zeros(1 << 15, np.float32)}], "train": data}
-    made(registry, both, jobs=2, progress=progress)
-    assert progress.notes == [
-        "split `train` is read in this process alone: pickled, the data have more than 1 MiB"
-    ]
-
-
 def test_a_changed_pickle_is_never_unpickled(registry: Registry, tmp_path: Path) -> None:
     storage = registry.storage.below(".tfrecreg/stage/x/data")
     from tfrecreg.builtin.python_data.convert import Converter, KeyRule
@@ -199,30 +169,6 @@ def test_tensors_of_tensorflow_are_arrays(registry: Registry) -> None:
     loaded = tfrecreg.load("shapes", "train", registry=registry, tensors=spec)
     found = {int(each["y"]): each["x"].numpy() for each in loaded}
     np.testing.assert_array_equal(np.stack([found[number] for number in range(4)]), arrays["x"])
-
-
-SESSION = """
-import tfrecreg
-class Elements:
-    def __len__(self): return 600
-    def __getitem__(self, number): return {"x": number}
-class Progress:
-    def start(self, what, total, unit="records"): pass
-    advance = stop = lambda *arguments: None
-    note = print
-tfrecreg.init(".", with_dvc=False)
-shapes = tfrecreg.open(".")["shapes"]
-found = shapes.build(data={"train": Elements()}, jobs=2, progress=Progress())
-print(found.manifest.splits[0].records)
-"""
-
-
-@pytest.mark.slow
-def test_classes_of_a_session_stay_in_its_process(tmp_path: Path) -> None:
-    done = script(tmp_path, "", "-c", SESSION.replace("note = print", "note = staticmethod(print)"))
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1] == "600"
-    assert "it is of a class of this session, which other processes cannot import" in done.stdout
 
 
 @on_linux

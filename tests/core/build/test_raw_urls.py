@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import tarfile
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,35 +17,26 @@ from media_support import wav
 
 from tfrecreg.builtin.adopt.request import AdoptRequest
 from tfrecreg.builtin.adopt.run import adopt
-from tfrecreg.builtin.dvc.pipeline.run import pipeline
 from tfrecreg.builtin.python_data.build import build
 from tfrecreg.builtin.releases.release import ReleaseRequest, release
 from tfrecreg.builtin.repair.run import repair
 from tfrecreg.cli.demo.digits import write_digits
 from tfrecreg.core.build.conclude import BuildResult
 from tfrecreg.core.build.request import BuildRequest
-from tfrecreg.core.build.run import preview
-from tfrecreg.core.build.sources.deal import DealOptions, SourceOptions
-from tfrecreg.core.build.sources.guarded import GuardedSource
-from tfrecreg.core.build.sources.interface import Source
 from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.run import check
-from tfrecreg.core.plugins.guard import PluginId
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.registry.registry import Registry, open_registry
-from tfrecreg.core.storage.listed import listed_storage
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import RawDataError, StorageError, UsageError
 from tfrecreg.core.values.progress import Progress
 from tfrecreg.core.values.shards import ShardPolicy
-from tfrecreg.core.values.typed_values import NoOptions
 
 SOURCES = (
     *("imagefolder", "coco", "mnist", "yolo", "voc", "table", "folder", "webdataset"),
     "huggingface",
 )
 WITH_A_SKIPPED_ITEM = {*SOURCES} - {"mnist", "huggingface"}
-NONE = SourceOptions(NoOptions(), DealOptions())
 
 
 def write_raw(folder: Path) -> None:
@@ -178,29 +168,6 @@ def test_the_url_is_kept_as_the_raw_of_the_dataset(
     again = build(later(registry), replace(requested("coco"), source=None))
     assert again.manifest == first.manifest
     assert again.settings.unsaved == ()
-
-
-@pytest.mark.parametrize(
-    ("saved", "used", "unsaved"),
-    [("", "/", []), ("/", "", []), ("/", "/", []), ("", "2", ["raw"])],
-)
-def test_a_url_that_ends_in_a_slash_is_the_same_place(
-    registry: Registry, raw: Path, memory: Any, saved: str, used: str, unsaved: list[str]
-) -> None:
-    memory.put(f"{raw}/coco", "/lake/raw/coco2", recursive=True)
-    config = Path(registry.storage.root, "datasets/coco.toml")
-    config.parent.mkdir(exist_ok=True)
-    config.write_text(f'source = "coco"\nraw = "memory://lake/raw/coco{saved}"\nmax_skipped = 1\n')
-    request = BuildRequest(name="coco", raw=f"memory://lake/raw/coco{used}")
-    found = build(later(registry), request).settings
-    assert [each.name for each in found.unsaved] == unsaved
-
-
-def test_a_preview_reads_the_listing(registry: Registry, raw: Path) -> None:
-    found = preview(registry, requested("imagefolder"))
-    assert found.raw.files == 13
-    assert found.plan.items == 13
-    assert found.found["layout"] == "split/class/file"
 
 
 class Changing(Progress):
@@ -350,43 +317,3 @@ def test_adopted_shards_are_measured_against_the_url(
     shards = [str(tmp_path / "registry/data/imagefolder" / e.path) for e in result.manifest.shards]
     request = AdoptRequest(name="other", paths=shards, raw="memory://lake/raw/imagefolder")
     assert adopt(registry, request).manifest.raw.files == 13
-
-
-def test_a_pipeline_is_refused(registry: Registry, raw: Path) -> None:
-    made(registry, "imagefolder")
-    for names in ((), ("imagefolder",)):
-        with pytest.raises(UsageError) as raised:
-            pipeline(later(registry), names)
-        assert raised.value.message == (
-            "a pipeline is not supported for `imagefolder`: its raw data are "
-            "`memory://lake/raw/imagefolder`, which DVC does not watch"
-        )
-        assert raised.value.hint == "run `tfrecreg build imagefolder` when they change"
-
-
-class NeedsPaths(Source):
-    needs_local = True
-
-    def raw_files(self) -> Iterator[Any]:
-        raise AssertionError
-
-    def items(self) -> Iterator[Any]:
-        raise AssertionError
-
-    def example(self, item: Any) -> Any:
-        raise AssertionError
-
-    def schema(self) -> str:
-        raise AssertionError
-
-
-def test_a_source_that_needs_local_files_is_told(memory: Any, tmp_path: Path) -> None:
-    plugin_id = PluginId("source", "faces", "faces-of", "1.0")
-    assert GuardedSource.open(NeedsPaths, plugin_id, LocalStorage(tmp_path), NONE)
-    with pytest.raises(UsageError) as raised:
-        GuardedSource.open(NeedsPaths, plugin_id, listed_storage("memory://lake/raw"), NONE)
-    assert raised.value.message == (
-        "the source `faces` of `faces-of` 1.0 reads local files only, and the raw data are "
-        "`memory://lake/raw`"
-    )
-    assert raised.value.hint == "download them, and name the folder with --raw PATH"

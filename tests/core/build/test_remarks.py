@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +22,6 @@ from tfrecreg.core.workers.local import LocalEngine
 def packed(source: Any) -> bytes:
     """A source as it travels to a worker."""
     return pickle.dumps(GuardedSource(source, PluginId("source", type(source).__name__.lower())))
-
-
-@dataclass(frozen=True)
-class Options:
-    pass
 
 
 class Boxes:
@@ -85,10 +79,3 @@ def test_a_journal_keeps_remarks(tmp_path) -> None:
         sink = StageSink(stage, build)
         sink.finish(planned, shard)
         assert sink.finished([planned]) == {planned.path: shard}
-
-
-def test_remarks_of_a_split_without_items_are_counted_too() -> None:
-    remark = Remark("test", "images/", "SRC030", "nothing names them", 3)
-    plan = make_plan("d", [Item("train", "a", 1), remark], ShardPolicy(), {})
-    empty = replace(plan, shards=())
-    assert ledgers(empty, [])["test"].remarks == {"SRC030": 3}

@@ -46,11 +46,6 @@ def test_segments_hold_every_item_once_and_in_order(sizes) -> None:
     assert all(segments) or not sizes
 
 
-def test_a_segment_has_about_its_size_and_a_bounded_number_of_items() -> None:
-    assert [len(each) for each in planned([SEGMENT_BYTES // 4] * 16).segments()] == [4] * 4
-    assert all(len(each) <= SEGMENT_BYTES // 256 for each in planned([0] * 100_000).segments())
-
-
 @dataclass
 class Noise:
     """Every seventh item is skipped, every fifth remarked on; the third segment is skipped."""

@@ -12,7 +12,6 @@ from tests_support import flip
 
 from tfrecreg.builtin.python_data.build import build
 from tfrecreg.builtin.releases.audit.releases import audit_releases
-from tfrecreg.builtin.releases.yank import yank
 from tfrecreg.cli.main import main
 from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.check.options import CheckOptions
@@ -71,19 +70,6 @@ def test_of_datasets_that_are_not_here_those_that_are_can_be_asked_for(
         check(["digits"], registry=digits_registry, options=options)
 
 
-def test_where_none_is_here_nothing_passes(digits_registry: Path) -> None:
-    write(digits_registry / "datasets/absent.toml", ABSENT)
-    for folder in ("data", "versions"):
-        shutil.rmtree(digits_registry / folder, ignore_errors=True)
-    reports = check([], registry=digits_registry)
-    assert shown(reports) == [("absent", "error"), ("digits", "error")]
-    assert "its newest release is `digits@1.0.0`" in reports[1].errors[0]
-    with pytest.raises(NotHereError) as caught:
-        check([], registry=digits_registry, options=CheckOptions(ignore_missing=True))
-    assert caught.value.message == "none of `absent` and `digits` is here"
-    assert caught.value.hint.startswith("without `--ignore-missing`, the report names the command")
-
-
 def test_where_only_the_newest_release_is_here_it_is_judged(digits_registry: Path) -> None:
     copy = digits_registry / "versions/digits/1.0.0"
     copy.parent.mkdir(parents=True, exist_ok=True)
@@ -118,18 +104,6 @@ def test_a_release_in_place_of_a_build_that_is_not_here_is_no_plain_pass(
     assert len(report["errors"]) == bool(code)
 
 
-def test_a_dataset_of_which_every_release_was_withdrawn_is_named_by_its_table_alone(
-    digits_registry: Path,
-) -> None:
-    yank(open_registry(digits_registry), "digits@1.0.0", "wrong labels")
-    shutil.rmtree(digits_registry / "data")
-    assert shown(check([], registry=digits_registry)) == [("digits", "error")]
-    # Without a table it is history, which nobody is to use.
-    (digits_registry / "datasets/digits.toml").unlink()
-    with pytest.raises(UsageError, match="the registry has no dataset yet"):
-        check([], registry=digits_registry)
-
-
 def test_shards_without_a_manifest_are_named(digits_registry: Path) -> None:
     (digits_registry / "data/digits/manifest.json").unlink()
     write(digits_registry / "data/stray/a.tfrecord", b"")
@@ -147,13 +121,6 @@ def test_one_target_that_is_not_here_hides_no_other(digits_registry: Path) -> No
     assert shown(reports) == [("digits", "pass"), ("absent", "error")]
     with pytest.raises(NotHereError, match="`absent` is not built"):
         check(["absent"], registry=digits_registry)
-
-
-def test_one_target_with_a_broken_schema_hides_no_other(digits_registry: Path) -> None:
-    write(digits_registry / SCHEMA, "feature {")
-    digits, release = check(["digits", "digits@1.0.0"], registry=digits_registry)
-    assert (digits.status, release.status) == ("error", "pass")
-    assert digits.errors[0].startswith(f"{SCHEMA}:")
 
 
 # Schemas that are not here.
@@ -183,44 +150,7 @@ def test_a_schema_that_the_table_names_has_to_be_there(digits_registry: Path) ->
     assert "there is no `schemas/d.pbtxt`" in report.errors[0]
 
 
-def test_who_asks_for_something_else_needs_no_schema(digits_registry: Path) -> None:
-    mine = (digits_registry / SCHEMA).rename(digits_registry / "mine.pbtxt")
-    for options in (
-        CheckOptions(only=("crc",)),
-        CheckOptions(skip=("schema",)),
-        CheckOptions(schema=str(mine)),
-    ):
-        (report,) = check(["digits"], registry=digits_registry, options=options)
-        assert report.status == "pass", report.errors
-
-
-def test_a_release_has_a_schema_of_its_own(digits_registry: Path) -> None:
-    (digits_registry / SCHEMA).unlink()
-    (report,) = check(["digits@1.0.0"], registry=digits_registry)
-    assert report.status == "pass"
-
-
 # The check of releases.
-
-
-def test_a_missing_schema_is_found_without_the_bytes(digits_registry: Path) -> None:
-    assert audit_releases(open_registry(digits_registry)).status == "pass"
-    shutil.rmtree(digits_registry / "data")
-    (digits_registry / SCHEMA).unlink()
-    report = audit_releases(open_registry(digits_registry))
-    (finding,) = report.findings
-    assert (report.status, finding.code, finding.rule) == ("fail", "REG010", "unusable-schema")
-    assert finding.fingerprint == f"REG010:digits:::{SCHEMA}"
-    assert finding.message == (
-        "it is missing; restore it: cp registry/digits/1.0.0/schema.pbtxt schemas/digits.pbtxt"
-    )
-
-
-def test_a_schema_that_does_not_parse_is_found_without_the_bytes(digits_registry: Path) -> None:
-    write(digits_registry / SCHEMA, "feature {")
-    (finding,) = audit_releases(open_registry(digits_registry)).findings
-    assert finding.code == "REG010"
-    assert finding.message.startswith(f"{SCHEMA}:1:")
 
 
 def test_datasets_that_were_never_built_or_are_history_need_no_schema(

@@ -17,15 +17,12 @@ from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.reports.model import Report
 from tfrecreg.core.check.run import check
 from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature, int64_feature
+from tfrecreg.core.example.features import int64_feature
 from tfrecreg.core.plugins.code_digest import code_of, digest_of_packages
 from tfrecreg.core.plugins.manager import plugins
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.values.config import FailOn
 from tfrecreg.core.values.errors import RefusedError
-from tfrecreg.core.workers.local import LocalEngine
-
-CHECKS = ".tfrecreg/cache/checks"
 
 
 @pytest.fixture
@@ -121,13 +118,6 @@ def test_a_shard_that_is_gone_is_missed(root: Path) -> None:
     assert "SHD001" in {finding.code for finding in report.findings}
 
 
-def test_a_release_whose_bytes_are_the_build_shares_what_is_known(root: Path) -> None:
-    """Where they are a folder of their own, they are other files."""
-    checked("digits@1.0.0", root)
-    assert checked("digits@1.0.0", root).cached == 4
-    assert checked("digits", root).cached in (0, 4)
-
-
 def test_with_raw_data_every_shard_is_read_and_that_is_said(root: Path) -> None:
     notes: list[str] = []
 
@@ -143,13 +133,6 @@ def test_with_raw_data_every_shard_is_read_and_that_is_said(root: Path) -> None:
         (report,) = check(["digits"], registry=root, options=options, progress=Noting())
         assert report.cached == 0
     assert notes == ["every shard was read: what the validator `source` finds cannot be cached"] * 2
-
-
-def test_a_check_without_the_option_writes_nothing(root: Path, home: Path) -> None:
-    check(["digits"], registry=root)
-    check([str(root / "data")])
-    assert not (root / CHECKS).exists()
-    assert not home.exists()
 
 
 def test_a_check_without_the_option_corrects_what_is_remembered(root: Path) -> None:
@@ -201,37 +184,6 @@ def test_bare_files_are_remembered_for_this_user(
     assert tree(bare).keys() == {path.name for path in bare.iterdir()}
 
 
-def test_in_a_registry_bare_files_are_remembered_there(bare: Path, root: Path, home: Path) -> None:
-    checked(str(bare), root)
-    assert checked(str(bare), root).cached == 3
-    assert len(tree(root / CHECKS)) == 3
-    assert not home.exists()
-
-
-def test_payloads_that_are_no_examples_are_remembered(
-    bare: Path, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(bare.parent)
-    path = next(bare.iterdir())
-    good = [encode({"b": bytes_feature(b"x")})] * 5
-    path.write_bytes(framed(*good, b"\xffno example"))
-    age(path)
-    first, second = checked(str(path)), checked(str(path))
-    assert second.cached == 1
-    assert document(first) == document(second)
-
-
-@pytest.mark.parametrize("setting", ["relative/path", ""])
-def test_without_a_setting_it_is_in_the_home_folder(
-    bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setting: str
-) -> None:
-    monkeypatch.chdir(bare.parent)
-    monkeypatch.setenv("XDG_CACHE_HOME", setting)
-    monkeypatch.setenv("HOME", str(tmp_path / "me"))
-    checked(str(bare))
-    assert len(tree(tmp_path / "me/.cache/tfrecreg/checks")) == 3
-
-
 def test_a_cache_that_cannot_be_written_costs_nothing_but_a_note(
     bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -252,16 +204,6 @@ def test_a_cache_that_cannot_be_written_costs_nothing_but_a_note(
     assert (report.status, report.cached) == ("pass", 0)
     (note,) = notes
     assert note.startswith("the result could not be cached: ")
-
-
-def test_jobs_make_no_difference(root: Path) -> None:
-    options = CheckOptions(cached=True)
-    reports = [
-        check(["digits"], registry=root, options=options, engine=LocalEngine(jobs))[0]
-        for jobs in (2, 1, 2)
-    ]
-    assert [report.cached for report in reports] == [0, 4, 4]
-    assert len({str(document(report)) for report in reports}) == 1
 
 
 LENGTHS = """

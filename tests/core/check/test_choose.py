@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from textwrap import dedent
 from typing import Any
 
 import pytest
@@ -15,14 +14,14 @@ from scan_support import files, stream
 from tfrecreg.core.check.choose import Choice, choose
 from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.reports.model import Report
-from tfrecreg.core.check.scan.interface import Baseline, Expected, Target
+from tfrecreg.core.check.scan.interface import Baseline, Target
 from tfrecreg.core.check.target import check_target
 from tfrecreg.core.registry.manifest.model import SourceEntry
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.registry.shardset.target import build_target
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.config import Config, GateConfig, parse_config
-from tfrecreg.core.values.errors import ConfigError, PluginError, UnknownPluginError
+from tfrecreg.core.values.errors import ConfigError, PluginError
 from tfrecreg.core.values.findings import Severity
 from tfrecreg.core.values.install_hint import install_command
 from tfrecreg.core.workers.local import LocalEngine
@@ -61,29 +60,10 @@ def test_all_that_apply_run_and_the_others_say_why_not(target: Target) -> None:
     assert choice.problems == []
 
 
-def test_each_check_gets_validators_of_its_own(target: Target) -> None:
-    first, second = (chosen(target, "crc").running[0] for _ in range(2))
-    assert first is not second
-
-
 def test_what_the_user_names_beats_what_the_gate_names(target: Target) -> None:
     assert names(chosen(target, validators=("manifest",))) == ["manifest"]
     assert names(chosen(target, "crc", validators=("manifest",))) == ["crc"]
     assert names(chosen(target, "manifest", "crc", "tfrecreg:crc")) == ["crc", "manifest"]
-
-
-def test_skipping_is_from_what_would_run(target: Target) -> None:
-    assert names(chosen(target, "crc", "manifest", skip=("crc",))) == ["manifest"]
-    assert "crc" not in names(chosen(target, skip=("tfrecreg:crc",)))
-
-
-@pytest.mark.parametrize("skip", [False, True])
-def test_an_unknown_name_suggests_what_was_meant(target: Target, skip: bool) -> None:
-    with pytest.raises(UnknownPluginError) as caught:
-        chosen(target, skip=("crk",)) if skip else chosen(target, "crk")
-    assert caught.value.message == "no validator named `crk`; did you mean `crc`?"
-    assert "`manifest`" in caught.value.hint
-    assert caught.value.exit_code == 2
 
 
 def test_an_unknown_name_in_a_gate_is_an_error_of_the_configuration(target: Target) -> None:
@@ -99,21 +79,6 @@ def test_options_of_a_validator_without_any_are_refused(target: Target, name: st
         f"`tfrecreg.toml`: `limits.{name}.nonsense` is unknown: the validator `{name}` has no "
         "options"
     )
-
-
-@pytest.mark.parametrize("name", ["drift", "statistics", "images"])
-def test_options_of_a_validator_that_does_not_run_are_judged(target: Target, name: str) -> None:
-    with pytest.raises(ConfigError, match=f"`limits.{name}.nonsense` is not known"):
-        chosen(target, limits={name: {"nonsense": 1}})
-
-
-def test_what_else_is_wrong_with_a_validator_that_does_not_run_is_no_matter(
-    install_plugin: Install, target: Target
-) -> None:
-    limits = "[gates.default]\nlimits.even = { least = 4 }\n"
-    install_plugin(more="Even.Options = 3\n\n" + dedent(DECLARED).replace("Even.Options", "_"))
-    assert checked(target, limits, only=("crc",)).validators == ("crc",)
-    assert checked(target, limits, only=("even",)).status == "error"
 
 
 @pytest.mark.parametrize(
@@ -158,13 +123,6 @@ def test_a_third_party_validator_runs(install_plugin: Install, target: Target, j
     ]
 
 
-@pytest.mark.parametrize("name", ["even", "stranger:even"])
-def test_it_can_be_named_and_left_out(install_plugin: Install, target: Target, name: str) -> None:
-    install_plugin()
-    assert checked(target, only=(name,)).validators == ("even",)
-    assert "even" not in checked(target, skip=(name,)).validators
-
-
 DECLARED = """
     from dataclasses import dataclass
 
@@ -197,24 +155,6 @@ def test_declared_options_are_held_to_their_declaration(
     assert caught.value.exit_code == 2
     assert caught.value.message.startswith(f"`tfrecreg.toml`: {says}")
     assert hint in caught.value.hint
-
-
-def test_declared_options_that_fit_are_passed_as_the_table_has_them(
-    install_plugin: Install, target: Target
-) -> None:
-    install_plugin(more=DECLARED)
-    report = checked(target, "[gates.default]\nlimits.even = { of = ['a'] }\n", only=("even",))
-    assert [measure.value for measure in report.measures] == ["{'of': ['a']}"]
-
-
-def test_options_that_are_no_dataclass_fail_the_validator(
-    install_plugin: Install, target: Target
-) -> None:
-    install_plugin(more="Even.Options = 3\n\n" + dedent(DECLARED).replace("Even.Options", "_"))
-    report = checked(target, only=("even",))
-    assert report.status == "error"
-    (problem,) = report.errors
-    assert problem.startswith("the validator `even` of `stranger` 1.5 failed: ")
 
 
 def test_gates_know_it(install_plugin: Install, target: Target) -> None:
@@ -332,21 +272,6 @@ def test_one_that_fails_makes_the_check_incomplete_and_harms_no_other(
     assert report.records == 9
 
 
-def test_one_that_does_not_apply_says_why(install_plugin: Install, target: Target) -> None:
-    install_plugin(
-        more="""
-        class Picky(Even):
-            def applies(self, target): return f"it wants more than {len(target.shards)} shards"
-        def load(): return Picky
-        """
-    )
-    report = checked(target)
-    assert report.status == "pass"
-    assert ("even", "it wants more than 2 shards") in [
-        (each.name, each.reason) for each in report.skipped
-    ]
-
-
 @pytest.mark.parametrize(
     "when", ["def __init__(self)", "def applies(self, target)"], ids=["made", "asked"]
 )
@@ -371,38 +296,6 @@ def test_a_missing_extra_is_a_reason_not_to_run_unless_it_was_asked_for(
     assert report.status == "error"
 
 
-def test_what_it_prints_is_no_result(
-    install_plugin: Install, target: Target, capsys: pytest.CaptureFixture[str]
-) -> None:
-    install_plugin(
-        more="""
-        print("importing")
-        class Loud(Even):
-            def __init__(self): print("making")
-            def applies(self, target): print("applying")
-        def load(): print("loading"); return Loud
-        """
-    )
-    checked(target)
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    for word in ("importing", "making", "applying", "loading"):
-        assert word in captured.err
-
-
-def test_a_name_that_may_be_one_of_a_broken_plugin_says_so(
-    install_plugin: Install, target: Target
-) -> None:
-    install_plugin(text="import no_such_module")
-    assert checked(target).status == "pass"
-    with pytest.raises(UnknownPluginError) as caught:
-        checked(target, only=("even",))
-    assert "broken plugins of `stranger`" in caught.value.hint
-    with pytest.raises(ConfigError) as refused:
-        checked(target, '[gates.default]\nvalidators = ["even"]\n')
-    assert "broken plugins of `stranger`" in refused.value.hint
-
-
 # Limits for a validator that is not installed.
 
 QUALITY = "[gates.default]\nlimits.quality = { least = 3 }\n"
@@ -421,13 +314,6 @@ def test_limits_for_a_plugin_that_is_not_installed_make_the_check_incomplete(
     assert {"crc", "manifest"} <= set(report.validators)
 
 
-@pytest.mark.parametrize(
-    "how", [{"skip": ("quality",)}, {"only": ("crc",)}, {"only": ("crc",), "skip": ("quality",)}]
-)
-def test_who_does_not_ask_for_it_is_not_told(target: Target, how: dict[str, Any]) -> None:
-    assert checked(target, QUALITY, **how).status == "pass"
-
-
 def test_a_distribution_that_made_the_data_and_is_not_installed_is_named(
     digits_registry: Path,
 ) -> None:
@@ -444,47 +330,6 @@ def test_a_distribution_that_made_the_data_and_is_not_installed_is_named(
     )
     (error, *_) = checked(target, QUALITY).errors
     assert "nor is `voc-tools` 1.2, which made `digits`; hint: " in error
-
-
-WHEN = """
-from tfrecreg.api import RecordValidator, ValidatorRecord, hookimpl
-
-class When(RecordValidator):
-    def look(self, example):
-        return None
-
-class Always(When):
-    name = "when_always"
-
-class Baseline(When):
-    name = "when_baseline"
-
-class Expected(When):
-    name = "when_expected"
-
-class Asked(When):
-    name = "when_asked"
-
-@hookimpl
-def tfrecreg_validators():
-    for kind in (Always, Baseline, Expected, Asked):
-        when = kind.__name__.lower()
-        yield ValidatorRecord(kind.name, "when", [], lambda kind=kind: kind, runs_with=when)
-"""
-
-
-def test_the_record_says_when_a_validator_runs(target: Target, install_plugin: Install) -> None:
-    def when(target: Target, *only: str) -> set[str]:
-        return {each for each in names(chosen(target, *only)) if each.startswith("when_")}
-
-    install_plugin(text=WHEN)
-    compared = replace(target, baseline=Baseline(target))
-    expecting = replace(target, expected=Expected(counts={"train": 9}))
-    assert when(target) == {"when_always"}
-    assert when(compared) == {"when_always", "when_baseline"}
-    assert when(expecting) == {"when_always", "when_expected"}
-    assert when(compared, "when_asked") == {"when_asked"}
-    assert when(expecting, "when_asked") == {"when_asked", "when_expected"}
 
 
 SIDE = """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -97,37 +96,6 @@ def test_a_waiver_that_lasts_too_long_is_refused(
     assert "`policy.max_waiver_days`" in said[0]
 
 
-@pytest.mark.parametrize("glob", ["[A-Z]*", "???00*", "?*", "*[0-9]", "S*", "[!X]*", "**"])
-def test_a_waiver_of_several_families_is_refused_as_that_of_all_is(
-    say: Callable[..., tuple[int, list[str]]], glob: str
-) -> None:
-    for pattern in (f'code = "{glob}"', f'fingerprint = "{glob}*"'):
-        code, said = say(WAIVER + pattern, "check", "digits")
-        assert code == 2
-        assert said[0].startswith("error: `tfrecreg.toml`: `waivers[0]` covers every finding of `")
-        assert said[1].startswith(
-            "hint: a waiver must cover one family of codes, such as `IMG*`, or"
-        )
-
-
-@pytest.mark.parametrize(
-    "pattern",
-    [
-        'code = "CRC*"',
-        'code = "CRC00[1-4]"',
-        'code = "*002"',
-        'fingerprint = "*:digits:train:*"',
-        'fingerprint = "SHD007:digits:test:*"',
-        'fingerprint = "SHD*"',
-        'code = "[A-Z]*"\nfingerprint = "SHD007:digits:*"',
-    ],
-)
-def test_a_waiver_of_one_family_or_dataset_is_taken(
-    say: Callable[..., tuple[int, list[str]]], pattern: str
-) -> None:
-    assert say(WAIVER + pattern, "check", "digits") == (0, [])
-
-
 def test_every_command_that_applies_a_policy_refuses_it(
     say: Callable[..., tuple[int, list[str]]], digits_registry: Path, tmp_path: Path
 ) -> None:
@@ -154,29 +122,3 @@ def test_every_command_that_applies_a_policy_refuses_it(
     assert not (digits_registry / "registry/digits/2.0.0").exists()
     # Others read the same file, and apply nothing of it.
     assert say("[gates.digts]", "list")[0] == 0
-
-
-@pytest.mark.parametrize(
-    "known",
-    ["datasets/fresh.toml", "schemas/fresh.pbtxt", "data/fresh.dvc", "registry/fresh/1.0.0"],
-)
-def test_a_dataset_that_git_knows_is_known(
-    say: Callable[..., tuple[int, list[str]]], digits_registry: Path, known: str
-) -> None:
-    if known.startswith("registry"):
-        shutil.copytree(digits_registry / "registry/digits/1.0.0", digits_registry / known)
-    else:
-        (digits_registry / known).write_text("")
-    assert say("[gates.fresh]", "check", "digits") == (0, [])
-
-
-def test_the_dataset_that_is_made_now_is_known(
-    say: Callable[..., tuple[int, list[str]]], digits_registry: Path
-) -> None:
-    config = '[gates.fresh.severity]\n"SRC*" = "error"'
-    raw = str(digits_registry / "raw")
-    code, said = say(config, "build", "fresh", "--source", "mnist", "--raw", raw)
-    assert code == 0, said
-    assert say(config, "check", "fresh")[0] == 0
-    document = json.loads((digits_registry / "data/fresh/manifest.json").read_bytes())
-    assert document["dataset"] == "fresh"

@@ -22,12 +22,6 @@ from tfrecreg.core.example.features import (
 from tfrecreg.core.example.model import Example, Kind
 
 INT64 = st.integers(-(2**63), 2**63 - 1) | st.integers(-2, 300)
-LAYOUT = (
-    Slot("a", Kind.INT64, 1),
-    Slot("image/encoded", Kind.BYTES, 1),
-    Slot("", Kind.FLOAT, 3),
-    Slot("é", Kind.INT64, 1),
-)
 
 
 def example(label: int, data: bytes, floats: tuple[float, float, float], last: int) -> Example:
@@ -63,11 +57,6 @@ def values(slot: Slot, column: Any, row: int, memory: bytes) -> tuple[Any, ...]:
     if slot.kind is Kind.INT64:
         return (int(column.integers[row]),)
     return tuple(np.frombuffer(memory[start:stop], "<f4").tolist())
-
-
-def test_the_layout_is_that_of_the_bytes() -> None:
-    first = example(1, b"x", (0, 1, 2), 3)
-    assert layout_of(decode(encode(first))) == tuple(sorted(LAYOUT, key=lambda s: s.name.encode()))
 
 
 @pytest.mark.parametrize(
@@ -190,22 +179,6 @@ def test_lengths_and_integers_of_many_bytes_are_read() -> None:
     assert sizes.tolist() == [len(each["a"].values[0]) for each in records]
 
 
-def test_integers_that_are_not_packed_or_too_long_are_left_to_others() -> None:
-    layout = (Slot("a", Kind.INT64, 1),)
-    packed = encode({"a": int64_feature(5)})
-    assert packed == bytes.fromhex("0a0c0a0a0a01611205 1a030a0105".replace(" ", ""))
-    unpacked = bytes.fromhex("0a0b0a090a016112041a020805")
-    ten = bytes.fromhex("0a150a130a0161120e1a0c0a0a") + b"\xff" * 9 + b"\x02"
-    assert decode_or_none(unpacked) is not None
-    assert read(layout, [packed, unpacked, ten])[0] == [0]
-
-
-def test_no_payloads_have_no_columns() -> None:
-    rows, columns = read_columns((Slot("a", Kind.INT64, 1),), b"", [], [])
-    assert rows.tolist() == []
-    assert columns == []
-
-
 def test_a_long_name_is_compared_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not eight bytes at a time, which would take a minute for a name of 20 MB."""
     name = "n" * 100_000
@@ -225,12 +198,3 @@ def test_a_long_name_is_compared_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> 
     assert rows == [0, 5]
     assert columns[0].integers.tolist() == [0, 5]
     assert len(clipped) < 100
-
-
-@pytest.mark.parametrize("size", [4095, 4096, 4097, 5000])
-def test_names_of_any_length_are_compared_alike(size: int) -> None:
-    name = "n" * size
-    names = [name, name[:-1] + "m", name]
-    payloads = [encode({each: int64_feature(7)}) for each in names]
-    rows, _, _ = read((Slot(name, Kind.INT64, 1),), payloads)
-    assert rows == [0, 2]

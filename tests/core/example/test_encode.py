@@ -139,30 +139,10 @@ def test_large_bytes_are_encoded_alike_from_values_and_from_the_wire(
     assert encode(decode(made)) == expected
 
 
-def test_more_keys_than_are_remembered_are_encoded_alike() -> None:
-    made = {f"key{number}": int64_feature(number) for number in range(5000)}
-    made["long" * 100] = int64_feature(-1)
-    payload = encode(made)
-    assert encode(made) == payload
-    assert decode(payload) == made
-    assert decode(payload) == made
-
-
 def test_a_value_that_is_no_feature_is_refused_by_name() -> None:
     wrong: Any = {"label\x1b": 7}
     with pytest.raises(TypeError, match=r"^`label\\x1b` is a `int`, expected a `Feature`$"):
         encode(wrong)
-
-
-def test_a_key_that_is_no_string_is_refused() -> None:
-    wrong: Any = {b"label": int64_feature(7)}
-    with pytest.raises(TypeError, match=r"^a feature key is a `bytes`, expected a string$"):
-        encode(wrong)
-
-
-def test_a_key_with_a_lone_surrogate_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"^the feature key `a\\ud800` holds a lone surrogate$"):
-        encode({"a\ud800": int64_feature(7)})
 
 
 def test_an_example_beyond_protobufs_limit_is_refused_before_it_is_built() -> None:

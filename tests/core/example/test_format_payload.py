@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from foreign_support import event, field, put, sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 from tfrecreg.builtin.look.head import head
 from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
 from tfrecreg.core.example.format_payload import ShownPart, describe_payload
-from tfrecreg.core.example.kinds import PayloadKind, payload_kind
+from tfrecreg.core.example.kinds import payload_kind
 from tfrecreg.core.example.model import Feature
 from tfrecreg.core.registry.shardset.target import find_target
 
@@ -52,10 +51,6 @@ def test_an_event_is_shown_field_by_field() -> None:
     ]
 
 
-def test_a_text_is_shown_as_a_text() -> None:
-    assert rows(b'{"a": 1}\n') == [("text", "", "text", repr(b'{"a": 1}\n'))]
-
-
 def test_another_message_is_shown_field_by_field() -> None:
     payload = field(3, b"chr1") + b"\x10" + b"\xff" * 9 + b"\x01"
     assert rows(payload + b"\x25\0\0\0\x3f" + b"\x29\0\0\0\0\0\0\xe0\x3f") == [
@@ -65,16 +60,6 @@ def test_another_message_is_shown_field_by_field() -> None:
         ("field", "5", "fixed64", "0.5 as a double"),
     ]
     assert len(rows(field(9, b"\0") * 100)) == 8
-
-
-@pytest.mark.parametrize("payload", [b"\xff\xfe", b"\x89PNG\r\n\x1a\n" + bytes(20), b""])
-def test_what_is_nothing_known_has_no_parts(payload: bytes) -> None:
-    assert describe_payload(payload, PayloadKind.OTHER, values) == ()
-
-
-def test_an_example_and_what_is_not_held_have_no_parts() -> None:
-    assert describe_payload(SEQUENCE, PayloadKind.EXAMPLE, values) == ()
-    assert describe_payload(b"", None, values) == ()
 
 
 @given(st.binary(max_size=100))

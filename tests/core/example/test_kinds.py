@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import tracemalloc
 
 import pytest
 from foreign_support import event, example, field, sequence, summary
@@ -154,24 +153,3 @@ def test_one_changed_byte_never_raises(payload: bytes, data: st.DataObject) -> N
     changed = bytearray(payload)
     changed[data.draw(st.integers(0, len(payload) - 1))] ^= data.draw(st.integers(1, 255))
     assert payload_kind(bytes(changed)) in PayloadKind
-
-
-def test_groups_that_nest_without_end_are_something_else() -> None:
-    payload = b"\x0b" * 1_000_000
-    tracemalloc.start()
-    assert payload_kind(payload) is PayloadKind.OTHER
-    assert tracemalloc.get_traced_memory()[1] < 10 * len(payload)
-    tracemalloc.stop()
-
-
-@pytest.mark.parametrize(
-    ("kind", "one", "many"),
-    [
-        (PayloadKind.EXAMPLE, "1 Example", "2,000 Examples"),
-        (PayloadKind.SEQUENCE_EXAMPLE, "1 SequenceExample", "2,000 SequenceExamples"),
-        (PayloadKind.EVENT, "1 event", "2,000 events"),
-        (PayloadKind.OTHER, "1 of another kind", "2,000 of other kinds"),
-    ],
-)
-def test_kinds_are_counted_in_words(kind: PayloadKind, one: str, many: str) -> None:
-    assert (kind.counted(1), kind.counted(2000)) == (one, many)

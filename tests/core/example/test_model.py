@@ -17,8 +17,7 @@ from tfrecreg.core.example.features import (
     int64_feature,
     unset_feature,
 )
-from tfrecreg.core.example.model import Feature, Kind
-from tfrecreg.core.example.wire import NotAnExampleError
+from tfrecreg.core.example.model import Feature
 
 QUIET, SIGNALLING = bytes.fromhex("0000c07f"), bytes.fromhex("0100807f")
 FEATURES = {
@@ -89,74 +88,3 @@ def test_features_cannot_be_changed() -> None:
     for name in ("kind", "count", "values", "wire_bytes", "new"):
         with pytest.raises(AttributeError):
             setattr(feature, name, 1)
-
-
-def test_values_are_made_once() -> None:
-    feature = from_wire(FEATURES["large"])
-    assert feature.values is feature.values
-
-
-@pytest.mark.parametrize("most", [0, 1, 2, 99])
-def test_the_first_values_are_had_without_the_others(made: Feature, most: int) -> None:
-    for feature in (made, decode(encode({"x": made}))["x"]):
-        first = feature.first(most)
-        assert len(first) == min(most, feature.count)
-        assert repr(first) == repr(feature.values[:most])
-        assert repr(feature.first(most)) == repr(first)
-
-
-def test_sizes_and_repr_do_not_make_the_values() -> None:
-    feature = from_wire(FEATURES["large"])
-    assert feature.sizes == (20_000, 300)
-    assert feature.wire_bytes > 20_000
-    repr(feature)
-    assert feature._values is None
-
-
-def test_packed_floats_share_the_payload() -> None:
-    payload = encode({"f": float_feature(SIGNALLING + QUIET)})
-    view = decode(payload)["f"].packed_floats
-    assert view.obj is payload
-    assert view.readonly
-    assert bytes(view) == SIGNALLING + QUIET
-
-
-@pytest.mark.parametrize("name", ["sizes", "packed_floats"])
-def test_what_belongs_to_another_kind_is_refused(name: str) -> None:
-    with pytest.raises(TypeError, match=f"`{name}` is for .* only, and this one is INT64"):
-        getattr(int64_feature(1), name)
-
-
-@pytest.mark.parametrize(
-    ("feature", "shown"),
-    [
-        (unset_feature(), "<Feature UNSET>"),
-        (int64_feature([]), "<Feature INT64 0 values []>"),
-        (int64_feature(7), "<Feature INT64 1 value [7]>"),
-        (float_feature([1, 2, 3]), "<Feature FLOAT 3 values [1.0, 2.0, 3.0]>"),
-        (int64_feature(range(1000)), "<Feature INT64 1000 values [0, 1, 2, …]>"),
-        (
-            bytes_feature([b"\x1b[31m", b"x" * 500]),
-            r"<Feature BYTES 2 values [b'\x1b[31m', b'xxxxxxxxxxxxxxxx'… of 500 bytes]>",
-        ),
-    ],
-)
-def test_repr_is_short_and_safe(feature: Feature, shown: str) -> None:
-    assert repr(feature) == shown
-
-
-def test_kinds_are_the_field_numbers_of_the_oneof() -> None:
-    assert [(kind.name, int(kind)) for kind in Kind] == [
-        ("UNSET", 0),
-        ("BYTES", 1),
-        ("FLOAT", 2),
-        ("INT64", 3),
-    ]
-
-
-def test_the_error_says_where_and_why_and_can_be_pickled() -> None:
-    error = pickle.loads(pickle.dumps(NotAnExampleError(12, "a cut varint")))
-    assert isinstance(error, NotAnExampleError)
-    assert issubclass(NotAnExampleError, ValueError)
-    assert (error.offset, error.reason) == (12, "a cut varint")
-    assert str(error) == "not a tf.train.Example: a cut varint at byte 12"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import random
 
 import pytest
@@ -12,7 +11,6 @@ from image_support import bmp, gif, jpeg, png, webp
 
 from tfrecreg.core.images.model import IMAGE_FORMATS, REASONS, ImageError, ImageHeader
 from tfrecreg.core.images.read import is_truncated, read_header
-from tfrecreg.core.values.codes import CORE_CODES
 from tfrecreg.core.values.text import safe
 
 MADE = [
@@ -58,16 +56,6 @@ def test_the_file_without_bytes_has_a_reason_of_its_own() -> None:
 def test_what_is_no_image_is_named() -> None:
     with pytest.raises(ImageError, match="expected a JPEG, PNG, GIF, WebP or BMP, found a TIFF"):
         read_header(b"II*\0" + bytes(20))
-
-
-def test_every_reason_has_a_code_that_exists() -> None:
-    assert sorted(REASONS.values()) == [f"SRC{number:03d}" for number in range(2, 8)]
-    assert set(REASONS.values()) <= set(CORE_CODES)
-
-
-def test_an_error_crosses_processes() -> None:
-    error = pickle.loads(pickle.dumps(ImageError("zero-size", "no pixels")))
-    assert (error.reason, error.detail, error.code) == ("zero-size", "no pixels", "SRC006")
 
 
 @given(st.binary(max_size=400))

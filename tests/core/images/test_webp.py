@@ -29,13 +29,6 @@ def test_an_animation_says_so() -> None:
     assert read_header(webp(kind="VP8X", moves=True)).animated
 
 
-def test_the_scaling_of_a_key_frame_is_no_part_of_its_size() -> None:
-    data = bytearray(webp(100, 50))
-    data[27] |= 0xC0
-    data[29] |= 0x40
-    assert read_header(bytes(data))[:3] == ("webp", 50, 100)
-
-
 @pytest.mark.parametrize(("kind", "needed"), [("VP8 ", 30), ("VP8L", 25), ("VP8X", 30)])
 def test_a_cut_in_the_header_is_seen(kind: str, needed: int) -> None:
     whole = webp(kind=kind)
@@ -58,10 +51,6 @@ def test_a_header_that_says_nothing_sound_is_refused(data: bytes, words: str) ->
     found = reason(data)
     assert found[0] == "corrupt-header"
     assert words in found[1]
-
-
-def test_an_image_without_pixels_is_refused() -> None:
-    assert reason(webp(0, 5))[0] == "zero-size"
 
 
 def test_an_image_is_whole_where_all_announced_bytes_are_there() -> None:

@@ -32,7 +32,6 @@ from tfrecreg.core.records.writer import ShardWriter
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import (
     DamagedRecordError,
-    ManifestError,
     MissingFileError,
     NoSuchRecordError,
     StorageError,
@@ -66,11 +65,6 @@ def indexed(folder: Path, payloads: Sequence[bytes], compression: Any = "none") 
 def test_one_record_is_read_by_its_number(path: Path) -> None:
     assert read(path, 7) == PAYLOADS[7]
     assert read(str(path), -1) == PAYLOADS[-1]
-
-
-def test_several_are_read_in_the_order_asked_for(path: Path) -> None:
-    assert read(path, [5, 0, -2, 5]) == [PAYLOADS[each] for each in (5, 0, -2, 5)]
-    assert read(path, slice(50, None, 3)) == PAYLOADS[50::3]
 
 
 def test_a_sequence_of_all_records(path: Path) -> None:
@@ -119,11 +113,6 @@ def test_a_number_that_there_is_not_is_an_index_error(path: Path, number: int) -
     assert caught.value.exit_code == 2
 
 
-def test_what_is_no_number_is_a_type_error(path: Path) -> None:
-    with Records(path) as records, pytest.raises(TypeError):
-        records["7"]  # type: ignore[call-overload]
-
-
 @pytest.mark.parametrize("empty", [b"", gzip.compress(b"", mtime=0), members([])], ids=repr)
 def test_a_shard_may_be_empty(tmp_path: Path, empty: bytes) -> None:
     path = tmp_path / "a"
@@ -156,16 +145,6 @@ def test_the_index_of_a_build_is_found_and_saves_reading(tmp_path: Path, compres
         assert records[33] == payloads[33]
     read_bytes = sum(length for _, _, length in storage.reads)
     assert read_bytes < (2 << 20 if compression == "gzip" else 300_000)
-
-
-@pytest.mark.parametrize("compression", ["none", "gzip"])
-def test_an_index_may_be_named(tmp_path: Path, compression: str) -> None:
-    path = indexed(tmp_path, PAYLOADS, compression)
-    index = (tmp_path / "index/s.tfrecord.index").rename(tmp_path / "elsewhere")
-    assert read(path, 11, index=index) == PAYLOADS[11]
-    flip(index, 90)
-    with pytest.raises(ManifestError, match="`elsewhere` was changed after it was written"):
-        read(path, 11, index=index)
 
 
 @pytest.mark.parametrize("compression", ["none", "gzip"])
@@ -338,15 +317,6 @@ def test_offsets_may_be_beyond_what_32_bits_hold(tmp_path: Path) -> None:
         assert records[2] == b"behind"
 
 
-def test_large_records_lie_far_apart_and_only_headers_are_read(tmp_path: Path) -> None:
-    payloads = [bytes(300_000), b"small", bytes(300_000), b"x" * 40_000, b"y"]
-    (tmp_path / "a").write_bytes(b"".join(map(framed, payloads)))
-    storage = Counting(LocalStorage(tmp_path))
-    with Records("a", storage=storage) as records:  # type: ignore[arg-type]  # as above
-        assert sum(length for _, _, length in storage.reads) < 350_000
-        assert list(records) == payloads
-
-
 def test_one_large_member_is_read_in_bounded_memory(tmp_path: Path) -> None:
     payloads = [bytes(1 << 20) for _ in range(60)]
     path = tmp_path / "a"
@@ -379,19 +349,6 @@ def test_a_length_that_nothing_could_hold_allocates_nothing(tmp_path: Path) -> N
             finally:
                 tracemalloc.stop()
             assert peak < 8 << 20
-
-
-def test_it_is_small_when_pickled_and_opens_the_file_again(path: Path) -> None:
-    with Records(path) as records:
-        part = records[5:]
-        assert part[0] == PAYLOADS[5]
-        packed = pickle.dumps(part)
-    assert len(packed) < 10_000
-    again = pickle.loads(packed)
-    assert list(again) == PAYLOADS[5:]
-    again.close()
-    assert again[0] == PAYLOADS[5]
-    again.close()
 
 
 def test_a_file_that_was_changed_is_not_read_by_old_places(tmp_path: Path) -> None:
@@ -466,11 +423,6 @@ def test_members_may_end_anywhere(
             number = data.draw(st.integers(-len(payloads), len(payloads) - 1))
             assert records[number] == payloads[number]
         assert list(records) == payloads
-
-
-def test_repr_says_how_many_of_what(path: Path) -> None:
-    with Records(path) as records:
-        assert repr(records[3:]) == f"<Records 57 of {path}>"
 
 
 @pytest.mark.medium

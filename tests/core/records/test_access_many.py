@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 from access_support import PAYLOADS, STREAM, blocks, members
-from scan_support import Counting, framed
+from scan_support import framed
 from tests_support import flip
 
 from tfrecreg.core.records.reading.access import Records
-from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import DamagedRecordError, NoSuchRecordError
 
 
@@ -47,16 +46,6 @@ def test_damaged_ones_among_many_are_errors_in_their_place(tmp_path: Path) -> No
         with pytest.raises(DamagedRecordError) as caught:
             Records(path)[at]
         assert error.message == caught.value.message
-
-
-def test_neighbours_are_read_at_once(tmp_path: Path) -> None:
-    path = tmp_path / "x.tfrecord"
-    path.write_bytes(STREAM)
-    storage = Counting(LocalStorage(tmp_path))
-    records = Records("x.tfrecord", storage=storage)
-    storage.reads.clear()
-    assert records.read_each(range(60)) == PAYLOADS
-    assert storage.reads == [("x.tfrecord", 0, len(STREAM))]
 
 
 @pytest.mark.parametrize("scanner", ["native", "python"])

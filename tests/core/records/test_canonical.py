@@ -165,10 +165,3 @@ def test_digests_of_all_sizes_are_those_of_blake3(compiled: Path, wide: int) -> 
         digested = is_wanted and len(payload) <= 1024
         assert flag == (2 if digested else is_wanted)
         assert row.tobytes() == (record_digest(payload) if digested else bytes(16))
-
-
-def test_digests_of_sound_records_of_all_sizes_are_those_of_each(compiled: Path) -> None:
-    del compiled
-    payloads = [encode({"a": bytes_feature([b"x" * size])}) for size in _SIZES for _ in range(3)]
-    assert batch_digests(_batch(payloads)) == b"".join(map(record_digest, payloads))
-    assert batch_digests(_batch([])) == b""

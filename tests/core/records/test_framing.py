@@ -8,9 +8,6 @@ from tfrecreg.core.records.framing import (
     MAX_LENGTH,
     OVERHEAD,
     frame,
-    frame_header,
-    header_length,
-    mask,
     masked_crc,
     unmask,
 )
@@ -49,28 +46,6 @@ def test_checksum_is_the_masked_one_of_the_book(data: bytes) -> None:
     crc = crc32c(data)
     rotated = (crc >> 15 | crc << 17) & 0xFFFFFFFF
     assert masked_crc(data) == (rotated + 0xA282EAD8) % 2**32
-
-
-@given(st.integers(0, 2**32 - 1))
-def test_unmasking_takes_the_mask_off(crc: int) -> None:
-    assert 0 <= mask(crc) < 2**32
-    assert unmask(mask(crc)) == crc
-
-
-@given(st.integers(0, 2**64 - 1))
-def test_header_states_the_length_it_was_made_of(length: int) -> None:
-    assert header_length(frame_header(length)) == length
-
-
-@given(st.integers(0, 2**32), st.integers(0, 95))
-def test_header_with_a_flipped_bit_states_nothing(length: int, bit: int) -> None:
-    header = bytearray(frame_header(length))
-    header[bit // 8] ^= 1 << bit % 8
-    assert header_length(bytes(header)) is None
-
-
-def test_header_that_is_cut_states_nothing() -> None:
-    assert header_length(frame_header(5)[:11]) is None
 
 
 def test_payload_above_the_limit_is_refused() -> None:

@@ -6,7 +6,6 @@ import random
 import struct
 import tracemalloc
 import zlib
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +13,6 @@ from salvage_support import nested
 
 from tfrecreg.core.records.gzip.reader import GzipStream
 from tfrecreg.core.records.stream import HashedFile
-from tfrecreg.core.storage.local import LocalStorage
 
 TEXT = random.Random(3).randbytes(400) * 60
 
@@ -112,13 +110,6 @@ def test_windows_overlap_and_forks_do_not_move_the_stream(inflate: Any) -> None:
     assert stream.window(len(TEXT) + 5, 100) == b""
 
 
-def test_what_was_passed_cannot_be_asked_for_again(inflate: Any) -> None:
-    stream = inflate(gzip.compress(TEXT))
-    stream.window(5000, 10)
-    with pytest.raises(ValueError, match="byte 4999 of the stream was already passed"):
-        stream.window(4999, 10)
-
-
 def test_everything_before_damage_is_decoded(inflate: Any) -> None:
     source = random.Random(11)
     text = source.randbytes(200_000)
@@ -192,18 +183,6 @@ def test_a_damaged_member_inside_one_that_the_file_ends_in_is_a_payload(
         assert stream.file_position == at
 
 
-def test_table_of_another_file_is_not_believed(
-    inflate: Any, small_shard: Any, compress: Any
-) -> None:
-    data, members = compress(small_shard, 2000)
-    damaged = bytearray(data)
-    damaged[members[2][0] + 300 : members[2][0] + 340] = bytes(40)
-    stream = inflate(bytes(damaged), members=[(file + 1, stream) for file, stream in members])
-    read_all(stream)
-    assert stream.resume()
-    assert stream.position == members[3][1]
-
-
 def test_trailer_that_disagrees_is_damage_that_loses_nothing(inflate: Any) -> None:
     for byte, word in ((-8, "its CRC-32 should be"), (-4, "it should have")):
         data = bytearray(gzip.compress(TEXT))
@@ -269,31 +248,6 @@ def test_bomb_is_decoded_in_bounded_memory(inflate: Any) -> None:
         tracemalloc.stop()
     assert at == 200 << 20
     assert peak < 8 << 20
-
-
-def test_bound_is_never_passed(inflate: Any) -> None:
-    stream = inflate(gzip.compress(bytes(5_000_000), 9))
-    bounds = [stream.bound()]
-    while stream.window(stream.position, 100_000):
-        bounds.append(stream.bound())
-    assert stream.position == 5_000_000
-    assert min(bounds) >= 5_000_000
-
-
-def test_many_tiny_members_take_no_quadratic_time(inflate: Any) -> None:
-    data = gzip.compress(b"tiny") * 20_000
-    assert len(read_all(inflate(data), 1 << 20)) == 80_000
-
-
-def test_nothing_is_read_in_front_of_the_file(tmp_path: Path) -> None:
-    """The size in a trailer is looked for before the next member, where there may be none."""
-    (tmp_path / "x").write_bytes(b"\1" + gzip.compress(TEXT, mtime=0))
-    with LocalStorage(str(tmp_path)).open("x") as reader:
-        stream = GzipStream(HashedFile(reader, digest=True), digest=True)
-        assert read_all(stream) == b""
-        assert stream.interruption is not None
-        assert stream.resume()
-        assert read_all(stream) == TEXT
 
 
 @pytest.mark.parametrize("lost", [1, 4, 6, 7, 8])

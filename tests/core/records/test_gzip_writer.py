@@ -3,13 +3,11 @@ from __future__ import annotations
 import gzip
 import io
 import random
-import struct
 import zlib
 from typing import Any
 
 import pytest
 
-from tfrecreg.core.records.framing import header_length
 from tfrecreg.core.records.gzip.writer import (
     INPUT_BUFFER,
     MEMBER_BYTES,
@@ -114,33 +112,6 @@ def test_a_member_of_nothing_but_one_record_can_be_moved() -> None:
             assert not ends_badly(INPUT_BUFFER + end - length + len(data))
 
 
-def header(flags: int, *fields: bytes) -> bytes:
-    return b"\x1f\x8b\x08" + bytes([flags]) + bytes(6) + b"".join(fields)
-
-
-def test_header_with_every_optional_field_is_measured() -> None:
-    fields = header(0x1E, struct.pack("<H", 4), b"more", b"name\0", b"comment\0")
-    whole = fields + struct.pack("<H", zlib.crc32(fields) & 0xFFFF)
-    found = parse_member_header(whole + b"deflate data")
-    assert (found.size, found.optional, found.problem) == (len(whole), True, "")
-
-
-@pytest.mark.parametrize(
-    ("data", "problem"),
-    [
-        (b"PK\x03\x04567890", "it begins with 0x504b03, not 0x1f8b08"),
-        (header(0x20), "reserved bits are set in its flags 0x20"),
-        (header(0)[:9], "the file ends inside its header"),
-        (b"\x1f", "the file ends inside its header"),
-        (header(8, b"a name without an end"), "its header does not end"),
-        (header(4, b"\xff\xff", b"too little"), "its header does not end"),
-        (header(2, b"\0\0"), "its header checksum should be 0x"),
-    ],
-)
-def test_header_that_is_none_says_why(data: bytes, problem: str) -> None:
-    assert problem in parse_member_header(data).problem
-
-
 def test_header_of_another_tool_is_measured() -> None:
     buffer = io.BytesIO()
     with gzip.GzipFile("some name.tfrecord", "wb", fileobj=buffer) as file:
@@ -151,10 +122,3 @@ def test_header_of_another_tool_is_measured() -> None:
         True,
         "",
     )
-
-
-def test_encoder_keeps_the_stream_it_is_given(small_shard: Any, compress: Any) -> None:
-    data, members = compress(small_shard, 900)
-    for file, _ in members:
-        inflated = zlib.decompressobj(-15).decompress(data[file + len(MEMBER_HEADER) :])
-        assert header_length(inflated[:12]) is not None

@@ -5,16 +5,13 @@ import hashlib
 import multiprocessing
 import random
 import threading
-from pathlib import Path
 from typing import Any
 
 import pytest
 from blake3 import blake3
 
 from tfrecreg.core.records.hashing import HashThread
-from tfrecreg.core.records.reader import scan
 from tfrecreg.core.records.stream import HashedFile
-from tfrecreg.core.storage.local import LocalStorage
 
 DATA = bytes(range(256)) * 20
 DIGEST = blake3(DATA).hexdigest()
@@ -33,10 +30,6 @@ def test_digest_is_that_of_the_file_however_it_was_read(memory_reader: Any) -> N
         for start, length in plan:
             assert file.read(start, length) == DATA[start : start + length]
         assert file.hexdigest() == DIGEST
-
-
-def test_digest_is_made_only_if_asked_for(memory_reader: Any) -> None:
-    assert HashedFile(memory_reader(DATA), digest=False).hexdigest() is None
 
 
 def test_reading_ends_where_the_file_ends(memory_reader: Any) -> None:
@@ -109,45 +102,6 @@ def test_parts_of_a_large_file_that_were_jumped_over_are_hashed_at_the_end(
         file.read(at, STEP)
     assert hashing() == 1
     assert file.hexdigest() == LARGE_DIGEST
-
-
-@pytest.mark.slow
-def test_a_file_that_is_dropped_half_read_leaves_no_thread(memory_reader: Any) -> None:
-    file = HashedFile(memory_reader(LARGE), digest=True)
-    for at in range(5):
-        file.read(at * STEP, STEP)
-    assert hashing() == 1
-    del file
-    assert hashing() == 0
-
-
-def test_a_reader_that_fails_leaves_no_thread(memory_reader: Any) -> None:
-    def read() -> None:
-        reader = memory_reader(LARGE)
-        file = HashedFile(reader, digest=True)
-        file.read(0, STEP)
-        file.read(STEP, STEP)
-        reader.data = None
-        file.hexdigest()
-
-    with pytest.raises(TypeError):
-        read()
-    assert hashing() == 0
-
-
-@pytest.mark.slow
-def test_a_scan_that_is_closed_early_leaves_no_thread(tmp_path: Path) -> None:
-    from tfrecreg.core.records.framing import frame
-
-    head, foot = frame(LARGE[:900_000])
-    (tmp_path / "s").write_bytes((head + LARGE[:900_000] + foot) * 14)
-    events = scan(LocalStorage(tmp_path), "s", digest=True)
-    for _ in range(4):
-        next(events)
-    assert hashing() == 1
-    events.close()
-    del events
-    assert hashing() == 0
 
 
 def test_a_fork_has_the_digest_though_it_has_not_the_thread(memory_reader: Any) -> None:

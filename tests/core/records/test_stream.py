@@ -4,9 +4,8 @@ import gzip
 from typing import Any
 
 import pytest
-from blake3 import blake3
 
-from tfrecreg.core.records.framing import frame, frame_header
+from tfrecreg.core.records.framing import frame_header
 from tfrecreg.core.records.reader import open_stream
 from tfrecreg.core.records.stream import sniff_compression
 
@@ -96,44 +95,3 @@ def test_gzip_whose_first_records_lie_uncompressed_stays_gzip(
     data = frame_header(57) + b"".join(members)[12:]
     stream, _ = open_stream(memory_reader(data), digest=False, declared=declared)
     assert stream.compression == "gzip"
-
-
-def test_beginning_is_read_once(memory_reader: Any, small_shard: Any, shard: Any) -> None:
-    """A plain file is recognised by what was read of it to see its compression."""
-    large = shard([bytes(300_000), b"more"]).stream
-    for data, times in ((small_shard.stream, 1), (large, 2)):
-        reader = memory_reader(data)
-        reads = []
-        read_at = reader.read_at
-        reader.read_at = lambda *where, read_at=read_at, reads=reads: (
-            reads.append(where) or read_at(*where)
-        )
-        open_stream(reader, digest=False)
-        assert len(reads) == times
-        assert sum(length for _, length in reads) <= (1 << 16) + 12
-
-
-def test_both_digests_come_of_one_reading(
-    memory_reader: Any, small_shard: Any, compress: Any
-) -> None:
-    for data in (small_shard.stream, compress(small_shard, 700)[0]):
-        reader = memory_reader(data)
-        stream, file = open_stream(reader, digest=True)
-        at = 0
-        while piece := stream.window(at, 1000):
-            assert piece == small_shard.stream[at : at + 1000]
-            at += len(piece)
-        assert stream.position == at == len(small_shard.stream)
-        assert stream.hexdigest() == blake3(small_shard.stream).hexdigest()
-        assert file.hexdigest() == blake3(data).hexdigest()
-
-
-def test_no_digest_is_made_if_nobody_asks(memory_reader: Any, small_shard: Any) -> None:
-    stream, file = open_stream(memory_reader(small_shard.stream), digest=False)
-    assert stream.hexdigest() is None
-    assert file.hexdigest() is None
-
-
-def test_record_of_nothing_is_a_stream() -> None:
-    header, footer = frame(b"")
-    assert sniff_compression(header + footer) == "none"

@@ -9,9 +9,7 @@ from typing import Any
 import pytest
 
 from tfrecreg.core.records.framing import frame_header
-from tfrecreg.core.records.gzip.writer import INPUT_BUFFER
 from tfrecreg.core.records.reading.tensorflow_reader import (
-    InputBuffer,
     of_length,
     of_misread,
     of_rest,
@@ -57,37 +55,6 @@ def test_what_is_allocated_and_used_crashes(
 
 
 @pytest.mark.parametrize(
-    ("data", "made"),
-    [
-        (b"", 0),
-        (b"\x1f", 0),
-        (b"x", 0),
-        (b"\x1f\x8b\x09", 0),
-        (b"\x1f\x8b\x09\x00", None),
-        (b"xy", None),
-        (bytes(2), None),
-        (zipped(b"abc"), 3),
-        (zipped(b"abc")[:-8], 3),
-        (zipped(b"abc") + zipped(b"defg")[:-1], 7),
-        (zipped(bytes(1000)), 12),
-        (zipped(b"abc")[:-8] + b"xxxx", None),
-        (b"\x1f\x8b\x08\x04" + bytes(6) + b"\xff\xff" + zipped(b"abc"), 0),
-    ],
-)
-def test_zlib_is_asked_what_it_makes_of_a_rest(data: bytes, made: int | None) -> None:
-    assert zlib_makes(reading(b"in front" + data), 8, 1 << 20) == made
-
-
-def test_zlib_is_asked_no_further_than_the_limit() -> None:
-    endless = b"\x1f\x8b\x08\x08" + bytes(6) + b"n" * 500_000
-    assert zlib_makes(reading(endless), 0, 1 << 20) == 0
-    assert zlib_makes(reading(endless), 0, 1 << 18) is None
-    behind = reading(bytes(600_000) + endless)
-    assert zlib_makes(behind, 600_000, 1 << 20) == 0
-    assert zlib_makes(behind, 600_000, 1 << 18) is None
-
-
-@pytest.mark.parametrize(
     ("declared", "data", "outcome"),
     [
         ("none", zipped(b"abc"), STOPS),
@@ -100,39 +67,6 @@ def test_the_wrong_compression_is_an_error_unless_there_is_next_to_nothing(
     declared: Any, data: bytes, outcome: TensorflowOutcome
 ) -> None:
     assert of_misread(declared, reading(data), len(data)) is outcome
-
-
-class TestInputBuffer:
-    def test_a_member_that_made_something_in_the_last_call_is_followed(self) -> None:
-        buffer = InputBuffer()
-        buffer.reach(100, 200)
-        buffer.make(50)
-        assert not buffer.close(100, 200)
-
-    def test_an_empty_member_is_taken_for_the_end_if_the_file_is_in_the_buffer(self) -> None:
-        buffer = InputBuffer()
-        buffer.reach(20, 200)
-        assert buffer.close(20, 200)
-
-    def test_an_empty_member_is_passed_while_the_file_has_more(self) -> None:
-        size = 2 * INPUT_BUFFER
-        buffer = InputBuffer()
-        buffer.reach(20, size)
-        assert not buffer.close(20, size)
-        assert buffer.end == 20 + INPUT_BUFFER
-
-    def test_the_last_member_ends_where_the_file_does(self) -> None:
-        buffer = InputBuffer()
-        buffer.reach(20, 20)
-        assert not buffer.close(20, 20)
-
-    def test_a_trailer_behind_the_end_of_the_buffer_made_nothing(self) -> None:
-        size = INPUT_BUFFER + 500
-        buffer = InputBuffer()
-        buffer.reach(INPUT_BUFFER, size)
-        buffer.make(1000)
-        buffer.reach(INPUT_BUFFER + 4, size)
-        assert buffer.close(INPUT_BUFFER + 4, size)
 
 
 def faults(seen: Any) -> list[tuple[str, TensorflowOutcome]]:

@@ -95,14 +95,6 @@ def test_plain_shard_never_changes(tmp_path: Path) -> None:
     )
 
 
-def test_without_index_none_is_written(tmp_path: Path) -> None:
-    storage = LocalStorage(str(tmp_path))
-    with ShardWriter(storage, "shard") as writer:
-        writer.write(b"abc", digest=record_digest(b"abc"), key="a")
-    assert [entry.path for entry in storage.list()] == ["shard"]
-    assert writer.written.index is None
-
-
 def test_nothing_appears_before_the_shard_is_whole(tmp_path: Path) -> None:
     storage = LocalStorage(str(tmp_path))
     with ShardWriter(storage, "shard", index_path="index") as writer:
@@ -124,29 +116,6 @@ def test_nothing_is_left_of_a_shard_that_failed(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="the source broke"):
         fail()
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("apart", [False, True])
-def test_no_index_is_written_without_the_digest_of_each_record(tmp_path: Path, apart: bool) -> None:
-    storage = LocalStorage(str(tmp_path / "build"))
-    writer = ShardWriter(storage, "shard", index_path="index")
-    writer.write(b"abc", digest=bytes(16), key="a")
-    if apart:
-        segment = SegmentWriter(LocalStorage(str(tmp_path)), "segment", "none")
-        segment.write(b"def", digest=None, key="b")
-        writer.append(LocalStorage(str(tmp_path)), segment.close())
-    else:
-        writer.write(b"def", digest=None, key="b")
-    with pytest.raises(ValueError, match="the shard `shard` has records without a digest"):
-        writer.close()
-    assert list(storage.list()) == []
-
-
-def test_what_was_written_is_not_known_before_the_end(tmp_path: Path) -> None:
-    writer = ShardWriter(LocalStorage(str(tmp_path)), "shard")
-    with pytest.raises(RuntimeError, match="the shard `shard` is not closed yet"):
-        _ = writer.written
-    assert writer.close() == writer.close() == writer.written
 
 
 def test_record_above_the_limit_is_refused_by_its_key(tmp_path: Path) -> None:

@@ -12,15 +12,12 @@ import pytest
 from check_support import Document, document, framed, places
 
 from tfrecreg.builtin.look.digest import digest
-from tfrecreg.builtin.training.load import load
 from tfrecreg.builtin.training.open import data_source
-from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.run import check
 from tfrecreg.core.registry.shardset.target import find_target
 from tfrecreg.core.values.errors import (
     ManifestError,
     NewerFormatError,
-    NotHereError,
     RefusedError,
     UsageError,
 )
@@ -125,16 +122,6 @@ def test_shards_are_judged_by_the_manifest_beside_them(
         assert sorted(set(codes(named))) == expected
 
 
-def test_what_was_not_named_is_told(digits_registry: Path) -> None:
-    folder = digits_registry / FOLDER
-    only = CheckOptions(only=("manifest",))
-    (report,) = check([folder / TRAIN], options=only)
-    (measure,) = (each for each in report.measures if each.name == "manifest.unnamed")
-    assert (measure.value, "3 of the 4 shards of `digits`" in measure.text) == (3, True)
-    (report,) = check([f"{folder}/*tfrecord*"], options=only)
-    assert all(each.name != "manifest.unnamed" for each in report.measures)
-
-
 @pytest.mark.parametrize("named", [TRAIN, "*tfrecord*"])
 def test_other_files_of_the_build_are_judged_beside_named_shards(
     digits_registry: Path, named: str
@@ -176,22 +163,6 @@ def test_the_gate_of_its_dataset_judges_a_folder(digits_registry: Path, tmp_path
     copy = shutil.copytree(folder, tmp_path / "copy")
     assert document([copy])["status"] == "fail"
     assert document([copy], digits_registry)["status"] == "pass"
-
-
-def test_a_copy_without_a_schema_says_so(digits_registry: Path, tmp_path: Path) -> None:
-    copy = Path(shutil.copytree(digits_registry / FOLDER, tmp_path / "copy"))
-    (copy / "schema.pbtxt").unlink()
-    found = document([copy])
-    assert codes(found) == ["SHD001"]
-    assert found["notes"] == [
-        "judged by the `manifest.json` in its folder, and by no schema: there is no "
-        "`schema.pbtxt` beside it, name one with `--schema`"
-    ]
-    found = document([copy], schema=str(digits_registry / "schemas/digits.pbtxt"))
-    assert "schema" in found["validators"]
-    assert found["notes"] == [
-        "judged by the `manifest.json` in its folder, and the schema that was named"
-    ]
 
 
 def test_the_copy_of_a_release_is_looked_at_itself(digits_registry: Path) -> None:
@@ -286,19 +257,6 @@ def test_the_manifest_of_another_tool_is_told_and_not_used(tmp_path: Path) -> No
     assert len(data_source(tmp_path, raw=True)) == 1
 
 
-def test_a_missing_manifest_is_told(digits_registry: Path, tmp_path: Path) -> None:
-    copy = Path(shutil.copytree(digits_registry / FOLDER, tmp_path / "copy"))
-    for folder in (copy, digits_registry / FOLDER):
-        (folder / "manifest.json").unlink()
-    assert document([copy])["notes"] == [
-        f"`{copy}/manifest.json` is missing beside a `ledger.jsonl`: only the shards themselves "
-        "are judged"
-    ]
-    for target in (digits_registry / FOLDER, digits_registry / FOLDER / TRAIN):
-        with pytest.raises(NotHereError, match=r"has shards and no `manifest\.json`"):
-            check([target])
-
-
 def test_unlisted_strangers_in_data_stay_bare_files(digits_registry: Path) -> None:
     folder = digits_registry / "data/other"
     folder.mkdir()
@@ -357,14 +315,6 @@ def test_shards_behind_urls_are_judged_by_the_manifest_beside_them(
         assert sorted(set(codes(found))) == expected
     sound = document([f"memory://lake/digits/{OTHER}"], only=("crc", "manifest"))
     assert (codes(sound), sound["measures"]["manifest.unnamed"]) == ([], 3)
-
-
-@pytest.mark.parametrize(("named", "records"), [("{}/*train*", 200), ("{}/" + TRAIN, 100)])
-def test_load_reads_shards_of_a_build(digits_registry: Path, named: str, records: int) -> None:
-    pytest.importorskip("tensorflow", reason="the extra `tf` is not installed")
-    dataset = load(named.format(digits_registry / FOLDER), "train", decode=True, with_key=True)
-    keys = [each["record/key"].numpy() for each in dataset]
-    assert (len(keys), len(set(keys))) == (records, records)
 
 
 def test_a_damaged_manifest_beside_files_hides_no_other_target(

@@ -84,34 +84,6 @@ def test_a_link_in_the_place_of_a_file_is_not_written_through(here: Path) -> Non
     assert (here / "elsewhere.toml").read_text() == "# theirs"
 
 
-def test_in_git_it_says_what_to_run_and_stages_nothing_itself(here: Path) -> None:
-    git(here, "init", "--quiet")
-    made = init(with_dvc=False)
-    assert made.commands == (
-        "git add tfrecreg.toml data/.gitignore",
-        "git commit -m 'Begin a tfrecreg registry'",
-    )
-    assert git(here, "status", "--porcelain", "--untracked-files=all").splitlines() == [
-        "?? data/.gitignore",
-        "?? tfrecreg.toml",
-    ]
-    subprocess.run(made.commands[0], shell=True, check=True, cwd=here)
-    assert git(here, "status", "--porcelain").splitlines() == [
-        "A  data/.gitignore",
-        "A  tfrecreg.toml",
-    ]
-
-
-def test_from_elsewhere_the_commands_name_the_folder(here: Path) -> None:
-    folder = here / "a registry"
-    folder.mkdir()
-    git(folder, "init", "--quiet")
-    made = init(folder, with_dvc=False)
-    assert made.commands[0] == f"git -C '{folder}' add tfrecreg.toml data/.gitignore"
-    subprocess.run(made.commands[0], shell=True, check=True)
-    assert "A  tfrecreg.toml" in git(folder, "status", "--porcelain")
-
-
 def test_builds_and_state_are_ignored_and_pointers_are_not(here: Path) -> None:
     git(here, "init", "--quiet")
     init(with_dvc=False)
@@ -147,17 +119,6 @@ def test_with_dvc_in_git_it_becomes_a_dvc_repository(here: Path, inside: str) ->
     assert all(line.startswith("A ") for line in left)
     again = init(inside)
     assert (again.made, again.dvc, again.commands) == ((), "there", ())
-
-
-def test_dvc_can_be_added_later_and_then_has_commands(here: Path) -> None:
-    pytest.importorskip("dvc")
-    git(here, "init", "--quiet")
-    init(with_dvc=False)
-    assert init().dvc == "absent"  # a choice stays one
-    assert not (here / ".dvc").exists()
-    later = init(with_dvc=True)
-    assert (later.made, later.dvc) == ((), "made")
-    assert later.commands[0] == "git add .dvc/config .dvc/.gitignore .dvcignore"
 
 
 def test_an_existing_dvc_repository_is_left_alone(here: Path) -> None:
@@ -208,17 +169,6 @@ def test_a_file_in_the_way_is_named(here: Path, target: str) -> None:
     assert (here / "file").read_text() == "kept"
 
 
-@pytest.mark.parametrize("name", ["data", ".tfrecreg"])
-def test_a_file_in_the_place_of_a_folder_of_ours_is_named(here: Path, name: str) -> None:
-    # What refuses root as well as anybody: permission bits do not.
-    (here / name).write_text("kept")
-    with pytest.raises(StorageError) as caught:
-        init(with_dvc=False)
-    assert f"`{here}/{name}`" in caught.value.message
-    assert caught.value.exit_code == 3
-    assert (here / name).read_text() == "kept"
-
-
 @pytest.mark.skipif(os.geteuid() == 0, reason="root is refused nothing by permissions")
 def test_a_folder_that_may_not_be_written_is_told_in_one_line(here: Path) -> None:
     closed = here / "closed"
@@ -227,10 +177,3 @@ def test_a_folder_that_may_not_be_written_is_told_in_one_line(here: Path) -> Non
         with pytest.raises(StorageError, match="Permission denied") as caught:
             init(folder, with_dvc=False)
         assert caught.value.hint
-
-
-def test_hostile_names_are_escaped(here: Path) -> None:
-    (here / "a\x1b[31mb").write_text("")
-    with pytest.raises(UsageError) as caught:
-        init("a\x1b[31mb", with_dvc=False)
-    assert r"a\x1b[31mb" in caught.value.message

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 from registry_support import empty_registry, manifest, put_build, put_release, write
 
-from tfrecreg.core.registry.listing import list_datasets, log, manifest_json
-from tfrecreg.core.registry.lookup import resolve
+from tfrecreg.core.registry.listing import list_datasets, log
 from tfrecreg.core.registry.manifest.model import Provenance, ShardEntry, SplitEntry
 from tfrecreg.core.registry.registry import open_registry
-from tfrecreg.core.values.errors import ManifestError, UsageError
 
 
 def sized(name: str, records: int) -> dict[str, object]:
@@ -91,17 +88,6 @@ def test_a_broken_newest_release_is_listed_with_its_number(root: Path, damage: s
     assert "1.10.0/manifest.json" in found["released"].problem
 
 
-def test_a_folder_of_releases_that_cannot_be_listed_hides_nobody(root: Path) -> None:
-    write(root / "registry/zoo", "a file in the place of a folder")
-    found = {each.name: each for each in list_datasets(open_registry(root))}
-    assert found["zoo"].state == "broken"
-    assert found["built"].state == "built"
-
-
-def test_an_empty_registry_lists_nothing(tmp_path: Path) -> None:
-    assert list_datasets(empty_registry(tmp_path)) == []
-
-
 def test_the_log_has_the_newest_release_first(root: Path) -> None:
     entries = log(open_registry(root), "released")
     assert [(each.version, each.records, each.bytes) for each in entries] == [
@@ -125,27 +111,3 @@ def test_the_log_tells_who_made_a_release_and_why(root: Path) -> None:
     put_release(root, manifest("other", provenance=provenance), "1.0.0")
     (entry,) = log(open_registry(root), "other")
     assert (entry.created, entry.by, entry.note) == ("2026-01-01T00:00:00Z", "ada", "more digits")
-
-
-def test_the_log_of_a_build_without_releases_is_empty(root: Path) -> None:
-    assert log(open_registry(root), "built") == []
-
-
-def test_the_log_of_nobody_is_refused(root: Path) -> None:
-    with pytest.raises(UsageError, match=r"no dataset `biult`; did you mean `built`\?"):
-        log(open_registry(root), "biult")
-
-
-def test_the_log_names_a_release_that_is_damaged(root: Path) -> None:
-    write(root / "registry/released/1.9.0/manifest.json", "{")
-    with pytest.raises(ManifestError, match=r"registry/released/1\.9\.0/manifest\.json"):
-        log(open_registry(root), "released")
-
-
-def test_a_manifest_as_json_has_its_reference_and_its_folder(root: Path) -> None:
-    document = manifest_json(resolve(open_registry(root), "released@1.*"))
-    assert json.loads(json.dumps(document)) == document
-    assert document["reference"] == "released@1.10.0"
-    assert document["folder"] is None
-    assert document["manifest"]["release"]["version"] == "1.10.0"
-    assert manifest_json(resolve(open_registry(root), "built"))["folder"] == "data/built"

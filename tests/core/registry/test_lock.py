@@ -12,11 +12,9 @@ from pathlib import Path
 import pytest
 from registry_support import empty_registry
 
-from tfrecreg.core.registry.layout import EVERYTHING, lock_path
-from tfrecreg.core.registry.lock import copy_unless_read, dataset_lock, hold_copy
+from tfrecreg.core.registry.layout import lock_path
+from tfrecreg.core.registry.lock import dataset_lock
 from tfrecreg.core.registry.registry import Registry
-from tfrecreg.core.values.errors import StorageError
-from tfrecreg.core.values.reference import is_dataset_name
 
 
 @pytest.fixture
@@ -35,10 +33,6 @@ def is_free(registry: Registry, name: str) -> bool:
     return True
 
 
-def open_files() -> int:
-    return sum(1 for _ in Path("/dev/fd").iterdir())
-
-
 def test_it_is_held_in_the_block_and_free_behind_it(registry: Registry) -> None:
     told: list[str] = []
     with dataset_lock(registry, "mnist", lambda: told.append("waiting")):
@@ -49,12 +43,6 @@ def test_it_is_held_in_the_block_and_free_behind_it(registry: Registry) -> None:
     assert told == []
 
 
-def test_it_is_free_after_an_error(registry: Registry) -> None:
-    with pytest.raises(KeyError), dataset_lock(registry, "mnist"):
-        raise KeyError
-    assert is_free(registry, "mnist")
-
-
 def test_who_holds_it_takes_it_again(registry: Registry) -> None:
     told: list[str] = []
     with dataset_lock(registry, "mnist"):
@@ -63,13 +51,6 @@ def test_who_holds_it_takes_it_again(registry: Registry) -> None:
         assert not is_free(registry, "mnist")
     assert is_free(registry, "mnist")
     assert told == []
-
-
-def test_the_lock_that_all_share_is_that_of_no_dataset(registry: Registry) -> None:
-    with dataset_lock(registry, "mnist"):
-        assert not is_free(registry, EVERYTHING)
-    assert is_free(registry, EVERYTHING)
-    assert not is_dataset_name(EVERYTHING)
 
 
 def test_who_comes_second_is_told_and_waits(registry: Registry) -> None:
@@ -132,32 +113,3 @@ def test_ignore_files_that_are_there_stay_as_they_are(registry: Registry) -> Non
     with dataset_lock(registry, "mnist"):
         pass
     assert path.read_text() == "/mnist/\n"
-
-
-def test_a_registry_that_cannot_be_written_is_told_in_one_line(registry: Registry) -> None:
-    # A file where a folder should be refuses root as well.
-    (Path(registry.storage.root) / ".tfrecreg").write_text("in the way")
-    with pytest.raises(StorageError) as caught, dataset_lock(registry, "mnist"):
-        pass
-    assert caught.value.message.startswith(
-        f"the registry `{registry.storage.root}` cannot be written: "
-    )
-    assert caught.value.hint
-
-
-def test_a_process_that_goes_over_many_releases_has_few_files_open(registry: Registry) -> None:
-    with dataset_lock(registry, "mnist"):
-        pass  # the folder of the locks is there
-    before = open_files()
-    copies = [f"versions/mnist/{number}.0.0" for number in range(100)]
-    for copy in copies:
-        hold_copy(registry, copy)
-        hold_copy(registry, copies[0])
-    assert open_files() - before <= 64
-    assert not is_free(registry, copies[0].replace("/", "@")), "the one that was read last is held"
-    assert not is_free(registry, copies[-1].replace("/", "@"))
-    assert is_free(registry, copies[1].replace("/", "@"))
-    for copy in copies:
-        with copy_unless_read(registry, copy) as free:
-            assert free
-    assert open_files() <= before

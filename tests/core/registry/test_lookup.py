@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 from registry_support import SCHEMA, empty_registry, manifest, put_build, put_release, write
 
-from tfrecreg.core.registry.absence import expect_dataset
 from tfrecreg.core.registry.lookup import resolve
 from tfrecreg.core.registry.manifest.model import Manifest, SchemaEntry, ShardEntry
 from tfrecreg.core.registry.registry import Registry
-from tfrecreg.core.values.errors import ManifestError, NewerFormatError, NotHereError, UsageError
+from tfrecreg.core.values.errors import ManifestError, NewerFormatError, UsageError
 
 NEWER = '{"format_version": 9}'
 
@@ -34,13 +33,6 @@ def released(root: Path, registry: Registry) -> Manifest:
         build = put_build(root, "mnist", content=f"{number:02d}" * 32)
         put_release(root, build, version)
     return build
-
-
-def refusal(registry: Registry, text: str) -> tuple[str, str]:
-    with pytest.raises(UsageError) as caught:
-        resolve(registry, text)
-    assert caught.value.exit_code == 2
-    return caught.value.message, caught.value.hint
 
 
 def test_a_name_is_the_build(root: Path, registry: Registry) -> None:
@@ -72,62 +64,6 @@ def test_references_to_releases(
     assert found.schema == SCHEMA
 
 
-def test_a_release_that_there_is_not_lists_those_there_are(
-    registry: Registry, released: Manifest
-) -> None:
-    assert refusal(registry, "mnist@3.0.0") == (
-        "no release `mnist@3.0.0`",
-        "available: 1.0.0, 1.2.0, 1.10.0, 2.0.0",
-    )
-    assert refusal(registry, "mnist@7.*")[0] == "no release `mnist@7.*`"
-
-
-def test_a_dataset_without_releases_says_how_to_make_one(root: Path, registry: Registry) -> None:
-    put_build(root, "mnist")
-    assert refusal(registry, "mnist@latest") == (
-        "no release `mnist@latest`",
-        "it has no release yet: tfrecreg release mnist --version 1.0.0",
-    )
-
-
-def test_a_dataset_that_is_not_built_says_what_there_is(root: Path) -> None:
-    registry = empty_registry(root, mnist='source = "mnist"\n')
-    assert refusal(registry, "mnist") == ("`mnist` is not built", "tfrecreg build mnist")
-    put_release(root, manifest("mnist"), "1.0.0")
-    assert refusal(registry, "mnist") == (
-        "`mnist` is not built",
-        "its newest release is `mnist@1.0.0`",
-    )
-
-
-@pytest.mark.parametrize("text", ["mnsit", "mnsit@1.0.0", "mnsit@latest"])
-def test_an_unknown_dataset_suggests_what_was_meant(
-    registry: Registry, released: Manifest, text: str
-) -> None:
-    assert refusal(registry, text) == (
-        "no dataset `mnsit`; did you mean `mnist`?",
-        "available: `mnist`",
-    )
-
-
-def test_in_an_empty_registry_it_says_how_to_begin(registry: Registry) -> None:
-    message, hint = refusal(registry, "mnist")
-    assert message == "no dataset `mnist`"
-    assert hint == "the registry is empty: tfrecreg build mnist --source SOURCE --raw PATH"
-
-
-def test_what_is_no_reference_is_refused(registry: Registry) -> None:
-    assert "`MNIST` is not a dataset name" in refusal(registry, "MNIST")[0]
-    assert "does not name a version" in refusal(registry, "mnist@one")[0]
-
-
-def test_expecting_a_dataset_that_is_known_is_no_event(root: Path, registry: Registry) -> None:
-    put_build(root, "mnist")
-    expect_dataset(registry.dataset("mnist"))
-    with pytest.raises(UsageError, match="no dataset `other`"):
-        expect_dataset(registry.dataset("other"))
-
-
 def test_the_bytes_of_a_release_are_the_build_while_it_still_is_it(
     root: Path, registry: Registry, released: Manifest
 ) -> None:
@@ -143,35 +79,6 @@ def test_else_they_are_the_copy_that_was_brought_back(
     put_build(root, "mnist", folder="versions/mnist/1.0.0", content="00" * 32)
     found = resolve(registry, "mnist@1.0.0")
     assert (found.folder, found.proven) == ("versions/mnist/1.0.0", True)
-
-
-@pytest.mark.parametrize(
-    ("built", "dvc", "what", "hint"),
-    [
-        (True, None, "has another build", "DVC does not have them: copy `versions/mnist/1.0.0` "),
-        (True, "12.dir", "has another build", "tfrecreg pull mnist@1.0.0"),
-        (False, "12.dir", "", "tfrecreg pull mnist@1.0.0"),
-        (False, None, "", "DVC does not have them: copy `versions/mnist/1.0.0` "),
-    ],
-)
-def test_else_a_clear_error_says_how_to_get_them(
-    root: Path, registry: Registry, built: bool, dvc: str | None, what: str, hint: str
-) -> None:
-    put_release(root, manifest("mnist"), "1.0.0", dvc)
-    if built:
-        put_build(root, "mnist", content="ff" * 32)
-    found = resolve(registry, "mnist@1.0.0")
-    assert found.folder is None
-    for to_check in (False, True):
-        with pytest.raises(UsageError) as caught:
-            found.storage(to_check=to_check)
-        assert isinstance(caught.value, NotHereError)
-        where = f"`data/mnist` {what}" if built else "there is no build in `data/mnist`"
-        assert caught.value.message == (
-            f"the bytes of `mnist@1.0.0` are not here: {where}, "
-            "and there is no `versions/mnist/1.0.0`"
-        )
-        assert caught.value.hint.startswith(hint)
 
 
 def a_shard(digest: str = "5a") -> ShardEntry:

@@ -6,11 +6,7 @@ import gzip
 import os
 from pathlib import Path
 
-import pytest
-
-from tfrecreg.core.build.sources.interface import RawFile
-from tfrecreg.core.registry.shardset.target import measure_raw, total_raw
-from tfrecreg.core.values.errors import MissingFileError, UsageError
+from tfrecreg.core.registry.shardset.target import measure_raw
 
 
 def test_whole_file_compression_is_taken_off_and_nothing_else(tmp_path: Path) -> None:
@@ -45,29 +41,3 @@ def test_links_count_as_what_they_lead_to_and_each_folder_once(tmp_path: Path) -
     (raw / "loop").symlink_to(raw)
     os.mkfifo(raw / "fifo")
     assert measure_raw(str(raw)) == (2 * len(packed) + 7, 2007)
-
-
-def test_a_link_that_leads_nowhere_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "a").write_bytes(b"x")
-    (tmp_path / "b").symlink_to("gone")
-    with pytest.raises(MissingFileError, match=r"b` is a symbolic link that leads nowhere\nhint: "):
-        measure_raw(str(tmp_path))
-
-
-def test_a_folder_that_is_missing_empty_or_a_file_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "file").write_text("x")
-    for name, message in (
-        ("none\x1b", rf"there is no folder `{tmp_path}/none\x1b` of raw data"),
-        ("file", f"there is no folder `{tmp_path}/file` of raw data"),
-        ("empty", f"the folder `{tmp_path}/empty` of raw data is empty"),
-    ):
-        with pytest.raises(UsageError) as caught:
-            measure_raw(str(tmp_path / name))
-        assert caught.value.message == message
-        assert caught.value.hint
-
-
-def test_totals_are_sums(tmp_path: Path) -> None:
-    assert total_raw([RawFile("a", 1, 10), RawFile("b", 2, 20)]) == (3, 30)
-    assert total_raw([]) == (0, 0)

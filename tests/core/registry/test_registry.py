@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 
@@ -50,28 +49,6 @@ def test_a_registry_is_found_from_any_folder_in_it(
     assert open_registry(root / "some").storage.root == str(root.resolve())
 
 
-def test_the_nearest_registry_is_taken(root: Path, registry: Registry) -> None:
-    inner = root / "inner"
-    empty_registry(inner)
-    assert find_registry(inner) == inner.resolve()
-
-
-def test_a_named_folder_does_not_depend_on_the_current_one(
-    root: Path, registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    opened = open_registry("root")
-    monkeypatch.chdir("/")
-    assert opened.storage.root == str(root.resolve())
-    assert opened.dataset_names() == []
-
-
-def test_a_link_to_a_registry_is_followed(root: Path, registry: Registry, tmp_path: Path) -> None:
-    link = tmp_path / "link"
-    link.symlink_to(root)
-    assert find_registry(link) == root.resolve()
-
-
 @pytest.mark.parametrize("named", [False, True])
 def test_without_a_registry_it_says_where_it_looked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: bool
@@ -86,29 +63,6 @@ def test_without_a_registry_it_says_where_it_looked(
     assert caught.value.hint == (
         "`tfrecreg init` makes one; `-C DIR`, in Python `registry=DIR`, names one"
     )
-
-
-@pytest.mark.parametrize("kind", ["missing", "file"])
-def test_a_named_folder_that_is_none_is_refused(tmp_path: Path, kind: str) -> None:
-    path = tmp_path / "a\x1bb"
-    if kind == "file":
-        path.write_text("")
-    with pytest.raises(UsageError) as caught:
-        open_registry(path)
-    assert caught.value.message == rf"there is no folder `{tmp_path}/a\x1bb`"
-    assert caught.value.hint == "`tfrecreg init DIR` makes one"
-
-
-@pytest.mark.parametrize("kind", ["folder", "link to nothing", "FIFO"])
-def test_only_a_file_makes_a_registry(tmp_path: Path, kind: str) -> None:
-    path = tmp_path / "tfrecreg.toml"
-    if kind == "folder":
-        path.mkdir()
-    elif kind == "FIFO":
-        os.mkfifo(path)
-    else:
-        path.symlink_to("nothing")
-    assert find_registry(tmp_path) is None
 
 
 def test_a_current_folder_that_is_gone_is_told_in_one_line(
@@ -176,16 +130,6 @@ def test_a_file_that_cannot_be_read_concerns_its_dataset_alone(
     assert caught.value.exit_code == 2
 
 
-@pytest.mark.parametrize("name", ["Mnist", "a b", "1st", "mnist.old", "a\x1bb"])
-def test_a_file_that_is_not_named_after_a_dataset_is_refused(root: Path, name: str) -> None:
-    empty_registry(root)
-    write(root / f"datasets/{name}.toml", "")
-    with pytest.raises(ConfigError, match="is not a dataset name: expected `") as caught:
-        open_registry(root).datasets()
-    assert caught.value.hint == "rename the file, or move it out of that folder"
-    assert "\x1b" not in caught.value.message
-
-
 def test_datasets_are_those_that_are_configured_built_or_released(root: Path) -> None:
     registry = empty_registry(root, zoo='source = "mnist"\n')
     put_build(root, "built")
@@ -220,14 +164,6 @@ def test_a_release_that_lost_its_manifest_is_damaged_and_not_gone(
     assert versions(registry) == ["1.0.0", "1.1.0"]
     with pytest.raises(MissingFileError, match=r"registry/mnist/1\.1\.0/manifest\.json"):
         registry.dataset("mnist").release_manifest(Version(1, 1, 0))
-
-
-def test_manifests_are_read(root: Path, registry: Registry) -> None:
-    build = put_build(root, "mnist")
-    released = put_release(root, build, "1.0.0")
-    assert registry.dataset("mnist").build_manifest() == build
-    assert registry.dataset("mnist").release_manifest(Version(1, 0, 0)) == released
-    assert registry.dataset("other").build_manifest() is None
 
 
 DAMAGE = {
@@ -307,15 +243,6 @@ def test_a_build_in_another_folder_is_refused(root: Path, registry: Registry) ->
     write(root / "data/mnist/manifest.json", render_manifest(released))
     with pytest.raises(ManifestError, match=r"of `mnist`, it is that of `mnist@1\.0\.0`"):
         registry.dataset("mnist").build_manifest()
-
-
-def test_schemas_are_read_where_the_configuration_says(root: Path) -> None:
-    registry = empty_registry(root, mnist='schema = "contracts/digits.pbtxt"\n')
-    assert registry.dataset("mnist").schema_text() is None
-    write(root / "contracts/digits.pbtxt", "feature {}")
-    assert registry.dataset("mnist").schema_path == "contracts/digits.pbtxt"
-    assert registry.dataset("mnist").schema_text() == "feature {}"
-    assert registry.dataset("other").schema_path == "schemas/other.pbtxt"
 
 
 def test_a_schema_is_the_same_where_git_converted_its_line_ends(root: Path) -> None:

@@ -14,7 +14,7 @@ from tfrecreg.core.check.scan.interface import Target
 from tfrecreg.core.registry.lookup import resolve
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.registry.shardset.target import files_target, find_target, target_of
-from tfrecreg.core.values.errors import ManifestError, MissingFileError, UsageError
+from tfrecreg.core.values.errors import ManifestError, UsageError
 
 
 def touch(folder: Path, *names: str) -> None:
@@ -34,11 +34,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     monkeypatch.chdir(folder)
     return folder
-
-
-def test_files_are_taken_whatever_they_are_called(here: Path) -> None:
-    touch(here, "a", "b.txt", "sub/c.tfrecord")
-    assert named("b.txt", "a", "sub/c.tfrecord") == ["a", "b.txt", "sub/c.tfrecord"]
 
 
 def test_shards_come_by_split_and_name_and_are_numbered_in_their_split(here: Path) -> None:
@@ -88,12 +83,6 @@ def test_a_folder_is_every_shard_below_it(here: Path) -> None:
     assert named(str(here / "data")) == [str(here / name) for name in expected]
 
 
-def test_the_current_folder_can_be_named(here: Path) -> None:
-    touch(here, "a.tfrecord", ".stage/b.tfrecord")
-    assert named(".") == ["a.tfrecord"]
-    assert named(".stage") == [".stage/b.tfrecord"]
-
-
 @pytest.mark.parametrize("pattern", ["folder", "folder/*"])
 def test_what_cannot_be_read_is_kept_so_that_the_check_says_so(here: Path, pattern: str) -> None:
     touch(here, "folder/a.tfrecord")
@@ -101,12 +90,6 @@ def test_what_cannot_be_read_is_kept_so_that_the_check_says_so(here: Path, patte
     (here / "folder/c.tfrecord").symlink_to("nowhere")
     (here / "folder/d.tfrecord").symlink_to("a.tfrecord")
     assert named(pattern) == [f"folder/{letter}.tfrecord" for letter in "abcd"]
-
-
-def test_a_folder_named_like_a_shard_is_looked_into(here: Path) -> None:
-    touch(here, "out.tfrecord/part-00000-of-00001", "out.tfrecord/_SUCCESS")
-    assert named("out.tfrecord") == ["out.tfrecord/part-00000-of-00001"]
-    assert named(".") == ["out.tfrecord/part-00000-of-00001"]
 
 
 def test_globs_and_sharded_specs(here: Path) -> None:
@@ -124,32 +107,6 @@ def test_a_file_is_scanned_once_however_often_it_is_named(here: Path) -> None:
     assert named(
         "sub/a.tfrecord", "./sub/../sub/a.tfrecord", "sub", "link/a.tfrecord", "sub/*"
     ) == ["sub/a.tfrecord"]
-
-
-def test_dots_behind_a_link_mean_what_the_link_leads_to(here: Path) -> None:
-    (here / "far/away").mkdir(parents=True)
-    (here / "far/a.tfrecord").write_bytes(b"far")
-    (here / "a.tfrecord").write_bytes(b"near")
-    (here / "link").symlink_to("far/away")
-    (shard,) = files_target(["link/../a.tfrecord"], schema=None, raw=None).shards
-    assert shard.storage.read(shard.path) == b"far"
-
-
-def test_names_are_kept_as_they_are_and_not_cut(here: Path) -> None:
-    long = "/".join(["a" * 100] * 4) + "/x\x1b\\.tfrecord"
-    touch(here, long)
-    (here / os.fsdecode(b"\xff.tfrecord")).write_bytes(b"")
-    found = files_target(["."], schema=None, raw=None)
-    assert {shard.name for shard in found.shards} == {long, "\udcff.tfrecord"}
-
-
-def test_the_name_of_the_target_is_short_and_escaped(here: Path) -> None:
-    names = [f"{number}\x1b.tfrecord" for number in range(1000)]
-    touch(here, *names)
-    assert files_target(names[:2], schema=None, raw=None).name == (r"0\x1b.tfrecord 1\x1b.tfrecord")
-    assert files_target(names, schema=None, raw=None).name == (
-        r"0\x1b.tfrecord 1\x1b.tfrecord 2\x1b.tfrecord and 997 more"
-    )
 
 
 @pytest.mark.parametrize(
@@ -170,14 +127,6 @@ def test_what_names_nothing_is_refused(here: Path, pattern: str, message: str) -
         named(pattern)
     assert caught.value.message == message
     assert caught.value.hint
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root is refused nothing by permissions")
-def test_a_folder_that_may_not_be_looked_into_is_an_error(here: Path) -> None:
-    touch(here, "data/a.tfrecord", "data/closed/b.tfrecord")
-    (here / "data/closed").chmod(0)
-    with pytest.raises(Exception, match="Permission denied"):
-        named("data")
 
 
 def test_files_with_a_schema_and_raw_data(here: Path) -> None:
@@ -238,26 +187,11 @@ def test_missing_shards_and_indexes_are_left_out(digits_registry: Path) -> None:
     assert all(shard.index is None for shard in of(digits_registry, "digits").shards)
 
 
-def test_another_schema_and_raw_data_can_be_named(digits_original: Path, tmp_path: Path) -> None:
-    (tmp_path / "s.pbtxt").write_text("# mine")
-    (tmp_path / "raw").mkdir()
-    (tmp_path / "raw/x").write_bytes(bytes(77))
-    schema, raw = str(tmp_path / "s.pbtxt"), str(tmp_path / "raw")
-    found = of(digits_original, "digits", schema=schema, raw=raw)
-    assert (found.schema, found.schema_path, found.raw) == ("# mine", schema, (77, 77))
-
-
 def test_bytes_beside_a_damaged_manifest_are_looked_at(digits_registry: Path) -> None:
     (digits_registry / "data/digits/manifest.json").write_text("{")
     assert of(digits_registry, "digits@1.0.0").storage is not None
     with pytest.raises(ManifestError):
         of(digits_registry, "digits")
-
-
-def test_a_release_without_its_schema_is_an_error(digits_registry: Path) -> None:
-    (digits_registry / "registry/digits/1.0.0/schema.pbtxt").unlink()
-    with pytest.raises(MissingFileError, match=r"schema\.pbtxt"):
-        of(digits_registry, "digits@1.0.0")
 
 
 def test_one_argument_is_a_reference_or_files(
@@ -287,11 +221,6 @@ def test_a_dataset_comes_before_a_folder_of_its_name(
     with pytest.raises(UsageError, match="no registry here"):
         find_target("digits")
     assert find_target("digits", registry=digits_registry).kind == "build"
-
-
-def test_a_folder_needs_no_registry_to_be_found(here: Path) -> None:
-    touch(here, "mnist/a.tfrecord")
-    assert find_target("mnist").kind == "files"
 
 
 @pytest.mark.parametrize(
@@ -361,12 +290,3 @@ def test_files_that_a_folder_has_besides_are_counted_by_kind(here: Path) -> None
         False
     ]
     assert find_target("a.tfrecord").notes == ()
-
-
-def test_a_misspelt_file_is_suggested_without_a_registry(here: Path) -> None:
-    touch(here, "train", "shard.tfrecord")
-    for word, close in (("trian", "`train`"), ("shart.tfrecord", "`shard.tfrecord`")):
-        with pytest.raises(UsageError) as caught:
-            find_target(word)
-        assert close in caught.value.message
-        assert "init" not in caught.value.hint

@@ -55,13 +55,6 @@ def test_a_withdrawal_is_a_line_beside_the_folder(registry: Registry) -> None:
     assert yanked(registry.dataset("mnist")) == {TWO: (WHY, MORE)}
 
 
-def test_any_reason_stays_on_its_line(registry: Registry) -> None:
-    odd = Yank(created="now", by="a\r\nb", reason='two\nlines \u2028 "quoted" \x1b[31m \\ ü')
-    yank(registry, "mnist", TWO, odd)
-    yank(registry, "mnist", TWO, WHY)
-    assert read_yanks(registry.dataset("mnist"), TWO) == (odd, WHY)
-
-
 def test_latest_and_globs_pass_a_withdrawn_release_over(registry: Registry) -> None:
     yank(registry, "mnist", Version(2, 0, 0), WHY)
     assert resolve(registry, "mnist@latest").name == "mnist@1.1.0"

@@ -139,11 +139,6 @@ def test_the_smallest_change_takes_the_data_in(
     assert (refused, left) == ([], set())
 
 
-def test_data_that_pass_change_nothing() -> None:
-    text = declared("type: INT int_domain { max: 9 }")
-    assert accepted(text, [{"x": N(9)}, {}]) == (text, [], [], set())
-
-
 def test_a_new_feature_is_drafted_behind_the_others() -> None:
     examples = [{"x": N(1), "class/label": N(n % 3), "some": F(0)} for n in range(6)]
     examples.append({"x": N(1), "class/label": N(1)})

@@ -55,12 +55,6 @@ def test_what_is_too_many_to_be_counted_is_not_judged() -> None:
         assert distinct.verdict(bounds) is None
 
 
-def test_memory_is_bounded_by_what_is_asked() -> None:
-    distinct = seen(ValueCount(None, 10), *range(5000))
-    assert distinct.count == 120
-    assert distinct.is_full
-
-
 def test_parts_merge_in_any_order() -> None:
     bounds = ValueCount(1, 50)
     first, second = seen(bounds, 1, 2, 3), pickle.loads(pickle.dumps(seen(bounds, 3, 4)))

@@ -7,7 +7,6 @@ import pytest
 from tfrecreg.core.example.features import bytes_feature, int64_feature
 from tfrecreg.core.schema.check import Checker
 from tfrecreg.core.schema.compiled import compile_schema
-from tfrecreg.core.schema.definition import TimeDomain
 from tfrecreg.core.schema.domain_check import is_packed_time, time_pattern
 from tfrecreg.core.schema.proto import parse_schema
 
@@ -57,11 +56,6 @@ def test_what_is_in_another_format_does_not_match(form: str, text: str) -> None:
     assert not matches(form, text)
 
 
-def test_short_forms_stand_for_long_ones() -> None:
-    assert matches("%F %T", "2024-12-31 23:59:60")
-    assert matches("%D %R", "12/31/24 23:59")
-
-
 def test_a_format_with_what_is_not_known_is_not_checked() -> None:
     for form in ("%Y %Q", "%_", "%Y %", "%Q", ""):
         assert time_pattern(form) is None
@@ -101,10 +95,3 @@ def test_times_are_checked_in_their_format() -> None:
         ("SCH006", "`x` should be a time in the format `PACKED_64_NANOS`", f"found {2**60}")
     ]
     assert problems("type: INT time_domain { integer_format: UNIX_DAYS }", int64_feature(-5)) == []
-
-
-def test_a_time_domain_is_read() -> None:
-    schema = parse_schema(
-        'feature { name: "x" type: INT time_domain { integer_format: UNIX_DAYS } }'
-    )
-    assert schema.features[0].domain == TimeDomain("time_domain", "", "UNIX_DAYS")

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -46,20 +45,6 @@ def test_importing_what_checks_records_imports_neither_tensorflow_nor_protobuf()
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "[]"
-
-
-def test_parsing_imports_no_tensorflow() -> None:
-    code = (
-        "import sys; from tfrecreg.core.schema.proto import parse_schema;"
-        "parse_schema('feature { name: \"x\" type: INT }');"
-        "print('tensorflow' in sys.modules, 'google.protobuf' in sys.modules)"
-    )
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert shown.stdout.split() == ["False", "True"]
-
-
-def test_an_empty_schema_has_no_features() -> None:
-    assert parse_schema("# nothing yet\n").features == ()
 
 
 def test_types_presence_and_lengths_are_read() -> None:
@@ -155,11 +140,6 @@ def test_a_byte_order_mark_and_windows_line_ends_do_no_harm() -> None:
     assert parse_schema(text).features == (SchemaFeature(name="x", type="INT"),)
 
 
-def test_the_text_is_kept_as_it_is() -> None:
-    text = '# why\nfeature{name:"x"type:INT}'
-    assert parse_schema(text).text == text
-
-
 def test_texts_that_mean_the_same_render_the_same() -> None:
     one = parse_schema('# why\nfeature { name: "é" type: INT presence { min_fraction: 1 } }')
     other = parse_schema('feature: <name: "\\303\\251"; type: 2, presence: {min_fraction: 1.0}>')
@@ -176,13 +156,6 @@ def test_what_is_not_read_survives_rendering() -> None:
     rendered = render_schema(parse_schema(text))
     assert "threshold: 0.1" in rendered
     assert "unique_constraints" in rendered
-
-
-def test_schemas_are_picklable_values() -> None:
-    text = 'feature { name: "x" type: BYTES string_domain { value: "a" } shape {} }'
-    schema = parse_schema(text)
-    assert pickle.loads(pickle.dumps(schema)) == schema
-    assert hash(schema) == hash(parse_schema(text))
 
 
 @pytest.mark.parametrize(
@@ -252,12 +225,6 @@ def test_text_that_does_not_parse_is_one_line_with_its_place(
     assert caught.message.startswith(f"schemas/x.pbtxt:{place}")
     assert words in caught.message
     assert caught.hint.startswith(hint)
-
-
-def test_control_characters_of_a_file_are_not_passed_on() -> None:
-    caught = error("\x1b[31m")
-    assert "\x1b" not in caught.message
-    assert "\\x1b" in caught.message
 
 
 @pytest.mark.realdata

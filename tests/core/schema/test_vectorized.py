@@ -135,13 +135,6 @@ def test_each_layout_of_a_shard_is_learnt(fine: Example) -> None:
     assert both.left([GOOD, encode(fine)] * 40) == []
 
 
-def test_layouts_without_end_are_not_learnt_without_end() -> None:
-    both = Both(SCHEMA)
-    for number in range(20):
-        both.left([encode(example(**{f"x{number}": int64_feature(1)}))] * 40)
-    assert len(both.vectorized._plans) == 6
-
-
 def test_values_that_only_mostly_have_to_be_in_a_domain_are_counted() -> None:
     schema = """feature { name: "w" type: BYTES string_domain { value: "a" }
                 distribution_constraints { min_domain_mass: 0.5 } }"""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import itertools
 import os
@@ -18,7 +17,6 @@ from pathlib import Path
 import pytest
 
 from tfrecreg.core.storage.far.block_cache import BlockCache, open_cache
-from tfrecreg.core.storage.renames import exclusive
 from tfrecreg.core.values.errors import StorageError
 
 KIB = 1 << 10
@@ -142,37 +140,6 @@ def test_a_failed_fetch_leaves_nothing(cache: BlockCache) -> None:
     assert int(Path(cache._used).read_text()) == 0
 
 
-@pytest.mark.parametrize("fails", [False, True])
-def test_nothing_changes_its_name_while_blocks_are_counted(cache: BlockCache, fails: bool) -> None:
-    """Else it would be missed, and more than the limit kept."""
-    keep(cache, 1)
-    fetched, counting = threading.Event(), threading.Event()
-
-    def fetch() -> bytes:
-        fetched.set()
-        assert counting.wait(10)
-        if fails:
-            raise StorageError("gone", hint="")
-        return body(2)
-
-    def kept() -> None:
-        with contextlib.suppress(StorageError):
-            cache.keep(name(cache, 2), SIZE, fetch, for_used=True)
-
-    before = files(cache)
-    writer = threading.Thread(target=kept)
-    writer.start()
-    assert fetched.wait(10)
-    here = files(cache)
-    with exclusive(cache._used):
-        counting.set()
-        writer.join(0.2)
-        assert files(cache) == here
-    writer.join(10)
-    assert len(files(cache)) == len(before) + (not fails)
-    assert cache._read_used() == used(cache)
-
-
 def test_what_a_killed_process_left_is_written_anew_or_removed(cache: BlockCache) -> None:
     keep(cache, 0)
     for number in (1, 2):
@@ -213,10 +180,6 @@ def test_files_of_others_are_left(cache: BlockCache) -> None:
         keep(cache, number)
     assert (other / "x.block").exists()
     assert (Path(cache.folder) / "y.block").exists()
-
-
-def test_a_block_larger_than_the_limit_is_not_kept(cache: BlockCache) -> None:
-    assert cache.keep(name(cache, 1), LIMIT + 1, lambda: b"", for_used=True) is None
 
 
 PROGRAM = """

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 import pytest
 from package_support import CHECKOUT
-from storage_support import run
 
 from tfrecreg.core.storage.remote.file_systems import AT_ONCE, at_once
 from tfrecreg.core.values.errors import StorageError
@@ -32,12 +31,6 @@ def test_results_come_in_the_order_of_the_tasks() -> None:
 
     assert list(at_once(work, range(100))) == [number * number for number in range(100)]
     assert list(at_once(work, [])) == []
-
-
-def test_as_many_calls_as_threads_run_together() -> None:
-    everyone = threading.Barrier(AT_ONCE)
-    places = list(at_once(lambda _: everyone.wait(WAIT), range(AT_ONCE)))
-    assert sorted(places) == list(range(AT_ONCE))
 
 
 def test_tasks_and_results_that_wait_are_bounded() -> None:
@@ -79,26 +72,6 @@ def test_the_first_error_comes_when_the_others_have_stopped() -> None:
     assert len(begun) <= 3 * AT_ONCE
 
 
-def test_an_interrupt_does_not_wait() -> None:
-    """As Ctrl-C while a result is waited for, which Python raises there."""
-    gate = threading.Event()
-    begun: list[int] = []
-
-    def work(number: int) -> int:
-        begun.append(number)
-        assert number == 0 or gate.wait(WAIT)
-        return number
-
-    results = at_once(work, range(1000))
-    assert next(results) == 0
-    with pytest.raises(KeyboardInterrupt):
-        results.throw(KeyboardInterrupt())
-    assert not gate.is_set()
-    gate.set()
-    assert list(at_once(lambda number: number, range(3 * AT_ONCE))) == list(range(3 * AT_ONCE))
-    assert len(begun) <= 1 + 2 * AT_ONCE
-
-
 _INTERRUPTED = """
 import signal, time
 from tfrecreg.core.storage.remote.file_systems import at_once
@@ -131,22 +104,3 @@ def test_ctrl_c_ends_a_process_whose_requests_hang() -> None:
         process.kill()
         process.communicate()
     assert err.rstrip().endswith("KeyboardInterrupt")
-
-
-_FORKED = """
-import os, warnings
-from tfrecreg.core.storage.remote.file_systems import at_once
-
-before = list(at_once(str, range(40)))
-# Since 3.12, Python warns of every fork beside threads: that of a DataLoader, too.
-warnings.filterwarnings("ignore", ".* is multi-threaded, use of fork", DeprecationWarning)
-child = os.fork()
-if child == 0:
-    os._exit(0 if list(at_once(str, range(40))) == before else 1)
-print(os.waitpid(child, 0)[1])
-"""
-
-
-def test_a_fork_has_threads_of_its_own() -> None:
-    done = run(_FORKED)
-    assert (done.stdout, done.stderr) == ("0\n", "")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import pickle
 import threading
 from collections.abc import Iterator
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -37,26 +36,6 @@ APACHE = b"""<html><body><table>
 </table></body></html>"""
 
 
-class Asked:
-    """The names of the methods of the file system that were called, and on what."""
-
-    def __init__(self, system: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.calls: list[tuple[str, str]] = []
-        for method in ("ls", "info", "cat_file"):
-            monkeypatch.setattr(type(system), method, self._noted(getattr(type(system), method)))
-
-    def _noted(self, function: Any) -> Any:
-        @functools.wraps(function)
-        def noted(system: Any, path: str, *arguments: Any, **options: Any) -> Any:
-            self.calls.append((function.__name__, path))
-            return function(system, path, *arguments, **options)
-
-        return noted
-
-    def of(self, method: str) -> list[str]:
-        return sorted(path for name, path in self.calls if name == method)
-
-
 @pytest.fixture
 def storage(memory: Any, local: LocalStorage) -> ListedStorage:
     memory.pipe({f"/lake/raw/{path}": data for path, data in FILES.items()})
@@ -73,30 +52,6 @@ def test_a_listing_is_that_of_a_local_folder(storage: ListedStorage, local: Loca
             assert told(storage, path) == told(local, path)
             assert told(storage, path, recursive=False) == told(local, path, recursive=False)
     assert told(storage, "k") == []
-
-
-def test_a_folder_is_listed_once(
-    storage: ListedStorage, memory: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = Asked(memory, monkeypatch)
-    for _ in range(3):
-        list(storage.list())
-        for path in (*FILES, "", "a", "nothing", "a/nothing", "no/folder/here", "k/below"):
-            storage.stat(path)
-    assert asked.of("ls") == ["/lake/raw", "/lake/raw/a", "/lake/raw/a/deep", "/lake/raw/b"]
-    assert asked.of("info") == []
-
-
-def test_folders_that_follow_are_listed_ahead(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    memory.pipe({f"/lake/{number:03d}/x": b"" for number in range(60)})
-    storage = listed_storage("memory://lake")
-    asked = Asked(memory, monkeypatch)
-    for number in range(3):
-        assert storage.stat(f"{number:03d}/x") is not None
-    assert len(asked.of("ls")) == 4
-    for number in range(3, 60):
-        assert storage.stat(f"{number:03d}/x") is not None
-    assert len(asked.of("ls")) == 61
 
 
 def test_entries_tell_files_and_folders_apart(storage: ListedStorage) -> None:
@@ -122,24 +77,6 @@ def test_a_change_is_seen_when_it_is_listed_again(storage: ListedStorage, memory
     assert after is not None
     assert after.size == before.size
     assert after.mtime_ns != before.mtime_ns
-
-
-def test_a_worker_lists_nothing(
-    storage: ListedStorage, memory: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    list(storage.list())
-    packed = pickle.dumps(storage)
-    assert len(packed) < 200
-    worker = pickle.loads(packed)
-    asked = Asked(memory, monkeypatch)
-    assert worker.root == storage.root
-    assert worker.read("a/x.jpg") == FILES["a/x.jpg"]
-    found = worker.stat("a/x.jpg")
-    assert found is not None
-    assert found.size == 10
-    assert asked.of("ls") == []
-    worker.forget()
-    assert {each.path for each in worker.list("a", recursive=False)} == {"a/x.jpg", "a/deep"}
 
 
 def test_an_object_that_is_a_folder_too_is_refused(memory: Any) -> None:
@@ -232,14 +169,6 @@ def test_a_web_server_that_lists_is_read(web: str, local: LocalStorage) -> None:
     assert told(storage) == told(local)
     for path, data in FILES.items():
         assert storage.read(path) == data
-
-
-def test_links_for_sorting_and_to_other_places_are_no_files(web: str, local: LocalStorage) -> None:
-    folder = Path(local.root, "apache")
-    folder.mkdir()
-    (folder / "my cat.png").write_bytes(b"cat")
-    found = told(listed_storage(f"{web}/apache"), recursive=False)
-    assert found == [("more", "dir", 0), ("my cat.png", "file", 3)]
 
 
 def test_a_web_server_that_does_not_list_is_told(

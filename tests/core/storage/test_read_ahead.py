@@ -17,7 +17,7 @@ from storage_support import counted
 
 from tfrecreg.core.storage.interface import Entry, RereadableReader
 from tfrecreg.core.storage.listed import ListedStorage, listed_storage
-from tfrecreg.core.storage.local import LocalStorage, open_local
+from tfrecreg.core.storage.local import open_local
 from tfrecreg.core.storage.remote.reader import BLOCK_BYTES, ReadAhead
 from tfrecreg.core.storage.remote.remote import RemoteStorage
 from tfrecreg.core.values.errors import MissingFileError, StorageError, TransferError
@@ -68,25 +68,6 @@ def test_objects_and_bytes_ahead_are_bounded() -> None:
         ahead.take("o0")
         ahead.close()
         assert len(store.asked) <= most
-
-
-def test_large_objects_are_not_fetched_whole() -> None:
-    store = Store()
-    ahead = ahead_of(store, 10, BLOCK_BYTES + 1, 10)
-    assert ahead.take("o1") is None
-    assert ahead.take("o2") is not None
-    assert "o1" not in store.asked
-
-
-def test_objects_that_are_not_asked_for_are_dropped() -> None:
-    store = Store()
-    ahead = ahead_of(store, *[10] * 200)
-    for number in range(0, 200, 50):
-        assert ahead.take(f"o{number}") is not None
-    assert ahead.take("o149") is None  # it is behind
-    ahead.close()
-    assert len(store.asked) <= 4 * 33
-    assert ahead.take("o199") is None
 
 
 def test_an_error_is_raised_where_the_object_is_asked_for() -> None:
@@ -172,15 +153,6 @@ def test_several_folders_are_read_ahead_together(
     ]
 
 
-def test_an_object_that_is_gone_is_an_error(storage: ListedStorage, memory: Any) -> None:
-    memory.rm("/lake/a")
-    with (
-        fetching(storage, a=5),
-        pytest.raises(StorageError, match="`memory://lake/a` "),
-    ):
-        storage.read("a")
-
-
 def test_a_file_for_many_reads_is_copied_once_and_leaves_nothing(
     storage: ListedStorage, memory: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -197,13 +169,6 @@ def test_a_file_for_many_reads_is_copied_once_and_leaves_nothing(
         assert reader.read_at(len(data) - 3, 100) == data[-3:]
         assert len(calls) == asked
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_local_file_is_not_copied(tmp_path: Path) -> None:
-    (tmp_path / "x").write_bytes(b"x")
-    with open_local(LocalStorage(tmp_path), "x") as reader:
-        (tmp_path / "x").write_bytes(b"y")
-        assert reader.read_at(0, 1) == b"y"
 
 
 def test_a_copy_without_room_is_one_line(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import sys
 import tempfile
 from pathlib import Path
@@ -36,11 +35,6 @@ class TestOpen:
             os.truncate(path, 2)
             assert reader.read_at(0, 5) == b"12"
             assert reader.read_at(3, 2) == b""
-
-    def test_absurd_length_allocates_nothing(self, storage: LocalStorage) -> None:
-        put(storage, "a", b"12345")
-        with storage.open("a") as reader:
-            assert reader.read_at(0, 1 << 62) == b"12345"
 
     def test_short_reads_are_continued(
         self, storage: LocalStorage, monkeypatch: pytest.MonkeyPatch
@@ -75,26 +69,6 @@ class TestOpen:
             assert caught.value.message == (
                 f"cannot read `{storage.root}/{path}`: expected a regular file, found a {kind}"
             )
-
-    def test_socket_is_refused(self) -> None:
-        # The path of a socket is bounded to some 100 bytes: pytest's may be longer.
-        with (
-            tempfile.TemporaryDirectory() as folder,
-            socket.socket(socket.AF_UNIX) as server,
-        ):
-            server.bind(f"{folder}/s")
-            with pytest.raises(StorageError, match=r"(?m)found a socket$"):
-                LocalStorage(folder).open("s")
-
-    def test_file_that_turns_into_a_fifo_is_refused_without_waiting(
-        self, storage: LocalStorage, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        seen = put(storage, "a").stat()
-        (Path(storage.root) / "a").unlink()
-        os.mkfifo(Path(storage.root) / "a")
-        monkeypatch.setattr(reader_module.os, "stat", lambda path: seen)
-        with pytest.raises(StorageError, match=r"(?m)found a FIFO$"):
-            storage.open("a")
 
     def test_links_are_followed_wherever_they_lead(
         self, storage: LocalStorage, tmp_path: Path
@@ -149,21 +123,3 @@ class TestOpen:
             f"cannot list `{folder}/closed/`: Permission denied|{hint}",
             f"cannot write `{folder}/closed/new`: Permission denied|{hint}",
         ], done.stderr
-
-
-class TestRead:
-    def test_reads_the_whole_file(self, storage: LocalStorage) -> None:
-        put(storage, "a", b"12345")
-        assert storage.read("a") == b"12345"
-        assert storage.read("a", limit=5) == b"12345"
-
-    def test_more_than_the_limit_is_refused_unread(self, storage: LocalStorage) -> None:
-        path = put(storage, "a", b"12345")
-        os.truncate(path, 1 << 40)  # sparse: reading it would be an allocation to remember
-        with pytest.raises(StorageError) as caught:
-            storage.read("a")
-        assert caught.value.message == (
-            f"`{path}` has {1 << 40} bytes, more than the {1 << 28} that are read at once"
-        )
-        with pytest.raises(StorageError, match="more than the 0 that"):
-            storage.read("a", limit=0)

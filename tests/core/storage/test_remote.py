@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 import pytest
 
 from tfrecreg.core.storage.remote.remote import RemoteStorage
-from tfrecreg.core.values.errors import MissingFileError, StorageError, UsageError
+from tfrecreg.core.values.errors import StorageError, UsageError
 
 
 @pytest.fixture
 def storage(memory: Any) -> RemoteStorage:
     memory.pipe({"/b/a/x": b"0123456789", "/b/a/y/z": b"", "/b/k": b"k", "/b/a-b": b"-"})
     return RemoteStorage("memory://b/")
-
-
-def test_its_root_is_the_url(storage: RemoteStorage) -> None:
-    assert storage.root == "memory://b"
-    assert storage.below("a").root == "memory://b/a"
-    assert pickle.loads(pickle.dumps(storage)) == storage
 
 
 def test_files_and_folders_are_found(storage: RemoteStorage) -> None:
@@ -51,13 +44,6 @@ def test_a_file_is_read(storage: RemoteStorage) -> None:
         assert reader.read_at(10, 1) == b""
     with pytest.raises(StorageError, match="has 10 bytes, more than the 9 that are read at once"):
         storage.read("a/x", limit=9)
-
-
-def test_what_is_no_file_is_not_opened(storage: RemoteStorage) -> None:
-    with pytest.raises(MissingFileError, match="`memory://b/a/n` does not exist"):
-        storage.open("a/n")
-    with pytest.raises(StorageError, match="`memory://b/a`: expected a file, found a folder"):
-        storage.open("a")
 
 
 @pytest.mark.parametrize("path", ["../x", "/x", "a//x", "a/./x"])

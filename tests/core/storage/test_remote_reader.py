@@ -16,7 +16,7 @@ from s3_support import SIGNATURE, Faults, faulty, web_server
 from tfrecreg.core.records.hashing import hash_file
 from tfrecreg.core.storage.raw import storage_of
 from tfrecreg.core.storage.remote.reader import BLOCK_BYTES, RemoteReader
-from tfrecreg.core.values.errors import MissingFileError, StorageError, TransferError, UsageError
+from tfrecreg.core.values.errors import MissingFileError, StorageError, TransferError
 
 DATA = random.Random(1).randbytes(2 * BLOCK_BYTES + 12345)
 FILES = {"/a/large": DATA, "/a/small": DATA[:1000], "/secret/x": b"secret"}
@@ -69,20 +69,6 @@ def test_threads_may_share_a_reader(port: int) -> None:
         starts = range(0, len(DATA), 700_000)
         found = list(pool.map(lambda start: reader.read_at(start, 900_000), starts))
     assert found == [DATA[start : start + 900_000] for start in starts]
-
-
-@pytest.mark.slow
-def test_many_readers_hold_few_blocks(port: int) -> None:
-    from tfrecreg.core.storage.remote import reader as remote_reader
-
-    readers = [opened(port) for _ in range(4)]
-    for at in range(0, len(DATA), 1 << 20):
-        for reader in readers:
-            assert reader.read_at(at, 1 << 20) == DATA[at : at + (1 << 20)]
-    assert len(remote_reader._shared()._held) <= remote_reader._HELD
-    for reader in readers:
-        reader.close()
-    assert not remote_reader._shared()._held
 
 
 @pytest.mark.parametrize("kinds", [("cut",), ("503",), ("short",), ("cut", "503", "short")])
@@ -212,16 +198,6 @@ def test_a_presigned_url_is_read_and_never_shown(port: int) -> None:
     with pytest.raises(StorageError) as raised:
         opened(port, f"/secret/x?{SIGNATURE}wrong")
     assert "Signature" not in str(raised.value)
-
-
-@pytest.mark.parametrize("value", ["0", "many", "-1"])
-def test_a_limit_that_is_no_number(port: int, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TFRECREG_REMOTE_ATTEMPTS", value)
-    with pytest.raises(UsageError) as raised:
-        opened(port)
-    assert raised.value.message == (
-        f"`TFRECREG_REMOTE_ATTEMPTS` should be a number above 0, found `{value}`"
-    )
 
 
 @pytest.mark.medium

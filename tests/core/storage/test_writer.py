@@ -67,19 +67,6 @@ class TestCreate:
             writer.abort()
         assert names(storage) == []
 
-    def test_abort_after_close_keeps_the_file(self, storage: LocalStorage) -> None:
-        writer = storage.create("a")
-        writer.close()
-        writer.abort()
-        assert names(storage) == ["a"]
-
-    @pytest.mark.parametrize("end", ["close", "abort"])
-    def test_writing_after_the_end_is_refused(self, storage: LocalStorage, end: str) -> None:
-        writer = storage.create("a")
-        getattr(writer, end)()
-        with pytest.raises(StorageError, match=r"`.*/a` is closed: nothing more can be written\n"):
-            writer.write(b"x")
-
     def test_mode_follows_the_umask(self, storage: LocalStorage) -> None:
         before = os.umask(0o027)
         try:
@@ -105,26 +92,12 @@ class TestCreate:
             writer.write(b"x")
         assert names(storage) == [name]
 
-    def test_name_that_is_too_long_is_refused_at_the_end(self, storage: LocalStorage) -> None:
-        writer = storage.create("x" * 256)
-        with pytest.raises(StorageError, match=r"(?m)^cannot write `.*`: File name too long$"):
-            writer.close()
-        assert names(storage) == []
-
     def test_folder_in_its_place_is_kept(self, storage: LocalStorage) -> None:
         put(storage, "a/b")
         writer = storage.create("a")
         with pytest.raises(StorageError, match=r"(?m)^cannot write `.*/a`: Is a directory$"):
             writer.close()
         assert names(storage) == ["a", "a/b"]
-
-    def test_file_among_its_parents_is_named(self, storage: LocalStorage) -> None:
-        file = put(storage, "a")
-        with pytest.raises(StorageError) as caught:
-            storage.create("a/b/c")
-        assert caught.value.message == (
-            f"cannot write `{storage.root}/a/b/c`: `{file}` is not a folder"
-        )
 
     def test_failed_write_makes_close_refuse(self, tmp_path: Path) -> None:
         script = (
@@ -203,19 +176,6 @@ class TestCreate:
             with pytest.raises(StorageError, match=r"cannot remove .*: Input/output error"):
                 storage.remove_abandoned(name)
         assert names(storage) == [name]
-
-    @pytest.mark.parametrize(
-        ("path", "expected"),
-        [
-            (".a.0123456789abcdef.tmp", True),
-            ("x/y/.a.b.0123456789abcdef.tmp", True),
-            ("a.0123456789abcdef.tmp", False),
-            (".a.0123456789abcdeg.tmp", False),
-            (".a.0123456789abcdef.tmp/a", False),
-        ],
-    )
-    def test_temporary_names_are_known(self, path: str, expected: bool) -> None:
-        assert is_temporary(path) is expected
 
 
 class TestPutIfAbsent:

@@ -4,42 +4,19 @@ from __future__ import annotations
 
 import os
 import pty
-import random
 import sys
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
 
-from tfrecreg.core.terminal.console import PlainTable, _breaks, line, print_facts, stdout
-
-LONG = "one two three four five six seven eight nine ten eleven twelve thirteen " * 4
-
-
-def test_a_line_is_one_line_in_a_pipe(pipe) -> None:
-    assert pipe(lambda console: console.print(line("  ", (LONG, "bold")))) == f"  {LONG}\n"
-
-
-def test_a_line_wraps_on_a_terminal_and_hangs(terminal) -> None:
-    shown = terminal(lambda console: console.print(line("  label: a b c d e f g h")), 15)
-    assert shown == "  label: a b c\n    d e f g h\n"
-
-
-def test_a_number_keeps_its_unit(terminal) -> None:
-    shown = terminal(lambda console: console.print(line("pixels 709.8 kB (93 %), label")), 20)
-    assert shown == "pixels 709.8 kB\n  (93 %), label\n"
+from tfrecreg.core.terminal.console import PlainTable, _breaks, line, stdout
 
 
 def test_a_path_is_never_cut(terminal) -> None:
     path = "a/" * 40 + "shard"
     shown = terminal(lambda console: console.print(line(f"see {path} now")), 20)
     assert shown == f"see\n  {path}\n  now\n"
-
-
-def test_styles_survive_wrapping(terminal) -> None:
-    shown = terminal(lambda c: c.print(line(("red and\tlong", "red"), " rest")), 8, colour=True)
-    assert shown.count("\x1b[31m") == 2
 
 
 @given(st.text(alphabet="ab \t漢%kB1", max_size=60), st.integers(1, 20), st.integers(0, 6))
@@ -82,33 +59,6 @@ def test_a_table_keeps_to_columns_in_a_pipe(pipe, table, monkeypatch) -> None:
     lines = pipe(lambda console: console.print(table)).splitlines()
     assert len(lines) == 5
     assert max(map(len, lines)) <= 44
-
-
-def test_facts_are_aligned_and_hang_in_their_column(terminal, pipe) -> None:
-    facts = [("a", "short"), ("longer", "one two three four five")]
-    assert terminal(lambda console: print_facts(console, facts), 24) == (
-        "  a       short\n  longer  one two three\n          four five\n"
-    )
-    assert pipe(lambda console: print_facts(console, [])) == ""
-
-
-def test_a_table_that_fits_is_laid_out_as_one_that_does_not(monkeypatch) -> None:
-    """The quick way and rich's own, of the same rows: names of two columns a letter among them."""
-    monkeypatch.setenv("COLUMNS", "80")
-    rng = random.Random(3)
-    for _ in range(40):
-        titles = [f"title{number}" for number in range(rng.randint(1, 4))]
-        right = tuple(rng.sample(titles, rng.randint(0, len(titles))))
-        made = PlainTable(*titles, right=right, indent=rng.randint(0, 3))
-        for _ in range(rng.randint(0, 4)):
-            made.add_row(*("".join(rng.choices("ab 漢é", k=rng.randint(0, 9))) for _ in titles))
-        quick, slow = Console(width=80), Console(width=80)
-        with quick.capture() as first:
-            quick.print(made)
-        with slow.capture() as second:
-            for text in made._folded(slow, slow.options, 80):
-                slow.print(text, soft_wrap=True)
-        assert first.get() == second.get()
 
 
 @pytest.mark.parametrize(("value", "styled"), [("1", False), ("", True), (None, True)])

@@ -9,7 +9,6 @@ from fractions import Fraction
 import pytest
 
 from tfrecreg.core.values.config import (
-    Config,
     DatasetConfig,
     FailOn,
     GateConfig,
@@ -59,12 +58,6 @@ owner = "ada"
 reason = "CMYK is meant"
 expires = 2027-01-31
 """
-
-
-def test_an_empty_file_is_an_empty_configuration() -> None:
-    assert parse_config("") == Config()
-    assert Config().gate("mnist") == GateConfig()
-    assert GateConfig().fail_on is FailOn.ERROR
 
 
 def test_the_file_of_a_dataset_is_read_with_all_its_keys() -> None:
@@ -236,18 +229,6 @@ def test_what_is_wrong_with_a_dataset_is_named_with_file_and_key(text: str, mess
         parse_dataset(text, "datasets/x.toml")
     assert caught.value.message.startswith("`datasets/x.toml`:")
     assert message in caught.value.message
-
-
-def test_a_file_that_is_nested_beyond_reason_is_refused() -> None:
-    with pytest.raises(ConfigError, match="is nested too deeply"):
-        parse_config("a = " + "[" * 100_000)
-
-
-def test_an_unknown_key_lists_the_known_ones() -> None:
-    with pytest.raises(ConfigError) as caught:
-        parse_config("x = 1")
-    assert caught.value.message == "`tfrecreg.toml`: `x` is not known"
-    assert caught.value.hint == "known: gates, plugins, policy, waivers"
 
 
 def test_reading_imports_nothing_that_only_writing_needs() -> None:

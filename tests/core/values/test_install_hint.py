@@ -78,38 +78,6 @@ def test_an_extra_comes_from_where_tfrecreg_came_from(
     assert said(tmp_path, call) == f"{install}|{upgrade}"
 
 
-def test_an_environment_of_uv(tmp_path: Path) -> None:
-    with_pip, without = tmp_path / "with", tmp_path / "without"
-    installed(with_pip, "tfrecreg", installer="uv")
-    installed(with_pip, "pip")
-    installed(without, "tfrecreg", installer="uv")
-    (without / "pip-1.0.dist-info").mkdir()  # hides the pip of this environment
-    call = "install_command(extra='tf')"
-    assert said(with_pip, call) == "pip install 'tfrecreg[tf]'"
-    assert said(without, call) == "uv pip install 'tfrecreg[tf]'"
-
-
-def test_another_distribution(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(tmp_path))
-    installed(tmp_path, "pets-of-ada", {"url": "file:///pets", "dir_info": {"editable": True}})
-    installed(tmp_path, "pets-of-bob")
-    assert install_command("pets-of-ada", "all").endswith("pip install -e '/pets[all]'")
-    assert install_command("pets-of-bob", version="1.2").endswith("pip install pets-of-bob==1.2")
-    assert install_command("pets-of-none").endswith("pip install pets-of-none")
-
-
-@pytest.mark.parametrize(
-    "origin", ["{", "[]", "{}", '{"url": 5, "dir_info": {}}', '{"url": "x", "dir_info": 5}']
-)
-def test_an_origin_that_says_nothing_is_that_of_an_index(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, origin: str
-) -> None:
-    monkeypatch.syspath_prepend(str(tmp_path))
-    name = f"pets-{abs(hash(origin))}"
-    installed(tmp_path, name, origin)
-    assert install_command(name).endswith(f"pip install {name}")
-
-
 def test_an_origin_cannot_mislead_a_shell_or_a_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

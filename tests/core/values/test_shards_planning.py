@@ -6,32 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.shards import (
     ShardPolicy,
     bounds,
-    parse_shard_size,
     shard_count,
 )
 
 MIB, GIB = 1 << 20, 1 << 30
 COUNTS = st.integers(0, 5_000_000)
 SIZES = st.integers(0, 1 << 44)
-
-
-class TestPolicy:
-    def test_two_at_once_are_refused(self) -> None:
-        with pytest.raises(UsageError) as caught:
-            ShardPolicy(shards=3, hosts=2)
-        assert caught.value.message == "`--shards` and `--hosts` exclude each other"
-        assert caught.value.hint == "give one of them, or none for shards of 64 MiB to 1 GiB"
-
-    @pytest.mark.parametrize("name", ["shards", "shard_size", "records_per_shard", "hosts"])
-    @pytest.mark.parametrize("value", [0, -1])
-    def test_less_than_one_is_refused(self, name: str, value: int) -> None:
-        option = f"--{name.replace('_', '-')}"
-        with pytest.raises(UsageError, match=f"(?m)^`{option}` must be at least 1, found {value}$"):
-            ShardPolicy(**{name: value})
 
 
 POLICIES = st.one_of(
@@ -97,11 +80,6 @@ class TestShardCount:
             assert total // count < GIB * 1.5
             assert count > 1024 or total // count >= 64 * MIB
 
-    @given(st.integers(1, 10_000), COUNTS)
-    def test_shards_are_what_was_asked_for(self, shards: int, records: int) -> None:
-        count = shard_count(ShardPolicy(shards=shards), records, 1 << 40)
-        assert count == max(1, min(shards, records))
-
     @given(st.integers(1, 1 << 32), st.integers(1, 100_000), SIZES)
     def test_shard_size_is_kept_by_as_few_as_can(
         self, wanted: int, records: int, size: int
@@ -166,36 +144,3 @@ class TestBounds:
 
     def test_are_the_ones_written_down(self) -> None:
         assert list(bounds(10, 4)) == [(0, 2), (2, 5), (5, 7), (7, 10)]
-
-
-class TestParseSize:
-    @pytest.mark.parametrize(
-        ("text", "expected"),
-        [
-            ("4096", 4096),
-            ("1B", 1),
-            ("64MiB", 64 * MIB),
-            ("64mib", 64 * MIB),
-            ("64Mi", 64 * MIB),
-            ("100MB", 100_000_000),
-            ("100 MB", 100_000_000),
-            (" 1G ", 1_000_000_000),
-            ("1Gi", GIB),
-            ("2k", 2000),
-            ("1.5GB", 1_500_000_000),
-            ("0.1kB", 100),
-            ("1TiB", 1 << 40),
-        ],
-    )
-    def test_sizes_are_read(self, text: str, expected: int) -> None:
-        assert parse_shard_size(text) == expected
-
-    @pytest.mark.parametrize(
-        "text", ["", "0", "MB", "-1MB", "1e6", "64MiBs", "1,000", "0.1", "64 Mi B", "k", "\x1b[1m"]
-    )
-    def test_what_is_none_is_refused(self, text: str) -> None:
-        with pytest.raises(UsageError) as caught:
-            parse_shard_size(text)
-        assert " is not a size: expected a size such as " in caught.value.message
-        assert "\x1b" not in caught.value.message
-        assert caught.value.hint == "MB is 1,000,000 bytes, MiB is 1,048,576"

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from dataclasses import dataclass, field
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrecreg.core.values.text import ShortRepr, count, hex_start, safe, safe_value, si_bytes
+from tfrecreg.core.values.text import safe, si_bytes
 
 ANY = st.text(st.characters(exclude_categories=()))
 
@@ -85,21 +84,6 @@ class TestSafe:
             # What is left is a text of its own: no escape was cut in two.
             assert text.startswith(unescaped(shown[:-1]))
 
-    def test_cut_is_marked(self) -> None:
-        assert safe("x" * 200) == "x" * 200
-        assert safe("x" * 201) == "x" * 199 + "…"
-        assert safe("abc\x1b", limit=6) == "abc…"
-        assert safe("abc\x1b", limit=7) == "abc\\x1b"
-        assert safe("\\" * 3, limit=5) == "\\\\\\\\…"
-
-    def test_long_text_is_read_no_further_than_needed(self) -> None:
-        class Endless(str):
-            def __iter__(self):  # type: ignore[no-untyped-def]  # of no use to a reader
-                yield from "x" * 300
-                raise AssertionError("read on")
-
-        assert len(safe(Endless())) == 200
-
 
 class TestSiBytes:
     @pytest.mark.parametrize(
@@ -123,41 +107,3 @@ class TestSiBytes:
     )
     def test_sizes_are_short(self, number: float, shown: str) -> None:
         assert si_bytes(number) == shown
-
-
-@given(st.binary(max_size=400) | ANY.map(lambda text: text.encode("utf-8", "surrogatepass")))
-def test_of_a_value_only_the_bytes_that_are_shown_are_looked_at(value: bytes) -> None:
-    whole = safe(value.decode("utf-8", "surrogateescape"), limit=60)
-    assert safe_value(value) == whole
-    assert safe_value(value, limit=10) == safe(value.decode("utf-8", "surrogateescape"), limit=10)
-
-
-def test_hex_marks_what_is_left_out() -> None:
-    assert hex_start(b"") == ""
-    assert hex_start(bytes(range(16))) == bytes(range(16)).hex(" ")
-    assert hex_start(b"abc", 2) == "61 62 …"
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Found(ShortRepr):
-    name: str
-    files: tuple[str, ...]
-    sizes: dict[str, int]
-    text: str = field(default="", repr=False)
-
-
-def test_a_short_repr_cuts_what_is_long() -> None:
-    assert (
-        repr(Found("a", ("x",), {"x": 1}, "unseen"))
-        == "Found(name='a', files=('x',), sizes={'x': 1})"
-    )
-    long = repr(Found("a" * 500, ("x",) * 500, dict.fromkeys(map(str, range(500)), 1)))
-    assert len(long) < 200
-    assert "files=('x', 'x', 'x', ...), sizes={'0': 1, '1': 1, '10': 1, ...}" in long
-
-
-@pytest.mark.parametrize(
-    ("number", "text"), [(0, "0 shards"), (1, "1 shard"), (2, "2 shards"), (2400, "2,400 shards")]
-)
-def test_counts_have_a_plural(number: int, text: str) -> None:
-    assert count(number, "shard") == text

@@ -36,13 +36,6 @@ def test_an_empty_file_gets_the_values() -> None:
     assert text == 'source = "mnist"\nraw = "raw/mnist"\noptions = {size = 28}\n'
 
 
-def test_the_same_values_again_change_nothing() -> None:
-    text = "source='mnist'   # as it was\nshards = 0x10\n"
-    assert updated(text, {"source": "mnist", "shards": 16, "hosts": None}) == text
-    once = updated(FULL, VALUES)
-    assert updated(once, VALUES) == once
-
-
 def test_updating_keeps_comments_order_and_other_keys() -> None:
     before = """\
 # Digits

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.core.values.errors import PluginError, UsageError
+from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.typed_values import options_as_text, parse_options
 
 
@@ -130,22 +130,6 @@ def test_a_value_of_another_type_is_refused(given: dict[str, Any], message: str)
     assert caught.value.message.startswith(f"the option `{name}` of `lines` {message}")
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"names": "[1]"}, "`names[0]` of `lines` should be text, found `1`"),
-        ({"names": [["a"]]}, "`names[0]` of `lines` should be text, found a list"),
-        ({"sizes": "1,x"}, "`sizes[1]` of `lines` should be a whole number, found `x`"),
-        ({"maybe": ["a", 2]}, "`maybe[1]` of `lines` should be text, found `2`"),
-    ],
-)
-def test_an_item_of_another_type_is_named_by_its_place(given: dict[str, Any], message: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        parse_options(Options, given, of="lines")
-    assert caught.value.message == f"the option {message}"
-    assert caught.value.hint == "`tfrecreg plugins show lines` lists the options"
-
-
 def test_an_unknown_option_lists_those_there_are() -> None:
     with pytest.raises(UsageError) as caught:
         parse_options(Options, ["wohle=3"], of="lines")
@@ -155,57 +139,6 @@ def test_an_unknown_option_lists_those_there_are() -> None:
     assert caught.value.hint == (
         "known: color, flag, limit, maybe, names, number, old, pick, picks, sizes, text, whole"
     )
-
-
-def test_a_source_without_options_says_so() -> None:
-    @dataclass(frozen=True)
-    class Nothing:
-        pass
-
-    with pytest.raises(UsageError) as caught:
-        parse_options(Nothing, ["x=1"])
-    assert (caught.value.message, caught.value.hint) == (
-        "the option `x` is not known",
-        "there are none",
-    )
-    assert parse_options(Nothing, []) == Nothing()
-
-
-@pytest.mark.parametrize("pair", ["whole", "=3", " =3", ""])
-def test_a_pair_without_name_or_value_is_refused(pair: str) -> None:
-    with pytest.raises(UsageError, match="is not of the form `NAME=VALUE`"):
-        parse_options(Options, [pair])
-
-
-def test_an_option_given_twice_is_refused() -> None:
-    with pytest.raises(UsageError, match="the option `whole` is given twice"):
-        parse_options(Options, ["whole=1", "whole=1"])
-
-
-@dataclass(frozen=True)
-class Needy:
-    path: str
-    low: int = 0
-    high: int = 1
-    many: list[int] = field(default_factory=list, init=False)
-
-    def __post_init__(self) -> None:
-        if self.low > self.high:
-            raise ValueError("`low` is above `high`")
-
-
-def test_an_option_without_default_must_be_given() -> None:
-    with pytest.raises(UsageError) as caught:
-        parse_options(Needy, [])
-    assert caught.value.message == "the option `path` is missing"
-    assert caught.value.hint == "it should be text"
-
-
-def test_what_the_class_refuses_is_a_usage_error() -> None:
-    with pytest.raises(
-        UsageError, match="the options of `lines` do not fit: `low` is above `high`"
-    ):
-        parse_options(Needy, ["path=x", "low=5"], of="lines")
 
 
 def test_options_as_text_has_the_defaults_in_order_of_name() -> None:
@@ -252,39 +185,3 @@ def test_options_as_text_are_read_back_as_the_same_values(options: Options) -> N
     text = options_as_text(options)
     assert parse_options(Options, text) == options
     assert parse_options(Options, [f"{name}={value}" for name, value in text.items()]) == options
-
-
-@dataclass(frozen=True)
-class Odd:
-    x: dict[str, int] | None = None
-
-
-@dataclass(frozen=True)
-class Unions:
-    x: int | str = 1
-
-
-@dataclass(frozen=True)
-class Nested:
-    x: tuple[tuple[int, ...], ...] = ()
-
-
-@dataclass(frozen=True)
-class Unresolved:
-    x: NoSuchType = 1  # type: ignore[name-defined]  # noqa: F821 - that is the test
-
-
-@pytest.mark.parametrize(
-    ("options_class", "message"),
-    [
-        (Odd, "the option `x` of .* has a type that options cannot have"),
-        (Unions, "the option `x` of .* has a type that options cannot have"),
-        (Nested, "the option `x` of .* has a type that options cannot have"),
-        (Unresolved, "cannot be found: name 'NoSuchType' is not defined"),
-    ],
-)
-def test_a_class_that_cannot_hold_options_is_the_plugins_fault(
-    options_class: type, message: str
-) -> None:
-    with pytest.raises(PluginError, match=message):
-        parse_options(options_class, [])

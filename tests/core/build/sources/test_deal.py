@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tarfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +13,6 @@ import pytest
 from image_support import png
 
 import tfrecreg as tr
-from tfrecreg.api import Item, RawFile, Remark, Source, Written, int64_feature
-from tfrecreg.core.build.sources.deal import DealOptions, SourceOptions
-from tfrecreg.core.build.sources.guarded import GuardedSource, Record
-from tfrecreg.core.plugins.guard import PluginId
-from tfrecreg.core.plugins.manager import plugins
-from tfrecreg.core.plugins.records import SourceRecord
-from tfrecreg.core.storage.local import LocalStorage
-from tfrecreg.core.values.typed_values import NoOptions
 from tfrecreg.testing import write_digits
 
 SHARES = "split=train=0.8,validation=0.2"
@@ -107,20 +99,6 @@ def test_records_are_those_of_the_source(registry: Path, digits: Path) -> None:
     assert elements(made(registry, "mnist", digits, SHARES), "train", "validation") == whole
 
 
-def test_the_split_that_is_dealt_may_be_another(registry: Path, digits: Path) -> None:
-    found = keys(made(registry, "mnist", digits, "split=a=1,b=1", "split_of=test"))
-    assert {split: len(each) for split, each in found.items()}["train"] == 200
-    assert found["a"]
-    assert found["b"]
-    assert len(found["a"] | found["b"]) == 20
-
-
-def test_a_build_without_shares_has_the_options_that_it_always_had(
-    registry: Path, digits: Path
-) -> None:
-    assert set(made(registry, "mnist", digits).manifest.source.options) == {"encoding", "prefix"}
-
-
 def test_groups_stay_together_and_nothing_moves(registry: Path, tmp_path: Path) -> None:
     raw = tmp_path / "raw"
     coco(raw, "train", 60)
@@ -160,42 +138,6 @@ def test_skipped_images_are_in_the_ledger_of_a_split(registry: Path, tmp_path: P
     assert sum(len(each) for each in keys(build).values()) == 18
 
 
-class Folders(Source):
-    """A folder a split: it finds the file of an item by the split that it listed."""
-
-    def raw_files(self) -> Iterator[RawFile]:
-        yield RawFile("train/x", 1, 1)
-
-    def items(self) -> Iterator[Item]:
-        yield from (Item("train", str(number), 1) for number in range(20))
-
-    def example(self, item: Item) -> Written:
-        remark = Remark(item.split, item.key, "SRC014", f"read from {item.split}")
-        return Written({"x": int64_feature(int(item.key))}, [remark])
-
-    def schema(self) -> str:
-        return 'feature { name: "x" type: INT }'
-
-    def raw_path(self, split: str, key: str) -> str:
-        return f"{split}/{key}"
-
-
-def test_a_source_sees_the_splits_that_it_listed() -> None:
-    deal = DealOptions(split=("a=1", "b=1"))
-    options = SourceOptions(NoOptions(), deal)
-    plugin_id = PluginId("source", "folders")
-    source = GuardedSource.open(Folders, plugin_id, LocalStorage("."), options)
-    items = [each for each in source.items() if isinstance(each, Item)]
-    assert {each.split for each in items} == {"a", "b"}
-    for item in items:
-        assert source.raw_path(item.split, item.key) == f"train/{item.key}"
-        record = source.record(item, {})
-        assert isinstance(record, Record)
-        assert [(each.split, each.detail) for each in record.remarks] == [
-            (item.split, "read from train")
-        ]
-
-
 def test_workers_and_one_process_make_the_same_bytes(registry: Path, digits: Path) -> None:
     one = made(registry, "mnist", digits, SHARES, jobs=1)
     assert made(registry, "mnist", digits, SHARES, jobs=2, anew=True).digest() == one.digest()
@@ -209,17 +151,6 @@ def test_repair_deals_as_the_build_did(registry: Path, digits: Path) -> None:
     shard.unlink()
     built.repair()
     assert shard.read_bytes() == whole
-
-
-def test_plugins_show_lists_them_beside_the_options_of_a_source() -> None:
-    known = plugins()
-    shown = {
-        name: [each.name for each in known.describe(known.find(SourceRecord, name))]
-        for name in ("mnist", "imagefolder")
-    }
-    assert shown["mnist"] == ["encoding", "prefix", "split", "split_of", "group", "stratify"]
-    assert shown["imagefolder"].count("split") == 1
-    assert "split_of" not in shown["imagefolder"]
 
 
 @pytest.mark.parametrize(

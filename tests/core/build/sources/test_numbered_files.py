@@ -51,33 +51,7 @@ def test_each_set_is_looked_at_alone() -> None:
     ]
 
 
-def test_numbers_from_one_may_lack_others_but_not_zero() -> None:
-    assert [name for name, _ in lacking("a-1-of-3", "a-3-of-3")] == ["a-2-of-3"]
-    assert [name for name, _ in lacking("a-1-of-3", "a-2-of-3")] == ["a-0-of-3"]
-
-
 def test_fingerprints_are_not_invented() -> None:
     ((name, detail),) = lacking("a-00000-of-00003-9fe1.parquet", "a-00001-of-00003-77ab.parquet")
     assert name == "a-00002-of-00003*.parquet"
     assert detail == "`a-00002-of-00003*.parquet` is missing: 2 of 3 such files exist"
-
-
-def test_the_last_number_of_a_path_counts() -> None:
-    assert [name for name, _ in lacking("1-of-2/a-00001-of-00002.csv")] == [
-        "1-of-2/a-00000-of-00002.csv"
-    ]
-
-
-def test_files_that_are_left_out_are_there_and_sets_of_them_are_ignored() -> None:
-    pair = ("a-0-of-2.csv", "a-1-of-2.csv")
-    assert lacking(*pair, taken=pair[:1]) == []
-    assert lacking(*pair, "b-0-of-2.csv", taken=pair) == []
-
-
-def test_a_hostile_name_is_shown_escaped() -> None:
-    ((_, detail),) = lacking("a\x1b[31m-0-of-2.csv")
-    assert "\x1b" not in detail
-
-
-def test_long_digits_cost_nothing() -> None:
-    assert lacking("9" * 100_000 + "-of-2.csv") == []

@@ -56,22 +56,10 @@ def test_values_that_repeat_are_read(tmp_path: Path) -> None:
     assert len(batches) == 3
 
 
-@pytest.mark.parametrize("options", [{"use_dictionary": False}, {"data_page_version": "2.0"}])
-def test_files_of_other_forms_are_read(tmp_path: Path, options: dict[str, Any]) -> None:
-    path = write(tmp_path, {"t": ["a", None] * 50, "d": [b"x"] * 100}, row_group_size=30, **options)
-    assert pa.Table.from_batches(read(path)).num_rows == 100
-
-
 def test_other_rows_than_the_footer_says_are_refused(tmp_path: Path) -> None:
     path = write(tmp_path, {"n": range(ROWS)}, use_dictionary=False)
     with_rows(path, 8000)
     assert refusal(read, path) == f"{START}row group 0 should have 8000 rows, found {ROWS}"
-
-
-def test_the_pages_of_a_column_end_where_it_ends(tmp_path: Path) -> None:
-    values = [None if number % 7 == 0 else f"{number:05}" * 20 for number in range(ROWS)]
-    path = write(tmp_path, {"t": values}, data_page_size=1000)
-    assert pa.Table.from_batches(read(path)).to_pydict() == {"t": values}
 
 
 def test_rows_are_read_in_any_order(tmp_path: Path) -> None:

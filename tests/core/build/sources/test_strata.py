@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import random
-import weakref
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 
@@ -181,30 +180,3 @@ def test_growth_of_one_class_moves_no_record_of_another() -> None:
     moved = {key for key in before if before[key] != after[key]}
     assert {key for key in moved if int(key[1:]) % 3} == set()
     assert len(moved) <= len(more)
-
-
-def test_items_are_not_held_in_memory() -> None:
-    """An item is gone before the one after the next is listed."""
-    alive: weakref.WeakSet[_Key] = weakref.WeakSet()
-    most = 0
-
-    def listing() -> Iterator[tuple[Item, str]]:
-        nonlocal most
-        for number in range(200):
-            key = _Key(f"k{number}")
-            alive.add(key)
-            most = max(most, len(alive))
-            yield Item("train", key, 1, b""), "ab"[number % 2]
-
-    options = DealOptions(("train=0.5", "test=0.5"))
-    assert sum(1 for _ in deal_strata(options, listing)) == 200
-    assert most <= 3
-
-
-def test_a_split_without_items_is_refused() -> None:
-    with pytest.raises(RawDataError, match="the source has no item in the split `train`"):
-        list(deal_strata(DealOptions(("train=0.5", "test=0.5")), lambda: []))
-
-
-class _Key(str):
-    """A key whose end shows."""

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scan_support import ODD, Broken, Counting, Eye, Looking, files, stream
+from scan_support import ODD, Counting, Eye, Looking, files, stream
 from tests_support import flip
 
 from tfrecreg.core.check.scan.cache import ScanCache
-from tfrecreg.core.check.scan.interface import Cacheable, Need, Shard, Target
+from tfrecreg.core.check.scan.interface import Need, Shard, Target
 from tfrecreg.core.check.scan.run import ScanResult, run_scan
 from tfrecreg.core.check.scan.tally import JsonCodec, Tally
 from tfrecreg.core.storage.local import LocalStorage
@@ -100,31 +100,6 @@ def test_a_shard_that_changed_is_read_and_the_others_are_not(place: Place) -> No
     assert place.scan().cached == 3
 
 
-def test_nothing_is_packed_for_a_cache_that_keeps_nothing(place: Place) -> None:
-    class Packing(Keeping):
-        """Notes what is packed."""
-
-        def __init__(self) -> None:
-            super().__init__("packing")
-            self.packed = 0
-            self.part_codec = self
-
-        def pack(self, part: Any) -> bytes:
-            self.packed += 1
-            return bytes(Keeping.part_codec.pack(part))
-
-        def unpack(self, data: bytes) -> Any:
-            return Keeping.part_codec.unpack(data)
-
-    unkept = Packing()
-    place.scan(unkept, reuse=False)
-    assert (unkept.packed, place.read) == (0, ALL)
-    place.scan(Packing())
-    kept = Packing()
-    place.scan(kept, reuse=False)  # brings the three entries up to date
-    assert kept.packed == 3
-
-
 @pytest.mark.parametrize("how", ["size", "time", "inode"])
 def test_size_time_and_inode_tell_a_change(place: Place, how: str) -> None:
     place.scan()
@@ -181,19 +156,6 @@ def test_a_full_scan_of_some_validators_drops_what_others_found(place: Place) ->
     assert result.records == 11
 
 
-def test_a_full_scan_remembers_nothing_new(place: Place) -> None:
-    place.scan(reuse=False)
-    assert not place.cache.exists()
-
-
-def test_validators_are_remembered_side_by_side(place: Place) -> None:
-    place.scan(Keeping("one"))
-    assert place.scan(Keeping("other")).cached == 0
-    assert place.scan(Keeping("one")).cached == 3
-    assert place.scan(Keeping("one"), Keeping("other")).cached == 3
-    assert place.scan(Keeping("one"), Keeping("third")).cached == 0
-
-
 @pytest.mark.parametrize(
     ("change", "cached"),
     [
@@ -225,28 +187,11 @@ def test_another_version_reads_again(place: Place, monkeypatch: pytest.MonkeyPat
     assert place.scan().cached == 0
 
 
-def test_another_class_of_the_same_name_reads_again(place: Place) -> None:
-    class Other(Keeping):
-        pass
-
-    place.scan()
-    assert place.scan(Other()).cached == 0
-
-
 def test_digests_are_read_where_they_were_not_asked_for_before(place: Place) -> None:
     place.scan()
     digesting = Keeping("keeping", needs=Need.DIGESTS)
     assert place.scan(digesting).cached == 0
     assert place.scan(digesting).cached == 3
-    assert place.scan(Keeping()).cached == 3
-
-
-def test_a_validator_that_cannot_keep_its_parts_reads_all_shards(place: Place) -> None:
-    for other in (Looking(), Keeping("unkept", key=None)):
-        place.scan(Keeping(), other)
-        result = place.scan(Keeping(), other)
-        assert (place.read, result.cached) == (ALL, 0)
-        assert result.uncacheable == (other.name,)
     assert place.scan(Keeping()).cached == 3
 
 
@@ -273,26 +218,6 @@ def test_a_file_that_changes_while_it_is_read_is_not_remembered(place: Place) ->
     place.scan(Touching(), seen=touch)
     assert place.scan(Touching()).cached == 2
     assert place.read == ["1.tfrecord"]
-
-
-def test_an_unreadable_shard_is_forgotten(place: Place) -> None:
-    place.scan()
-    broken = Broken(LocalStorage(place.folder), {"0.tfrecord": 50})
-
-    class Both:
-        """Looks as it did, and cannot be read any more."""
-
-        root = broken.root
-        stat = staticmethod(place.storage.stat)
-        open = staticmethod(broken.open)
-        read = staticmethod(broken.read)
-
-    from dataclasses import replace
-
-    shards = [replace(shard, storage=Both()) for shard in place.target.shards]
-    target = replace(place.target, shards=shards)
-    assert place.scan(target=target, reuse=False).unreadable
-    assert place.scan().cached == 2
 
 
 def test_a_validator_that_crashes_on_a_shard_is_not_remembered_there(place: Place) -> None:
@@ -341,105 +266,3 @@ class Bomb:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Path.touch, (self.path,)
-
-
-def test_a_part_that_cannot_be_unpacked_is_read_again(place: Place) -> None:
-    place.scan()
-
-    class Other(Keeping):
-        part_codec = JsonCodec(dict[str, int])
-
-    Other.__qualname__, Other.__module__ = Keeping.__qualname__, Keeping.__module__
-    result = place.scan(Other())
-    assert (result.cached, result.records) == (0, 12)
-
-
-def test_a_mistake_in_packing_is_the_validators(place: Place) -> None:
-    class Wrong(Keeping):
-        class part_codec:
-            @staticmethod
-            def pack(part: Any) -> bytes:
-                raise ZeroDivisionError("oops")
-
-            @staticmethod
-            def unpack(data: bytes) -> Any:
-                return None
-
-    result = place.scan(Wrong(), Keeping("good"))
-    assert {crash.validator for crash in result.crashes} == {"keeping"}
-    assert "its part cannot be packed: ZeroDivisionError: oops" in result.crashes[0].reason
-    assert place.scan(Keeping("good")).cached == 3
-
-
-def test_a_cache_that_cannot_be_written_is_told_of_and_nothing_more(place: Place) -> None:
-    place.cache.write_bytes(b"a file")
-    result = place.scan()
-    assert result.complete
-    assert "not a folder" in place.problem
-
-
-def test_names_that_are_not_utf8_are_read_each_time(tmp_path: Path) -> None:
-    from scan_support import shard, target
-
-    folder = tmp_path / "shards"
-    folder.mkdir()
-    name = os.fsdecode(b"a\xff.tfrecord")
-    (folder / name).write_bytes(stream(5))
-    os.utime(folder / name, (1e9, 1e9))
-    found = target(shard(LocalStorage(folder), name))
-    cache = ScanCache(LocalStorage(tmp_path / "cache"), "checks", reuse=True)
-    for _ in range(2):
-        result = run_scan(found, [Keeping()], LocalEngine(1), cache=cache)
-        assert (result.cached, result.records, result.complete) == (0, 5, True)
-
-
-class Joining(Keeping):
-    """One whose parts are merged as they come."""
-
-    def merge(self, part: Any, more: Any) -> Any:
-        part[0].merge(more[0])
-        return part[0], part[1] + more[1]
-
-
-def test_parts_that_are_merged_are_remembered_shard_by_shard(place: Place) -> None:
-    first = place.scan(Joining())
-    again = place.scan(Joining())
-    assert (again.cached, again.findings, again.measures) == (3, first.findings, first.measures)
-    assert first.findings[0].count == 5
-    place.first.write_bytes(stream(8))
-    place.age(place.first)
-    changed = place.scan(Joining())
-    assert (changed.cached, changed.findings[0].count) == (2, 8)
-
-
-def test_an_entry_that_vanishes_meanwhile_costs_only_the_reading(place: Place) -> None:
-    place.scan()
-
-    def vanish(shard: Shard, end: Any) -> None:
-        for entry in place.cache.rglob("*.json"):
-            entry.unlink()
-
-    result = place.scan(seen=vanish)
-    assert (result.cached, result.records) == (1, 12)
-    assert place.read == ALL[1:]
-
-
-def test_two_jobs_do_the_same(place: Place) -> None:
-    one = place.scan()
-    place.first.write_bytes(stream(8))
-    place.age(place.first)
-    two = place.scan(jobs=2)
-    assert (two.cached, two.records) == (2, one.records + 5)
-    assert place.scan(jobs=2).cached == 3
-
-
-def test_the_bundled_validators_can_keep_their_parts() -> None:
-    from tfrecreg.builtin.schemas.validator import SchemaValidator
-    from tfrecreg.builtin.validators.crc import CrcValidator
-    from tfrecreg.builtin.validators.inflation.validator import InflationValidator
-    from tfrecreg.builtin.validators.manifest import ManifestValidator
-    from tfrecreg.builtin.validators.source import SourceValidator
-
-    kinds = (CrcValidator, InflationValidator, ManifestValidator, SchemaValidator, SourceValidator)
-    assert all(isinstance(kind(), Cacheable) for kind in kinds)
-    assert not isinstance(Looking(), Cacheable)

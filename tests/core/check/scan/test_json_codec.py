@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import msgspec
@@ -10,7 +9,7 @@ import pytest
 from scan_support import ODD
 
 from tfrecreg.builtin.validators.crc import CheckedShard, CrcValidator
-from tfrecreg.core.check.scan.tally import JsonCodec, Tally, key_from
+from tfrecreg.core.check.scan.tally import JsonCodec, Tally
 from tfrecreg.core.records.batch import StreamEnd
 from tfrecreg.core.schema.check import DistinctValues
 from tfrecreg.core.values.findings import MAX_LOCATIONS, Location, TensorflowOutcome
@@ -19,13 +18,6 @@ from tfrecreg.core.values.findings import MAX_LOCATIONS, Location, TensorflowOut
 class Mine(NamedTuple):
     end: StreamEnd
     tally: Tally
-
-
-@dataclass(slots=True)
-class Deep:
-    tallies: dict[str, Tally] = field(default_factory=dict)
-    names: set[str] = field(default_factory=set)
-    pairs: dict[str, tuple[int, int]] = field(default_factory=dict)
 
 
 def tally(*numbers: int) -> Tally:
@@ -51,14 +43,6 @@ def test_a_tally_comes_back_with_counts_and_places() -> None:
     merged = tally(99)
     merged.merge(after)
     assert sum(each.count for each in merged.findings("d")) == 31 + 14
-
-
-def test_parts_may_be_nested() -> None:
-    codec = JsonCodec(Deep, [ODD])
-    before = Deep({"x": tally(1)}, {"a", "b"}, {"f": (1, 2)})
-    after = codec.unpack(codec.pack(before))
-    assert (after.names, after.pairs) == (before.names, before.pairs)
-    assert list(after.tallies["x"].findings("")) == list(before.tallies["x"].findings(""))
 
 
 def test_what_tensorflow_does_comes_back() -> None:
@@ -121,25 +105,3 @@ def test_rows_that_no_tally_has_are_refused(row: list[Any]) -> None:
     assert codec.unpack(good)
     with pytest.raises((msgspec.ValidationError, ValueError)):
         codec.unpack(msgspec.json.encode([row]))
-
-
-def test_names_that_are_not_utf8_cannot_be_packed() -> None:
-    made = Tally()
-    made.add(ODD, "m", Location(shard="a\udcff"))
-    with pytest.raises(UnicodeEncodeError):
-        JsonCodec(Tally, [ODD]).pack(made)
-
-
-def test_a_key_tells_texts_and_options_apart() -> None:
-    keys = {
-        key_from(),
-        key_from(None),
-        key_from(""),
-        key_from("a", "b"),
-        key_from("ab"),
-        key_from("ab", options={"x": 1}),
-        key_from("ab", options={"x": "1"}),
-        key_from("ab", options={"x": {"y": (1, 2)}}),
-    }
-    assert len(keys) == 8
-    assert key_from(options={"a": 1, "b": 2}) == key_from(options={"b": 2, "a": 1})

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 from scan_support import ODD, files, framed
 
-from tfrecreg.core.check.scan.cache import ScanCache
 from tfrecreg.core.check.scan.interface import Target
 from tfrecreg.core.check.scan.record_validator import RecordCount, RecordProblem, RecordValidator
 from tfrecreg.core.check.scan.run import ScanResult, run_scan
 from tfrecreg.core.example.encode import encode
 from tfrecreg.core.example.features import bytes_feature, int64_feature
-from tfrecreg.core.plugins.guard import PluginId
-from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.findings import Code, Severity
 from tfrecreg.core.workers.local import LocalEngine
@@ -117,11 +112,6 @@ def test_records_without_the_features_and_what_is_no_example_are_passed_over(
     assert (result.findings, result.measures[0].value) == ([], 0)
 
 
-def test_details_are_escaped(tmp_path: Path) -> None:
-    result = scan(numbers(tmp_path, [1]), Odd(), note="\x1b[2J")
-    assert result.findings[0].locations[0].detail == r"found 1\x1b[2J"
-
-
 @pytest.mark.parametrize(
     ("options", "told"),
     [
@@ -138,13 +128,6 @@ def test_options_are_those_with_defaults(
         scan(numbers(tmp_path, [1]), Odd(), **options)
     assert caught.value.message == f"`tfrecreg.toml`: {told}"
     assert caught.value.hint
-
-
-def test_a_whole_number_is_a_float_where_one_is_expected(tmp_path: Path) -> None:
-    odd = Odd()
-    scan(numbers(tmp_path, [1]), odd, share=1)
-    assert odd.options == {"least": 0, "share": 1.0, "note": ""}
-    assert type(odd.options["share"]) is float
 
 
 @pytest.mark.parametrize(
@@ -173,34 +156,6 @@ def test_counts_of_records_become_measures(tmp_path: Path, jobs: int) -> None:
     assert [each.count for each in result.findings] == [2]
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("RecordCount('Odd', 1)", "expected `[a-z][a-z0-9_]*` and an int"),
-        ("RecordCount('odd', 1.5)", "expected `[a-z][a-z0-9_]*` and an int"),
-        ("[RecordCount(5)]", "expected `[a-z][a-z0-9_]*` and an int"),
-        (
-            "[RecordCount(f'a{n}') for n in range(101)]",
-            "`look` returned counts of more than 100 names, `a100` among them",
-        ),
-    ],
-)
-def test_a_count_that_is_none_costs_the_verdict(tmp_path: Path, text: str, told: str) -> None:
-    result = scan(numbers(tmp_path, [1]), Returning(), note=text)
-    assert told in result.crashes[0].reason
-
-
-def test_a_problem_says_its_code_where_there_are_several(tmp_path: Path) -> None:
-    class Vague(Both):
-        def look(self, example: Any) -> Any:
-            return "odd"
-
-    globals()["Vague"] = Vague
-    Vague.__qualname__ = "Vague"
-    result = scan(numbers(tmp_path, [1]), Vague())
-    assert "without one of its codes" in result.crashes[0].reason
-
-
 @pytest.mark.parametrize(("features", "applies"), [(("number",), True), (("text",), False)])
 def test_it_applies_to_datasets_that_have_its_features(
     tmp_path: Path, features: tuple[str, ...], applies: bool
@@ -214,92 +169,3 @@ def test_it_applies_to_datasets_that_have_its_features(
     assert Odd().applies(target) is None
     told = Odd().applies(files(tmp_path, manifest=manifest))
     assert told == (None if applies else "there is no feature `number`")
-
-
-def test_parts_are_kept_until_an_option_or_the_validator_changes(tmp_path: Path) -> None:
-    for folder in ("data", "cache"):
-        (tmp_path / folder).mkdir()
-    target = numbers(tmp_path / "data", [1, 2], [3])
-    for path in (tmp_path / "data").iterdir():
-        os.utime(path, (1, 1))
-
-    def cached(validator: RecordValidator, version: str = "1.0", **options: Any) -> tuple[int, int]:
-        result = run_scan(
-            target,
-            [validator],
-            LocalEngine(1),
-            announced=[(PluginId("validator", "odd", "odd-plugin", version), None)],
-            options={validator.name: options},
-            cache=ScanCache(LocalStorage(tmp_path / "cache"), "checks", reuse=True),
-        )
-        assert result.complete
-        return result.cached, sum(each.count for each in result.findings)
-
-    def measured() -> list[float]:
-        result = run_scan(
-            target,
-            [Counting()],
-            LocalEngine(1),
-            announced=[(PluginId("validator", "counting", "odd-plugin", "1.0"), None)],
-            cache=ScanCache(LocalStorage(tmp_path / "cache"), "checks", reuse=True),
-        )
-        return [result.cached, *(each.value for each in result.measures)]
-
-    assert [measured(), measured()] == [[0, 3, 2, 6], [2, 3, 2, 6]]
-    changed = Odd()
-    changed.wanted = 3  # type: ignore[attr-defined]
-    assert [cached(Odd()), cached(Odd())] == [(0, 2), (2, 2)]
-    assert [cached(Odd(), least=1), cached(Odd(), least=1)] == [(0, 2), (2, 2)]
-    assert cached(changed)[0] == 0
-    assert cached(Odd(), "1.1")[0] == 0
-
-
-@dataclass(frozen=True)
-class SizeOptions:
-    """Of :class:`Sized`."""
-
-    most: int = 3
-    """Largest number."""
-    names: tuple[str, ...] = ()
-    """Names that are allowed."""
-
-
-class Sized(RecordValidator):
-    """Options in the one form that every plugin has."""
-
-    name = "sized"
-    codes = (ODD,)
-    features = ("number",)
-    Options: ClassVar[type[Any] | None] = SizeOptions
-
-    def look(self, example: Any) -> str | None:
-        number = example["number"].values[0]
-        return f"at most {self.options.most}" if number > self.options.most else None
-
-
-def test_options_are_an_object_of_the_declared_class(tmp_path: Path) -> None:
-    result = scan(numbers(tmp_path, [1, 5, 9]), Sized(), most=5, names=["a"])
-    assert [each.count for each in result.findings] == [1]
-    assert Sized().options == SizeOptions()
-
-
-def test_an_empty_tuple_is_a_default_of_texts(tmp_path: Path) -> None:
-    class Named(Odd):
-        defaults: ClassVar[dict[str, Any]] = {"allowed": ()}
-
-    named = Named()
-    named.begin(numbers(tmp_path, [1]), {"allowed": ["a", "b"]})
-    assert named.options == {"allowed": ("a", "b")}
-    with pytest.raises(UsageError, match="should be a list, each text"):
-        named.begin(numbers(tmp_path, [1]), {"allowed": "a"})
-
-
-def test_a_default_of_one_number_is_a_list_of_numbers(tmp_path: Path) -> None:
-    class Rare(Odd):
-        defaults: ClassVar[dict[str, Any]] = {"allowed": (3,)}
-
-    rare = Rare()
-    rare.begin(numbers(tmp_path, [1]), {"allowed": [1, 2]})
-    assert rare.options == {"allowed": (1, 2)}
-    with pytest.raises(UsageError, match="should be"):
-        rare.begin(numbers(tmp_path, [1]), {"allowed": ["a"]})

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
-import hashlib
 import os
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from blake3 import blake3
 from scan_support import (
     Broken,
-    Counting,
     Looking,
     Saying,
     files,
@@ -23,11 +18,9 @@ from scan_support import (
     target,
 )
 
-from tfrecreg.core.check.scan.interface import Need, Shard, Target, Visitor
+from tfrecreg.core.check.scan.interface import Target
 from tfrecreg.core.check.scan.run import ScanResult, run_scan
-from tfrecreg.core.records.batch import StreamEnd
 from tfrecreg.core.storage.local import LocalStorage
-from tfrecreg.core.values.errors import ConfigError, SchemaError
 from tfrecreg.core.values.findings import MAX_LOCATIONS, Location, Measure, Severity
 from tfrecreg.core.workers.local import LocalEngine
 
@@ -58,80 +51,6 @@ def test_a_scan_counts_shards_records_and_bytes(tmp_path: Path) -> None:
     assert seen == [("0.tfrecord", 3), ("1.tfrecord", 0), ("2.tfrecord", 5)]
     assert measures(result) == {"looking.records": 8}
     assert result.complete
-
-
-def test_a_target_without_shards_and_a_scan_without_validators_are_fine(tmp_path: Path) -> None:
-    assert measures(scan(target(), Looking())) == {"looking.records": 0}
-    assert scan(files(tmp_path, stream(4))).records == 4
-
-
-@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
-@pytest.mark.parametrize("needs", [Need(0), Need.DIGESTS])
-def test_each_byte_is_read_once_however_many_validators_look(
-    tmp_path: Path, packed: bool, needs: Need
-) -> None:
-    data = stream(300, 20_000)
-    data = gzip.compress(data, 1) if packed else data
-    reads = []
-    for count in (1, 4):
-        storage = Counting(LocalStorage(tmp_path))
-        found = files(tmp_path, data, storage=storage)
-        result = scan(found, *(Looking(f"v{number}", needs=needs) for number in range(count)))
-        assert len(result.measures) == count
-        assert result.records == 300
-        assert storage.opened == ["0.tfrecord"]
-        reads.append(storage.reads)
-    assert reads[0] == reads[1]
-    # But for the first look at the compression, and records that lie across two batches.
-    assert sum(length for _, _, length in reads[0]) < len(data) * 1.1 + (1 << 16)
-
-
-class Hashing(Looking):
-    """Keeps the end of each shard's stream."""
-
-    def finish(self, target: Target, parts: Any) -> Any:
-        self.ends = [end for _, end in parts]
-        return iter(())
-
-    def begin(self, target: Target, options: Any) -> Any:
-        return _Ending
-
-
-class _Ending(Visitor):
-    def __init__(self, shard: Shard) -> None:
-        pass
-
-    def close(self, end: StreamEnd) -> StreamEnd:
-        return end
-
-
-@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
-def test_the_sha256_of_a_file_comes_with_its_digests(tmp_path: Path, packed: bool) -> None:
-    # The large one is hashed in a thread, by both.
-    streams = [stream(3), stream(0), stream(700, 20_000)]
-    streams = [gzip.compress(each, 1) if packed else each for each in streams]
-    found = files(tmp_path, *streams)
-    both, one, none = (
-        Hashing(needs=needs) for needs in (Need.DIGESTS | Need.SHA256, Need.DIGESTS, Need(0))
-    )
-    for each in (both, one, none):
-        scan(found, each)
-    assert [end.sha256 for end in both.ends] == [
-        hashlib.sha256(each).hexdigest() for each in streams
-    ]
-    assert [end.blake3 for end in both.ends] == [blake3(each).hexdigest() for each in streams]
-    assert [end.blake3 for end in one.ends] == [end.blake3 for end in both.ends]
-    assert {end.sha256 for end in [*one.ends, *none.ends]} == {None}
-
-
-@pytest.mark.medium
-def test_parts_come_in_the_order_of_the_shards(tmp_path: Path) -> None:
-    # The first shard takes longest, so with two workers it is done last.
-    streams = [stream(20_000), *(stream(2) for _ in range(6))]
-    validator = Looking()
-    result = scan(files(tmp_path, *streams), validator, jobs=2)
-    assert validator.order == [f"{number}.tfrecord" for number in range(7)]
-    assert result.records == 20_012
 
 
 def test_one_job_and_two_give_the_same_result(tmp_path: Path) -> None:
@@ -213,30 +132,6 @@ def test_a_validator_that_raises_costs_only_its_own_verdict(
         assert crash.reason.startswith(expected)
 
 
-def test_two_validators_of_one_name_crash_on_their_own(tmp_path: Path) -> None:
-    result = scan(files(tmp_path, stream(3)), Looking("same", "batch"), Looking("same"))
-    assert [crash.validator for crash in result.crashes] == ["same"]
-    assert measures(result) == {"same.records": 3}
-
-
-def test_what_the_user_did_wrong_is_no_crash(tmp_path: Path) -> None:
-    class Strict(Looking):
-        def begin(self, target: Target, options: Any) -> Any:
-            raise ConfigError("the validator has no such option", hint="leave it out")
-
-    with pytest.raises(ConfigError, match="no such option"):
-        scan(files(tmp_path, stream(1)), Strict())
-
-
-def test_an_error_of_ours_is_told_without_its_type(tmp_path: Path) -> None:
-    class Late(Looking):
-        def finish(self, target: Target, parts: Any) -> Any:
-            raise SchemaError("the schema says \x1b nothing")
-
-    (crash,) = scan(files(tmp_path, stream(1)), Late()).crashes
-    assert re.fullmatch(r"the schema says \\x1b nothing \(test_run\.py, line \d+\)", crash.reason)
-
-
 @pytest.mark.parametrize(
     ("said", "reason"),
     [
@@ -261,11 +156,6 @@ def test_a_validator_that_says_nonsense_has_crashed(tmp_path: Path, said: Any, r
     assert crash.reason.startswith(reason)
     assert result.findings == []
     assert measures(result) == {"looking.records": 1}
-
-
-def test_a_validator_that_needs_something_unknown_has_crashed(tmp_path: Path) -> None:
-    (crash,) = scan(files(tmp_path, stream(1)), Looking(needs="frames")).crashes
-    assert "its `needs` should be a Need, found 'frames'" in crash.reason
 
 
 def test_locations_are_put_in_order_and_cut_whoever_made_them(tmp_path: Path) -> None:
@@ -317,14 +207,6 @@ def test_a_shard_that_cannot_be_read_makes_the_scan_incomplete(tmp_path: Path, j
     assert result.crashes == []
 
 
-def test_a_crash_in_a_shard_that_then_cannot_be_read_is_told_as_well(tmp_path: Path) -> None:
-    size = 3 << 20
-    storage = Broken(LocalStorage(tmp_path), {"0.tfrecord": size})
-    found = files(tmp_path, stream(200, 20_000), storage=storage)
-    result = scan(found, Looking(wrong="batch"))
-    assert len(result.unreadable) == len(result.crashes) == 1
-
-
 def test_what_is_no_file_in_a_shards_place_is_unreadable(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "fifo")
@@ -347,23 +229,3 @@ def test_what_validators_print_does_not_reach_stdout(
     assert captured.out == ""
     assert captured.err.count("looking at") == 2
     assert "beginning" in captured.err
-
-
-def test_a_watcher_that_raises_ends_the_workers(tmp_path: Path) -> None:
-    def interrupt(shard: Any, end: Any) -> None:
-        raise KeyboardInterrupt
-
-    closed = []
-
-    class Engine(LocalEngine):
-        def run(self, function: Any, tasks: Any) -> Any:
-            try:
-                yield from super().run(function, tasks)
-            finally:
-                closed.append(True)
-
-    found = files(tmp_path, stream(1), stream(1))
-    with pytest.raises(KeyboardInterrupt) as caught:
-        run_scan(found, [Looking()], Engine(1), seen=interrupt)
-    assert closed  # while the exception, and so the frame, is still alive
-    assert caught.value.__traceback__ is not None

@@ -120,16 +120,6 @@ def test_merging_parts_in_any_order_is_counting_in_one_go(
         assert len(orders) <= MAX_LOCATIONS
 
 
-def test_an_empty_tally_is_neutral() -> None:
-    tally = counted([(ODD, "one", "train", 1, 1)])
-    before = findings(tally)
-    tally.merge(Tally())
-    assert findings(tally) == before
-    empty = Tally()
-    empty.merge(tally)
-    assert findings(empty) == before
-
-
 def test_an_occurrence_in_a_record_has_its_place_and_the_split_of_its_shard(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"".join(frame(each)[0] + each + frame(each)[1] for each in DATA))
     storage = LocalStorage(tmp_path)

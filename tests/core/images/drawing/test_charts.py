@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from xml.etree import ElementTree
 
 from markupsafe import Markup
@@ -81,24 +80,6 @@ def test_points_stand_on_logarithmic_axes_whose_ticks_are_below_and_beside() -> 
     root = ElementTree.fromstring(chart)
     assert root.attrib["viewBox"] == "0 0 480 260"
     assert [each.attrib["d"] for each in root.iter("path")] == ["M44 216H436M44 216V44"]
-
-
-def test_ticks_keep_their_distance_on_a_long_axis() -> None:
-    chart = scatter_chart(Scatter(heading="", points=((1, 1, 1), (3_158_064, 1800, 1))))
-    at = [x for (x, y), _ in places(chart, "text.number", "x", "y") if y == 240]
-    assert len(at) > 4
-    assert min(after - before for before, after in itertools.pairwise(at)) >= 48
-
-
-def test_classes_have_their_colors_beside_their_labels() -> None:
-    series = (Series(name="train", values=(1, 2)),)
-    bars = Bars(heading="Classes", unit="", labels=("a", "b"), series=series, colors=(1, 7))
-    keys = [
-        (each.attrib["class"], each.attrib["y"])
-        for each in ElementTree.fromstring(bar_chart(bars)).iter("rect")
-        if "key" in each.attrib["class"]
-    ]
-    assert keys == [("key c1", "4"), ("key c7", "24")]
 
 
 def test_columns_stand_side_by_side_and_say_what_they_count() -> None:

@@ -62,14 +62,6 @@ def test_boxes_are_clipped_and_have_the_classes_of_their_objects() -> None:
     assert second.mark == ClassMark("dog", class_color("dog"))
 
 
-def test_an_object_with_a_number_has_the_color_of_it_whatever_its_name() -> None:
-    record = {**boxes((0, 1, 0, 1), (0, 1, 0, 1)), LABEL: [9, 2]}
-    by_label = drawn(record, {LABEL: ["a", "b", "c"]})
-    assert [each.mark for each in by_label] == [ClassMark("9", 1), ClassMark("c", 2)]
-    by_text = drawn({**record, "image/object/class/text": ["x", "y"]})
-    assert [each.mark for each in by_text] == [ClassMark("x", 1), ClassMark("y", 2)]
-
-
 def test_keypoints_and_polygons_belong_to_their_objects() -> None:
     record = {
         LABEL: [1, 2],
@@ -86,17 +78,6 @@ def test_keypoints_and_polygons_belong_to_their_objects() -> None:
     assert np.array(second.points) == pytest.approx(np.array([(0.2, 0.2), (0.3, 1.0)]))
     assert first.polygons == (((0.0, 0.0), (0.5, 0.5), (1.0, 1.0)),)
     assert [len(each) for each in second.polygons] == [3, 3]
-
-
-def test_a_polygon_that_has_fewer_corners_than_it_says_is_not_drawn() -> None:
-    record = {
-        "image/object/polygon/x": floats(0.0, 0.5, 1.5, 0.2),
-        "image/object/polygon/y": floats(0.0, 0.5, 1.0, 0.2),
-        "image/object/polygon/points": [3, 4],
-    }
-    (alone,) = drawn(record)
-    assert alone.polygons == (((0.0, 0.0), (0.5, 0.5), (1.0, 1.0)),)
-    assert alone.mark.name == ""
 
 
 def test_a_record_has_its_class_or_those_of_its_objects() -> None:
@@ -135,13 +116,6 @@ def test_the_svg_has_a_group_for_each_class_and_a_name_for_each_box() -> None:
     assert names == [("1", "10%", "20%"), ("1", "50%", "50%"), ("2", "90%", "94%")]
     assert [each.attrib["text-anchor"] for each in svg.iter("text")] == ["start", "start", "end"]
     assert overlay(Drawing()) == ""
-
-
-def test_names_of_a_crowd_wait_until_the_image_is_enlarged() -> None:
-    few = [(0.0, 1.0, 0.0, 1.0)] * 6
-    for sides, crowd in ((few, False), ([*few, few[0]], True)):
-        record = {**boxes(*sides), LABEL: [1] * len(sides)}
-        assert ("crowd" in overlay(drawing_of(to_example(record), {}))) is crowd
 
 
 @pytest.mark.parametrize("name", NAMES, ids=range(len(NAMES)))
@@ -219,11 +193,6 @@ class TestMasks:
         }
         assert not self.covered(masks).any()
         assert "fill-opacity" not in overlay(drawing_of(to_example(masks), {}))
-
-    def test_strips_are_bounded(self) -> None:
-        checks = png(np.indices((64, 64)).sum(axis=0).astype(np.uint8) % 2)
-        found = drawn({"image/object/mask": [checks] * 100})
-        assert sum(len(each.strips) for each in found) == 1000
 
 
 def png(pixels: np.ndarray[Any, Any]) -> bytes:

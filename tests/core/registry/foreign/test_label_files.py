@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.core.registry.foreign.labels import feature_of_maps, label_files_in, parse_label_map
+from tfrecreg.core.registry.foreign.labels import label_files_in, parse_label_map
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import UsageError
 
@@ -50,10 +50,6 @@ def test_what_is_no_label_map_is_refused(data: bytes, message: str) -> None:
     assert message in refused.value.message
 
 
-def test_a_file_of_lines_is_one() -> None:
-    assert parse_label_map(b"# classes\ncat\r\n\ndog\n", "classes.txt") == {1: "cat", 3: "dog"}
-
-
 def test_label_files_are_known_by_their_names(tmp_path: Path) -> None:
     for name in (
         *("label_map.pbtxt", "pets_label_map.pbtxt", "pets-labelmap.pbtxt", "classes.txt"),
@@ -67,10 +63,3 @@ def test_label_files_are_known_by_their_names(tmp_path: Path) -> None:
         "pets-labelmap.pbtxt",
         "pets_label_map.pbtxt",
     ]
-
-
-def test_objects_come_before_images() -> None:
-    assert feature_of_maps({"image/class/label", "image/object/class/label"}) == (
-        "image/object/class/label"
-    )
-    assert feature_of_maps({"other"}) is None
