@@ -95,14 +95,6 @@ def test_tfrecorder_has_three_splits_of_two_images(raw, realdata) -> None:
     }
 
 
-def test_tfrecorder_a_level_too_high_is_refused_in_one_line(raw, realdata) -> None:
-    error = at(raw, realdata / "imagefolder/tfrecorder").error()
-    assert error.message == (
-        "`images` holds folders of splits (`TEST`, `TRAIN`, `VALIDATION`), where a class folder is "
-        "expected"
-    )
-
-
 def test_the_two_classes_of_digits_are_read_from_their_images(raw, realdata) -> None:
     folder = realdata / "mnist/two-class/training-images-insta"
     made = at(raw, folder).made()
