@@ -8,12 +8,9 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.core.build.sources.interface import Item, Skipped, Written
 from tfrecreg.core.schema.check import Checker
 from tfrecreg.core.schema.compiled import compile_schema
 from tfrecreg.core.schema.proto import parse_schema
-from tfrecreg.core.values.errors import UsageError
-from tfrecreg_coco.files import CocoOptions
 
 TRIANGLE = [10.0, 20.0, 40.0, 20.0, 25.0, 60.0]
 
@@ -197,10 +194,6 @@ class TestBadBoxes:
         assert (remark.code, remark.times) == ("SRC024", 2)
         assert len(raw.values(clip=0.1)["image/object/area"]) == 2
 
-    def test_a_negative_clip_is_refused(self) -> None:
-        with pytest.raises(UsageError, match="the option `clip` is -1, expected 0 or more pixels"):
-            CocoOptions(clip=-1)
-
 
 def test_masks_of_objects_can_be_had(raw: Any) -> None:
     pytest.importorskip("pycocotools.mask")
@@ -278,22 +271,6 @@ def test_examples_conform_to_the_schema_of_their_options(raw: Any, options) -> N
     assert check.absent == {}
 
 
-def test_keeping_boxes_as_they_are_widens_the_schema(raw: Any) -> None:
-    raw.one()
-    strict, wide = (raw.source(bad_boxes=each).schema() for each in ("drop", "keep"))
-    assert "min: 0 max: 1 disallow_nan: true" in strict
-    assert "min: 0 max: 1 disallow_nan: true" not in wide
-
-
-def test_a_copy_that_never_listed_anything_makes_the_same_example(raw: Any) -> None:
-    raw.one(raw.annotation(1))
-    (item,) = (each for each in raw.source().items() if isinstance(each, Item))
-    fresh = pickle.loads(pickle.dumps(raw.source()))
-    listed = raw.made()["train2017/1.png"]
-    assert isinstance(listed, Written)
-    assert fresh.example(item).example == listed.example
-
-
 def test_raw_files_are_the_files_that_were_read_once_each(raw: Any) -> None:
     raw.several()
     raw.image_file("train2017/orphan.png")
@@ -306,19 +283,6 @@ def test_raw_files_are_the_files_that_were_read_once_each(raw: Any) -> None:
     ]
     for file in files:
         assert file.stored == file.decoded == (raw.path / file.path).stat().st_size
-
-
-def test_sizes_of_items_are_near_those_of_their_records(raw: Any) -> None:
-    from tfrecreg.core.example.encode import encode
-
-    many = [raw.annotation(id, segmentation=[TRIANGLE * 5]) for id in range(50)]
-    for masks in ("none", "polygons"):
-        raw.one(*many)
-        source = raw.source(masks=masks)
-        (item,) = source.items()
-        made = source.example(item)
-        assert not isinstance(made, Skipped)
-        assert 0.5 < item.size / len(encode(made.example)) < 2
 
 
 @pytest.mark.parametrize("masks", ["none", "polygons"])
@@ -341,19 +305,6 @@ def test_an_image_that_is_none_is_skipped_with_the_reason(raw: Any) -> None:
     assert raw.skipped()[1:] == ("train2017/1.png", "SRC002", "the file has no bytes")
     raw.put("train2017/1.png", b"<!DOCTYPE html>")
     assert raw.skipped().code == "SRC003"
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ({"tasks": ("captions",), "masks": "rle"}, "`masks=rle` needs objects"),
-        ({"tasks": ("captions", "captions")}, "the option `tasks` has `captions` twice"),
-        ({"splits": ("train", "train")}, "the option `splits` has `train` twice"),
-    ],
-)
-def test_options_that_contradict_each_other_are_refused(options, says) -> None:
-    with pytest.raises(UsageError, match=says):
-        CocoOptions(**options)
 
 
 class TestTasks:
@@ -384,16 +335,6 @@ class TestTasks:
         assert first["image/object/keypoint/visibility"] == (0, 0, 2, 0, 0, 0, 1, 2, 1, 0)
         assert first["image/caption"] == (b"a\nb", "é".encode())
         assert second["image/caption"] == second["image/object/keypoint/x"] == ()
-
-    def test_names_of_keypoints_are_recorded(self, raw: Any) -> None:
-        raw.several()
-        labels = raw.source(tasks=("keypoints",)).labels()
-        assert labels["image/object/keypoint"] == ["nose", "tail"]
-
-    def test_keypoints_alone_bring_their_own_boxes(self, raw: Any) -> None:
-        raw.several()
-        first, _ = self.of_both(raw, tasks=("keypoints",))
-        assert first["image/object/area"] == (2, 33, 9)
 
     def test_captions_alone_have_no_objects(self, raw: Any) -> None:
         raw.several()
