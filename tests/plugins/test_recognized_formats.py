@@ -240,27 +240,6 @@ def test_contents_of_another_kind_are_not_recognized(
     assert [each.source for each in candidates] == (["webdataset"] if tars else [])
 
 
-def test_parquet_arranged_as_on_the_hub_beside_nothing_else_may_be_a_table(
-    known: Plugins, tmp_path: Path
-) -> None:
-    candidates = found(tmp_path, known, {"train-00000-of-00001.parquet": parquet()})
-    assert [(each.source, each.found.strength) for each in candidates] == [
-        ("huggingface", "layout"),
-        ("table", "layout"),
-    ]
-
-
-def test_features_that_only_the_text_of_a_readme_speaks_of_decide_nothing(
-    known: Plugins, tmp_path: Path
-) -> None:
-    readme = b"---\nlicense: mit\n---\ndataset_info:\n  none\n"
-    candidates = found(tmp_path, known, {"train.parquet": parquet(), "README.md": readme})
-    assert [(each.source, each.found.reason) for each in candidates] == [
-        ("table", "1 table (`train.parquet`)"),
-        ("huggingface", "1 Parquet file without Hugging Face's features"),
-    ]
-
-
 @pytest.mark.parametrize("split", ["TRAIN", "Val", "tEST", "testing"])
 @pytest.mark.parametrize(
     ("file", "data", "source"),

@@ -166,14 +166,6 @@ class TestBadBoxes:
             "--option bad_boxes=drop keeps the picture"
         )
 
-    def test_they_can_fail_the_build(self, raw: Any) -> None:
-        self.bad(raw)
-        message, hint = raw.refusal(bad_boxes="fail")
-        assert message == (
-            "`train2017/1.png`: the annotation 2 has the box [10, 10, 0, 5], which has no area"
-        )
-        assert "--option bad_boxes=drop" in hint
-
     @pytest.mark.parametrize("box", [None, [], [1, 2, 3]])
     def test_what_is_no_box_is_dropped(self, raw: Any, box) -> None:
         raw.one(raw.annotation(1), raw.annotation(2, bbox=box))

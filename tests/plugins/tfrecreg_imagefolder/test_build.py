@@ -96,25 +96,6 @@ def test_a_folder_is_built_and_checks_clean(cli, build, raw) -> None:
     assert build("--json").json["unchanged"] is True
 
 
-def test_the_plan_says_what_was_found(build, raw) -> None:
-    raw.puts("train/cat/1.png", "train/dog/1.png", "val/cat/2.png", "LICENSE")
-    (raw.path / "val/bird").mkdir()
-    done = build("--dry-run")
-    assert done.code == 0
-    size = sum(path.stat().st_size for path in raw.path.rglob("*.png"))
-    assert done.out.splitlines()[:6] == [
-        f"would build pets from 3 raw files, {size} B; nothing was written",
-        "  layout: split/class/file",
-        "  classes: 3 (`bird`, `cat`, `dog`)",
-        "  classes without images: 1 (`bird`)",
-        "  left out: 1 stray name, `LICENSE`",
-        "",
-    ]
-    found = build("--dry-run", "--json").json["found"]
-    assert found["layout"] == "split/class/file"
-    assert not Path("data/pets").exists()
-
-
 def test_anything_skipped_refuses_the_build_and_leaves_the_old_one(cli, build, raw) -> None:
     raw.puts("cat/1.png", "cat/2.png")
     assert build().code == 0
@@ -309,46 +290,11 @@ def test_images_weigh_what_their_files_weigh(cli, build, raw) -> None:
     assert made <= 1.01 * stored
 
 
-def test_raw_files_that_change_are_noticed(build, raw, monkeypatch) -> None:
-    from tfrecreg_imagefolder.source import ImageFolderSource
-
-    raw.puts("cat/1.png", "cat/2.png")
-    example = ImageFolderSource.example
-
-    def change(self, item):
-        made = example(self, item)
-        raw.put("cat/1.png", png(9, 9))
-        return made
-
-    monkeypatch.setattr(ImageFolderSource, "example", change)
-    done = build()
-    assert done.code == 2
-    assert "the raw file `cat/1.png` changed during the build" in done.err
-
-
 def test_decoding_names_pillow_in_the_manifest(build, raw) -> None:
     pytest.importorskip("PIL", reason="Pillow is not installed")
     raw.puts("cat/1.png", "dog/1.png")
     assert build("verify=decode").code == 0
     assert manifest()["codecs"].keys() == {"pillow", "zlib"}
-
-
-def test_a_raw_folder_whose_name_is_not_utf8_is_refused_before_anything_is_built(
-    cli, raw, tmp_path
-) -> None:
-    raw.puts("cat/1.png", "dog/1.png")
-    folder = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9")
-    raw.path.rename(folder)
-    done = cli("build", "pets", "--source", "imagefolder", "--raw", folder)
-    assert done.code == 2
-    assert done.err == (
-        f"error: the raw folder is `{tmp_path}/caf\\xe9`, which is not UTF-8, and "
-        "`datasets/pets.toml` is\n"
-        "hint: rename it, or name it by a link\n"
-    )
-    assert not Path("data/pets").exists()
-    (tmp_path / "link").symlink_to(folder)
-    assert cli("build", "pets", "--source", "imagefolder", "--raw", tmp_path / "link").code == 0
 
 
 def test_tensorflow_reads_it_by_the_feature_spec_that_is_printed(cli, build, raw) -> None:

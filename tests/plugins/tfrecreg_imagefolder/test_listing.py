@@ -73,16 +73,6 @@ def test_other_extensions_are_stray_only_where_some_were_asked_for(raw) -> None:
     assert [remark.detail for remark in made.remarks] == ["1 stray name, `cat/notes.txt`"]
 
 
-def test_a_class_behind_a_link_that_leads_nowhere_is_not_lost_silently(raw) -> None:
-    raw.puts("cat/1.png")
-    raw.link("dog", "../dogs")
-    made = raw.made()
-    assert made.skipped == {
-        ("train", "dog"): ("SRC011", "a symbolic link that leads nowhere or in a circle")
-    }
-    assert raw.source().labels() == {"image/class/label": ["cat"]}
-
-
 def test_a_class_behind_a_link_out_of_the_folder_is_a_class(raw, tmp_path) -> None:
     raw.puts("cat/1.png")
     (tmp_path / "dogs").mkdir()
@@ -91,14 +81,6 @@ def test_a_class_behind_a_link_out_of_the_folder_is_a_class(raw, tmp_path) -> No
     size = (tmp_path / "dogs/2.png").stat().st_size
     assert raw.made().labels() == {"cat/1.png": (0, "cat"), "dog/2.png": (1, "dog")}
     assert RawFile("dog/2.png", size, size) in list(raw.source().raw_files())
-
-
-def test_a_class_behind_a_link_inside_is_a_class(raw) -> None:
-    raw.puts("train/cat/1.png", "all/dogs/1.png")
-    raw.link("train/dog", "../all/dogs")
-    made = raw.made("layout=split")
-    assert ("train", "dog/1.png") in made.written
-    assert raw.made("layout=split", "symlinks=none").codes() == {"dog": "SRC011"}
 
 
 def test_raw_files_are_the_files_of_the_items(raw) -> None:

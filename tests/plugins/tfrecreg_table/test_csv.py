@@ -105,32 +105,6 @@ def test_a_table_without_header_has_numbered_columns(raw) -> None:
     assert (made.values("1"), made.values("2")) == ([[1], [2]], [[b"x"], [b"y"]])
 
 
-def test_a_column_without_a_name_gets_one(raw) -> None:
-    raw.put("train.csv", ",a\n0,x\n")
-    assert raw.made().values("column1") == [[0]]
-
-
-def test_a_row_that_changed_meanwhile_is_skipped(raw) -> None:
-    path = raw.put("train.csv", "a,b\n1,2\n3,4\n")
-    source = raw.source()
-    items = list(source.items())
-    path.write_text("a,b\n1,2,9\n3,4\n")
-    made = source.example(items[0])
-    assert made.code == "SRC051"
-    assert made.detail == ("`train.csv`, line 2: it changed during the build")
-
-
-def test_the_delimiter_is_not_one_inside_quotes(raw) -> None:
-    raw.put("train.csv", '"a,b";c\n1;2\n')
-    assert raw.made().written["train", "00000001"] == {"a,b": [1], "c": [2]}
-
-
-def test_a_csv_of_a_header_alone_beside_another_is_remarked_on(raw) -> None:
-    raw.put("train.csv", "a\n1\n")
-    raw.put("test.csv", "a\n")
-    assert raw.made().remarked() == {"SRC059": "`test.csv` has no rows"}
-
-
 def test_classes_that_are_decimals_are_in_the_order_of_their_values(raw) -> None:
     raw.put("train.csv", "a\n10.0\n2.0\n-1.5\n2\n")
     assert raw.source("columns=a:label").labels() == {"a": ["-1.5", "2", "2.0", "10.0"]}

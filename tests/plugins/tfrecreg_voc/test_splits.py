@@ -102,34 +102,6 @@ class TestImageSets:
             "there is no image of `Annotations/c.xml`",
         )
 
-    def test_what_no_list_names_is_counted(self, raw: Any) -> None:
-        self.several(raw)
-        raw.entry("d")
-        raw.image("JPEGImages/e.png")
-        raw.put("README", "x")
-        assert raw.codes() == {"SRC042": 1, "SRC030": 2, "SRC015": 1}
-
-    def test_an_empty_list_is_refused(self, raw: Any) -> None:
-        self.several(raw)
-        raw.put("ImageSets/Main/val.txt", "\n")
-        message, hint = raw.refusal()
-        assert message == "`ImageSets/Main/val.txt` lists no image"
-        assert hint.startswith("remove the list")
-
-    def test_a_list_that_is_not_utf8_is_refused(self, raw: Any) -> None:
-        self.several(raw)
-        raw.put("ImageSets/Main/val.txt", b"\xe4\n")
-        assert raw.refusal()[0] == (
-            "`ImageSets/Main/val.txt` is not UTF-8: line 1 has the byte 0xe4"
-        )
-
-    def test_an_unknown_split_is_refused(self, raw: Any) -> None:
-        self.several(raw)
-        message, _ = raw.refusal(splits=("test",))
-        assert message == (
-            "the option `splits` names `test`, and there are `train` and `validation`"
-        )
-
 
 class TestLoose:
     @pytest.mark.parametrize(
@@ -185,26 +157,22 @@ class TestLoose:
         assert raw.splits() == {"train": ["a.jpg"]}
         assert raw.codes() == {"SRC030": 1}
 
-    def test_images_without_xml_are_left_aside_or_background(self, raw: Any) -> None:
-        raw.image("a.png")
-        raw.put("a.xml", raw.xml())
-        raw.image("b.png")
-        assert raw.codes() == {"SRC030": 1}
-        assert raw.splits(unlabeled="background") == {"train": ["a.png", "b.png"]}
-        assert raw.codes(unlabeled="background") == {"SRC043": 1}
 
-    def test_a_folder_too_high_is_refused(self, raw: Any) -> None:
-        raw.image("set/train/a.png")
-        raw.put("set/train/a.xml", raw.xml())
-        message, _ = raw.refusal()
-        assert message == (
-            "`set/train/a.xml` is in a folder `train` of a split, which is too deep in the raw "
-            "folder"
-        )
-
-    def test_no_xml_is_refused(self, raw: Any) -> None:
-        raw.image("a.png")
-        assert raw.refusal()[0] == f"`{raw.path}` holds no XML"
+@pytest.mark.parametrize(
+    ("files", "options"),
+    [
+        ({}, {}),
+        ({"set/train/a.xml": "<annotation/>"}, {}),  # too deep
+        ({"ImageSets/Main/val.txt": "\n", "Annotations/a.xml": "<annotation/>"}, {}),
+        ({"ImageSets/Main/val.txt": b"\xe4\n", "Annotations/a.xml": "<annotation/>"}, {}),
+        ({"a.xml": "<annotation/>"}, {"splits": ("test",)}),
+    ],
+)
+def test_a_folder_that_is_no_dataset_is_refused(raw: Any, files: Any, options: Any) -> None:
+    raw.image("a.png")
+    for name, data in files.items():
+        raw.put(name, data)
+    raw.refusal(**options)
 
 
 def test_links_are_followed(raw: Any) -> None:
