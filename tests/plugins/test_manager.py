@@ -71,16 +71,6 @@ BROKEN = {
         """,
         "RuntimeError: first line",
     ),
-    "hook-wants-arguments": (
-        """
-        from tfrecreg.api import hookimpl
-        @hookimpl
-        def tfrecreg_sources(config): return []
-        """,
-        "Plugin 'fake_hook_wants_arguments' for hook 'tfrecreg_sources' hookimpl definition: "
-        "tfrecreg_sources(config) Argument(s) {'config'} are declared in the hookimpl but can not "
-        "be found in the hookspec",
-    ),
     "returns-none": (
         """
         from tfrecreg.api import hookimpl

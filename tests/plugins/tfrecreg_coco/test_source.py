@@ -179,11 +179,7 @@ def test_an_image_too_large_for_masks_is_skipped(raw: Any) -> None:
     raw.one(raw.annotation(1, segmentation=[TRIANGLE]))
     data = raw.dataset([raw.image(1, width=1 << 20, height=1 << 20)], [])
     raw.put("annotations/instances_train2017.json", data)
-    skipped = raw.skipped(masks="png")
-    assert (skipped.code, skipped.detail) == (
-        "SRC028",
-        "masks of 1048576 × 1048576 pixels are too large to draw",
-    )
+    assert raw.skipped(masks="png").code == "SRC028"
 
 
 def test_boxes_are_measured_against_the_size_that_the_annotations_say(raw: Any) -> None:

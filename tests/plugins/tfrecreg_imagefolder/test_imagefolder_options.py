@@ -34,12 +34,6 @@ def test_a_share_is_what_it_is_forever() -> None:
 GOLDEN = "trtrtetrtrtetrvatetrvatrtrtrtrtrtrtrtetrtrvatrvatrtrtrtrtrtrtetrvatrtrtrtrtrtrtr"
 
 
-def test_only_proportions_count() -> None:
-    alike = [["train=0.8", "test=0.2"], ["train=80", "test=20"], ["train=4/5", "test=1/5"]]
-    found = [[Splitter(texts).split_of_group(name) for name in NAMES[:500]] for texts in alike]
-    assert found[0] == found[1] == found[2]
-
-
 def test_names_come_in_their_normal_spelling() -> None:
     assert Splitter(["Training=1", "val=1", "TEST=1", "extra=1"]).names == [
         "train",

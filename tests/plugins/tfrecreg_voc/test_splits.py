@@ -77,11 +77,7 @@ class TestImageSets:
     def test_an_image_without_xml_is_skipped_or_background(self, raw: Any) -> None:
         self.several(raw)
         (raw.path / "Annotations/c.xml").unlink()
-        skipped = raw.skipped()
-        assert (skipped.code, skipped.detail) == (
-            "SRC043",
-            "a list names it, and it has no XML",
-        )
+        assert raw.skipped().code == "SRC043"
         assert raw.codes(unlabeled="background") == {"SRC043": 1}
         found = raw.made(unlabeled="background")["JPEGImages/c.png"].example
         assert found["image/object/view"].values == ()
@@ -89,11 +85,7 @@ class TestImageSets:
     def test_an_xml_without_image_is_skipped(self, raw: Any) -> None:
         self.several(raw)
         (raw.path / "JPEGImages/c.png").unlink()
-        skipped = raw.skipped()
-        assert (skipped.code, skipped.detail) == (
-            "SRC020",
-            "there is no image of `Annotations/c.xml`",
-        )
+        assert raw.skipped().code == "SRC020"
 
 
 class TestLoose:
