@@ -70,14 +70,12 @@ class Site:
         entry_points: Mapping[str, str],
         *,
         version: str = "1.0",
-        metadata: str | None = None,
-        group: str = "tfrecreg",
     ) -> None:
         info = self.folder / f"{name.replace('-', '_')}-{version}.dist-info"
         info.mkdir()
         text = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
-        (info / "METADATA").write_text(text if metadata is None else metadata, "utf-8")
-        lines = [f"[{group}]", *(f"{key} = {value}" for key, value in entry_points.items())]
+        (info / "METADATA").write_text(text, "utf-8")
+        lines = ["[tfrecreg]", *(f"{key} = {value}" for key, value in entry_points.items())]
         (info / "entry_points.txt").write_text("\n".join(lines) + "\n", "utf-8")
         importlib.invalidate_caches()
 

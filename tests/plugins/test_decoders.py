@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import struct
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from package_support import CHECKOUT, Interpreter, plain_environment
 
 from tfrecreg.api import FeatureDecoder, ImageHeader, Thumbnail
-from tfrecreg.builtin.images.decoder import PictureDecoder
 from tfrecreg.core.images.pixels import decode_pixels
-from tfrecreg.core.plugins.decoders import GuardedDecoder, _bundled
+from tfrecreg.core.plugins.decoders import GuardedDecoder
 from tfrecreg.core.plugins.guard import PluginId
 from tfrecreg.core.values.errors import PluginError
-
-from .conftest import Site
 
 ANSWER: list[Any] = [None]
 """What each method answers, or raises."""
@@ -111,15 +105,6 @@ def test_an_answer_that_cannot_be_used_is_refused(method: str, answer: Any) -> N
         getattr(guarded(), method)(*CALLS[method])
 
 
-def test_words_are_escaped() -> None:
-    ANSWER[0] = "a\x07b"
-    assert guarded().caption(b"abc") == "a\\x07b"
-    ANSWER[0] = ""
-    assert guarded().caption(b"abc") == "parrot, 3 B"
-    ANSWER[0] = ImageHeader("a\nb", 1, 2, 1, 8, False)
-    assert guarded().header(b"") == ImageHeader("a\\x0ab", 1, 2, 1, 8, False)
-
-
 def test_of_an_array_there_is_a_small_picture() -> None:
     pytest.importorskip("PIL.Image", reason="the extra `images` is not installed")
     values = np.arange(-300, 300, dtype=np.int16).reshape(20, 30)
@@ -148,81 +133,3 @@ def test_without_a_way_of_its_own_an_array_is_resized() -> None:
     assert guarded(Bright).resized(data, halved).tolist() == [[[77], [77]]]
     with pytest.raises(ValueError, match=r"of 8 bits, and this is int16 of shape \(2, 4\)"):
         guarded(Grey).resized(data, halved)
-
-
-@pytest.mark.parametrize(
-    ("shape", "has_one"), [((4, 3, 3), True), ((4, 3, 5), False), ((0, 3), False), ((4,), False)]
-)
-def test_other_arrays_have_none(shape: tuple[int, ...], has_one: bool) -> None:
-    class Fixed(Grey):
-        def array(self, data: bytes) -> Any:
-            return np.zeros(shape, np.float32)
-
-    assert (Fixed().thumbnail(b"", 8) is not None) == has_one
-
-
-def test_the_bundled_one_reads_images_alone() -> None:
-    decoder = PictureDecoder()
-    assert decoder.reads("anything", b"\xff\xd8\xff\xe0")
-    assert not decoder.reads("image/encoded", b"no image")
-
-
-MIXED = """
-    from tfrecreg.api import DecoderRecord, FeatureDecoder, hookimpl
-    import numpy as np
-
-    class Letters(FeatureDecoder):
-        asked = []
-
-        def reads(self, feature, start):
-            self.asked.append(feature)
-            return start[:1] == b"{letter}"
-
-        def array(self, data):
-            if data[:1] != b"{letter}":
-                raise ValueError("another letter")
-            return np.full(1, {number})
-
-    @hookimpl
-    def tfrecreg_decoders():
-        yield DecoderRecord(name="{name}", summary="a letter", load=lambda: Letters)
-"""
-
-CHOOSE = """
-import sys
-from tfrecreg.core.plugins.decoders import Decoders
-decoders = Decoders()
-print([int(decoders.array("x", data)[0]) for data in (b"a", b"b", b"a", b"a")])
-import fake_first
-print(len(fake_first.Letters.asked))
-try:
-    decoders.array("x", b"c")
-except ValueError as error:
-    print(error)
-"""
-
-
-@pytest.mark.medium
-def test_one_that_reads_the_first_value_reads_all_that_it_can(site: Site, tmp_path: Path) -> None:
-    pytest.importorskip("PIL.Image", reason="the extra `images` is not installed")
-    for number, (distribution, letter) in enumerate([("first", "a"), ("second", "b")]):
-        text = MIXED.format(letter=letter, number=number, name=distribution)
-        site.plugin(distribution, text)
-    path = f"{CHECKOUT}:{CHECKOUT / 'plugins'}:{site.folder}"
-    python = Interpreter(sys.executable, plain_environment(tmp_path, PYTHONPATH=path))
-    done = python.run("-c", CHOOSE)
-    numbers, asked, why = done.out.splitlines()
-    assert numbers == "[0, 1, 0, 0]"
-    assert asked == "2"  # about the first value, and the one that it refused
-    assert "cannot identify image file" in why
-
-
-def test_a_switched_off_plugin_of_another_kind_leaves_the_bundled_decoders(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("TFRECREG_DISABLE", "nothing")
-    _bundled.cache_clear()
-    try:
-        assert [type(each) for each in _bundled(())] == [PictureDecoder]
-    finally:
-        _bundled.cache_clear()

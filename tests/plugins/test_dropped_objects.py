@@ -12,7 +12,7 @@ from image_support import png
 
 import tfrecreg
 from tfrecreg.core.registry.init import init
-from tfrecreg.core.values.errors import RefusedError, UsageError
+from tfrecreg.core.values.errors import RefusedError
 
 GOOD, BAD = (10, 10, 30, 20), (10, 10, -30, 20)
 
@@ -133,11 +133,6 @@ def test_an_object_of_no_listed_image_or_category_counts(tmp_path: Path, dataset
     }
 
 
-def test_a_limit_that_is_none_is_refused(tmp_path: Path, dataset: Any) -> None:
-    with pytest.raises(UsageError):
-        dataset.build(source="coco", raw=tmp_path, max_dropped="half", progress=False)
-
-
 @pytest.mark.parametrize("source", SOURCES)
 def test_classes_that_are_one_but_for_case_are_remarked(
     tmp_path: Path, dataset: Any, source: str
@@ -176,10 +171,3 @@ def test_files_that_are_one_but_for_case_are_remarked(
     built = dataset.build(source=source, raw=raw, progress=False)
     assert built.manifest.ledger["train"].remarks["SRC049"] == times
     assert built.manifest.splits[0].records == 2
-
-
-def test_two_images_of_one_label_file_are_remarked(tmp_path: Path, dataset: Any) -> None:
-    write_yolo(tmp_path / "raw", "train", [[GOOD], [GOOD]])
-    put(tmp_path / "raw/images/train/0.bmp", png(100, 80, seed=7))
-    built = dataset.build(source="yolo", raw=tmp_path / "raw", progress=False)
-    assert built.manifest.ledger["train"].remarks["SRC049"] == 1

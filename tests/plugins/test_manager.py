@@ -13,14 +13,10 @@ import pytest
 
 from tfrecreg.core.plugins.manager import Plugins
 from tfrecreg.core.plugins.records import (
-    PLUGIN_KINDS,
-    CommandRecord,
-    ExporterRecord,
     SourceRecord,
     ValidatorRecord,
 )
-from tfrecreg.core.values.errors import MissingExtraError, PluginError
-from tfrecreg.core.values.install_hint import install_command
+from tfrecreg.core.values.errors import PluginError
 
 Site = Any  # of conftest.py, which test modules cannot import
 
@@ -31,10 +27,6 @@ def load(site: Site) -> Plugins:
 
 def names(found: Plugins) -> list[tuple[str, str]]:
     return [(one.name, one.distribution) for one in found.every(SourceRecord)]
-
-
-def reasons(found: Plugins) -> dict[str, str]:
-    return {one.distribution: one.reason for one in found.broken}
 
 
 def test_a_plugin_is_found_and_described_without_loading_its_class(site: Site) -> None:
@@ -54,10 +46,6 @@ BROKEN = {
     "misses-a-module": (
         "import no_such_module_at_all",
         "ModuleNotFoundError: No module named 'no_such_module_at_all'",
-    ),
-    "misses-a-distribution": (
-        "from importlib.metadata import version; version('no-such-distribution')",
-        "PackageNotFoundError: No package metadata was found for no-such-distribution",
     ),
     "exits-at-import": ("import sys; sys.exit('good night')", "SystemExit: good night"),
     "has-bad-syntax": ("def", "SyntaxError: invalid syntax (fake_has_bad_syntax.py, line 1)"),
@@ -83,34 +71,6 @@ BROKEN = {
         """,
         "RuntimeError: first line",
     ),
-    "hook-raises-late": (
-        """
-        from tfrecreg.api import SourceRecord, hookimpl
-        @hookimpl
-        def tfrecreg_sources():
-            yield SourceRecord("early", "", int)
-            raise RuntimeError
-        """,
-        "RuntimeError",
-    ),
-    "hook-exits": (
-        """
-        from tfrecreg.api import hookimpl
-        @hookimpl
-        def tfrecreg_sources(): raise SystemExit(0)
-        """,
-        "SystemExit: 0",
-    ),
-    "hook-wants-arguments": (
-        """
-        from tfrecreg.api import hookimpl
-        @hookimpl
-        def tfrecreg_sources(config): return []
-        """,
-        "Plugin 'fake_hook_wants_arguments' for hook 'tfrecreg_sources' hookimpl definition: "
-        "tfrecreg_sources(config) Argument(s) {'config'} are declared in the hookimpl but can not "
-        "be found in the hookspec",
-    ),
     "returns-none": (
         """
         from tfrecreg.api import hookimpl
@@ -118,22 +78,6 @@ BROKEN = {
         def tfrecreg_sources(): return None
         """,
         "`tfrecreg_sources` returned None, expected SourceRecords",
-    ),
-    "returns-one": (
-        """
-        from tfrecreg.api import SourceRecord, hookimpl
-        @hookimpl
-        def tfrecreg_sources(): return SourceRecord("one", "", int)
-        """,
-        "`tfrecreg_sources` returned an object of type `SourceRecord`, expected SourceRecords",
-    ),
-    "yields-another-type": (
-        """
-        from tfrecreg.api import hookimpl
-        @hookimpl
-        def tfrecreg_validators(): return [{"name": "x"}]
-        """,
-        "`tfrecreg_validators` yielded an object of type `dict`, expected ValidatorRecords",
     ),
     "yields-a-bad-name": (
         """
@@ -184,14 +128,6 @@ def test_a_broken_plugin_is_named_and_harms_nobody(site: Site, distribution: str
     assert bool(place) == (distribution != "has-no-hook")
 
 
-def test_all_broken_plugins_are_told_of_in_order(site: Site) -> None:
-    for distribution, (text, _) in BROKEN.items():
-        site.plugin(distribution, text)
-    found = load(site)
-    assert [one.distribution for one in found.broken] == sorted(BROKEN)
-    assert found.every(SourceRecord) == found.every(ValidatorRecord) == []
-
-
 def test_interrupting_is_not_taken_for_a_broken_plugin(site: Site) -> None:
     site.plugin("interrupted", "raise KeyboardInterrupt")
     with pytest.raises(KeyboardInterrupt):
@@ -212,51 +148,6 @@ def test_every_entry_point_of_a_distribution_is_loaded(site: Site) -> None:
         ("third", "AttributeError: module 'fake_third' has no attribute 'Missing'"),
     ]
     assert names(found) == [("lines", "several")]
-
-
-def test_two_entry_points_of_one_name_in_two_distributions_are_both_loaded(site: Site) -> None:
-    site.source("one", "lines")
-    site.source("two", "words")
-    assert [one.entry_point for one in load(site).every(SourceRecord)] == ["main", "main"]
-
-
-@pytest.mark.parametrize(
-    ("metadata", "missing"),
-    [("Version: 1.0\n", "Name"), ("Name: nameless\n", "Version"), ("", "Name")],
-)
-def test_a_distribution_without_name_or_version_is_broken(
-    site: Site, metadata: str, missing: str
-) -> None:
-    site.source("fine", "lines")
-    site.distribution("nameless", {"main": "fake_fine"}, metadata=metadata)
-    found = load(site)
-    assert names(found) == [("lines", "fine")]
-    (broken,) = found.broken
-    assert f"has no `{missing}` in its metadata" in broken.reason
-    assert str(site.folder) in broken.reason
-
-
-def test_entry_points_that_do_not_parse_are_told_of(site: Site) -> None:
-    site.distribution("garbled", {})
-    (site.folder / "garbled-1.0.dist-info" / "entry_points.txt").write_bytes(b"[tfrecreg]\nx\n")
-    site.source("fine", "lines")
-    found = load(site)
-    assert names(found) == [("lines", "fine")]
-    assert [one.distribution for one in found.broken] == ["garbled"]
-
-
-def test_entry_points_that_are_no_text_harm_nobody(site: Site) -> None:
-    site.distribution("binary", {})
-    (site.folder / "binary-1.0.dist-info" / "entry_points.txt").write_bytes(b"[tfrecreg]\xff\xfe")
-    site.source("fine", "lines")
-    assert names(load(site)) == [("lines", "fine")]
-
-
-def test_other_groups_are_left_alone(site: Site) -> None:
-    site.module("fake_other", "raise SystemExit('never imported')")
-    site.distribution("other", {"main": "fake_other"}, group="tfrecreg_other")
-    found = load(site)
-    assert found.every(SourceRecord) == found.broken == []
 
 
 def test_what_a_plugin_prints_stays_out_of_stdout(
@@ -291,17 +182,6 @@ def test_a_clash_is_listed_and_neither_wins(site: Site) -> None:
     assert found.find(SourceRecord, "words").distribution == "gamma"
 
 
-def test_a_distribution_that_clashes_with_itself_cannot_be_chosen(site: Site) -> None:
-    site.source("twice", "lines")
-    info = site.folder / "twice-1.0.dist-info" / "entry_points.txt"
-    info.write_text(info.read_text() + "again = fake_twice\n")
-    found = load(site)
-    assert len(found.clashes) == 1
-    with pytest.raises(PluginError, match=r"entry point `again`.*entry point `main`") as caught:
-        found.find(SourceRecord, "twice:lines")
-    assert caught.value.hint == "uninstall or fix one of them"
-
-
 def test_a_qualified_name_takes_any_spelling_of_the_distribution(site: Site) -> None:
     site.source("My.Lines-plugin", "lines")
     assert load(site).find(SourceRecord, "my-lines_plugin:lines").distribution == "My.Lines-plugin"
@@ -317,13 +197,6 @@ def test_one_distribution_found_twice_counts_once(site: Site, tmp_path: Path) ->
     assert [(one.name, one.version) for one in found.every(SourceRecord)] == [("lines", "1.0")]
 
 
-def test_the_first_on_the_path_counts_though_it_has_no_plugins(site: Site, tmp_path: Path) -> None:
-    site.source("lines-plugin", "lines", version="1.0")
-    first = type(site)(tmp_path / "first")
-    first.distribution("lines-plugin", {}, version="2.0", group="console_scripts")
-    assert Plugins.search([str(first.folder), str(site.folder)]).every(SourceRecord) == []
-
-
 def test_an_unknown_name_suggests_a_known_one(site: Site) -> None:
     site.source("a", "mnist")
     site.source("b", "coco")
@@ -335,124 +208,6 @@ def test_an_unknown_name_suggests_a_known_one(site: Site) -> None:
     with pytest.raises(PluginError) as caught:
         found.find(SourceRecord, "b:mnist")
     assert caught.value.message == "no source named `b:mnist`; did you mean `a:mnist`?"
-
-
-def test_an_unknown_name_points_to_broken_plugins(site: Site) -> None:
-    site.plugin("broken", "1 / 0")
-    with pytest.raises(PluginError) as caught:
-        load(site).find(ValidatorRecord, "crc")
-    assert caught.value.message == "no validator named `crc`"
-    assert caught.value.hint == (
-        "no validator is installed; broken plugins of `broken`: see `tfrecreg plugins list`"
-    )
-
-
-def test_a_class_that_cannot_be_imported_names_its_distribution(site: Site) -> None:
-    site.source("lines-plugin", "lines", version="2.1")
-    site.module("fake_lines_plugin_source", "import no_such_module_at_all")
-    with pytest.raises(PluginError) as caught:
-        load(site).load(SourceRecord, "lines")
-    assert caught.value.message == (
-        "the source `lines` of `lines-plugin` 2.1 cannot be loaded: "
-        "ModuleNotFoundError: No module named 'no_such_module_at_all' "
-        "(fake_lines_plugin_source.py, line 1)"
-    )
-    assert isinstance(caught.value.__cause__, ModuleNotFoundError)
-
-
-def test_a_class_whose_import_exits_is_an_error_like_others(site: Site) -> None:
-    site.source("lines-plugin", "lines")
-    site.module("fake_lines_plugin_source", "raise SystemExit(7)")
-    with pytest.raises(PluginError, match="SystemExit: 7"):
-        load(site).load(SourceRecord, "lines")
-
-
-def test_a_missing_extra_stays_what_it_is(site: Site) -> None:
-    site.source("lines-plugin", "lines")
-    site.module(
-        "fake_lines_plugin_source",
-        """
-        from tfrecreg.core.values.errors import MissingExtraError
-        raise MissingExtraError("reading lines", "tf")
-        """,
-    )
-    with pytest.raises(MissingExtraError):
-        load(site).load(SourceRecord, "lines")
-
-
-UNFIT = {
-    "Lines = len": "`load` returned an object of type `builtin_function_or_method`, not a class",
-    "class Lines: raw_files = labels = items = lambda self: ()": (
-        "its class has no `example` or `schema`"
-    ),
-    """
-    def make():
-        class Lines:
-            raw_files = labels = items = example = schema = lambda self: ()
-        return Lines
-    Lines = make()
-    """: "its class is not found by name, as worker processes need: define it in a module",
-    """
-    class Lines:
-        raw_files = labels = items = example = schema = lambda self: ()
-    """: "its `Options` is not a frozen dataclass",
-    """
-    from dataclasses import dataclass
-    @dataclass
-    class Thawed: pass
-    class Lines:
-        raw_files = labels = items = example = schema = lambda self: ()
-        Options = Thawed
-    """: "its `Options` is not a frozen dataclass",
-}
-
-
-@pytest.mark.parametrize("text", UNFIT)
-def test_a_class_that_is_no_source_is_refused(site: Site, text: str) -> None:
-    site.source("lines-plugin", "lines")
-    site.module("fake_lines_plugin_source", text)
-    with pytest.raises(PluginError) as caught:
-        load(site).load(SourceRecord, "lines")
-    reason = f"the source `lines` of `lines-plugin` 1.0 cannot be used: {UNFIT[text]}"
-    place = r" \(fake_lines_plugin(_source)?\.py, line \d\)"
-    assert re.fullmatch(re.escape(reason) + place, caught.value.message)
-
-
-def test_a_validator_is_found_and_loaded(site: Site) -> None:
-    site.plugin(
-        "checks",
-        """
-        from tfrecreg.api import Code, Severity, ValidatorRecord, hookimpl
-        CODE = Code("ABC001", "abc", Severity.ERROR, "summary", "hint", "page")
-
-        class Check:
-            applies = begin = finish = lambda self: None
-
-        @hookimpl
-        def tfrecreg_validators():
-            return [ValidatorRecord("abc", "a check", [CODE], lambda: Check)]
-        """,
-    )
-    found = load(site)
-    assert [one.name for one in found.every(ValidatorRecord)] == ["abc"]
-    assert found.find(ValidatorRecord, "checks:abc").record.codes[0].code == "ABC001"
-    assert found.load(ValidatorRecord, "abc").__name__ == "Check"
-    with pytest.raises(PluginError, match="no source named `abc`"):
-        found.find(SourceRecord, "abc")
-
-
-def test_a_source_and_a_validator_may_share_a_name(site: Site) -> None:
-    site.source("lines-plugin", "lines")
-    site.plugin(
-        "checks",
-        """
-        from tfrecreg.api import ValidatorRecord, hookimpl
-        @hookimpl
-        def tfrecreg_validators():
-            yield ValidatorRecord("lines", "a check", [], int)
-        """,
-    )
-    assert load(site).clashes == []
 
 
 def run(site: Site, code: str) -> str:
@@ -471,25 +226,6 @@ def test_another_process_finds_the_class_that_was_pickled(site: Site) -> None:
     )
 
 
-def test_a_process_finds_its_plugins_once_and_without_warnings(site: Site) -> None:
-    site.source("lines-plugin", "lines")
-    site.plugin("broken", "1 / 0")
-    assert (
-        run(
-            site,
-            """
-        from tfrecreg.core.plugins.manager import plugins
-        from tfrecreg.core.plugins.records import (SourceRecord)
-        assert plugins() is plugins()
-        assert "lines" in [one.name for one in plugins().every(SourceRecord)]
-        assert "broken" in [one.distribution for one in plugins().broken]
-        print(plugins().load(SourceRecord, "lines").__name__)
-        """,
-        )
-        == "Lines\n"
-    )
-
-
 def test_listing_plugins_imports_nothing_heavy(site: Site) -> None:
     site.source("lines-plugin", "lines")
     heavy = {"tensorflow", "apache_beam", "dvc", "pyarrow", "pandas", "PIL", "torch", "rich"}
@@ -498,7 +234,7 @@ def test_listing_plugins_imports_nothing_heavy(site: Site) -> None:
         """
         import sys
         import tfrecreg.core.plugins.manager
-        from tfrecreg.core.plugins.records import (PLUGIN_KINDS)
+        from tfrecreg.core.plugins.records import PLUGIN_KINDS
         print("pluggy" in sys.modules)
         found = tfrecreg.core.plugins.manager.plugins()
         [found.every(kind) for kind in PLUGIN_KINDS], found.clashes
@@ -508,92 +244,3 @@ def test_listing_plugins_imports_nothing_heavy(site: Site) -> None:
     ).splitlines()
     assert shown[:2] == ["False", "True"]
     assert not heavy & set(shown[2].split())
-
-
-ONE_OF_EACH = """
-    from tfrecreg.api import (
-        CommandRecord, DecoderRecord, EngineRecord, ExporterRecord, ReportFormatRecord,
-        SourceRecord, ValidatorRecord, hookimpl,
-    )
-
-    class Thing:
-        Options = None
-        raw_files = labels = items = example = schema = applies = begin = finish = len
-        look = render = len
-        expect = file_name = verify = how_to_read = len
-        reads = array = len
-        run = connect = disconnect = workers = submit = result = cancel = len
-
-    def load():
-        return Thing
-
-    def load_command():
-        return len
-
-    def lacks():
-        import no_such_module_at_all
-
-    @hookimpl
-    def tfrecreg_sources():
-        yield SourceRecord("thing", "one of each", load)
-
-    @hookimpl
-    def tfrecreg_validators():
-        yield ValidatorRecord("thing", "one of each", [], load)
-
-    @hookimpl
-    def tfrecreg_exporters():
-        yield ExporterRecord(name="thing", summary="one of each", load=load)
-        yield ExporterRecord(name="lacking", summary="lacks", load=lacks, extra="all")
-
-    @hookimpl
-    def tfrecreg_report_formats():
-        return [ReportFormatRecord(name="thing", summary="one of each", load=load)]
-
-    @hookimpl
-    def tfrecreg_engines():
-        yield EngineRecord(name="thing", summary="one of each", load=load)
-
-    @hookimpl
-    def tfrecreg_commands():
-        yield CommandRecord(name="thing", summary="one of each", load=load_command, section="X")
-
-    @hookimpl
-    def tfrecreg_decoders():
-        yield DecoderRecord(name="thing", summary="one of each", load=load)
-"""
-
-
-def test_one_module_may_bring_one_of_each_kind(site: Site) -> None:
-    site.plugin("everything", ONE_OF_EACH)
-    found = load(site)
-    assert found.broken == found.clashes == []
-    assert [each.record.kind for each in found.named("everything:thing")] == [
-        kind.kind for kind in PLUGIN_KINDS
-    ]
-    for kind in PLUGIN_KINDS:
-        if kind is CommandRecord:
-            assert found.load(kind, "thing") is len
-        elif kind.has_options:  # these are always looked at
-            with pytest.raises(PluginError, match="`Options` is not a frozen dataclass"):
-                found.load(kind, "thing")
-        else:
-            assert found.load(kind, "thing").__name__ == "Thing"
-
-
-def test_a_record_names_the_extra_that_its_class_lacks(site: Site) -> None:
-    site.plugin("everything", ONE_OF_EACH)
-    with pytest.raises(MissingExtraError) as caught:
-        load(site).load(ExporterRecord, "lacking")
-    assert caught.value.message == (
-        "the exporter `lacking` needs the extra `all`, which is not installed"
-    )
-    assert caught.value.hint == install_command("everything", "all")
-
-
-def test_commands_of_one_name_clash_without_a_flag(site: Site) -> None:
-    site.plugin("one", ONE_OF_EACH)
-    site.plugin("two", ONE_OF_EACH)
-    with pytest.raises(PluginError) as caught:
-        load(site).find(CommandRecord, "thing")
-    assert caught.value.hint == "choose one: `one:thing` or `two:thing`"

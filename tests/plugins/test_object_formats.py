@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +9,10 @@ import numpy as np
 import pytest
 from image_support import jpeg, png
 from object_formats_support import Drawn, Picture, read_coco, write_coco, write_voc, write_yolo
-from object_sources_support import UNFOLLOWED
 from tests_support import tree
 
 import tfrecreg
 from tfrecreg.builtin.python_data.build import build
-from tfrecreg.builtin.releases.release import ReleaseRequest, release
 from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.build.sources.interface import Skipped
 from tfrecreg.core.check.options import CheckOptions
@@ -189,28 +186,6 @@ class TestBuilds:
         assert [each.code for each in report.findings] == []
 
     @pytest.mark.parametrize("source", ["yolo", "voc"])
-    def test_the_ledger_has_the_links_that_are_not_followed(
-        self, registry: Registry, raw: Path, tmp_path: Path, source: str
-    ) -> None:
-        folder = raw / ("yolo/images/train" if source == "yolo" else "voc/JPEGImages")
-        (folder / "000.jpg").rename(tmp_path / "out.jpg")
-        (folder / "000.jpg").symlink_to(tmp_path / "out.jpg")
-        (folder / "loop").symlink_to("..")
-        path = f"{folder.relative_to(raw / source)}"
-        options = {"symlinks": "inside"}
-        build(registry, self.request(source, raw, options=options, max_skipped="1"))
-        ledger = tmp_path / "registry/data/d/ledger.jsonl"
-        rows = [json.loads(line) for line in ledger.read_text().splitlines()]
-        why = UNFOLLOWED["inside"]
-        rows = [
-            (row["split"], row["key"], row["detail"]) for row in rows if row["code"] == "SRC011"
-        ]
-        assert sorted(rows) == [
-            ("train", f"{path}/000.jpg", why),
-            ("train", f"{path}/loop", f"{why}: `{path}/loop`"),
-        ]
-
-    @pytest.mark.parametrize("source", ["yolo", "voc"])
     def test_raw_data_behind_a_url_give_the_same_files(
         self, registry: Registry, raw: Path, memory: Any, tmp_path: Path, source: str
     ) -> None:
@@ -220,23 +195,3 @@ class TestBuilds:
         other = build(registry, self.request(source, "memory://lake/raw"))
         assert other.manifest == whole.manifest
         assert tree(tmp_path / "registry/data/d") == files
-
-    @pytest.mark.parametrize("source", ["yolo", "voc"])
-    def test_a_grown_dataset_keeps_what_did_not_change(
-        self, registry: Registry, raw: Path, source: str
-    ) -> None:
-        first = build(registry, self.request(source, raw))
-        release(registry, ReleaseRequest(name="d"))
-        if source == "yolo":
-            (raw / "yolo/images/train/new.png").write_bytes(png(50, 50))
-            (raw / "yolo/labels/train/new.txt").write_text("0 0.5 0.5 0.5 0.5\n")
-        else:
-            (raw / "voc/JPEGImages/new.png").write_bytes(png(50, 50))
-            (raw / "voc/Annotations/new.xml").write_text("<annotation/>")
-            with (raw / "voc/ImageSets/Main/train.txt").open("a") as file:
-                file.write("new\n")
-        grown = build(open_registry(registry.storage.root), BuildRequest(name="d"))
-        before = {each.blake3 for each in first.manifest.shards}
-        kept = {each.blake3 for each in grown.manifest.shards} & before
-        assert len(kept) == len(before)
-        assert len(grown.manifest.shards) == len(before) + 1

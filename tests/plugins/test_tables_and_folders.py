@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -125,19 +124,6 @@ def test_builds_pass_their_checks(kind, registry, raw) -> None:
     assert not [finding.code for finding in report.findings]
 
 
-def test_the_first_command_of_the_page_works(raw, tmp_path, monkeypatch, capsys) -> None:
-    text = (ROOT / "docs/sources/table.md").read_text("utf-8")
-    found = re.search(r"^tfrecreg -C registry (?P<command>build cats .+)$", text, re.MULTILINE)
-    assert found is not None
-    init(tmp_path / "here", with_dvc=False)
-    (raw / "kaggle").rename(tmp_path / "here/kaggle")
-    monkeypatch.chdir(tmp_path / "here")
-    assert main(shlex.split(found["command"])) == 0
-    manifest = json.loads(Path("data/cats/manifest.json").read_bytes())
-    assert manifest["labels"] == {"image/class/label": ["Zoë", "tabby"]}
-    assert manifest["ledger"]["train"]["remarks"] == {"SRC057": 1}
-
-
 @pytest.mark.parametrize("name", ["table", "folder"])
 def test_the_page_has_every_option_and_code(name) -> None:
     text = (ROOT / f"docs/sources/{name}.md").read_text("utf-8")
@@ -149,22 +135,6 @@ def test_the_page_has_every_option_and_code(name) -> None:
     spelled = set(re.findall(r"SRC0[56][0-9]", text))
     missing = {f"SRC{number:03}" for number in codes} - spelled
     assert missing <= {"SRC061", "SRC062"} if name == "table" else not missing
-
-
-def test_skipped_rows_fail_a_build_in_one_line(raw, tmp_path, monkeypatch, capsys) -> None:
-    init(tmp_path / "here", with_dvc=False)
-    monkeypatch.chdir(tmp_path / "here")
-    (raw / "kaggle/train.csv").write_text("a,b\n1,2\n3\n")
-    arguments = ["build", "x", "--source", "table", "--raw", str(raw / "kaggle")]
-    assert main(arguments) == 1
-    error = capsys.readouterr().err
-    assert "1 of 2 items were skipped (SRC050: 1)" in error
-    assert "`train.csv`, line 3: 1 cell, and the table has 2 columns" in error
-    assert main([*arguments, "--max-skipped", "1"]) == 0
-    (raw / "kaggle/train.csv").write_bytes(b"a,b\n1,\xff\n")
-    assert main(arguments) == 2
-    error = capsys.readouterr().err
-    assert "error: `train.csv`, line 2: 'utf-8' codec can't decode byte 0xff" in error
 
 
 def test_parquet_without_pyarrow_names_the_extra(raw, tmp_path, monkeypatch, capsys) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from tfrecreg.core.build.sources.interface import Item
-from tfrecreg_coco.files import split_names, split_word, task_by_name
 
 WHERE = "annotations/instances_train2017.json"
 
@@ -51,30 +50,6 @@ def put(raw: Any, path: str, *images: str, names: tuple[str, ...] = ()) -> None:
 def test_usual_layouts_are_found(raw: Any, file: str, image: str, split: str) -> None:
     put(raw, file, image)
     assert keys(raw) == [(split, image)]
-
-
-@pytest.mark.parametrize(
-    ("file", "image", "below"),
-    [
-        ("annotations/instances_train.json", "train/a.png", "annotations/old/instances_val.json"),
-        ("train.json", "train/a.png", "old/val.json"),
-        ("train/coco.json", "train/a.png", "train/old/instances_val.json"),
-    ],
-)
-def test_files_further_down_are_not_read(raw: Any, file: str, image: str, below: str) -> None:
-    put(raw, file, image)
-    put(raw, below, "val/b.png")
-    assert keys(raw) == [("train", image)]
-
-
-@pytest.mark.parametrize("is_link", [False, True])
-def test_other_places_are_read_where_annotations_is_no_folder(raw: Any, is_link: bool) -> None:
-    put(raw, "train.json", "train/a.png")
-    if is_link:
-        (raw.path / "annotations").symlink_to("nowhere")
-    else:
-        raw.put("annotations", "see train.json")
-    assert keys(raw) == [("train", "train/a.png")]
 
 
 def test_all_splits_of_a_layout_are_read_train_first(raw: Any) -> None:
@@ -124,33 +99,6 @@ class TestGiven:
         assert "image/caption" in raw.values(annotations=both)
         assert "image/caption" not in raw.values()
 
-    @pytest.mark.parametrize(
-        ("options", "says"),
-        [
-            ({"annotations": ("x.json",)}, "the option `annotations` names `x.json`, which is not"),
-            ({"annotations": ("train2017",)}, "which is not a file in the raw folder"),
-            (
-                {"images": ("nowhere",)},
-                "option `images` names `nowhere`, which is not a folder",
-            ),
-            ({"images": ("../up",)}, "the option `images`: the path `../up` has a part `..`"),
-            ({"images": ("/etc",)}, "the option `images`: the path `/etc` is absolute"),
-            ({"images": ("test:train2017",)}, "the option `images` names the split `test`, and"),
-            ({"images": ("a", "b")}, "the option `images` has two folders for all"),
-            ({"images": ("train:a", "train:b")}, "the option `images` has two folders for `train`"),
-            ({"splits": ("test",)}, "the option `splits` names `test`, and there are `train`"),
-        ],
-    )
-    def test_what_is_not_there_is_refused(self, raw: Any, options, says) -> None:
-        put(raw, WHERE, "train2017/a.png")
-        message, _ = raw.refusal(**options)
-        assert says in message
-
-    def test_a_path_out_of_the_folder_is_refused(self, raw: Any) -> None:
-        put(raw, WHERE, "train2017/a.png")
-        message, _ = raw.refusal(annotations=("../x.json",))
-        assert "`../x.json` is not a path below" in message
-
 
 class TestChoice:
     def test_instances_come_first(self, raw: Any) -> None:
@@ -161,65 +109,12 @@ class TestChoice:
         assert described["tasks"] == "instances"
         assert described["split train"] == f"instances of {WHERE}; images in train2017"
 
-    def test_one_other_kind_is_read_and_several_have_to_be_chosen_from(self, raw: Any) -> None:
-        raw.image_file("train2017/a.png")
-        said = {"images": [raw.image(1, "a.png")], "annotations": []}
-        raw.put("annotations/captions_train2017.json", said)
-        raw.put("annotations/image_info_test2017.json", said)
-        assert "image/caption" in raw.values()
-        raw.put("annotations/stuff_train2017.json", raw.dataset([]))
-        message, hint = raw.refusal()
-        assert message == "`annotations` holds stuff, captions, and no instances"
-        assert hint == "select: --option tasks=stuff,captions, or one of them"
-
-    def test_two_files_for_one_split_are_refused(self, raw: Any) -> None:
-        put(raw, "train.json", "a.png")
-        put(raw, "train_v2.json", "a.png")
-        message, hint = raw.refusal()
-        assert message == (
-            "several files hold instances of the split `train`: `train.json`, `train_v2.json`"
-        )
-        assert hint == "select one: --option annotations=train.json"
-        assert len(keys(raw, annotations=("train_v2.json",))) == 1
-
-    def test_a_split_with_a_part_of_the_tasks_is_refused(self, raw: Any) -> None:
-        for split in ("train", "val"):
-            put(raw, f"annotations/instances_{split}.json", f"images/{split}/a.png")
-        raw.put("annotations/captions_train.json", raw.dataset([raw.image(1, "a.png")]))
-        tasks = ("instances", "captions")
-        message, hint = raw.refusal(tasks=tasks)
-        assert message == "the split `validation` has instances, no captions"
-        assert hint == "leave it out, or the task: --option splits=train"
-        assert keys(raw, tasks=tasks, splits=("train",)) == [("train", "images/train/a.png")]
-
     def test_splits_of_images_alone_can_be_added(self, raw: Any) -> None:
         put(raw, WHERE, "train2017/a.png")
         put(raw, "annotations/image_info_test2017.json", "test2017/b.png")
         assert [split for split, _ in keys(raw)] == ["train"]
         tasks = ("instances", "images")
         assert [split for split, _ in keys(raw, tasks=tasks)] == ["train", "test"]
-
-    def test_a_task_that_no_file_serves_is_refused(self, raw: Any) -> None:
-        put(raw, WHERE, "train2017/a.png")
-        message, _ = raw.refusal(tasks=("panoptic",))
-        assert message == f"no file holds panoptic: found `{WHERE}`"
-
-    def test_labels_of_whole_images_are_refused(self, raw: Any) -> None:
-        data = raw.dataset([raw.image(1)], [{"id": 1, "image_id": 1, "category_id": 1}])
-        for path in ("annotations/labels_train.json", "some.json"):
-            raw.put(path, data)
-            message, hint = raw.refusal()
-            assert message == f"`{path}`: labels of whole images are not read"
-            assert "imagefolder" in hint
-            (raw.path / path).unlink()
-
-    def test_a_file_of_another_kind_than_its_name_says_is_refused(self, raw: Any) -> None:
-        put(raw, "annotations/captions_train2017.json", "train2017/a.png")
-        message, _ = raw.refusal()
-        assert message == (
-            "`annotations/captions_train2017.json` holds no captions: its annotations have no "
-            "`caption`"
-        )
 
     def test_the_kind_of_other_names_is_told_by_the_first_annotation(self, raw: Any) -> None:
         raw.image_file("a.png")
@@ -238,107 +133,48 @@ class TestChoice:
         assert raw.values()["image/object/area"] == ()
 
 
-class TestNothing:
-    def test_an_empty_folder_is_refused(self, raw: Any) -> None:
-        message, hint = raw.refusal()
-        assert message == (
-            f"`{raw.path}` holds no annotations: expected JSON in `annotations/`, found nothing"
-        )
-        assert "--option annotations=FILE" in hint
-
-    def test_other_files_are_shown(self, raw: Any) -> None:
-        raw.put("readme.txt", "x")
-        raw.put("pics/a.jpg", "x")
-        message, _ = raw.refusal()
-        assert message.endswith("found `pics`, `readme.txt`")
-
-    def test_other_json_beside_a_dataset_is_passed_over(self, raw: Any) -> None:
-        put(raw, "data.json", "a.png")
-        raw.put("package.json", {"name": "x", "files": []})
-        raw.put("results.json", [{"image_id": 1, "score": 0.5}])
-        assert keys(raw) == [("train", "a.png")]
-
-    def test_other_json_alone_is_refused(self, raw: Any) -> None:
-        raw.put("package.json", {"name": "x", "files": []})
-        message, _ = raw.refusal()
-        assert message.startswith("`package.json` is not a COCO dataset: ")
-
-    def test_images_that_are_nowhere_are_refused_at_once(self, raw: Any) -> None:
-        put(raw, WHERE, "train2017/a.png", names=("b.png", "c.png"))
-        message, hint = raw.refusal()
-        assert message == (
-            "none of the first 2 images of the split `train` was found: looked for `b.png` and "
-            "so on in `train2017`, `annotations`, `.`"
-        )
-        assert "--option images=FOLDER" in hint
-        assert "--option splits=" in hint
-
-    def test_a_file_where_the_folder_should_be_is_refused(self, raw: Any) -> None:
-        path = raw.put("file", "x")
-        raw.path = path
-        message, _ = raw.refusal()
-        assert message == f"no such folder: `{path}`"
-
-
-@pytest.mark.parametrize(
-    ("stem", "kind"),
-    [
-        ("instances_train2017", "instances"),
-        ("instances", "instances"),
-        ("instances_default", "instances"),
-        ("person_keypoints_val2017", "keypoints"),
-        ("captions_val2014", "captions"),
-        ("panoptic_train2017", "panoptic"),
-        ("stuff_val", "stuff"),
-        ("image_info_test-dev2017", "images"),
-        ("image_info_unlabeled2017", "images"),
-        ("labels_train", "labels"),
-        ("labels", None),
-        ("Instances_Train", "instances"),
-        ("panoptic_coco_detection_format", None),
-        ("captions_val2014_fakecap_results", None),
-        ("instances_mine", None),
-        ("train", None),
-        ("_annotations.coco", None),
-    ],
-)
-def test_the_kind_is_in_the_usual_names_alone(stem: str, kind: str | None) -> None:
-    assert task_by_name(f"annotations/{stem}.json") == kind
-
-
-@pytest.mark.parametrize(
-    ("path", "kind", "word"),
-    [
-        ("annotations/instances_train2017.json", "instances", "train2017"),
-        ("annotations/instances_mine.json", "instances", "mine"),
-        ("panoptic_coco_detection_format.json", "instances", ""),
-        ("panoptic_examples.json", "panoptic", "examples"),
-        ("test_coco.json", "keypoints", "test"),
-        ("annotations_val2017.json", "instances", "val2017"),
-        ("train_or_test.json", "instances", ""),
-        ("valid/_annotations.coco.json", "instances", "valid"),
-        ("data/labels.json", "instances", ""),
-        ("annotations/labels_train.json", "labels", "train"),
-        ("instances.json", "instances", ""),
-    ],
-)
-def test_the_split_is_in_the_name_or_in_the_folders(path: str, kind: str, word: str) -> None:
-    assert split_word(path, kind) == word
-
-
 @pytest.mark.parametrize(
     ("words", "names"),
     [
-        (["train2017", "val2017", "test2017"], ["train", "validation", "test"]),
-        (["train", "valid", ""], ["train", "validation", "train"]),
-        (["test-dev2017", "unlabeled2017"], ["test_dev", "unlabeled"]),
         (["train2014", "train2017"], ["train2014", "train2017"]),
-        (["val", "dev"], ["val", "dev"]),
-        (["default"], ["train"]),
-        (["Straße 7"], ["Stra_e_7"]),
-        (["---"], ["train"]),
+        (["val", "dev"], ["dev", "val"]),
+        (["test-dev2017", "train2017"], ["test_dev", "train"]),
     ],
 )
-def test_splits_have_their_usual_names_and_are_never_merged(words, names) -> None:
-    found = split_names(words)
-    assert [found[word] for word in words] == names
+def test_splits_are_never_merged(raw: Any, words: list[str], names: list[str]) -> None:
+    for word in words:
+        put(raw, f"annotations/instances_{word}.json", f"{word}/a.png")
+    assert sorted(split for split, _ in keys(raw)) == names
+
+
+def test_other_json_beside_a_dataset_is_passed_over(raw: Any) -> None:
+    put(raw, "data.json", "a.png")
+    raw.put("package.json", {"name": "x", "files": []})
+    raw.put("results.json", [{"image_id": 1, "score": 0.5}])
+    assert keys(raw) == [("train", "a.png")]
+
+
+@pytest.mark.parametrize(
+    ("files", "options"),
+    [
+        ({}, {}),
+        ({"train.json": "a.png", "train_v2.json": "a.png"}, {}),
+        ({"annotations/captions_train2017.json": "train2017/a.png"}, {}),
+        ({"annotations/labels_train.json": "train/a.png"}, {}),
+        ({WHERE: "train2017/a.png"}, {"tasks": ("panoptic",)}),
+        ({WHERE: "train2017/a.png"}, {"splits": ("test",)}),
+        ({WHERE: "train2017/a.png"}, {"annotations": ("x.json",)}),
+        ({WHERE: "train2017/a.png"}, {"annotations": ("../x.json",)}),
+        ({WHERE: "train2017/a.png"}, {"images": ("../up",)}),
+        ({WHERE: "train2017/a.png"}, {"images": ("train:a", "train:b")}),
+    ],
+)
+def test_files_that_do_not_fit_are_refused(raw: Any, files: Any, options: Any) -> None:
+    for path, image in files.items():
+        put(raw, path, image)
+    raw.refusal(**options)
+
+
+def test_images_that_are_nowhere_are_refused_at_once(raw: Any) -> None:
+    put(raw, WHERE, "train2017/a.png", names=("b.png", "c.png"))
+    assert "none of the first 2 images of the split `train` was found" in raw.refusal()[0]

@@ -159,38 +159,12 @@ def test_a_remark_counts_images_that_nobody_annotated(raw: Any, cli: Cli) -> Non
         assert "9 image files are in no annotation file (SRC030, validation)" in text
 
 
-def test_no_remark_on_folders_that_are_left_out_by_choice(raw: Any) -> None:
-    raw.several()
-    raw.image_file("test2017/1.png")
-    assert [each.key for each in raw.remarks() if each.code == "SRC030"] == ["test2017"]
-    for choice in (
-        {"splits": ("train",)},
-        {"annotations": ("annotations/instances_train2017.json",)},
-    ):
-        assert [each for each in raw.remarks(**choice) if each.code == "SRC030"] == []
-
-
-def test_a_missing_image_refuses_the_build_with_the_option_that_accepts_it(
-    raw: Any, cli: Cli
-) -> None:
-    error = cli(*several(raw)[:-2], code=1)
-    assert "1 of 8 items were skipped (SRC020: 1), at most 0 may be" in error
-    assert "there is no file `train2017/5.png`" in error
-    assert "--max-skipped 1" in error
-    assert not (cli.root / "data/d").exists()
-
-
 def test_workers_and_their_number_change_no_byte(raw: Any, cli: Cli, tmp_path: Path) -> None:
     arguments = several(raw)
     cli(*arguments, "--shards", "3", "--jobs", "1")
     alone = tree(cli.root / "data")
     cli(*arguments, "--shards", "3", "--jobs", "2")
     assert tree(cli.root / "data") == alone
-
-
-def test_a_dry_run_says_what_was_found(raw: Any, cli: Cli) -> None:
-    out = cli(*several(raw), "--dry-run")
-    assert "instances of annotations/instances_val2017.json; images in val2017" in out
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 from typing import Any
 
@@ -15,48 +14,26 @@ from tfrecreg.core.values.errors import TfrecregError
 WHERE = "annotations/instances_train2017.json"
 
 
-def replaced(raw: Any, old: str, new: str | bytes) -> None:
-    """Change the text of the annotations."""
-    path = raw.path / WHERE
-    data = path.read_bytes()
-    assert old.encode() in data
-    path.write_bytes(data.replace(old.encode(), new if isinstance(new, bytes) else new.encode()))
-
-
 class TestFiles:
     @pytest.mark.parametrize(
-        ("data", "says"),
+        "data",
         [
-            (b"", "truncated"),
-            (b"\x1f\x8b\x08\x00", "JSON is malformed"),
-            (b'{"images": [', "truncated"),
-            (b'{"images": [{"id": 1 "file_name": 2}]}', "(byte 21)"),
-            (b'[{"image_id": 1, "score": 0.5}]', "Expected `object`, got `array`"),
-            (b'{"info": {}, "annotations": []}', "missing required field `images`"),
-            (b'{"images": [{"id": 1}]}', "missing required field `file_name`"),
-            (b'{"images": [{"id": "1", "file_name": "a"}]}', "got `str` - at `$.images[0].id`"),
-            (b'{"images": [{"id": 1, "file_name": "caf\xe9.png"}]}', "can't decode byte 0xe9"),
-            (b'{"images": [{"id": 1, "file_name": "\\ud800.png"}]}', "surrogate pair"),
-            (b'{"images": [], "note": %b}' % (b"[" * 100_000 + b"]" * 100_000), "recursion"),
-            (
-                b'{"images": [], "annotations": [{"image_id": 1, "bbox": [NaN, 1, 2, 3]}]}',
-                "JSON is malformed",
-            ),
+            b"",
+            b"\x1f\x8b\x08\x00",
+            b'{"images": [',
+            b'[{"image_id": 1, "score": 0.5}]',
+            b'{"images": [{"id": 1}]}',
+            b'{"images": [{"id": "1", "file_name": "a"}]}',
+            b'{"images": [{"id": 1, "file_name": "caf\xe9.png"}]}',
+            b'{"images": [{"id": 1, "file_name": "\\ud800.png"}]}',
+            b'{"images": [], "note": %b}' % (b"[" * 100_000 + b"]" * 100_000),
+            b'{"images": [], "annotations": [{"image_id": 1, "bbox": [NaN, 1, 2, 3]}]}',
         ],
         ids=lambda value: str(value)[:40],
     )
-    def test_what_is_no_dataset_is_refused(self, raw: Any, data: bytes, says: str) -> None:
+    def test_what_is_no_dataset_is_refused(self, raw: Any, data: bytes) -> None:
         raw.put(WHERE, data)
-        message, _ = raw.refusal()
-        assert message.startswith(f"`{WHERE}` is not a COCO dataset: ")
-        assert says in message
-
-    def test_a_file_that_is_cut_anywhere_is_refused(self, raw: Any) -> None:
-        raw.one(raw.annotation(1))
-        data = (raw.path / WHERE).read_bytes()
-        for end in range(0, len(data), 7):
-            raw.put(WHERE, data[:end])
-            raw.refusal()
+        assert raw.refusal()[0].startswith(f"`{WHERE}` is not a COCO dataset: ")
 
     def test_damage_anywhere_never_ends_in_a_crash(self, raw: Any) -> None:
         raw.one(raw.annotation(1, segmentation=[[1, 2, 30, 4, 5, 60]]), raw.annotation(2))
@@ -79,15 +56,17 @@ class TestFiles:
 
 
 class TestIds:
-    def test_an_id_of_two_images_is_refused(self, raw: Any) -> None:
-        raw.put(WHERE, raw.dataset([raw.image(5, "a.png"), raw.image(5, "b.png")]))
+    @pytest.mark.parametrize(
+        "data",
+        [
+            {"images": [{"id": 5, "file_name": "a.png"}, {"id": 5, "file_name": "b.png"}]},
+            {"images": [], "categories": [{"id": 1, "name": "cat"}, {"id": 1, "name": "dog"}]},
+        ],
+    )
+    def test_an_id_of_two_is_refused(self, raw: Any, data: Any) -> None:
+        raw.put(WHERE, data)
         message, _ = raw.refusal()
-        assert message == f"`{WHERE}` has the id 5 twice in `images`"
-
-    def test_an_id_of_two_categories_is_refused(self, raw: Any) -> None:
-        raw.one(categories=[{"id": 1, "name": "cat"}, {"id": 1, "name": "dog"}])
-        message, _ = raw.refusal()
-        assert message == f"`{WHERE}` has the id 1 twice in `categories`"
+        assert message.startswith(f"`{WHERE}` has the id ")
 
     def test_an_id_of_two_annotations_is_remarked_and_both_stay(self, raw: Any) -> None:
         raw.one(raw.annotation(4), raw.annotation(4, area=1), raw.annotation(5))
@@ -105,59 +84,18 @@ class TestIds:
     def test_what_refers_to_nothing_is_refused_or_left_out(self, raw: Any, what: str) -> None:
         stray = {"image": 99} if what == "picture" else {"category_id": 99}
         raw.one(raw.annotation(1), raw.annotation(2, **stray), raw.annotation(3, **stray))
-        message, hint = raw.refusal()
-        assert message == (
-            f"`{WHERE}`: 2 annotations refer to a {what} that is not listed: the annotation 2 to "
-            f"the {what} 99"
-        )
-        assert hint == "fix the file, or leave them out: --option dangling=drop"
+        assert f"2 annotations refer to a {what} that is not listed" in raw.refusal()[0]
         assert raw.values(dangling="drop")["image/object/area"] == (900.5,)
         (remark,) = raw.remarks(dangling="drop")
         assert (remark.split, remark.code, remark.times) == ("train", "SRC025", 2)
 
-    def test_an_annotation_without_category_refers_to_none(self, raw: Any) -> None:
-        raw.one(raw.annotation(1, category_id=None))
-        message, _ = raw.refusal()
-        assert message.endswith("the annotation 1 to the category none")
-
-    def test_an_annotation_without_ids_can_be_read(self, raw: Any) -> None:
-        one = raw.annotation(1)
-        del one["id"]
-        raw.one(one, dict(one, bbox=[0, 0, 0, 0]))
-        assert raw.values()["image/object/area"] == (900.5,)
-        (remark,) = raw.remarks()
-        assert remark.detail.startswith("an annotation has the box [0, 0, 0, 0]")
-
-    def test_one_of_many_images_that_are_not_listed_is_told(self, raw: Any) -> None:
-        raw.put(WHERE, raw.dataset([], [raw.annotation(1)]))
-        message, _ = raw.refusal()
-        assert "1 annotation refers to a picture that is not listed" in message
-
     def test_whole_numbers_may_have_a_point(self, raw: Any) -> None:
         raw.one(raw.annotation(1, image_id=1.0, category_id=3.0, id=7.0))
-        replaced(raw, '"id": 1, "file_name"', '"id": 1.0, "file_name"')
+        path = raw.path / WHERE
+        path.write_text(path.read_text().replace('"id": 1, "file_name"', '"id": 1.0, "file_name"'))
         found = raw.values()
         assert found["image/source_id"] == (b"1",)
         assert found["image/object/class/label"] == (3,)
-
-    def test_no_categories_at_all_are_refused_where_they_are_needed(self, raw: Any) -> None:
-        for categories in ([], None):
-            raw.one(raw.annotation(1), categories=categories)
-            message, _ = raw.refusal()
-            assert "1 annotation refers to a category that is not listed" in message
-        raw.one(categories=[])
-        assert raw.values()["image/object/class/label"] == ()
-        assert raw.source().labels() == {"image/object/class/label": []}
-
-    def test_files_that_disagree_on_an_image_are_refused(self, raw: Any) -> None:
-        raw.one()
-        said = raw.dataset([raw.image(1, "other.png")], [])
-        raw.put("annotations/captions_train2017.json", said)
-        message, _ = raw.refusal(tasks=("instances", "captions"))
-        assert message == (
-            f"the image 1 is `1.png` in `{WHERE}` and `other.png` in "
-            "`annotations/captions_train2017.json`"
-        )
 
 
 class TestPaths:
@@ -220,32 +158,6 @@ class TestPaths:
         orphans = [each.detail for each in raw.remarks() if each.code == "SRC030"]
         assert orphans == ["no annotation file that was read names `train2017/nobody.png`"]
 
-    def test_a_link_within_the_folder_is_followed(self, raw: Any) -> None:
-        raw.image_file("store/a.png")
-        raw.one()
-        (raw.path / "train2017/1.png").unlink()
-        (raw.path / "train2017/1.png").symlink_to("../store/a.png")
-        assert raw.values()["image/encoded"] == ((raw.path / "store/a.png").read_bytes(),)
-
-    def test_a_folder_of_images_may_lie_outside(self, raw: Any) -> None:
-        outside = raw.path.parent / "outside"
-        outside.mkdir()
-        (outside / "1.png").write_bytes(raw.png(3, 3))
-        raw.put(WHERE, raw.dataset([raw.image(1)]))
-        (raw.path / "train2017").symlink_to(outside)
-        assert raw.values()["image/encoded"] == ((outside / "1.png").read_bytes(),)
-
-    def test_a_fifo_is_never_opened(self, raw: Any) -> None:
-        (raw.path / "train2017").mkdir()
-        os.mkfifo(raw.path / "train2017/fifo.png")
-        skipped = self.made(raw, "fifo.png")
-        assert (skipped.code, skipped.key) == ("SRC010", "train2017/fifo.png")
-
-    def test_a_folder_is_no_image(self, raw: Any) -> None:
-        (raw.path / "train2017/a.png").mkdir(parents=True)
-        skipped = self.made(raw, "a.png")
-        assert (skipped.code, skipped.detail) == ("SRC010", "expected a file, found a folder")
-
     def test_an_image_that_is_missing_is_skipped(self, raw: Any) -> None:
         skipped = self.made(raw, "gone.png")
         assert skipped == (
@@ -254,13 +166,6 @@ class TestPaths:
             "SRC020",
             "there is no file `train2017/gone.png`",
         )
-
-    def test_a_name_of_255_bytes_is_read(self, raw: Any) -> None:
-        name = "é" * 125 + "a.png"
-        assert len(name.encode()) == 255
-        raw.image_file(f"train2017/{name}")
-        raw.put(WHERE, raw.dataset([raw.image(1, name)]))
-        assert raw.values()["image/filename"] == (name.encode(),)
 
     def test_the_second_entry_of_an_image_is_skipped(self, raw: Any) -> None:
         raw.image_file("train2017/a.png")
@@ -298,12 +203,6 @@ class TestPaths:
             "SRC007",
             "the file has 1073741825 bytes, more than 1073741824",
         )
-
-
-def test_names_from_data_are_escaped_in_messages(raw: Any) -> None:
-    raw.put(WHERE, raw.dataset([raw.image(1, "\x1b[2J"), raw.image(2, "\u202egnp")]))
-    message, _ = raw.refusal()
-    assert "looked for `\\x1b[2J`" in message
 
 
 def test_annotations_may_come_before_the_images(raw: Any) -> None:

@@ -10,7 +10,6 @@ from image_support import png
 
 import tfrecreg
 from tfrecreg.core.registry.init import init
-from tfrecreg.core.values.errors import RawDataError
 
 POLYGON = [[10, 20, 40, 20, 40, 60, 10, 60]]
 RLE = {"size": [80, 100], "counts": [820, *[40, 40] * 29, 40, 4820]}
@@ -79,12 +78,3 @@ def test_layouts_that_are_read_are_recognized(
     init(tmp_path / "reg", with_dvc=False)
     built = tfrecreg.open(tmp_path / "reg")["d"].build(raw=raw.path, progress=False)
     assert built.manifest.source.name == "coco"
-
-
-def test_images_that_are_only_urls_are_named(tmp_path: Path, raw: Any) -> None:
-    images = [raw.image(1, "batch_1/1.jpg", flickr_url="https://example.org/1.jpg")]
-    raw.put("annotations.json", raw.dataset(images, [raw.annotation(1)]))
-    init(tmp_path / "reg", with_dvc=False)
-    with pytest.raises(RawDataError) as caught:
-        tfrecreg.open(tmp_path / "reg")["d"].build(raw=raw.path, progress=False)
-    assert "`flickr_url`" in caught.value.message

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import pytest
 from image_support import png
 
-from tfrecreg.core.values.errors import MissingExtraError, RawDataError
+from tfrecreg.core.values.errors import MissingExtraError
 
 from .conftest import Raw, media, pa
 
@@ -106,12 +105,8 @@ def test_a_readme_chooses_files_splits_and_types(raw: Raw) -> None:
 def test_one_of_several_configurations_is_to_be_chosen(raw: Raw) -> None:
     rows(raw, "en/train-00000-of-00001.parquet", "fr/a.parquet")
     raw.put("README.md", CONFIGS)
-    error = raw.error()
-    assert error.message == "the README has 2 configurations: `en` and `fr`"
-    assert error.hint == "choose one: --option config=en"
-    error = raw.error("config=eng")
-    assert error.message == "there is no configuration or folder `eng`; did you mean `en`?"
-    assert error.hint == "there are `en` and `fr`"
+    raw.error()
+    raw.error("config=eng")
     raw.put(
         "README.md",
         CONFIGS.replace(
@@ -127,57 +122,41 @@ def test_a_folder_is_a_configuration_without_a_readme(raw: Raw) -> None:
     assert sorted(splits(raw, "config=fr").values()) == ["test", "train"]
 
 
-def test_a_file_that_the_readme_names_and_is_missing_is_told(raw: Raw) -> None:
-    rows(raw, "en/train-00000-of-00001.parquet")
-    raw.put("README.md", CONFIGS)
-    assert raw.error("config=en").message == (
-        "README.md names `en/dev-00000-of-00001.parquet` for the split `dev`, which no Parquet "
-        "file here matches"
-    )
-
-
 @pytest.mark.parametrize(
-    ("header", "message"),
+    "header",
     [
-        ("a: [", "`README.md` cannot be used: its header is not YAML: "),
-        ("a: " + "[" * 5000, "`README.md` cannot be used: its header is not YAML: "),
-        ("[1]", "`README.md` cannot be used: its header should be a mapping"),
-        ("a: !!python/object:os.system 1", "`README.md` cannot be used: its header is not YAML"),
-        (
-            "configs:\n- data_files:\n  - path: x",
-            "README.md: `data_files` of the configuration `default` should have a split and a path",
-        ),
-        (
-            "configs:\n- data_dir: none",
-            "the folder `none` of README.md has no Parquet files",
-        ),
-        (
-            "configs:\n- data_files:\n  - {split: a, path: '*'}\n  - {split: b, path: '*'}",
-            "README.md has `train.parquet` in the splits `a` and `b`",
-        ),
-        (
-            "dataset_info:\n  features:\n  - dtype:\n      class_label: {}",
-            "`features` of `dataset_info` in README.md cannot be used: `names` is missing",
-        ),
-        (
-            "dataset_info:\n  features:\n  - dtype:\n      class_label: {names: {'1': a}}",
-            "`features` of `dataset_info` in README.md cannot be used: class names have numbers",
-        ),
+        "a: [",
+        "a: " + "[" * 5000,
+        "[1]",
+        "a: !!python/object:os.system 1",
+        "configs:\n- data_files:\n  - path: x",
+        "configs:\n- data_dir: none",
+        "configs:\n- data_files:\n  - {split: a, path: '*'}\n  - {split: b, path: '*'}",
+        "configs:\n- data_files:\n  - {split: a, path: gone-*}",
+        "dataset_info:\n  features:\n  - dtype:\n      class_label: {names: {'1': a}}",
     ],
+    ids=lambda each: each[:40],
 )
-def test_a_header_that_cannot_be_used_is_refused(raw: Raw, header: str, message: str) -> None:
+def test_a_header_that_cannot_be_used_is_refused(raw: Raw, header: str) -> None:
     rows(raw, "train.parquet")
     raw.put("README.md", f"---\n{header}\n---\n")
-    assert raw.error().message.startswith(message)
+    assert "README.md" in raw.error().message
 
 
-def test_a_readme_without_a_header_says_nothing(raw: Raw) -> None:
-    rows(raw, "train.parquet")
-    for text in ("", "# Title\n", "---\n---\n"):
-        raw.put("README.md", text)
-        assert list(splits(raw).values()) == ["train"]
-    raw.put("README.md", "---\na: b\n")
-    assert raw.error().message.endswith("its header, which begins with `---`, does not end")
+def test_columns_that_cannot_be_features_are_refused(raw: Raw) -> None:
+    assert raw.error().message == f"`{raw.path}` holds no file `*.parquet`"
+    raw.table("train.parquet", {"c": pa.array([None])})
+    raw.error()
+    raw.table("train.parquet", {"n": pa.array([1])}, {"n": {"_type": "Sequence"}})
+    raw.error()
+    kind = pa.struct([("b", pa.int64())])
+    raw.table("train.parquet", {"a/b": pa.array([1]), "a": pa.array([{"b": 1}], kind)})
+    raw.error()
+    raw.table("train.parquet", {"n": pa.array([1])})
+    raw.error("columns=x")
+    raw.error("key=x")
+    raw.table("test.parquet", {"n": pa.array(["x"])})
+    raw.error()
 
 
 def test_without_pyyaml_the_extra_is_named(raw: Raw, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,34 +169,6 @@ def test_without_pyyaml_the_extra_is_named(raw: Raw, monkeypatch: pytest.MonkeyP
     assert caught.value.message == (
         "reading the header of `README.md` needs the extra `yaml`, which is not installed"
     )
-
-
-@pytest.mark.parametrize(
-    ("features", "message"),
-    [
-        ({"n": 1}, "'int' object has no attribute"),
-        ({"n": {"names": 1, "_type": "ClassLabel"}}, "'int' object is not iterable"),
-        ({"n": {"_type": "Sequence"}}, "`feature` is missing"),
-    ],
-)
-def test_metadata_that_are_not_hugging_faces_are_refused(
-    raw: Raw, features: dict, message: str
-) -> None:
-    raw.table("train.parquet", {"n": pa.array([1])}, features)
-    expected = f"the metadata `huggingface` of a Parquet file cannot be used: {message}"
-    assert raw.error().message.startswith(expected)
-
-
-def test_files_with_other_columns_are_refused(raw: Raw) -> None:
-    raw.table("a/train.parquet", {"n": pa.array([1])})
-    raw.table("b/train.parquet", {"n": pa.array(["x"])})
-    error = raw.error()
-    assert error.message == (
-        "`b/train.parquet` has other columns than `a/train.parquet`: `n` is string, expected int64"
-    )
-    raw.table("b/train.parquet", {"m": pa.array(["x"])})
-    assert raw.error().message.endswith("`n` is missing, expected int64")
-    assert list(splits(raw, "config=a")) == ["a/train/00000000"]
 
 
 def test_a_column_of_keys_names_the_items(raw: Raw) -> None:
@@ -234,24 +185,6 @@ def test_a_column_of_keys_names_the_items(raw: Raw) -> None:
         )
     }
     assert list(raw.made("key=n").written) == ["train/1", "train/2", "train/3"]
-    assert raw.error("key=x").message == "there is no column `x`, which the option `key` names"
-    raw.table("train.parquet", {"x": pa.array([0.5])})
-    assert raw.error("key=x").message == (
-        "the column `x` of `train.parquet` is double, and keys are texts or integers"
-    )
-
-
-def test_a_folder_without_parquet_is_refused(raw: Raw, tmp_path: Path) -> None:
-    assert raw.error().message == f"`{raw.path}` holds no file `*.parquet`"
-    (raw.path / "a.parquet").symlink_to("none")
-    assert raw.error().message == "`a.parquet` is a link that leads to no file"
-
-
-def test_links_to_files_are_followed(raw: Raw, tmp_path: Path) -> None:
-    path = raw.table("train.parquet", {"n": pa.array([1])})
-    path.rename(tmp_path / "blob")
-    path.symlink_to(tmp_path / "blob")
-    assert list(splits(raw)) == ["train/00000000"]
 
 
 def test_what_is_not_parquet_is_refused(raw: Raw) -> None:
@@ -269,21 +202,6 @@ def test_what_is_not_parquet_is_refused(raw: Raw) -> None:
         error = raw.error()
         assert error.message.startswith(end)
         assert "git-lfs" in error.hint
-
-
-def test_damaged_pages_are_one_line(raw: Raw) -> None:
-    path = raw.table("train.parquet", {"n": pa.array(list(range(5000)))}, compression="none")
-    data = bytearray(path.read_bytes())
-    data[4:200] = bytes(196)
-    path.write_bytes(data)
-    assert raw.error().message.startswith("`train.parquet` cannot be read as Parquet: ")
-
-
-def test_rows_of_many_groups_are_read(raw: Raw) -> None:
-    values = [f"{number}" * 50 for number in range(300)]
-    raw.table("train.parquet", {"t": pa.array(values), "n": pa.array(range(300))}, rows=7)
-    expected = raw.made().written
-    assert [each["t"].decode() for each in expected.values()] == values
 
 
 def test_raw_files_are_the_base_of_inflation(raw: Raw) -> None:
@@ -329,13 +247,6 @@ def test_a_readme_with_other_numbers_of_rows_is_remarked_on(raw: Raw) -> None:
     assert len(raw.made("splits=train=train*").remarks) == 1
 
 
-def test_a_row_without_a_key_is_skipped(raw: Raw) -> None:
-    raw.table("train.parquet", {"id": pa.array(["a", None]), "n": pa.array([1, 2])})
-    made = raw.made("key=id")
-    assert list(made.written) == ["train/a"]
-    assert made.skipped == {"train/train/00000001": ("SRC083", "`id` has no value")}
-
-
 def test_a_file_without_rows_is_remarked_on_and_changes_no_schema(raw: Raw) -> None:
     raw.table("train.parquet", {"n": pa.array([1, 2])})
     before = raw.source().schema()
@@ -346,13 +257,3 @@ def test_a_file_without_rows_is_remarked_on_and_changes_no_schema(raw: Raw) -> N
     assert [(each.split, each.code, each.detail) for each in made.remarks] == [
         ("test", "SRC059", "`test.parquet` has no rows")
     ]
-
-
-@pytest.mark.parametrize("option", ["float64=exact", "float64=round"])
-def test_no_hint_names_rounding_where_it_would_not_help(raw: Raw, option: str) -> None:
-    raw.table("train.parquet", {"x": pa.array([1e39])})
-    source = raw.source(option)
-    (item,) = source.items()
-    with pytest.raises(RawDataError) as caught:
-        source.example(item)
-    assert caught.value.hint == "leave the column out: `--option columns=NAME,NAME`"

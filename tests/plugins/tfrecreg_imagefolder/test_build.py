@@ -14,7 +14,6 @@ import pytest
 from image_support import jpeg, png
 from tests_support import tree
 
-from tfrecreg.builtin.training.load import load
 from tfrecreg.cli.main import main
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.values.install_hint import install_command
@@ -97,25 +96,6 @@ def test_a_folder_is_built_and_checks_clean(cli, build, raw) -> None:
     assert build("--json").json["unchanged"] is True
 
 
-def test_the_plan_says_what_was_found(build, raw) -> None:
-    raw.puts("train/cat/1.png", "train/dog/1.png", "val/cat/2.png", "LICENSE")
-    (raw.path / "val/bird").mkdir()
-    done = build("--dry-run")
-    assert done.code == 0
-    size = sum(path.stat().st_size for path in raw.path.rglob("*.png"))
-    assert done.out.splitlines()[:6] == [
-        f"would build pets from 3 raw files, {size} B; nothing was written",
-        "  layout: split/class/file",
-        "  classes: 3 (`bird`, `cat`, `dog`)",
-        "  classes without images: 1 (`bird`)",
-        "  left out: 1 stray name, `LICENSE`",
-        "",
-    ]
-    found = build("--dry-run", "--json").json["found"]
-    assert found["layout"] == "split/class/file"
-    assert not Path("data/pets").exists()
-
-
 def test_anything_skipped_refuses_the_build_and_leaves_the_old_one(cli, build, raw) -> None:
     raw.puts("cat/1.png", "cat/2.png")
     assert build().code == 0
@@ -148,6 +128,14 @@ def test_anything_skipped_refuses_the_build_and_leaves_the_old_one(cli, build, r
             ["split=train=1"],
             "error: the option `split` has `train=1`: expected at least",
         ),
+        (["layout=split", "split=a=1,b=1"], "`split` and `layout=split` exclude each other"),
+        (["group=(a)"], "the option `group` needs `split`"),
+        (["split=a=1,b=1", "group=(x)"], "`group` finds nothing in `cat/"),
+        (["split=train=1,test=nan"], "`test=nan`: expected a share above 0"),
+        (["split=train=1,training=1"], "`training=1`: the split `train` is named twice"),
+        (["resize=256"], "the option `resize` needs `reencode`"),
+        (["resize=2x0", "reencode=png"], "the option `resize` is `2x0`"),
+        (["reencode=jpeg:101"], "the option `reencode` is `jpeg:101`"),
         (["label_file=gone.csv"], "error: the label file `gone.csv` is not in"),
         (["label_file=../gone.csv"], "/../gone.csv` cannot be read: no such file"),
         (["label_file=/dev/null"], "error: the label file `/dev/null` cannot be read"),
@@ -164,6 +152,52 @@ def test_what_cannot_be_read_so_is_exit_2_in_one_line(build, raw, options, said)
     done = build(*options)
     assert done.code == 2
     assert said in done.err
+    assert not Path("data/pets").exists()
+
+
+@pytest.mark.parametrize(
+    ("names", "option"),
+    [
+        (["1.png", "2.png"], "layout=auto"),
+        (["train/cat/1.png", "test/1.png"], "layout=auto"),
+        (["train/cat/1.png", "val/cat/1.png", "annotations/1.png"], "layout=auto"),
+        (["test-dev/cat/1.png"], "layout=split"),
+        (["images/cat/1.png", "images/dog/1.png"], "layout=auto"),
+        (["bottle/train/good/1.png", "bottle/test/bad/1.png"], "layout=auto"),
+        (["train/cat/1.png", "Train/cat/1.png"], "layout=auto"),
+        (["train/Cat/1.png", "test/cat/1.png"], "layout=auto"),
+        ([b"caf\xe9/1.png", "cat/1.png"], "layout=auto"),
+        (["/".join(["d"] * 70) + "/a.png"], "layout=class"),
+        (["train/cat/1.png", "val/cat/1.png"], "split=train=0.5,test=0.5"),
+    ],
+)
+def test_folders_that_can_be_read_in_two_ways_are_exit_2(build, raw, names, option) -> None:
+    for name in names:
+        raw.put(name)
+    assert build(option).code == 2
+    assert not Path("data/pets").exists()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        b"caf\xe9.png,cat",
+        "a.png," + "x" * 200_000,
+        "cat\nbig dog\n",
+        "cat\n",  # two images
+        "x.png,cat\n",
+        "a.png,cat\nb.png,cat\na.png,dog\n",
+        "a.png,Cat\nb.png,cat\n",
+        "split,file,label\ntrain,a.png,cat\n,b.png,cat\n",
+        "split,file,label\ntrain,a.png,cat\nTrain,b.png,cat\n",
+        "split,file,label\nmy split,a.png,cat\nx,b.png,cat\n",
+    ],
+)
+def test_label_files_that_cannot_be_used_are_exit_2(build, raw, text) -> None:
+    raw.puts("a.png", "b.png")
+    raw.put("labels.csv", text)
+    assert build("label_file=labels.csv").code == 2
     assert not Path("data/pets").exists()
 
 
@@ -256,69 +290,11 @@ def test_images_weigh_what_their_files_weigh(cli, build, raw) -> None:
     assert made <= 1.01 * stored
 
 
-def test_raw_files_that_change_are_noticed(build, raw, monkeypatch) -> None:
-    from tfrecreg_imagefolder.source import ImageFolderSource
-
-    raw.puts("cat/1.png", "cat/2.png")
-    example = ImageFolderSource.example
-
-    def change(self, item):
-        made = example(self, item)
-        raw.put("cat/1.png", png(9, 9))
-        return made
-
-    monkeypatch.setattr(ImageFolderSource, "example", change)
-    done = build()
-    assert done.code == 2
-    assert "the raw file `cat/1.png` changed during the build" in done.err
-
-
-def test_raw_files_that_change_after_the_last_shard_are_noticed(build, raw, monkeypatch) -> None:
-    from tfrecreg_imagefolder.source import ImageFolderSource
-
-    raw.puts("cat/1.png", "cat/2.png")
-    labels = ImageFolderSource.labels
-
-    def change(self):
-        raw.put("cat/1.png", png(9, 9))
-        return labels(self)
-
-    monkeypatch.setattr(ImageFolderSource, "labels", change)
-    done = build()
-    assert done.code == 2
-    assert "the raw file `cat/1.png` changed during the build" in done.err
-    assert not Path("data/pets").exists()
-
-
 def test_decoding_names_pillow_in_the_manifest(build, raw) -> None:
     pytest.importorskip("PIL", reason="Pillow is not installed")
     raw.puts("cat/1.png", "dog/1.png")
     assert build("verify=decode").code == 0
     assert manifest()["codecs"].keys() == {"pillow", "zlib"}
-
-
-def test_a_raw_folder_whose_name_is_not_utf8_is_refused_before_anything_is_built(
-    cli, raw, tmp_path
-) -> None:
-    raw.puts("cat/1.png", "dog/1.png")
-    folder = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9")
-    raw.path.rename(folder)
-    done = cli("build", "pets", "--source", "imagefolder", "--raw", folder)
-    assert done.code == 2
-    assert done.err == (
-        f"error: the raw folder is `{tmp_path}/caf\\xe9`, which is not UTF-8, and "
-        "`datasets/pets.toml` is\n"
-        "hint: rename it, or name it by a link\n"
-    )
-    assert not Path("data/pets").exists()
-    (tmp_path / "link").symlink_to(folder)
-    assert cli("build", "pets", "--source", "imagefolder", "--raw", tmp_path / "link").code == 0
-
-
-def test_labels_from_1_are_recorded_so(build, raw) -> None:
-    raw.puts("cat/1.png", "dog/1.png")
-    assert build("labels_from=1").code == 0
-    assert manifest()["labels"] == {"image/class/label": ["", "cat", "dog"]}
 
 
 def test_tensorflow_reads_it_by_the_feature_spec_that_is_printed(cli, build, raw) -> None:
@@ -347,12 +323,3 @@ def test_tensorflow_reads_it_by_the_feature_spec_that_is_printed(cli, build, raw
         assert ["cat", "dog"][parsed["image/class/label"][number].numpy()] == kind
         found[f"{kind}/{parsed['image/filename'][number].numpy().decode()}"] = data
     assert found == images
-
-
-@pytest.mark.medium
-def test_python_loads_it(build, raw) -> None:
-    pytest.importorskip("tensorflow")
-    raw.puts("cat/1.png", "dog/1.png")
-    assert build().code == 0
-    records = list(load("pets", split="train"))
-    assert sorted(record["image/class/text"].numpy() for record in records) == [b"cat", b"dog"]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tfrecreg.core.storage.local import LocalStorage
-from tfrecreg.core.values.errors import RawDataError, TfrecregError
+from tfrecreg.core.values.errors import TfrecregError
 from tfrecreg_imagefolder.label_file import read_label_file
 
 
@@ -91,16 +91,6 @@ def test_synsets_label_files_in_the_order_of_their_names(raw) -> None:
     assert made.remarks == []
 
 
-def test_labels_that_do_not_match_the_files_in_number_are_refused(raw) -> None:
-    raw.puts("1.png", "2.png", "3.png")
-    raw.put("synsets.txt", "n02\nn01\n")
-    error = raw.error("label_file=synsets.txt")
-    assert error.message == (
-        "the label file `synsets.txt` has 2 labels, and there are 3 files to label"
-    )
-    assert "extensions" in error.hint
-
-
 def test_every_line_is_accounted_for(raw, tmp_path) -> None:
     (tmp_path / "outside.png").write_bytes(b"secret")
     raw.puts("a.png", ".hidden.png")
@@ -130,85 +120,12 @@ def test_every_line_is_accounted_for(raw, tmp_path) -> None:
         "nolabel.png": "SRC013",
         "out.png": "SRC011",
     }
-    details = {key: detail for (_, key), (_, detail) in made.skipped.items()}
-    assert details["gone.png"] == "line 2 of the label file names it, and it is not there"
-    assert details["nolabel.png"] == "line 8 of the label file has no label"
-    assert details["line 9"] == "line 9 of the label file has no file"
-
-
-def test_an_image_that_two_lines_name_is_refused(raw) -> None:
-    raw.puts("a.png", "b.png")
-    raw.put("labels.csv", "a.png,cat\nb.png,cat\na.png,dog\n")
-    error = raw.error("label_file=labels.csv")
-    assert error.message == "lines 1 and 3 of the label file both name `a.png`"
-
-
-def test_a_label_file_that_fits_nothing_is_refused(raw) -> None:
-    raw.puts("a.png")
-    raw.put("labels.csv", "x.png,cat\n")
-    error = raw.error("label_file=labels.csv")
-    assert error.message == f"the label file `labels.csv` labels no image of `{raw.path}`"
 
 
 def test_a_column_of_splits_is_taken_in_its_normal_spelling(raw) -> None:
     raw.puts("a.png", "b.png", "c.png")
     raw.put("labels.csv", "split,file,label\nTRAIN,a.png,cat\nVAL,b.png,cat\nTEST,c.png,dog\n")
     assert raw.made("label_file=labels.csv").splits() == {"train": 1, "validation": 1, "test": 1}
-    error = raw.error("label_file=labels.csv", "split=train=1,test=1")
-    assert error.message == (
-        "`split` assigns images to splits, and the label file `labels.csv` names theirs: `TEST`, "
-        "`TRAIN`, `VAL`"
-    )
-
-
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        ("train,a.png,cat\n,b.png,cat\n", "names the split of some images and not of all"),
-        (
-            "train,a.png,cat\nTrain,b.png,cat\n",
-            "two splits differ only by case: `Train` and `train`",
-        ),
-        ("my split,a.png,cat\nx,b.png,cat\n", "has `my split` for a split: expected letters"),
-    ],
-)
-def test_splits_that_cannot_be_told_are_refused(raw, rows, message) -> None:
-    raw.puts("a.png", "b.png")
-    raw.put("labels.csv", "split,file,label\n" + rows)
-    assert message in raw.error("label_file=labels.csv").message
-
-
-def test_labels_that_are_twins_are_refused_or_kept_apart(raw) -> None:
-    raw.puts("a.png", "b.png")
-    raw.put("labels.csv", "a.png,Cat\nb.png,cat\n")
-    error = raw.error("label_file=labels.csv")
-    assert error.message == "two labels differ only by case: `Cat` and `cat`"
-    assert raw.made("label_file=labels.csv", "twins=apart").labels() == {
-        "a.png": (0, "Cat"),
-        "b.png": (1, "cat"),
-    }
-
-
-def test_fractions_and_groups_work_on_paths(raw) -> None:
-    raw.puts(*(f"p{number}_{view}.png" for number in range(30) for view in range(2)))
-    lines = [f"p{number}_{view}.png,cat" for number in range(30) for view in range(2)]
-    raw.put("labels.csv", "\n".join(lines))
-    options = ("label_file=labels.csv", "split=train=0.5,test=0.5", "group=^(p[0-9]+)_")
-    splits: dict[str, set[str]] = {}
-    for split, key in raw.made(*options).written:
-        splits.setdefault(key.split("_")[0], set()).add(split)
-    assert {len(each) for each in splits.values()} == {1}
-    assert len(splits) == 30
-    assert {split for each in splits.values() for split in each} == {"train", "test"}
-
-
-@pytest.mark.parametrize("name", ["labels.csv", ".labels.csv", "meta/labels"])
-def test_the_label_file_is_not_left_out(raw, name) -> None:
-    raw.puts("a.png")
-    raw.put(name, "a.png,cat\n")
-    made = raw.made(f"label_file={name}", "extensions=png")
-    assert made.splits() == {"train": 1}
-    assert made.remarks == []
 
 
 def test_the_label_file_is_a_raw_file_and_no_item(raw) -> None:
@@ -219,103 +136,6 @@ def test_the_label_file_is_a_raw_file_and_no_item(raw) -> None:
     assert sorted(files) == ["a.png", "labels.csv"]
 
 
-def read(raw, text: str | bytes) -> tuple[bool, list[tuple[int, str, str, str]]]:
-    raw.put("labels", text)
-    named, rows = read_label_file(LocalStorage(raw.path), "labels")
-    return named, [tuple(row) for row in rows]
-
-
-def error(raw, text: str | bytes) -> RawDataError:
-    with pytest.raises(RawDataError) as caught:
-        read(raw, text)
-    return caught.value
-
-
-@pytest.mark.parametrize("delimiter", [",", "\t", ";"])
-def test_a_table_needs_no_header(raw, delimiter) -> None:
-    text = "a.png,cat\nb.png,dog\n".replace(",", delimiter)
-    assert read(raw, text) == (True, [(1, "a.png", "cat", ""), (2, "b.png", "dog", "")])
-
-
-@pytest.mark.parametrize(
-    ("header", "line"),
-    [
-        ("file,label", "a.png,cat"),
-        ("FileName,Class", "a.png,cat"),
-        ("label,image", "cat,a.png"),
-        ("id,breed", "a.png,cat"),
-        ("split,image_uri,label", "TEST,a.png,cat"),
-        ("image,width,label,set", "a.png,320,cat,TEST"),
-    ],
-)
-def test_a_header_says_which_column_is_what(raw, header, line) -> None:
-    split = "TEST" if "TEST" in line else ""
-    assert read(raw, f"{header}\n{line}\n") == (True, [(2, "a.png", "cat", split)])
-
-
-def test_quotes_hold_what_would_end_a_cell(raw) -> None:
-    text = '"a,b.png","cat, ""big"""\n'
-    assert read(raw, text)[1] == [(1, "a,b.png", 'cat, "big"', "")]
-
-
-def test_lines_of_file_and_label(raw) -> None:
-    text = "ILSVRC2012_val_00000001.JPEG n01751748\nmy file.png  65\n"
-    assert read(raw, text) == (
-        True,
-        [(1, "ILSVRC2012_val_00000001.JPEG", "n01751748", ""), (2, "my file.png", "65", "")],
-    )
-
-
-def test_lines_of_one_word_label_files_in_their_order(raw) -> None:
-    assert read(raw, "n01751748\nn09193705\n") == (
-        False,
-        [(1, "", "n01751748", ""), (2, "", "n09193705", "")],
-    )
-
-
-def test_marks_line_ends_and_empty_lines_do_no_harm(raw) -> None:
-    text = b"\xef\xbb\xbfa.png,cat\r\n\r\n  \r\nb.png,dog"
-    assert read(raw, text)[1] == [(1, "a.png", "cat", ""), (4, "b.png", "dog", "")]
-
-
-def test_lines_that_lack_something_come_out_with_nothing_there(raw) -> None:
-    assert read(raw, "a.png,cat\nb.png\n,dog\n")[1][1:] == [
-        (2, "b.png", "", ""),
-        (3, "", "dog", ""),
-    ]
-    assert read(raw, "a.png cat\nb.png\n")[1][1] == (2, "b.png", "", "")
-
-
-@pytest.mark.parametrize("text", ["", "\n\n", "  \n", b"\xef\xbb\xbf"])
-def test_a_file_without_lines_is_refused(raw, text) -> None:
-    assert error(raw, text).message == "the label file `labels` is empty"
-
-
-def test_what_does_not_parse_is_refused(raw) -> None:
-    assert error(raw, b"caf\xe9.png,cat").message == (
-        "the label file `labels` is not UTF-8: invalid continuation byte at byte 3"
-    )
-    assert error(raw, "cat\nbig dog\n").message == (
-        "line 2 of the label file `labels` has 2 words, the first line has one"
-    )
-    assert error(raw, "a.png," + "x" * 200_000).message == (
-        "line 1 of the label file `labels` does not parse: field larger than field limit (131072)"
-    )
-
-
-@pytest.mark.parametrize("make", ["nothing", "folder", "link"])
-def test_a_label_file_that_is_none_is_refused(raw, tmp_path, make) -> None:
-    (tmp_path / "outside").write_text("a.png,cat")
-    if make == "folder":
-        (raw.path / "labels").mkdir()
-    elif make == "link":
-        raw.link("labels", "../outside")
-    with pytest.raises(RawDataError) as caught:
-        read_label_file(LocalStorage(raw.path), "labels", "inside")
-    problem = "is not" if make == "nothing" else "is not a regular file"
-    assert caught.value.message == f"the label file `labels` {problem} in `{raw.path}`"
-
-
 def test_a_label_file_may_be_a_link_out_of_the_folder(raw, tmp_path) -> None:
     (tmp_path / "outside").write_text("a.png,cat")
     raw.link("labels", "../outside")
@@ -323,6 +143,27 @@ def test_a_label_file_may_be_a_link_out_of_the_folder(raw, tmp_path) -> None:
     assert raw.made("label_file=labels").labels() == {"a.png": (0, "cat")}
     error = raw.error("label_file=labels", "symlinks=none")
     assert "the label file `labels` is not a regular file" in error.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a.png,cat\nb.png,dog\n",
+        "a.png\tcat\nb.png\tdog\n",
+        "a.png;cat\nb.png;dog\n",
+        "a.png cat\nb.png  dog\n",
+        "FileName,Class\na.png,cat\nb.png,dog\n",
+        "label,image\ncat,a.png\ndog,b.png\n",
+        "image,width,label\na.png,320,cat\nb.png,200,dog\n",
+        '"a.png","cat"\n"b.png",dog\n',
+        b"\xef\xbb\xbfa.png,cat\r\n\r\n  \r\nb.png,dog",
+        "cat\ndog\n",
+    ],
+)
+def test_tables_and_lists_give_the_same_labels(raw, text) -> None:
+    raw.puts("a.png", "b.png")
+    raw.put("labels", text)
+    assert raw.made("label_file=labels").labels() == {"a.png": (0, "cat"), "b.png": (1, "dog")}
 
 
 @given(st.text(max_size=200))

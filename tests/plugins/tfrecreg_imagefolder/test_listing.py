@@ -5,14 +5,9 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 
-import msgspec
-import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from image_support import jpeg
 
-from tfrecreg.core.build.sources.interface import Item, RawFile
-from tfrecreg_imagefolder.listing import ItemClass
+from tfrecreg.core.build.sources.interface import RawFile
 
 
 def test_labels_are_positions_among_the_classes_in_the_order_of_their_bytes(raw) -> None:
@@ -45,16 +40,6 @@ def test_classes_of_all_splits_are_numbered_together(raw) -> None:
     }
 
 
-def test_deeper_folders_belong_to_their_class(raw) -> None:
-    raw.puts("cat/1.png", "cat/a/1.png", "cat/a/b/1.png", "dog/x/1.png")
-    assert raw.made().labels() == {
-        "cat/1.png": (0, "cat"),
-        "cat/a/1.png": (0, "cat"),
-        "cat/a/b/1.png": (0, "cat"),
-        "dog/x/1.png": (1, "dog"),
-    }
-
-
 def test_an_empty_class_keeps_its_number_and_is_said(raw) -> None:
     raw.puts("a/1.png", "c/1.png")
     (raw.path / "b").mkdir()
@@ -78,14 +63,6 @@ def test_what_lies_beside_class_folders_is_counted(raw) -> None:
     )
 
 
-def test_each_split_counts_its_own(raw) -> None:
-    raw.puts("train/cat/1.png", "train/x", "test/cat/1.png", "test/cat/.y", "test/cat/.z")
-    assert [(each.split, each.key, each.times) for each in raw.made().remarks] == [
-        ("test", "test/cat/.y", 2),
-        ("train", "train/x", 1),
-    ]
-
-
 def test_other_extensions_are_stray_only_where_some_were_asked_for(raw) -> None:
     raw.puts("cat/1.png", "cat/2.PNG")
     raw.put("cat/notes.txt", "notes")
@@ -96,43 +73,6 @@ def test_other_extensions_are_stray_only_where_some_were_asked_for(raw) -> None:
     assert [remark.detail for remark in made.remarks] == ["1 stray name, `cat/notes.txt`"]
 
 
-def test_what_is_bad_in_a_class_is_an_item_that_is_skipped(raw) -> None:
-    raw.puts("cat/1.png")
-    os.mkfifo(raw.path / "cat/fifo.png")
-    raw.link("cat/out.png", "/etc/passwd")
-    raw.link("cat/again", "..")
-    raw.put(b"cat/caf\xe9.png")
-    made = raw.made("symlinks=inside")
-    assert made.splits() == {"train": 1}
-    bad = {
-        "cat/again": "SRC011",
-        "cat/caf\udce9.png": "SRC012",
-        "cat/fifo.png": "SRC010",
-        "cat/out.png": "SRC011",
-    }
-    assert made.codes() == bad
-    # A link is followed to what then turns out to be no image.
-    assert raw.made().codes() == {**bad, "cat/out.png": "SRC003"}
-
-
-def test_a_class_behind_a_link_that_is_not_followed_is_not_lost_silently(raw, tmp_path) -> None:
-    (tmp_path / "dogs").mkdir()
-    raw.puts("cat/1.png")
-    raw.link("dog", "../dogs")
-    assert raw.made("symlinks=inside").codes() == {"dog": "SRC011"}
-    assert raw.source("symlinks=inside").labels() == {"image/class/label": ["cat"]}
-
-
-def test_a_class_behind_a_link_that_leads_nowhere_is_not_lost_silently(raw) -> None:
-    raw.puts("cat/1.png")
-    raw.link("dog", "../dogs")
-    made = raw.made()
-    assert made.skipped == {
-        ("train", "dog"): ("SRC011", "a symbolic link that leads nowhere or in a circle")
-    }
-    assert raw.source().labels() == {"image/class/label": ["cat"]}
-
-
 def test_a_class_behind_a_link_out_of_the_folder_is_a_class(raw, tmp_path) -> None:
     raw.puts("cat/1.png")
     (tmp_path / "dogs").mkdir()
@@ -141,14 +81,6 @@ def test_a_class_behind_a_link_out_of_the_folder_is_a_class(raw, tmp_path) -> No
     size = (tmp_path / "dogs/2.png").stat().st_size
     assert raw.made().labels() == {"cat/1.png": (0, "cat"), "dog/2.png": (1, "dog")}
     assert RawFile("dog/2.png", size, size) in list(raw.source().raw_files())
-
-
-def test_a_class_behind_a_link_inside_is_a_class(raw) -> None:
-    raw.puts("train/cat/1.png", "all/dogs/1.png")
-    raw.link("train/dog", "../all/dogs")
-    made = raw.made("layout=split")
-    assert ("train", "dog/1.png") in made.written
-    assert raw.made("layout=split", "symlinks=none").codes() == {"dog": "SRC011"}
 
 
 def test_raw_files_are_the_files_of_the_items(raw) -> None:
@@ -204,37 +136,6 @@ def test_a_group_stays_in_one_split_whatever_its_class(raw) -> None:
     assert sorted(made.splits()) == ["test", "train"]
 
 
-def test_a_group_may_be_a_folder_below_the_class(raw) -> None:
-    raw.puts(*(f"run/video{n}/{frame}.png" for n in range(30) for frame in range(3)))
-    made = raw.made("layout=class", "split=train=0.5,test=0.5", "group=^(video[0-9]+)/")
-    splits = defaultdict(set)
-    for split, key in made.written:
-        splits[key.split("/")[1]].add(split)
-    assert {len(each) for each in splits.values()} == {1}
-
-
-@pytest.mark.parametrize("pattern", ["^(patient[0-9]+)_", "(x)?patient"])
-def test_an_image_without_a_group_is_refused(raw, pattern) -> None:
-    raw.puts("cat/patient1_a.png", "cat/patient2_a.png", "cat/somebody.png")
-    error = raw.error("split=train=0.5,test=0.5", f"group={pattern}")
-    assert error.message.startswith("`group` finds nothing in `cat/")
-    assert "widen the pattern" in error.hint
-
-
-def test_a_split_that_gets_nothing_is_refused(raw) -> None:
-    raw.puts(*(f"cat/one_{number}.png" for number in range(20)))
-    error = raw.error("split=train=0.5,test=0.5", "group=^(one)_")
-    assert "got no item: there are too few of them, or of their groups" in error.message
-
-
-def test_fractions_of_what_is_split_already_are_refused(raw) -> None:
-    raw.puts("train/cat/1.png", "val/cat/1.png")
-    error = raw.error("split=train=0.5,test=0.5")
-    assert error.message == (
-        f"`split` assigns images to splits, and `{raw.path}` has folders of splits: `train`, `val`"
-    )
-
-
 def test_what_is_skipped_has_a_split_too(raw) -> None:
     raw.puts(*(f"cat/{number}.png" for number in range(40)))
     for number in range(40):
@@ -242,29 +143,3 @@ def test_what_is_skipped_has_a_split_too(raw) -> None:
     made = raw.made("split=a=0.5,b=0.5")
     assert {split for split, _ in made.skipped} == {"a", "b"}
     assert len(made.skipped) == 40
-
-
-def test_the_listing_does_not_depend_on_the_order_of_the_folder(raw, tmp_path) -> None:
-    other = type(raw)(tmp_path / "other")
-    names = [f"{kind}/{number}.png" for kind in ("b", "a", "c") for number in (3, 1, 2)]
-    raw.puts(*names)
-    other.puts(*reversed(names))
-    assert list(raw.source().items()) == list(other.source().items())
-
-
-def test_an_item_holds_little(raw) -> None:
-    raw.puts("cat/1.png", "cat/2.png")
-    first, second = (item for item in raw.source().items() if isinstance(item, Item))
-    assert first.state is second.state
-    assert len(first.state) < 20
-
-
-TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=300)
-
-
-@given(st.integers(0, 2**31), TEXT, TEXT)
-@settings(max_examples=60)
-def test_the_state_of_an_item_is_read_as_it_was_packed(label: int, folder: str, text: str) -> None:
-    item_class = ItemClass(label, folder, text)
-    state = msgspec.msgpack.encode(item_class)
-    assert msgspec.msgpack.decode(state, type=ItemClass) == item_class
