@@ -70,17 +70,6 @@ def test_a_label_map_that_does_not_parse_is_refused(adopter, tmp_path: Path) -> 
         adopter.adopt(folder)
 
 
-def test_a_label_map_without_a_feature_is_told(adopter, tmp_path: Path) -> None:
-    folder = boxes(tmp_path / "det", "train", feature="kind")
-    (folder / "label_map.pbtxt").write_text(MAP)
-    (note,) = adopter.adopt(folder).notes
-    assert note.startswith(
-        "`label_map.pbtxt` is not used: no record has `image/object/class/label`"
-    )
-    assert note.endswith("--labels FEATURE=label_map.pbtxt")
-    assert adopter.manifest().labels == {}
-
-
 def tfx(folder: Path, schema: str) -> Path:
     """Examples of TFX: a folder a split, gzip."""
     for split in ("train", "eval"):
@@ -204,18 +193,6 @@ def test_pixels_that_the_schema_cannot_take_are_refused(adopter, pixels: Path) -
     adopter.adopt(pixels)
     with pytest.raises(UsageError, match=r"`schemas/pets\.pbtxt` does not declare `raw` as pixels"):
         adopter.adopt(pixels, pixels=(("raw", PIXELS),))
-
-
-@pytest.mark.parametrize(
-    "option", ["image=raw", "image=raw:5x4", "pixels=raw:5x4x3", "image=:1x1x1"]
-)
-def test_an_option_of_another_form_is_refused(
-    adopter, pixels: Path, option: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code = main(["-C", str(adopter.root), "adopt", "pets", str(pixels), "--option", option])
-    assert code == 2
-    shown = capsys.readouterr().err
-    assert f"`--option {option}` should be `--option image=FEATURE:HEIGHTxWIDTHxCHANNELS`" in shown
 
 
 def test_the_option_declares_pixels(adopter, pixels: Path) -> None:

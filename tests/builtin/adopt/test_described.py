@@ -192,43 +192,6 @@ def test_shards_that_were_not_named_are_not_missing(adopter, tfds: Path) -> None
     assert report["measures"]["manifest.described"] == 1
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("{", "it does not parse: not JSON at line 1 column 2"),
-        ("[]", "it is not an object"),
-        ('{"features": {}, "splits": {"train": {}}}', "it is not of TensorFlow Datasets"),
-        ('{"name": "x", "splits": [{"shardLengths": []}]}', "it has a split without a name"),
-        (
-            '{"name": "x", "splits": [{"name": "a", "shardLengths": ["-1"]}]}',
-            "`shardLengths` of the split `a` should be a number, found `-1`",
-        ),
-        (
-            '{"name": "x", "splits": [{"name": "a"}, {"name": "a"}]}',
-            "it lists the split `a` twice",
-        ),
-        (
-            '{"name": "x", "splits": [{"name": "a", "filepathTemplate": "../{SPLIT}"}]}',
-            "`filepathTemplate` of the split `a` is not that of files here: `../{SPLIT}`",
-        ),
-        (
-            '{"name": "x", "splits": [{"name": "a", "filepathTemplate": "{0.__class__}{X}"}]}',
-            "`filepathTemplate` of the split `a` is not that of files here",
-        ),
-        ("[" * 100_000, "it does not parse: nested too deeply"),
-    ],
-)
-def test_a_description_that_judges_nothing_is_told(
-    adopter, tfds: Path, text: str, reason: str
-) -> None:
-    (tfds / "dataset_info.json").write_text(text)
-    shards = tfds / "pets-train.tfrecord-*"
-    result = adopter.adopt(shards)
-    assert len(result.notes) == 1
-    assert f"`dataset_info.json` in `{tfds}` does not judge the shards: {reason}" in result.notes[0]
-    assert adopter.check(str(shards))["measures"]["manifest.described"] == 0
-
-
 def test_where_records_and_features_disagree_the_records_count(adopter, tfds: Path) -> None:
     features = json.loads((tfds / "features.json").read_text())
     inner = features["featuresDict"]["features"]
@@ -248,31 +211,6 @@ def test_where_records_and_features_disagree_the_records_count(adopter, tfds: Pa
         f"{head} `name`: declared INT, found BYTES",
     )
     assert adopter.check()["status"] == "pass"
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("{", "it does not parse"),
-        ('{"type": "a", "content": {}}', "it has the form of TensorFlow Datasets before 4.5"),
-        ("{}", "it is not of TensorFlow Datasets: expected `featuresDict`"),
-        ('{"featuresDict": {"features": []}}', "`features` of `` is not an object"),
-        ('{"featuresDict": {"features": {"a": 1}}}', "`a` is not a feature, or nested too deeply"),
-        (
-            json.dumps(features_dict(a=TENSOR("int64", -5))),
-            "a size of `a` is `-5`",
-        ),
-        (
-            '{"featuresDict": {"features": {"a": ' * 40 + "1" + "}}}" * 40,
-            "is not a feature, or nested too deeply",
-        ),
-    ],
-)
-def test_features_that_are_not_used_are_told(adopter, tfds: Path, text: str, reason: str) -> None:
-    (tfds / "features.json").write_text(text)
-    note = adopter.adopt(tfds).notes[1]
-    assert note.startswith(f"`{tfds}/features.json` is not used: ")
-    assert reason in note
 
 
 def test_the_steps_of_an_episode_are_lists(adopter, tmp_path: Path) -> None:
@@ -346,12 +284,6 @@ def test_beside_a_finished_version_an_unfinished_one_is_left_out(adopter, tfds: 
     notes = adopter.adopt(tfds.parent).notes
     assert notes[0] == "left out as unfinished: the folder `1.2.3.incompleteABC123`"
     assert sum(split.records for split in adopter.manifest().splits) == 12
-
-
-def test_a_default_split_is_told(adopter, tmp_path: Path) -> None:
-    (adopter.foreign / "train-00000-of-00003.tfrecord").rename(tmp_path / "pets.tfrecord")
-    notes = adopter.adopt(tmp_path / "pets.tfrecord").notes
-    assert notes == ("no name says a split: all files are `train`; --split NAME=GLOB names it",)
 
 
 def test_an_export_to_tfds_comes_back_with_all_that_it_knows(adopter, tfds: Path) -> None:

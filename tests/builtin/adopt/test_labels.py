@@ -74,26 +74,6 @@ def test_folders_that_disagree_are_refused(adopter) -> None:
     assert not adopter.data().exists()
 
 
-@pytest.mark.parametrize(
-    ("feature", "text", "message"),
-    [
-        ("colour", CATS, "names a feature that no record has"),
-        ("label", "", "names no class"),
-        ("label", 'item { id: -1 name: "x" }', "has a class of number -1: expected 0 to 999999"),
-        ("label", 'item { id: 9999999 name: "x" }', "has a class of number 9999999"),
-        ("label", b"caf\xe9\n", "is not UTF-8"),
-    ],
-)
-def test_what_cannot_be_names_is_refused(
-    adopter, tmp_path: Path, feature: str, text: str | bytes, message: str
-) -> None:
-    path = tmp_path / "names"
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(UsageError, match=message):
-        adopter.adopt(labels=((feature, str(path)),))
-    assert not adopter.data().exists()
-
-
 def test_names_that_changed_or_are_lost_ask_for_the_next_major_number(adopter) -> None:
     label_file = adopter.foreign / "label.labels.txt"
     label_file.write_text(CATS)

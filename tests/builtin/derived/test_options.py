@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from derived_support import NIGHT, STREET, Derived, pictures
 
-from tfrecreg.builtin.derived.derived_options import DerivedOptions, choose_features, share_of
+from tfrecreg.builtin.derived.derived_options import choose_features
 from tfrecreg.cli.main import main
 from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.values.errors import UsageError
@@ -26,38 +25,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Derived:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"inputs": ()}, "the option `inputs` is empty"),
-        ({"limit": 0}, "the option `limit` is 0, expected at least 1"),
-        ({"sample": "0%"}, "the option `sample` is `0%`, expected a share above 0"),
-        ({"sample": "101%"}, "the option `sample` is `101%`"),
-        ({"sample": "some"}, "the option `sample` is `some`"),
-        ({"sample": "1" * 60}, "the option `sample` is `111"),
-        ({"classes": ("cat",)}, "the option `classes` has `cat`, expected OLD=NEW"),
-        ({"classes": ("=cat",)}, "the option `classes` has `=cat`"),
-        ({"features": ("a=b", "a=")}, "the option `features` names `a` twice"),
-        ({"stratify": "label"}, "the option `stratify` needs `split`"),
-        (
-            {"stratify": "label", "split": ("a=1", "b=1"), "group": "(.)"},
-            "the options `stratify` and `group` exclude each other",
-        ),
-        ({"split": ("a=1",)}, "the option `split` has `a=1`: expected at least two splits"),
-        ({"split_of": "test"}, "the option `split_of` needs `split`"),
-    ],
-)
-def test_options_that_mean_nothing_are_refused(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        DerivedOptions(**{"inputs": ("a@1.0.0",), **options})
-    assert caught.value.message.startswith(message)
-    assert caught.value.hint
-
-
-def test_shares_have_three_forms() -> None:
-    assert share_of("10%") == share_of("0.1") == share_of(" 1/10 ") == share_of("10 %")
-
-
-@pytest.mark.parametrize(
     ("entries", "chosen"),
     [
         ((), {"a": "a", "b/x": "b/x", "b/y": "b/y"}),
@@ -72,20 +39,6 @@ def test_features_are_chosen_by_names_and_patterns(
     entries: tuple[str, ...], chosen: dict[str, str]
 ) -> None:
     assert choose_features(entries, ["b/y", "a", "b/x"]) == chosen
-
-
-@pytest.mark.parametrize(
-    ("entries", "message"),
-    [
-        (("c=",), "`features` names `c`, which no parent has"),
-        (("b/*=c",), "`features` gives 2 features the name `c`"),
-        (("a=b/x",), "`features` gives the name `b/x` to `a` and `b/x`"),
-    ],
-)
-def test_features_that_cannot_be_chosen_are_refused(entries: tuple[str, ...], message: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        choose_features(entries, ["b/y", "a", "b/x"])
-    assert caught.value.message.startswith(message)
 
 
 @pytest.mark.parametrize(
@@ -113,16 +66,6 @@ def test_a_build_is_refused_in_one_line(
     assert message in shown
     assert "hint: " in shown
     assert not (made.folder / "data/child").exists()
-
-
-def test_raw_data_that_are_no_registry_are_refused(
-    made: Derived, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    call = ["-C", str(made.folder), "build", "child", "--source", "tfrecreg"]
-    assert main([*call, "--raw", str(tmp_path), "--option", "inputs=street"]) == 2
-    shown = " ".join(capsys.readouterr().err.split())
-    assert "is not the folder of a registry" in shown
-    assert "leave out --raw for this registry" in shown
 
 
 def test_the_file_of_the_dataset_builds_it_again(made: Derived) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import struct
 import zlib
 from pathlib import Path
@@ -11,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.builtin.export.formats.connectors import ImagesSeen, look_at_image
+from tfrecreg.builtin.export.formats.connectors import look_at_image
 
 
 def chunk(kind: bytes, data: bytes) -> bytes:
@@ -46,69 +45,6 @@ APP = segment(0xE0, b"JFIF\0 and more")
 TABLES = segment(0xDB, b"t" * 65)
 
 
-@pytest.mark.parametrize(
-    ("data", "wanted"),
-    [
-        (png(3, 2, 8, 0), ("png", 2, 3, 1, 8)),
-        (png(3, 2, 1, 0), ("png", 2, 3, 1, 1)),
-        (png(3, 2, 16, 0), ("png", 2, 3, 1, 16)),
-        (png(3, 2, 8, 2), ("png", 2, 3, 3, 8)),
-        (png(3, 2, 16, 2, chunk(b"tRNS", b"123456")), ("png", 2, 3, 3, 16)),
-        (png(3, 2, 4, 3, chunk(b"PLTE", b"rgb")), ("png", 2, 3, 3, 8)),
-        (
-            png(3, 2, 8, 3, chunk(b"gAMA", b"1234"), chunk(b"PLTE", b"rgb"), chunk(b"tRNS", b"a")),
-            ("png", 2, 3, 4, 8),
-        ),
-        (png(3, 2, 8, 4), ("png", 2, 3, 2, 8)),
-        (png(3, 2, 8, 6), ("png", 2, 3, 4, 8)),
-        (jpeg(APP, TABLES, frame(0xC0)), ("jpeg", 5, 7, 3, 8)),
-        (jpeg(frame(0xC2, components=1)), ("jpeg", 5, 7, 1, 8)),
-        (jpeg(APP, frame(0xC1, components=4)), ("jpeg", 5, 7, 3, 8)),
-        (jpeg(b"\xff\xff\xff" + APP[1:], b"junk", frame(0xC9)), ("jpeg", 5, 7, 3, 8)),
-        (b"GIF89a\x07\0\x05\0" + b"\0" * 9, ("gif", 5, 7, 3, 8)),
-        (bmp(7, 5, 24), ("bmp", 5, 7, 3, 8)),
-        (bmp(7, -5, 24, header=124), ("bmp", 5, 7, 3, 8)),
-    ],
-)
-def test_what_headers_say(data: bytes, wanted: tuple[str, int, int, int, int]) -> None:
-    header = look_at_image(data)
-    assert header is not None
-    assert header[:5] == wanted
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"",
-        b"raw pixels",
-        b"RIFF\x04\0\0\0WEBPVP8 ",
-        b"II*\0 a TIFF",
-        png(0, 2, 8, 0),
-        png(3, 2, 3, 0),
-        png(3, 2, 8, 5),
-        png(3, 2, 8, 0)[:30],
-        jpeg(APP),
-        jpeg(frame(0xC3)),
-        jpeg(frame(0xC5)),
-        jpeg(frame(0xC0, precision=12)),
-        jpeg(frame(0xC0, components=2)),
-        jpeg(frame(0xC0, height=0)),
-        jpeg(APP)[:8],
-        b"\xff\xd8\xff\xd9",
-        b"\xff\xd8\xff",
-        b"GIF89a\0\0\x05\0" + b"\0" * 9,
-        b"GIF89a\x07\0",
-        bmp(7, 5, 32),
-        bmp(7, 5, 8),
-        bmp(7, 5, 24, compression=1),
-        bmp(7, 5, 24, header=12),
-        bmp(-7, 5, 24),
-    ],
-)
-def test_what_tensorflow_does_not_decode_is_none(data: bytes) -> None:
-    assert look_at_image(data) is None
-
-
 @pytest.mark.medium
 @settings(max_examples=300)
 @given(
@@ -130,23 +66,6 @@ def test_damaged_headers_raise_nothing(whole: bytes, data: st.DataObject) -> Non
             damaged[place] = data.draw(st.integers(0, 255))
     found = look_at_image(bytes(damaged))
     assert found is None or (found.height > 0 and found.width > 0)
-
-
-def test_parts_of_what_was_seen_add_up() -> None:
-    values = [png(3, 2, 8, 0), jpeg(frame(0xC0)), b"no image", png(4, 9, 16, 2), b"nor this"]
-    whole = ImagesSeen()
-    parts = ImagesSeen()
-    for number, value in enumerate(values):
-        whole.add(value, f"record {number}")
-        part = ImagesSeen()
-        part.add(value, f"record {number}")
-        parts.merge(pickle.loads(pickle.dumps(part)))
-    assert parts.count == whole.count == 3
-    assert (parts.strange, parts.where) == (whole.strange, whole.where) == (2, "record 2")
-    assert parts.formats == whole.formats == {"png", "jpeg"}
-    assert parts.channels == whole.channels == {1, 3}
-    assert parts.depths == whole.depths == {False, True}
-    assert len(parts.heights) == len(whole.heights) == len(parts.widths) == 2
 
 
 @pytest.mark.slow

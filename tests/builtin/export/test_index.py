@@ -14,7 +14,7 @@ from tfrecreg.core.example.encode import encode
 from tfrecreg.core.example.features import int64_feature
 from tfrecreg.core.records.reading.access import Records, read
 from tfrecreg.core.registry.registry import Registry
-from tfrecreg.core.values.errors import RefusedError, UsageError
+from tfrecreg.core.values.errors import RefusedError
 from tfrecreg.core.workers.local import LocalEngine
 
 SCHEMA = 'feature { name: "x" type: INT }\n'
@@ -65,38 +65,10 @@ def test_the_offsets_are_those_of_plain_files(registry: Registry, tmp_path: Path
     assert first == encode({"x": int64_feature(range(5))})
 
 
-def test_what_should_be_known_is_said(registry: Registry, tmp_path: Path) -> None:
-    result = export(registry, "things", tmp_path / "out", to="index")
-    manifest = registry.dataset("things").build_manifest()
-    assert manifest is not None
-    small = (
-        "1 of 3 shards have fewer than two records: the package `tfrecord` fails on so short an "
-        "index, DALI does not"
-    )
-    unpacked = (
-        "readers with an index cannot seek in gzip: the shards were decompressed, each record "
-        "unchanged"
-    )
-    if manifest.compression == "gzip":
-        assert result.notes == (unpacked, small)
-        assert result.shards == {"decompressed": 3}
-    else:
-        assert result.notes == (small,)
-        assert result.shards == {"linked": 3}
-
-
 @pytest.mark.parametrize("suffix", [".tfindex", ".index"])
 def test_the_suffix_can_be_chosen(registry: Registry, tmp_path: Path, suffix: str) -> None:
     result = export(registry, "things", tmp_path / "out", to="index", options={"suffix": suffix})
     assert sum(path.endswith(suffix) for path in result.files) == 3
-
-
-def test_another_suffix_is_refused_and_nothing_is_made(registry: Registry, tmp_path: Path) -> None:
-    with pytest.raises(UsageError) as caught:
-        export(registry, "things", tmp_path / "out", to="index", options={"suffix": "/../x"})
-    assert caught.value.message == "no index has the suffix `/../x`"
-    assert caught.value.hint == "available: `.idx`, `.index` and `.tfindex`"
-    assert not (tmp_path / "out").exists()
 
 
 def test_a_damaged_shard_is_refused_and_nothing_is_made(registry: Registry, tmp_path: Path) -> None:
@@ -104,8 +76,3 @@ def test_a_damaged_shard_is_refused_and_nothing_is_made(registry: Registry, tmp_
     with pytest.raises(RefusedError, match="is not what `things` has registered"):
         export(registry, "things", tmp_path / "out", to="index")
     assert not (tmp_path / "out").exists()
-
-
-def test_no_schema_is_needed(registry: Registry, tmp_path: Path) -> None:
-    (Path(registry.storage.root) / "schemas/things.pbtxt").unlink()
-    assert export(registry, "things", tmp_path / "out", to="index").splits["train"] == 43

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Generator, Iterable
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +14,11 @@ from tests_support import flip, tree
 from tfrecreg.builtin.adopt.request import AdoptRequest
 from tfrecreg.builtin.adopt.run import adopt
 from tfrecreg.builtin.export.run import export
-from tfrecreg.cli.main import main
 from tfrecreg.core.example.features import bytes_feature, int64_feature
 from tfrecreg.core.plugins.manager import plugins
 from tfrecreg.core.plugins.records import ExporterRecord
-from tfrecreg.core.registry.manifest.file import render_manifest, seal
 from tfrecreg.core.registry.registry import Registry
-from tfrecreg.core.values.errors import RefusedError, SchemaError, UsageError
+from tfrecreg.core.values.errors import RefusedError, UsageError
 from tfrecreg.core.workers.local import LocalEngine
 
 SCHEMA = """
@@ -49,50 +46,6 @@ def examples(count: int) -> list[Any]:
 def registry(place_build: Callable[..., Registry]) -> Registry:
     splits = {"train": [examples(3), examples(2)], "test": [examples(1)]}
     return place_build(splits, SCHEMA, labels=LABELS, config=CONFIG)
-
-
-def renamed(registry: Registry, **changes: str) -> Registry:
-    """A registry whose manifest was edited and sealed by another tool."""
-    manifest = registry.dataset("things").build_manifest()
-    assert manifest is not None
-    splits = [replace(each, name=changes.get("split", each.name)) for each in manifest.splits[:1]]
-    shards = [replace(each, split=changes.get("shard", each.split)) for each in manifest.shards[:1]]
-    changed = seal(
-        replace(
-            manifest,
-            splits=[*splits, *manifest.splits[1:]],
-            shards=[*shards, *manifest.shards[1:]],
-        )
-    )
-    path = Path(registry.storage.root, "data/things/manifest.json")
-    path.write_bytes(render_manifest(changed))
-    return registry
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"split": "tset"}, "has shards of the split `{first}`, which it does not list"),
-        ({"shard": "x\x1b"}, r"has shards of the split `x\x1b`, which it does not list"),
-    ],
-)
-def test_a_split_that_no_shard_names_is_one_line(
-    registry: Registry,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    changes: dict[str, str],
-    message: str,
-) -> None:
-    before = registry.dataset("things").build_manifest()
-    assert before is not None
-    root = renamed(registry, **changes).storage.root
-    assert main(["-C", root, "export", "things", str(tmp_path / "out"), "--to", "tfds"]) == 2
-    said = capsys.readouterr().err
-    assert said.splitlines() == [
-        f"error: the manifest of `things` {message.format(first=before.shards[0].split)}",
-        "hint: `tfrecreg check things` has the details; restore the manifest, or build again",
-    ]
-    assert not (tmp_path / "out").exists()
 
 
 def names(folder: Path) -> list[str]:
@@ -224,28 +177,6 @@ def test_without_licence_labels_or_configuration_less_is_written(place_build, tm
     ]
 
 
-class Stopping(LocalEngine):
-    """An engine that somebody interrupts after the first task."""
-
-    def run(
-        self, function: Callable[[Any], Any], tasks: Iterable[Any]
-    ) -> Generator[Any, None, None]:
-        results = super().run(function, tasks)
-        yield next(results)
-        results.close()
-        raise KeyboardInterrupt
-
-
-@pytest.mark.medium
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_an_interrupted_export_leaves_nothing(registry, tmp_path, jobs) -> None:
-    before = tree(tmp_path)
-    with pytest.raises(KeyboardInterrupt):
-        export(registry, "things", tmp_path / "deep/out", engine=Stopping(jobs))
-    assert tree(tmp_path) == before
-    assert sorted(names(tmp_path)) == ["registry-root"]
-
-
 class Watching:
     """Somebody who watches the progress, and presses ^C when the first shard is done."""
 
@@ -308,16 +239,6 @@ def test_a_schema_that_changed_since_the_build_is_refused(registry, tmp_path) ->
 def test_a_build_without_a_schema_is_refused(registry, tmp_path) -> None:
     (Path(registry.storage.root) / "schemas/things.pbtxt").unlink()
     refused(registry, tmp_path, UsageError, "`things` has no schema: there is no `schemas/things")
-
-
-def test_a_schema_that_tfds_cannot_express_is_refused(place_build, tmp_path) -> None:
-    registry = place_build({"train": [examples(1)]}, SCHEMA + 'feature { name: "vague" }')
-    refused(registry, tmp_path, SchemaError, "the feature `vague`: it has no type")
-
-
-def test_a_split_that_tfds_cannot_name_is_refused(place_build, tmp_path) -> None:
-    registry = place_build({"all": [examples(1)]}, SCHEMA)
-    refused(registry, tmp_path, UsageError, "TFDS cannot read a split named `all`")
 
 
 def test_an_export_that_is_adopted_back_keeps_its_classes(

@@ -10,14 +10,13 @@ from typing import Any
 import pytest
 from image_support import png
 
-from tfrecreg.builtin.export.formats import tfds as tfds_module
 from tfrecreg.builtin.export.run import export
 from tfrecreg.core.example.decode import decode
 from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
 from tfrecreg.core.records.reader import scan
 from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.storage.local import LocalStorage
-from tfrecreg.core.values.errors import MissingExtraError, UsageError
+from tfrecreg.core.values.errors import UsageError
 
 PlaceBuild = Callable[..., Registry]
 
@@ -29,7 +28,6 @@ feature { name: "box/ymin" type: FLOAT }
 feature { name: "box/ymax" type: FLOAT }
 feature { name: "label" type: INT }
 """
-ANEW = {"tfrecord": "boxes=yes", "array_record": "file_format=array_record"}
 
 
 def boxes(number: int) -> dict[str, Any]:
@@ -136,21 +134,6 @@ def test_boxes_that_lack_a_side_are_refused(
     )
     assert caught.value.exit_code == 2
     assert not (tmp_path / "out").exists()
-
-
-def test_a_schema_without_boxes_is_refused(place_build: PlaceBuild, tmp_path: Path) -> None:
-    schema = SCHEMA.replace("box/ymax", "box/other")
-    registry = place_build({"train": [[{"label": int64_feature(1)}]]}, schema)
-    with pytest.raises(UsageError, match="has no boxes: features `PREFIX/ymin`"):
-        exported(registry, tmp_path / "out", "boxes=yes")
-
-
-def test_without_the_library_the_extra_is_named(
-    things: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tfds_module, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match="needs the extra `arrayrecord`"):
-        exported(things, tmp_path / "out", "file_format=array_record")
 
 
 READ = """

@@ -164,30 +164,6 @@ def test_an_export_of_which_a_part_is_missing_is_refused(
     assert "--option restore=no" in (caught.value.hint or "")
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda out: (out / "schema.pbtxt").unlink(), "but `schema.pbtxt` is missing beside them"),
-        (
-            lambda out: (out / "schema.pbtxt").write_bytes(b"\xff"),
-            "but their metadata cannot be read",
-        ),
-    ],
-)
-def test_exported_parquet_without_its_schema_is_refused(
-    registry: Registry, tmp_path: Path, change: Any, message: str
-) -> None:
-    pytest.importorskip("pyarrow", reason="the extra `parquet` is not installed")
-    export(registry, "folders", tmp_path / "out", to="parquet")
-    change(tmp_path / "out")
-    request = BuildRequest(name="again", source="huggingface", raw=str(tmp_path / "out"))
-    with pytest.raises(RawDataError) as caught:
-        build(registry, request)
-    assert message in caught.value.message
-    assert caught.value.exit_code == 2
-    assert "--option restore=no" in (caught.value.hint or "")
-
-
 WRITE = """
 import sys
 from pathlib import Path

@@ -103,32 +103,6 @@ def test_features_are_the_same_for_any_shards(tmp_path: Path) -> None:
     assert sum(count for _, count in columns(whole["x"])) == 3000
 
 
-def test_frequent_texts_are_those_that_repeat_and_can_be_read(tmp_path: Path) -> None:
-    records = [{"id": f"{at}", "b": b"\xff" if at % 2 else b"<i>"} for at in range(10)]
-    found = features(tmp_path, records)
-    assert (found["id"].splits[0].different, found["id"].splits[0].top) == ("10 different", ())
-    assert found["b"].splits[0].top == (("<i>", 5),)
-
-
-def test_a_feature_of_two_kinds_leaves_a_reason(tmp_path: Path) -> None:
-    page = page_of(tmp_path, [{"a": 1, "b": NONE}, {"a": "text", "b": NONE}])
-    assert page.features == ()
-    assert "`a`" in page.no_features
-
-
-def test_a_feature_without_values(tmp_path: Path) -> None:
-    found = features(tmp_path, [{"a": 1, "b": NONE}])["b"]
-    assert (found.range, columns(found), found.per_record) == ("", [], "0")
-
-
-def test_features_beyond_the_limit_are_only_counted(tmp_path: Path) -> None:
-    path = tmp_path / "many.tfrecord"
-    with tfrecreg.TFRecordWriter(path) as out:
-        out.write({f"feature {number:03}": number for number in range(300)})
-    (target,) = make_page(str(path), budget=BUDGET).targets
-    assert (len(target.features), target.more_features) == (60, 240)
-
-
 def class_labels(page: TargetPage) -> tuple[str, ...]:
     """The names of the bars of the chart of classes."""
     return next(

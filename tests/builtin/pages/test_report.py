@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import itertools
 import re
 import shutil
 import subprocess
@@ -12,7 +11,6 @@ from collections import Counter
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,21 +20,14 @@ from memory_support import PRINT_PEAK, on_linux
 from page_support import hostile_records, read_page
 from PIL import Image
 from statistics_support import needs_tfdv
-from tests_support import flip
 
 import tfrecreg
-from tfrecreg.builtin.pages.collect import BUDGET, Surveys, _with_anomalies, make_page
-from tfrecreg.builtin.pages.content import figures_of
+from tfrecreg.builtin.pages.collect import BUDGET, Surveys, make_page
 from tfrecreg.builtin.pages.make import diff_page
 from tfrecreg.builtin.pages.render import render_page
-from tfrecreg.core.check.options import CheckOptions
-from tfrecreg.core.images.drawing.drawing import COLORS
 from tfrecreg.core.images.drawing.svg import Bars
 from tfrecreg.core.values.errors import UsageError
-from tfrecreg.core.values.progress import SILENT
 from tfrecreg.core.workers.local import LocalEngine
-
-STATISTICS = {"Statistics of train: 200 examples", "Statistics of test: 60 examples"}
 
 
 def bars(page: tfrecreg.builtin.pages.Page, heading: str) -> Bars:
@@ -192,31 +183,6 @@ def test_the_difference_shows_the_records(digits_original: Path, tmp_path: Path)
     assert read_page(diff_page("digits@1.0.0", "digits", registry=root)[0]).images == 1
 
 
-class Asked(LocalEngine):
-    """An engine that keeps what was asked of it. Two jobs: what one does is done without one."""
-
-    def __init__(self) -> None:
-        super().__init__(2)
-        self.asked: set[str] = set()
-
-    def run(self, function: Any, tasks: Any) -> Any:
-        self.asked.add(f"{function.__module__}.{function.__qualname__}")
-        yield from map(function, tasks)
-
-
-def test_the_difference_is_made_by_the_engine(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    put_build(tmp_path, {"train": [{"a": example(1), "b": example(2)}]}, name="old")
-    put_build(tmp_path, {"train": [{"a": example(1), "b": example(3)}]}, name="new")
-    monkeypatch.setattr("tfrecreg.builtin.releases.diff.reading._FEW", 0)
-    engine = Asked()
-    _, result = diff_page("old", "new", registry=tmp_path, engine=engine)
-    assert result.totals["changed"] == 1
-    assert "tfrecreg.builtin.releases.diff.reading.read_there" in engine.asked
-    assert len(engine.asked) == 2  # the scans of the survey are the other one
-
-
 def write(path: Path, records: list[dict[str, object]]) -> str:
     with tfrecreg.TFRecordWriter(path) as writer:
         for record in records:
@@ -233,77 +199,10 @@ def test_records_without_images(tmp_path: Path, count: int) -> None:
     assert "1.5, 2" in page.text
 
 
-def test_a_thousand_classes(tmp_path: Path) -> None:
-    records = [{"image/class/label": number % 1000} for number in range(3000)]
-    page = make_page(write(tmp_path / "many.tfrecord", records), budget=BUDGET)
-    chart = bars(page, "Classes: image/class/label")
-    assert chart.note == "the 20 most frequent of 1,000 classes; the others have 3 each"
-    assert chart.series[0].values == (3,) * 20
-    (target,) = page.targets
-    assert len({each.label for each in target.galleries[0].records}) == 60
-
-
 def png() -> bytes:
     out = BytesIO()
     Image.new("RGB", (80, 40)).save(out, "PNG")
     return out.getvalue()
-
-
-def objects(rng: np.random.Generator, count: int) -> dict[str, object]:
-    """Features of many objects with boxes and names."""
-    left, top = rng.random((2, count), np.float32) / 2
-    return {
-        "image/object/bbox/xmin": left,
-        "image/object/bbox/xmax": left + np.float32(0.4),
-        "image/object/bbox/ymin": top,
-        "image/object/bbox/ymax": top + np.float32(0.4),
-        "image/object/class/label": rng.integers(0, 90, count),
-        "image/object/class/text": [
-            f"a class with a long name {number}" for number in range(count)
-        ],
-    }
-
-
-def test_drawings_count_for_the_size_of_the_page(tmp_path: Path) -> None:
-    rng = np.random.default_rng(1)
-    records = [{"image/encoded": png(), "n": at, **objects(rng, 60)} for at in range(60)]
-    made = tfrecreg.report(write(tmp_path / "boxes.tfrecord", records), budget=700_000)
-    assert 400_000 < len(made.html) < 700_000
-    assert re.fullmatch(r"\d+ images", made.left_out[0])
-
-
-def test_boxes_have_the_color_and_the_name_of_their_class(tmp_path: Path) -> None:
-    rng = np.random.default_rng(1)
-    record = {**objects(rng, 3), "image/encoded": png(), "image/object/class/label": [1, 9, 2]}
-    html = tfrecreg.report(write(tmp_path / "three.tfrecord", [record])).html
-    page = read_page(html)
-    assert [f'stroke="{COLORS[number]}"' in html for number in (1, 2, 3)] == [True, True, False]
-    assert html.count('<span class="swatch c1"></span>') == 2
-    # In the caption, in a title and on the box.
-    assert page.text.count("a class with a long name 1") >= 3
-
-
-def test_classes_stand_together_and_train_comes_before_test(tmp_path: Path) -> None:
-    for split in ("test", "extra", "val", "train"):
-        records = [{"image/class/label": at % 12, "n": at} for at in range(300)]
-        write(tmp_path / f"x-{split}.tfrecord-00000-of-00001", records)
-    (target,) = make_page(str(tmp_path), budget=BUDGET).targets
-    order = ["train", "validation", "test", "extra"]
-    assert [each.heading for each in target.galleries] == [f"Sample of {name}" for name in order]
-    charts = [each for each in target.charts if isinstance(each, Bars)]
-    assert [[each.name for each in chart.series] for chart in charts] == [order]
-    for gallery in target.galleries:
-        labels = [record.label for record in gallery.records]
-        assert [label for label, _ in itertools.groupby(labels)] == [str(n) for n in range(12)]
-    text = read_page(tfrecreg.report(str(tmp_path)).html).text
-    assert "Records 1,200 train 300, validation 300, test 300, extra 300" in text
-
-
-def test_findings_have_no_empty_columns(digits_original: Path, tmp_path: Path) -> None:
-    (tmp_path / "empty.tfrecord").write_bytes(b"")
-    (target,) = make_page(str(tmp_path / "empty.tfrecord"), budget=BUDGET).targets
-    (finding,) = target.findings
-    assert finding.table() == (("shard",), ((str(tmp_path / "empty.tfrecord"),),))
 
 
 def test_a_page_of_nothing_and_one_of_many_findings(tmp_path: Path) -> None:
@@ -319,36 +218,6 @@ def test_a_page_of_nothing_and_one_of_many_findings(tmp_path: Path) -> None:
     assert len(html) < 400_000
     assert html.count('<details class="finding') == 200
     assert re.search(r"\d+ more findings not on this page", read_page(html).text)
-
-
-@pytest.mark.medium
-def test_growth_is_shown_from_two_states_on(digits_registry: Path) -> None:
-    registry = tfrecreg.open(digits_registry)
-    alone = make_page("digits@1.0.0", registry=registry, budget=BUDGET)
-    assert "Growth over versions" not in [each.heading for each in alone.targets[0].charts]
-    both = make_page("digits", registry=registry, budget=BUDGET)
-    chart = bars(both, "Growth over versions")
-    assert (chart.labels, chart.series[0].values) == (("1.0.0", "build"), (260, 260))
-
-
-def test_extremes_are_shown_once_with_all_that_they_are(tmp_path: Path) -> None:
-    records = []
-    for number in range(30):
-        out = BytesIO()
-        sides = (300, 20) if number == 7 else (20, 20 + number)
-        Image.new("L", sides, number).save(out, "PNG")
-        records.append({"image/encoded": out.getvalue()})
-    page = make_page(write(tmp_path / "sizes.tfrecord", records), budget=BUDGET)
-    gallery = page.targets[0].galleries[-1]
-    assert gallery.heading == "Extremes"
-    found = dict(zip([each.record for each in gallery.records], gallery.tags, strict=True))
-    assert len(found) == len(gallery.records)
-    assert found[7].startswith("largest, widest")
-    assert found[0].startswith("smallest")
-    assert "darkest" in found[0]
-    alike = [{"image/encoded": png(), "n": number} for number in range(10)]
-    (target,) = make_page(write(tmp_path / "alike.tfrecord", alike), budget=BUDGET).targets
-    assert [each.heading for each in target.galleries] == ["Sample"]
 
 
 def test_hostile_records_stay_in_their_cells(tmp_path: Path) -> None:
@@ -467,114 +336,3 @@ def test_statistics_anomalies_and_drift(digits_original: Path, tmp_path: Path) -
     assert "image/class/label int64 100 % 1" in page.text
     (report,) = made.reports
     assert {"statistics", "drift"} <= set(report.validators)
-
-
-class Counting(LocalEngine):
-    """An engine that keeps the shards that were read by it."""
-
-    def __init__(self) -> None:
-        super().__init__(1)
-        self.shards: list[str] = []
-
-    def run(self, function: Any, tasks: Any) -> Any:
-        for task in tasks:
-            self.shards.append(task.shard.name)
-            yield from super().run(function, [task])
-
-
-@pytest.mark.slow
-def test_statistics_are_made_in_the_pass_of_the_check_by_its_engine(
-    digits_original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    needs_tfdv()
-    root = Path(shutil.copytree(digits_original, tmp_path / "other"))
-
-    def another_pass(*arguments: Any, **options: Any) -> None:
-        raise AssertionError("the records are read again")
-
-    monkeypatch.setattr("tfrecreg.builtin.statistics.make.read_whole", another_pass)
-    pages = []
-    for _ in range(2):  # the second time they are remembered
-        engine = Counting()
-        made = tfrecreg.report("digits", registry=root, statistics=True, engine=engine)
-        assert sorted(engine.shards) == sorted(
-            path.name for path in (root / "data/digits").glob("*.tfrecord-*")
-        )
-        pages.append(read_page(made.html))
-        assert set(pages[-1].headings) >= STATISTICS
-    monkeypatch.undo()
-    apart = tfrecreg.stats("digits", registry=root)
-    assert all(split.cached for split in apart.splits)
-    shutil.rmtree(root / ".tfrecreg/cache")
-    fresh = tfrecreg.stats("digits", registry=root)
-    assert [each.statistics.proto for each in fresh.splits] == [
-        each.statistics.proto for each in apart.splits
-    ]
-
-
-def test_images_without_pillow_are_one_notice(
-    digits_registry: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    flip(next((digits_registry / "data/digits").glob("digits-test*-00000-*")), 1000)
-    told: list[str] = []
-
-    class Told(type(SILENT)):  # type: ignore[misc]
-        def note(self, message: str) -> None:
-            told.append(message)
-
-    monkeypatch.setattr("tfrecreg.core.images.decoder.find_spec", lambda name: None)
-    made = tfrecreg.report("digits", registry=digits_registry, progress=Told())
-    notice = "decoding images needs the extra `images`, which is not installed"
-    assert made.html.count("which is not installed") == 1
-    assert [each for each in told if each.startswith(notice)] == told
-    assert len(told) == 1
-    assert "Sample of" not in made.html
-    assert len(made.html) < 120_000
-    told.clear()
-    tfrecreg.open(digits_registry).site(digits_registry.parent / "public", progress=Told())
-    assert len([each for each in told if each.startswith(notice)]) == 1
-    (report,) = made.reports
-    assert report.status == "fail"
-
-
-def test_statistics_without_tfdv_have_no_anomalies(
-    digits_original: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    told: list[str] = []
-
-    class Told(type(SILENT)):  # type: ignore[misc]
-        def note(self, message: str) -> None:
-            told.append(message)
-
-    monkeypatch.setattr("tfrecreg.builtin.statistics.tfdv.find_spec", lambda name: None)
-    made = tfrecreg.report(
-        "digits", registry=digits_original, statistics=True, against="digits@1.0.0", progress=Told()
-    )
-    headings = read_page(made.html).headings
-    assert set(headings) >= STATISTICS
-    assert [each for each in told if each.startswith("no anomalies: ")] == told
-    assert len(told) == 1
-    (report,) = made.reports
-    assert report.status == "pass"
-    assert "drift" in report.validators
-
-
-def test_statistics_are_checked_for_anomalies_and_drift_beside_what_was_asked_for() -> None:
-    """What TFDV then finds is slow to look at."""
-    needs_tfdv()
-    options = CheckOptions(also=("duplicates",), skip=("crc",))
-    made = _with_anomalies(options, "digits@1.0.0", SILENT)
-    assert made == replace(options, also=("duplicates", "statistics"), against="digits@1.0.0")
-
-
-@pytest.mark.parametrize(
-    ("splits", "note"),
-    [
-        (4, "s0 1, s1 1, s2 1, s3 1"),
-        (5, "s0 1, s1 1, s2 1, s3 1, 1 more split"),
-        (7, "s0 1, s1 1, s2 1, s3 1, 3 more splits"),
-    ],
-)
-def test_four_splits_are_named_and_others_counted(splits: int, note: str) -> None:
-    report = replace(hostile_report("x"), splits={f"s{n}": 1 for n in range(splits)})
-    assert figures_of(report, {}, {}, [], {})[0].note == note

@@ -34,29 +34,6 @@ def survey(folder: Path, *sides: int) -> Survey:
     return visitor.close(StreamEnd("none", 0, 0, 0, 0, None, None))
 
 
-@pytest.mark.parametrize("sides", [(9, 12), (12, 9), (9, 9, 12, 5)])
-def test_extremes_are_those_of_all_batches(tmp_path: Path, sides: tuple[int, ...]) -> None:
-    """Also where each batch has images of one size."""
-    found = survey(tmp_path, *sides).extremes
-    assert found["largest"][0].order == -(max(sides) ** 2)
-    assert found["smallest"][0].order == min(sides) ** 2
-
-
-def test_sizes_and_classes_are_counted_over_batches(tmp_path: Path) -> None:
-    found = survey(tmp_path, 9, 12, 9)
-    assert found.records == 120
-    assert found.sizes == {(9, 9): 80, (12, 12): 40}
-    assert found.classes == {"image/class/label": {0: 30, 1: 30, 2: 30, 3: 30}}
-    # Equal records have equal hashes, and the first of them are kept.
-    assert {label: len(picks) for label, picks in found.samples.items()} == {
-        None: 48,
-        0: 8,
-        1: 8,
-        2: 8,
-        3: 8,
-    }
-
-
 def test_records_are_chosen_by_a_hash_that_stays_as_it_is(tmp_path: Path) -> None:
     """The page of a release shows the same records whenever it is made."""
     storage = LocalStorage(tmp_path)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -268,17 +267,6 @@ def test_what_is_no_tfrecord_is_not_asked(checked: Checked, tmp_path: Path) -> N
     report = checked(expecting("equals = 0", "SELECT count(*) FROM records"))
     assert report.status == "error"
     assert "is not a TFRecord" in report.errors[0]
-
-
-def test_without_the_extra_the_check_is_incomplete(
-    checked: Checked, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "duckdb", None)
-    report = checked(expecting("", "SELECT 1 WHERE false"), only=())
-    assert report.status == "error"
-    (error,) = report.errors
-    assert error.startswith("the validator `questions`: ")
-    assert "needs the extra `query`" in error
 
 
 def test_at_the_command_line(

@@ -326,21 +326,6 @@ def test_a_target_may_be_named_twice(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "measure"), [("numbers", "count"), ("text", "size")], ids=["list", "text"]
-)
-def test_a_column_of_long_values_says_why_it_is_not_there(
-    name: str, measure: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    example = {"numbers": float_feature([0.5] * 32), "text": bytes_feature(b"z" * 80)}
-    path = written(tmp_path / "x.tfrecord", encode(example))
-    code, _, err = asked(capfd, path, f"SELECT {name} FROM records")
-    assert code == 2
-    assert err.splitlines()[1] == (
-        f'hint: all values of `{name}` are too long for a catalog, which has `"{name}.{measure}"`'
-    )
-
-
-@pytest.mark.parametrize(
     ("sql", "error", "hint"),
     [
         (
@@ -414,19 +399,3 @@ def test_an_interrupt_ends_a_question(tmp_path: Path) -> None:
     asking.send_signal(signal.SIGINT)
     _, err = asking.communicate(timeout=60)
     assert (asking.returncode, err.strip()) == (130, "error: interrupted")
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
-@pytest.mark.parametrize("form", ["csv", "parquet"])
-def test_a_full_device_is_one_line(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], form: str
-) -> None:
-    path = written(tmp_path / "x.tfrecord", encode({"n": int64_feature(1)}))
-    code, out, err = asked(
-        capfd, path, "SELECT n FROM records", "--format", form, "--output", Path("/dev/full")
-    )
-    assert (code, out) == (2, "")
-    assert err.splitlines() == [
-        "error: `/dev/full` cannot be written: No space left on device",
-        "hint: make room on its disk, or name a file on another one",
-    ]

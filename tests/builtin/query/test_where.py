@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 from check_support import framed
 
-from tfrecreg import TFRecordWriter, data_source
 from tfrecreg.builtin.query.ask import ask_targets
 from tfrecreg.builtin.query.where import matching_records
 from tfrecreg.core.example.encode import encode
 from tfrecreg.core.example.features import bytes_feature, int64_feature
 from tfrecreg.core.registry.shardset.target import find_target
-from tfrecreg.core.values.errors import NoShardsError, RefusedError, UsageError
+from tfrecreg.core.values.errors import RefusedError, UsageError
 
 pytest.importorskip("duckdb", reason="the extra `query` is not installed")
 
@@ -167,12 +166,6 @@ def test_what_is_no_condition_is_refused(
         assert caught.value.hint == hint
 
 
-def test_a_column_of_another_table_is_not_suggested_by_its_own_name(shards: Path) -> None:
-    with pytest.raises(UsageError, match='Referenced column "label" not found') as caught:
-        found(shards, "label = 'cat'")  # `objects` has one
-    assert "`label`" not in caught.value.hint
-
-
 def test_files_are_not_read(shards: Path, tmp_path: Path) -> None:
     (tmp_path / "secret.csv").write_text("1\n")
     with pytest.raises(UsageError, match="disabled by configuration"):
@@ -192,34 +185,9 @@ def test_damaged_records_are_refused(shards: Path) -> None:
     assert caught.value.hint == f"`tfrecreg check {shards}` names them"
 
 
-def test_a_target_without_shards_is_refused(shards: Path) -> None:
-    empty = dataclasses.replace(find_target(str(shards)), shards=())
-    with pytest.raises(NoShardsError, match="has no shards to query"):
-        matching_records(empty, "true")
-
-
 def test_shards_that_are_shown_alike_are_refused(shards: Path) -> None:
     first = find_target(str(shards / "x-00000-of-00003.tfrecord")).shards[0]
     other = dataclasses.replace(first, path="x-00002-of-00003.tfrecord")
     target = dataclasses.replace(find_target(str(shards)), shards=(first, other))
     with pytest.raises(UsageError, match="two shards are shown as"):
         matching_records(target, "true")
-
-
-def test_a_feature_of_records_that_are_no_examples_is_not_found_in_words(tmp_path: Path) -> None:
-    path = tmp_path / "a.tfrecord"
-    with TFRecordWriter(path) as writer:
-        writer.write(b"no example")
-    with pytest.raises(UsageError) as caught:
-        data_source(path, where="name = 'x'")
-    assert caught.value.message.startswith('Referenced column "name" not found')
-    assert caught.value.hint == (
-        "no record here has features that a catalog has, which are those of `tf.train.Example`; "
-        "the column `payload` says what the records are"
-    )
-    with pytest.raises(UsageError) as caught:
-        data_source(path).order(seed=1, weights="name")
-    assert (caught.value.hint or "").startswith("no record here has features")
-    with pytest.raises(UsageError) as caught:
-        data_source(path, where="recrd = 1")
-    assert caught.value.hint == "did you mean `record`?"

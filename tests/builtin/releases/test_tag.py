@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -18,7 +16,6 @@ from tfrecreg.builtin.releases.tag import TagRequest, TagResult, tag
 from tfrecreg.builtin.releases.yank import yank
 from tfrecreg.cli.demo.digits import write_digits
 from tfrecreg.core.build.request import BuildRequest
-from tfrecreg.core.registry import git as git_
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.registry.lookup import resolve
 from tfrecreg.core.registry.registry import Registry, open_registry
@@ -237,19 +234,6 @@ def test_one_commit_has_one_version(root: Path, registry: Registry) -> None:
     assert "--commit REV" in caught.value.hint
 
 
-def test_a_git_that_does_not_know_who_you_are_says_so(
-    root: Path, registry: Registry, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    git(root, "config", "user.useConfigOnly", "true")
-    git(root, "config", "--unset", "user.name")
-    git(root, "config", "--unset", "user.email")
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
-    with pytest.raises(FailureError, match=r"^git refused: ") as caught:
-        call(registry, "digits@1.0.0")
-    assert caught.value.hint == "`git tag` shows more"
-
-
 def test_a_registry_below_the_root_has_its_folder_in_the_tag(
     original: Path, tmp_path: Path
 ) -> None:
@@ -347,22 +331,3 @@ class TestYank:
         made = release(registry, ReleaseRequest(name="digits"))
         assert str(made.version) == "2.0.1"
         assert resolve(registry, "digits@latest").name == "digits@2.0.1"
-
-
-def test_without_dvc_the_extra_is_named(root: Path) -> None:
-    code = (
-        "import sys\n"
-        "sys.modules['dvc'] = None  # as if it were not installed\n"
-        "from tfrecreg.cli.main import main\n"
-        "sys.exit(main(['-C', sys.argv[1], 'tag', 'digits@1.0.0']))\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(root)],
-        check=False,
-        capture_output=True,
-        text=True,
-        cwd=Path(__file__).parents[3],
-    )
-    assert done.returncode == 3
-    assert "error: reading DVC's files needs the extra `dvc`, which is not installed" in done.stderr
-    assert git_.list_tags(str(root), "digits@") == []

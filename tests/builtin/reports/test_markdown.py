@@ -10,7 +10,7 @@ from hostile_support import NAMES, hostile_finding, hostile_report
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from tfrecreg.builtin.reports.markdown import code, markdown, prose
+from tfrecreg.builtin.reports.markdown import code, markdown
 
 PARSER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 OURS = re.compile(r"<br>|</?code>")
@@ -65,23 +65,6 @@ def test_a_code_span_shows_the_name(name: str) -> None:
     assert [(child.type, child.content) for child in cell.children or []] == [
         ("code_inline", shown)
     ]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "The checksum of a record's data does not match",
-        "restore it, or build it again (from the raw data): 1.5 kB, 3 % more",
-        "",
-    ],
-)
-def test_a_plain_message_stays_one(text: str) -> None:
-    assert prose(text) == text
-
-
-@pytest.mark.parametrize("text", ["a `b`", "see #12", "a_b_c", "a.b", "commit deadbeef1"])
-def test_what_could_mean_something_is_code(text: str) -> None:
-    assert prose(text) == code(text)
 
 
 def test_a_report_whole() -> None:

@@ -12,10 +12,8 @@ import pytest
 from fault_support import Refusing
 from salvage_support import filler, make, put
 from system_support import installed
-from tests_support import flip
 
 from tfrecreg.builtin.salvage.run import salvage
-from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.storage.interface import Writer
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import StorageError, UsageError
@@ -111,48 +109,3 @@ def test_folder_that_a_link_leads_to_is_the_originals(tmp_path: Path, damaged: P
     (tmp_path / "link").symlink_to(damaged.parent)
     with pytest.raises(UsageError, match="is not empty"):
         salvage([str(damaged)], tmp_path / "link")
-
-
-class Watcher:
-    def __init__(self) -> None:
-        self.seen: list[tuple[object, ...]] = []
-
-    def start(self, what: str, total: int, unit: str = "records") -> None:
-        self.seen.append(("start", what, total, unit))
-
-    def advance(self, records: int, size: int) -> None:
-        self.seen.append(("advance", records, size))
-
-    def stop(self) -> None:
-        self.seen.append(("stop",))
-
-    def note(self, message: str) -> None:
-        self.seen.append(("note", message))
-
-
-def test_progress_counts_the_records_that_manifests_know(
-    tmp_path: Path, damaged: Path, digits_registry: Path
-) -> None:
-    watcher = Watcher()
-    salvage([str(damaged)], tmp_path / "out", progress=watcher)
-    assert watcher.seen == [
-        ("start", "salvaging", 0, "records"),
-        ("advance", 19, damaged.stat().st_size),
-        ("stop",),
-    ]
-    watcher.seen.clear()
-    manifest = open_registry(digits_registry).dataset("digits").build_manifest()
-    assert manifest is not None
-    shard = manifest.shards[0]
-    flip(digits_registry / "data/digits" / shard.path, 50)  # in the data of its first record
-    salvage(["digits"], tmp_path / "digits", registry=digits_registry, progress=watcher)
-    assert watcher.seen == [
-        ("start", "salvaging", shard.records, "records"),
-        ("advance", shard.records - 1, shard.bytes),
-        ("stop",),
-    ]
-
-
-def test_nothing_named_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="there is no target to salvage"):
-        salvage([], tmp_path / "out")

@@ -122,14 +122,6 @@ def test_one_job_and_two_draft_the_same(digits_original: Path) -> None:
     assert infer_schema(found, ENGINE) == infer_schema(found, LocalEngine(2))
 
 
-def test_progress_is_told_and_stopped(digits_original: Path) -> None:
-    watcher = Watcher()
-    infer_schema(find_target("digits", registry=digits_original), ENGINE, watcher)
-    assert watcher.seen[0] == ("start", "looking at digits", 260)
-    assert sum(each[1] for each in watcher.seen if each[0] == "advance") == 260
-    assert watcher.seen[-1] == ("stop",)
-
-
 def test_damaged_records_say_nothing(tmp_path: Path) -> None:
     found = files(tmp_path, framed(b"\xffno example") + stream(5))
     flip(tmp_path / "0.tfrecord", 14)

@@ -36,29 +36,6 @@ def files(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
 
 
-def test_statistics_come_back_as_they_were(cache: StatisticsCache, tmp_path: Path) -> None:
-    cache.remember(statistics(), CONTENT, OPTIONS)
-    found = cache.recall("test", CONTENT, OPTIONS)
-    assert found is not None
-    assert (found.split, found.examples, found.sketched) == ("test", 4, ("x",))
-    assert found.left_out == statistics().left_out
-    assert found.proto.SerializeToString() == statistics().proto.SerializeToString()
-    (path,) = files(tmp_path)
-    assert path.parent == tmp_path / ".tfrecreg/cache/statistics"
-    assert path.name.startswith(f"{CONTENT}-")
-
-
-def test_other_content_and_other_options_are_not_known(cache: StatisticsCache) -> None:
-    cache.remember(statistics(), CONTENT, OPTIONS)
-    assert cache.recall("train", "d" * 64, OPTIONS) is None
-    assert cache.recall("train", CONTENT, StatisticsOptions(num_histogram_buckets=3)) is None
-
-
-def test_what_damage_left_out_is_not_remembered(cache: StatisticsCache, tmp_path: Path) -> None:
-    cache.remember(statistics(left_out=LeftOut(damaged=1)), CONTENT, OPTIONS)
-    assert files(tmp_path) == []
-
-
 def test_a_file_that_does_not_hold_is_not_believed(cache: StatisticsCache, tmp_path: Path) -> None:
     cache.remember(statistics(), CONTENT, OPTIONS)
     (path,) = files(tmp_path)

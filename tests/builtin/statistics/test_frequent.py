@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from tfrecreg.builtin.statistics.options import StatisticsOptions
-from tfrecreg.builtin.statistics.sketches import ValueCounts, value_key
+from tfrecreg.builtin.statistics.sketches import ValueCounts
 
 
 def counted(values: list[bytes | int], max_bytes: int, parts: int = 3) -> ValueCounts:
@@ -44,31 +44,3 @@ def test_what_does_not_is_within_the_bounds(parts: int, make) -> None:
     counts = {value: count for count, value in frequent.top}
     for value, count in ((make(-1), 6_000), (make(-2), 2_000)):
         assert 0 <= count - counts[value] <= len(values) / 1024
-
-
-def test_few_values_of_a_sketch_are_exact() -> None:
-    values: list[bytes | int] = [b"%d" % (number % 900) for number in range(5_000)]
-    found = counted(values, 1000)
-    ((_, frequent),) = found.features()
-    assert (found.sketched, frequent.unique) == (("x",), 900)
-    assert sum(count for count, _ in frequent.top) == 5_000
-
-
-def test_the_feature_that_takes_most_is_sketched() -> None:
-    counts = ValueCounts(StatisticsOptions(), 1000)
-    counts.add("small", [(1, 1)])
-    counts.add("large", [(b"x" * 2000, 2), (b"y" * 3000, 1)])
-    assert counts.sketched == ("large",)
-    found = dict(counts.features())
-    assert found["large"].unique == 2
-    assert found["large"].top == [(3, b"__LARGE_BYTES__")]
-    assert found["small"].top == [(1, 1)]
-
-
-def test_long_values_that_are_not_text_are_counted_by_their_digest() -> None:
-    text = b"a" * 1000
-    assert value_key(text) == text
-    assert value_key(b"\xff" * 256) == b"\xff" * 256
-    keys = {value_key(b"\x89" + bytes(500) + bytes([last])) for last in range(9)}
-    assert {len(key) for key in keys} == {81}
-    assert len(keys) == 9

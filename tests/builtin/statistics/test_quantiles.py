@@ -49,21 +49,3 @@ def test_ranks_keep_within_the_bound(parts: int, order: str) -> None:
     for number, value in enumerate(ranked(values, counts, 100)):
         rank = np.searchsorted(ordered, value, "right") / len(ordered)
         assert abs(rank - number / 100) <= bound + counts.max() / len(numbers), number
-
-
-def test_counts_and_levels_are_merged() -> None:
-    rng = np.random.default_rng(3)
-    many, few = rng.normal(size=50_000), np.repeat([0.5, -0.5], [10_001, 19_999])
-    for first, second in ((many, few), (few, many)):
-        whole = of(first)
-        whole.merge(of(second))
-        values, counts = whole.counts()
-        assert counts.sum() == 80_000
-        below = counts[values < 0].sum()
-        assert abs(below - (19_999 + np.count_nonzero(many < 0))) <= 0.003 * 80_000
-
-
-def test_nothing_and_infinity() -> None:
-    assert [len(each) for each in Quantiles().counts()] == [0, 0]
-    values, counts = of(np.array([math.inf, 1.0, -math.inf, 1.0])).counts()
-    assert (values.tolist(), counts.tolist()) == ([-math.inf, 1.0, math.inf], [1, 2, 1])

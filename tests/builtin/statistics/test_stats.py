@@ -12,10 +12,7 @@ from statistics_support import IMAGES, alike_examples, dealt, odd_examples, writ
 from tests_support import flip
 
 from tfrecreg.builtin.statistics.make import stats
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import int64_feature
-from tfrecreg.core.storage.local import LocalStorage
-from tfrecreg.core.values.errors import FailureError, StorageError, UsageError
+from tfrecreg.core.values.errors import FailureError, UsageError
 from tfrecreg.core.values.json_data import json_data
 
 
@@ -94,34 +91,7 @@ def test_json_has_no_nan_and_no_infinity(tmp_path: Path) -> None:
     assert json.loads(text)["splits"][0]["left_out"] == {"damaged": 0, "too_large": 0}
 
 
-def test_they_show_themselves(tmp_path: Path) -> None:
-    pattern = write(tmp_path, *dealt(alike_examples(30), 2))
-    found = stats(pattern, features=["label", "name"])
-    assert repr(found) == f"<Stats {pattern}: train: 30 examples>"
-    assert len(repr(found.splits[0])) < 3_000
-    heading, head, *rows = str(found).splitlines()
-    assert heading == "train: 30 examples"
-    assert head.split()[:3] == ["feature", "type", "present"]
-    assert [row.split()[:2] for row in rows] == [["label", "int64"], ["name", "bytes"]]
-    html = found._repr_html_()
-    assert html.count("<tr>") == 3
-    assert "<td>label<td>int64<td>100 %" in html
-    assert "<td>all 30 different</table>" in html
-
-
 class TestRefusals:
-    def test_a_split_that_there_is_not(self, digits_original: Path) -> None:
-        with pytest.raises(UsageError) as caught:
-            stats("digits", registry=digits_original, split="tset")
-        assert caught.value.message == "`digits` has no split `tset`; did you mean `test`?"
-        assert caught.value.hint == "available: `test` and `train`"
-
-    def test_a_split_of_files_without_any(self, tmp_path: Path) -> None:
-        (tmp_path / "x").write_bytes(framed(encode({"a": int64_feature(1)})))
-        with pytest.raises(UsageError) as caught:
-            stats(str(tmp_path / "x"), split="train")
-        assert caught.value.hint == "its file names contain no split"
-
     def test_a_feature_that_there_is_not(self, tmp_path: Path) -> None:
         pattern = write(tmp_path, *dealt(alike_examples(3), 1))
         with pytest.raises(UsageError) as caught:
@@ -139,11 +109,6 @@ class TestRefusals:
             f"`{path}` has no Examples to compute statistics from: 3 events"
         )
         assert caught.value.hint == f"`tfrecreg head {path}` shows its records"
-
-    def test_nothing_at_all(self, tmp_path: Path) -> None:
-        (tmp_path / "x").write_bytes(b"")
-        with pytest.raises(UsageError, match="statistics from, nor any record"):
-            stats(str(tmp_path / "x"))
 
     def test_a_shard_that_cannot_be_read(self, tmp_path: Path) -> None:
         (tmp_path / "x").symlink_to(tmp_path / "nowhere")
@@ -171,15 +136,3 @@ def test_neither_making_nor_showing_them_imports_anything_heavy(
         done = python.run("-c", RUN, "-C", digits_registry, "stats", "digits", "--json")
         assert done.err.split() == ["0"]
         assert [each["cached"] for each in json.loads(done.out)["splits"]] == [cached, cached]
-
-
-def test_a_cache_that_cannot_be_written_is_done_without(
-    digits_registry: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(self: LocalStorage, path: str, *, durable: bool = True) -> None:
-        raise StorageError(f"cannot write `{path}`: Read-only file system", hint="none")
-
-    monkeypatch.setattr(LocalStorage, "create", refuse)
-    found = stats("digits@1.0.0", registry=digits_registry)
-    assert [each.statistics.examples for each in found.splits] == [60, 200]
-    assert cached(digits_registry) == []

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import random
-import re
 from pathlib import Path
 
 import pytest
-from scan_support import framed, shard
 from statistics_support import (
     IMAGES,
     alike_examples,
@@ -17,17 +15,14 @@ from statistics_support import (
 )
 from tests_support import flip
 
-from tfrecreg.builtin.statistics import part as parts_module
-from tfrecreg.builtin.statistics.collect import StatisticsCollector, StatisticsVisitor, make_visitor
+from tfrecreg.builtin.statistics.collect import StatisticsCollector, StatisticsVisitor
 from tfrecreg.builtin.statistics.options import StatisticsOptions
 from tfrecreg.core.check.scan.run import run_scan
 from tfrecreg.core.example.encode import encode
 from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
 from tfrecreg.core.example.kinds import PayloadKind
 from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
-from tfrecreg.core.records.reader import scan
 from tfrecreg.core.registry.shardset.target import files_target
-from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import RefusedError
 from tfrecreg.core.workers.local import LocalEngine
 
@@ -129,65 +124,3 @@ class TestTwoTypes:
     def test_of_numbers_are_two_types_as_well(self, tmp_path: Path) -> None:
         with pytest.raises(RefusedError, match="`a` has float values in some records and int64"):
             statistics(tmp_path, NUMBER, FLOAT)
-
-
-class TestTooManyFeatures:
-    @pytest.fixture(autouse=True)
-    def limit(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        assert parts_module.MAX_FEATURES == 10_000
-        monkeypatch.setattr(parts_module, "MAX_FEATURES", 6)
-
-    @pytest.mark.parametrize("each", [1, 3, 9])
-    @pytest.mark.parametrize("shards", [1, 3])
-    def test_are_refused_with_their_number(self, tmp_path: Path, each: int, shards: int) -> None:
-        """Of 9 names, `each` in a record."""
-        names = [f"f{number}" for number in range(9)]
-        payloads = [
-            encode({name: int64_feature(1) for name in names[start : start + each]})
-            for start in range(0, 9, each)
-        ]
-        files = [payloads[at::shards] for at in range(shards)]
-        collector = StatisticsCollector(StatisticsOptions())
-        pattern = write(tmp_path, *files)
-        run_scan(files_target([pattern], schema=None, raw=None), [collector], LocalEngine(1))
-        with pytest.raises(RefusedError) as caught:
-            collector.statistics()
-        assert re.fullmatch(
-            r"the records have [789] features or more: statistics are made of 6 features at most",
-            caught.value.message,
-        )
-        assert caught.value.hint == (
-            "`tfrecreg schema infer` lists the features; values that belong together fit into one "
-            "feature, as a list"
-        )
-
-    def test_begin_above_the_limit(self, tmp_path: Path) -> None:
-        payload = encode({f"f{number}": int64_feature(1) for number in range(6)})
-        assert len(statistics(tmp_path, payload).proto.datasets[0].features) == 6
-
-
-class TestTwoValidators:
-    def test_of_one_scan_share_the_work(self, tmp_path: Path) -> None:
-        options = StatisticsOptions()
-        (tmp_path / "x").write_bytes(framed(NUMBER) + framed(NUMBER))
-        one = shard(LocalStorage(tmp_path), "x")
-        leader, follower = make_visitor(options, one), make_visitor(options, one)
-        apart = make_visitor(StatisticsOptions(num_top_values=1), one)
-        for event in scan(LocalStorage(tmp_path), "x"):
-            for visitor in (leader, follower, apart):
-                if isinstance(event, RecordBatch):
-                    visitor.batch(event)
-        assert isinstance(leader, StatisticsVisitor)
-        assert isinstance(apart, StatisticsVisitor)
-        assert leader.close(END) is follower.close(END)
-        assert leader.close(END).examples == 2
-        del leader, follower
-        assert isinstance(make_visitor(options, one), StatisticsVisitor)
-
-    def test_the_second_has_nothing_where_the_first_failed(self, tmp_path: Path) -> None:
-        one = shard(LocalStorage(tmp_path), "x")
-        leader = make_visitor(StatisticsOptions(), one)
-        follower = make_visitor(StatisticsOptions(), one)
-        with pytest.raises(RuntimeError, match="were not finished"):
-            follower.close(END)
-        assert leader is not None

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from foreign_support import SEQUENCES, event
 
 from tfrecreg.builtin.training.arrays.arrays import ExampleReader, columns_of
 from tfrecreg.core.example.encode import encode
@@ -128,24 +127,6 @@ def test_what_does_not_fit_is_refused(
     with pytest.raises(RefusedError) as caught:
         read(encode(example))
     assert caught.value.message == f"does not fit the schema: {fault}"
-
-
-@pytest.mark.parametrize(
-    ("data", "what"),
-    [
-        (b"no message", ""),
-        (SEQUENCES[1], " but a SequenceExample"),
-        (event(1.5), " but an event of TensorBoard"),
-    ],
-)
-@pytest.mark.parametrize("with_schema", [True, False])
-def test_what_is_no_example_is_refused(
-    read: ExampleReader, data: bytes, what: str, with_schema: bool
-) -> None:
-    with pytest.raises(RefusedError) as caught:
-        (read if with_schema else ExampleReader(None))(data)
-    assert caught.value.message == f"is not a `tf.train.Example`{what}"
-    assert caught.value.hint == "`raw=True` gives payloads as they are"
 
 
 def test_without_a_schema_every_feature_has_one_dimension() -> None:

@@ -93,15 +93,6 @@ def test_what_varies_is_a_list(write: Write, tmp_path: Path) -> None:
     assert [each.shape for each in other["boxes"]] == [(2, 4), (3, 4)]
 
 
-def test_what_makes_no_batches(numbers: Path, digits_original: Path) -> None:
-    with pytest.raises(UsageError, match="no schema says which features"):
-        tfrecreg.data_source(numbers, "train").batches(3)
-    with pytest.raises(UsageError, match="no schema says which features"):
-        tfrecreg.data_source("digits", "train", registry=digits_original, raw=True).batches(3)
-    with pytest.raises(UsageError, match="the batch size should be at least 1, found 0"):
-        tfrecreg.data_source("digits", "train", registry=digits_original).batches(0)
-
-
 # --- batches of all hosts together
 
 

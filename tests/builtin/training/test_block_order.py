@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 import random
 from pathlib import Path
 from typing import Any
@@ -52,14 +51,6 @@ def test_epochs_and_seeds_differ() -> None:
         tuple(order(200, blocks, seed=seed, epoch=epoch)) for seed in range(3) for epoch in range(3)
     }
     assert len(found) == 9
-
-
-def test_a_place_alone_is_that_of_the_whole() -> None:
-    whole = order(1000, Blocks(16, 4, 4))
-    numbers = list(whole)
-    assert [whole[at] for at in range(0, 1000, 7)] == numbers[::7]
-    assert whole[-300:-100:3].tolist() == numbers[-300:-100:3]
-    assert list(pickle.loads(pickle.dumps(whole))) == numbers
 
 
 def test_hosts_that_divide_the_lanes_share_no_block() -> None:
@@ -173,35 +164,6 @@ def test_a_source_shuffles_by_blocks_of_a_size(numbers: Path) -> None:
     for element in source.__getitems__(taken):
         certificate.add(element["record/digest"])
     assert source.report(certificate).is_complete
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"block": 10}, "`block` needs a seed"),
-        ({"seed": 1, "block": 0}, "`block` should be a number from 1 on, found 0"),
-        ({"seed": 1, "block": 9, "block_lanes": 0}, "`block_lanes` should be a number from 1 on"),
-        ({"seed": 1, "block_window": 3}, "are about blocks, and `block` is not given"),
-        ({"seed": 1, "block_lanes": 3}, "are about blocks, and `block` is not given"),
-        ({"seed": 1, "block": 9, "block_window": -1}, "`block_window` should be a number from 1"),
-        ({"seed": 1, "block": "much"}, "expected a size such as `256MiB`, `1.5GB` or a number"),
-        (
-            {"seed": 1, "block": 9, "weights": [1.0] * 100},
-            "records are shuffled by blocks or drawn by weights, not both",
-        ),
-    ],
-)
-def test_what_is_refused(numbers: Path, options: dict[str, Any], message: str) -> None:
-    source = tfrecreg.data_source(str(numbers), "train")
-    with pytest.raises(UsageError, match=message.replace("(", r"\(")):
-        source.order(**options)
-
-
-def test_a_state_with_a_block_that_is_none_is_refused() -> None:
-    state = order(100, Blocks(10)).state(5)
-    for bad in (3, {"records": 0, "window": 1, "lanes": 1}, {"records": True}):
-        with pytest.raises(UsageError, match="not the state of an order: its `block` is"):
-            Order.from_states([{**state, "block": bad}], records=100, source=SOURCE)
 
 
 def test_states_of_other_blocks_do_not_go_together() -> None:

@@ -187,23 +187,10 @@ def test_no_records_at_all(write: Write) -> None:
     assert source.report(source.certificate()).is_complete
 
 
-@pytest.mark.parametrize(
-    "digests", [np.zeros(16), np.zeros((2, 15), np.uint8), np.uint8(3), [[1] * 16]]
-)
-def test_what_is_no_digest_is_refused(digests: Any) -> None:
-    with pytest.raises(UsageError, match=r"digests should be uint8 of shape \(…, 16\)"):
-        Certificate(NAME).add(digests)
-
-
 @pytest.mark.parametrize("data", [b"", b"TFRCERT1", b"x" * 56, Certificate(NAME).to_bytes() + b"x"])
 def test_bytes_that_are_no_certificate(data: bytes) -> None:
     with pytest.raises(UsageError, match="are not a certificate"):
         Certificate.from_bytes(data)
-
-
-def test_payloads_carry_no_digest(numbers: Path) -> None:
-    with pytest.raises(UsageError, match="payloads carry no digest"):
-        tfrecreg.data_source(numbers, "train", raw=True, with_digest=True)
 
 
 @pytest.mark.parametrize("shards", [1, 2, 7])

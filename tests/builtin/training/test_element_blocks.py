@@ -17,9 +17,8 @@ from tfrecreg.core.example.model import Feature
 from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.values.errors import RefusedError
 
-from .test_arrays import FULL, SCHEMA
+from .test_arrays import FULL
 
-COLUMNS = columns_of(parse_schema(SCHEMA, "x"))
 FLAT = columns_of(
     parse_schema(
         """
@@ -147,18 +146,6 @@ def test_blocks_whose_layouts_take_turns_are_read_as_one_by_one() -> None:
                 assert all(same(element[name], expected[name]) for name in element)
     # The first block of another layout is left to the slower way, which reads it one by one.
     assert read_together == [12, 0, 12, 12, 0, 12, 12]
-
-
-def test_few_or_large_records_are_read_alone() -> None:
-    together = BlockReader(None)
-    assert together([row(1)] * 7) == [None] * 7
-    assert together([row(20_000)] * 9) == [None] * 9
-    assert together([]) == []
-
-
-def test_what_does_not_fit_the_schema_is_left_to_the_one_who_says_so() -> None:
-    wrong = [encode({**FULL, "label": float_feature(1)}) for _ in range(9)]
-    assert BlockReader(COLUMNS)(wrong) == [None] * 9
 
 
 def test_elements_share_no_memory() -> None:

@@ -6,7 +6,6 @@ import gc
 import os
 import pickle
 import random
-import threading
 import time
 import warnings
 from collections.abc import Iterator
@@ -21,13 +20,11 @@ from s3_support import Faults, faulty, web_server
 import tfrecreg
 from tfrecreg.core.storage.far.far_files import THREADS
 from tfrecreg.core.storage.remote import file_systems as daemon_threads
-from tfrecreg.core.storage.remote.remote import RemoteStorage
-from tfrecreg.core.values.errors import DamagedRecordError, StorageError, TransferError, UsageError
+from tfrecreg.core.values.errors import DamagedRecordError, StorageError, TransferError
 
 from .conftest import payload
 
 SHARDS, RECORDS = 4, 60
-MIB = 1 << 20
 _WIDE = 4000
 
 
@@ -105,26 +102,6 @@ def test_cold_then_warm_without_a_request(files: dict[str, bytes], port: int, fo
         assert counted.gets == heads
 
 
-def test_opening_asks_about_all_files_at_the_same_time(
-    files: dict[str, bytes], port: int, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[str] = []
-    here: list[str] = []
-    ask = RemoteStorage._info
-
-    def noted(self: RemoteStorage, path: str) -> Any:
-        asked.append(path)
-        if threading.current_thread() is threading.main_thread():
-            here.append(path)
-        return ask(self, path)
-
-    monkeypatch.setattr(RemoteStorage, "_info", noted)
-    assert len(opened(port, files, folder)) == SHARDS * RECORDS
-    assert here == ["manifest.json"]  # once for the folder
-    # Files without an index are asked about again when their first block has arrived.
-    assert len(asked) == len(set(asked)) + SHARDS
-
-
 def test_local_shards_and_those_behind_urls_are_read_together(
     files: dict[str, bytes], port: int, folder: Path, tmp_path: Path
 ) -> None:
@@ -134,19 +111,6 @@ def test_local_shards_and_those_behind_urls_are_read_together(
     both = [*map(str, paths), *urls(port, files)]
     source = tfrecreg.data_source(both, raw=True, cache=folder, cache_limit="64MiB")
     assert list(source) == 2 * EXPECTED
-
-
-def test_a_batch_fetches_its_blocks_once(files: dict[str, bytes], port: int, folder: Path) -> None:
-    counted = Faults(0)
-    with faulty(port, counted) as before:
-        source = opened(before, files, folder)
-        emptied(folder)
-        source = pickle.loads(pickle.dumps(source))
-        counted.gets = 0
-        source.__getitems__(range(0, 240, 10))
-        # For each of 4 blocks: looks for the shard and its index, two at the file when it is
-        # opened, the block, and a look whether it was changed.
-        assert counted.gets <= 4 * 7
 
 
 @pytest.mark.parametrize("share", [2.0, 0.55, pytest.param(0.48, marks=pytest.mark.slow)])
@@ -334,29 +298,6 @@ def test_a_cache_that_cannot_be_written_is_left_out_with_one_line(
         assert source.__getitems__(range(240)) == EXPECTED
     assert not blocks_of(folder)
     assert not list(folder.rglob("*.part"))
-
-
-@pytest.mark.parametrize(
-    ("cache", "limit", "message"),
-    [
-        ("x", None, "`cache` and `cache_limit` belong together"),
-        (None, "1GB", "`cache` and `cache_limit` belong together"),
-        ("x", "many", "`cache_limit`: expected a size such as `256MiB`"),
-        ("x", "1kB", "`cache_limit`: expected `1MiB` or more, found `1kB`"),
-        ("s3://bucket/x", "1GB", "`cache` should be a folder of this machine"),
-    ],
-)
-def test_arguments_that_are_none(
-    numbers: Path, cache: str | None, limit: str | None, message: str
-) -> None:
-    with pytest.raises(UsageError, match=message):
-        tfrecreg.data_source(str(numbers), "train", cache=cache, cache_limit=limit)
-
-
-def test_a_folder_that_cannot_be_made_is_refused(numbers: Path, tmp_path: Path) -> None:
-    (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(StorageError, match=r"the cache `.*file/c` cannot be written: Not a dir"):
-        tfrecreg.data_source(str(numbers), "train", cache=tmp_path / "file/c", cache_limit="1MiB")
 
 
 def test_local_shards_are_read_as_they_are(numbers: Path, folder: Path) -> None:

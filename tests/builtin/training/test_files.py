@@ -117,18 +117,6 @@ def test_even_splits_divide_every_part(numbers: Path) -> None:
         source.even_splits(0)
 
 
-def test_blocks_hold_some_bytes_and_at_least_a_record(
-    write: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = write("x.tfrecord", [bytes(size) for size in (0, 10, 10, 500, 3, 3, 0)])
-    monkeypatch.setattr(shards, "_BLOCK_BYTES", 20)
-    source = tfrecreg.data_source(path, raw=True)
-    assert [len(each) for each in source] == [0, 10, 10, 500, 3, 3, 0]
-    assert [len(each) for each in source[::-1]] == [0, 3, 3, 500, 10, 10, 0]
-    blocks = list(source._shards.blocks(range(7)))
-    assert [list(each) for each in blocks] == [[0, 1, 2], [3], [4, 5, 6]]
-
-
 def test_more_shards_than_files_are_held_open(
     write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -280,21 +268,6 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return looked
 
 
-def test_shards_are_looked_through_once(
-    numbers: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looked = opened(monkeypatch)
-    first = tfrecreg.data_source(numbers, "train")
-    assert len(looked) == 4
-    second = tfrecreg.data_source(numbers, "train")
-    assert found(pickle.loads(pickle.dumps(second))) == found(first) == list(range(100))
-    assert len(looked) == 4
-    assert second.identity == first.identity
-    sizes = [path.stat().st_size for path in cache.rglob("*") if path.is_file()]
-    assert len(sizes) == 4
-    assert sum(sizes) < 16 * 100 + 4 * 120
-
-
 @pytest.mark.parametrize("change", ["time", "size"])
 def test_a_shard_that_changed_is_looked_through_again(
     write: Write, monkeypatch: pytest.MonkeyPatch, change: str
@@ -412,24 +385,6 @@ def test_arguments_that_make_no_source(
     assert caught.value.exit_code == 2
 
 
-def test_what_is_no_file_or_no_tfrecord(numbers: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no file matches"):
-        tfrecreg.data_source(str(tmp_path / "none*"))
-    with pytest.raises(UsageError, match="there is no target to read"):
-        tfrecreg.data_source([])
-    text = tmp_path / "x.tfrecord"
-    text.write_text("no record\n" * 10)
-    with pytest.raises(UsageError, match="is not a TFRecord"):
-        tfrecreg.data_source(text)
-
-
-def test_more_hosts_than_records(numbers: Path) -> None:
-    source = tfrecreg.data_source(numbers, "test")
-    assert len(source.order(1, host=9, hosts=10)) == 1
-    with pytest.raises(UsageError, match="11 hosts cannot share 10 records"):
-        source.order(1, hosts=11)
-
-
 def test_a_state_of_other_records(numbers: Path) -> None:
     source = tfrecreg.data_source(numbers, "train")
     state = source.order(1).state(5)
@@ -528,21 +483,3 @@ def test_gzip_of_no_records_whose_members_all_lack_a_trailer_is_damaged(tmp_path
     source = tfrecreg.data_source(path)
     with pytest.raises(DamagedRecordError, match="CRC007: gzip member at byte 0 of the file"):
         source[0]
-
-
-def test_the_error_about_images_names_the_features_that_hold_some(tmp_path: Path) -> None:
-    png = (
-        b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\0\0\0\0:~\x9bU"
-        b"\0\0\0\nIDATx\x9cc`\0\0\0\x02\0\x01H\xaf\xa4q\0\0\0\0IEND\xaeB`\x82"
-    )
-    for name, value in (("with", png), ("without", b"text")):
-        with tfrecreg.TFRecordWriter(tmp_path / f"{name}.tfrecord") as writer:
-            writer.write({"image_raw": value, "x": 1})
-    with pytest.raises(UsageError) as caught:
-        tfrecreg.data_source(tmp_path / "with.tfrecord", decode=True)
-    assert '`decode=["image_raw"]`' in str(caught.value)
-    with pytest.raises(UsageError) as caught:
-        tfrecreg.data_source(tmp_path / "without.tfrecord", decode=True)
-    assert "decode=" not in str(caught.value)
-    (shown,) = tfrecreg.head(tmp_path / "without.tfrecord")
-    assert str(shown).splitlines()[1:] == ['  image_raw  bytes  "text"', "  x          int64  1"]

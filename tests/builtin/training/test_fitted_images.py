@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
-import tfrecreg
 from tfrecreg.builtin.training.arrays.elements import Elements
 from tfrecreg.builtin.training.arrays.image_sizes import ImageSize
 from tfrecreg.builtin.training.arrays.images import fitting
 from tfrecreg.core.images.decoding import FeatureDecoder
 from tfrecreg.core.images.pixels import Resizing
-from tfrecreg.core.values.errors import UsageError
 
 pytest.importorskip("PIL.Image", reason="the extra `images` is not installed")
 SIDES = [(4, 8), (8, 4), (6, 6), (5, 9), (1, 7)]
@@ -68,27 +65,3 @@ def test_a_crop_is_in_the_middle_and_padding_is_black() -> None:
     assert padded[2:6].tolist() == image.tolist()
     assert not padded[:2].any()
     assert not padded[6:].any()
-
-
-def test_what_is_no_image_gets_no_size() -> None:
-    with pytest.raises(ValueError, match=r"images of 8 bits, and this is float32 of shape \(3,\)"):
-        fitted(np.zeros(3, np.float32), size=(4, 4))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message", "hint"),
-    [
-        ({"image_size": (4, 4)}, "`image_size` needs `decode`", "add `decode=True`"),
-        (
-            {"decode": True, "fit": "pad"},
-            "`fit` needs `image_size`",
-            "`image_size=(224, 224), fit='crop'`",
-        ),
-    ],
-)
-def test_what_does_not_go_together_is_refused(
-    numbered: Path, arguments: dict[str, Any], message: str, hint: str
-) -> None:
-    with pytest.raises(UsageError) as caught:
-        tfrecreg.data_source("digits1", "train", registry=numbered, **arguments)
-    assert (caught.value.message, caught.value.hint) == (message, hint)

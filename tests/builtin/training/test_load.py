@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import gzip
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +18,7 @@ from tfrecreg.builtin.releases.release import ReleaseRequest, release
 from tfrecreg.builtin.training.load import load
 from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.registry.registry import open_registry
-from tfrecreg.core.values.errors import ManifestError, SchemaError, UsageError
-from tfrecreg.core.values.install_hint import install_command
+from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.shards import ShardPolicy
 
 
@@ -135,14 +131,6 @@ def test_examples_come_in_the_order_of_the_shards(tf: Any, digits_original: Path
     ]
     dataset = load("digits", "train", registry=digits_original)
     assert [example["image/encoded"].numpy() for example in dataset] == expected
-
-
-@pytest.mark.medium
-def test_the_registry_is_found_from_the_current_folder(
-    tf: Any, digits_original: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(digits_original / "data")
-    assert sum(1 for _ in load("digits", "test")) == 60
 
 
 def write_examples(tf: Any, root: Path, schema: str, *examples: dict[str, Any]) -> None:
@@ -262,38 +250,6 @@ def test_a_split_has_to_be_named_where_there_are_several(digits_original: Path) 
     assert message == "`digits` has the splits `test` and `train`: name one"
 
 
-def test_a_split_that_there_is_not_suggests_what_was_meant(digits_original: Path) -> None:
-    assert refusal(digits_original, "digits@1.0.0", "trian") == (
-        "`digits@1.0.0` has no split `trian`; did you mean `train`?",
-        "available: `test` and `train`",
-    )
-    message, _ = refusal(digits_original, "digits", "a\x1b")
-    assert message == r"`digits` has no split `a\x1b`"
-
-
-def test_unknown_datasets_and_releases_are_refused(digits_original: Path) -> None:
-    assert refusal(digits_original, "digit")[0].startswith("no dataset `digit`; did you mean")
-    assert refusal(digits_original, "digits@2.0.0") == (
-        "no release `digits@2.0.0`",
-        "available: 1.0.0",
-    )
-    assert (
-        refusal(digits_original, "digits@")[0] == "`digits@` does not name a version after the `@`"
-    )
-
-
-def test_no_registry_is_refused(tmp_path: Path) -> None:
-    assert "no registry here" in refusal(tmp_path, "digits", "test")[0]
-
-
-def test_a_build_without_schema_says_how_to_get_one(digits_registry: Path) -> None:
-    (digits_registry / "schemas/digits.pbtxt").unlink()
-    assert refusal(digits_registry, "digits", "test") == (
-        "`digits` has no schema: there is no `schemas/digits.pbtxt`",
-        "restore it: cp registry/digits/1.0.0/schema.pbtxt schemas/digits.pbtxt",
-    )
-
-
 def test_missing_shards_are_named_before_training_starts(digits_registry: Path) -> None:
     shard = "digits-train.tfrecord-00001-of-00002"
     (digits_registry / "data/digits" / shard).unlink()
@@ -309,66 +265,6 @@ def test_bytes_that_may_be_others_are_not_trained_on(digits_registry: Path) -> N
     message, hint = refusal(digits_registry, "digits@1.0.0", "train")
     assert message.startswith("the bytes in `versions/digits/1.0.0` may not be those of")
     assert hint == "`tfrecreg check digits@1.0.0` looks at each of them"
-
-
-def test_a_schema_that_is_wrong_is_refused(digits_registry: Path) -> None:
-    write(digits_registry / "schemas/digits.pbtxt", "feature {")
-    with pytest.raises(SchemaError):
-        load("digits", "test", registry=digits_registry)
-    write(digits_registry / "registry/digits/1.0.0/schema.pbtxt", "")
-    with pytest.raises(ManifestError, match="was changed after it was released"):
-        load("digits@1.0.0", "test", registry=digits_registry)
-
-
-CODE = """
-import sys
-{before}
-from tfrecreg.core.values.errors import TfrecregError
-import tfrecreg
-try:
-    tfrecreg.load("digits", "test", registry=sys.argv[1])
-except TfrecregError as error:
-    sys.exit(f"{{error.exit_code}} {{type(error).__name__}}: {{error.message}} | {{error.hint}}")
-"""
-
-
-def by_process(root: Path, before: str, path: str = "") -> str:
-    top = Path(__file__).parents[3]
-    folders = [path, str(top), str(top / "plugins")]
-    done = subprocess.run(
-        [sys.executable, "-c", CODE.format(before=before), str(root)],
-        check=False,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, folders))},
-    )
-    return done.stderr.strip()
-
-
-@pytest.mark.medium
-def test_without_tensorflow_the_extra_is_named(digits_original: Path) -> None:
-    blocked = "sys.modules['tensorflow'] = None  # as if it were not installed"
-    assert by_process(digits_original, blocked) == (
-        "3 MissingExtraError: loading with tf.data needs the extra `tf`, which is not installed | "
-        f"{install_command(extra='tf')}"
-    )
-
-
-@pytest.mark.parametrize(
-    ("code", "reason"),
-    [
-        ("import no_such_module", "No module named 'no_such_module'"),
-        ("raise ImportError('libfoo.so: cannot open')", "libfoo.so: cannot open"),
-    ],
-)
-def test_a_tensorflow_that_does_not_work_is_not_called_missing(
-    digits_original: Path, tmp_path: Path, code: str, reason: str
-) -> None:
-    write(tmp_path / "tensorflow/__init__.py", code)
-    assert by_process(digits_original, "", str(tmp_path)) == (
-        f"3 FailureError: TensorFlow cannot be imported: {reason} | "
-        "`python -c 'import tensorflow'` shows more"
-    )
 
 
 @pytest.mark.medium

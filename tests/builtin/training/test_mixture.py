@@ -18,8 +18,7 @@ import tfrecreg
 from tfrecreg.builtin.training.mixtures.source import Mixture
 from tfrecreg.core.example.encode import encode
 from tfrecreg.core.example.features import bytes_feature, int64_feature
-from tfrecreg.core.values.errors import NoSuchRecordError, UsageError
-from tfrecreg.core.values.text import DOCS
+from tfrecreg.core.values.errors import UsageError
 
 RECORDS = [114, 106, 67, 179, 83, 170]
 SHARES = {"digits@1.*": 0.7, "digits7": 0.3}
@@ -210,34 +209,6 @@ def test_states_of_other_mixtures_are_refused(
     assert caught.value.exit_code == 2
 
 
-def test_what_is_no_state_of_a_mixture_is_refused(
-    made: Callable[..., Mixture], numbered: Path
-) -> None:
-    mixture, source = made(), tfrecreg.data_source("digits1", "train", registry=numbered)
-    for state in (source.order(seed=1).state(3), {"mixture": {"members": 3}}):
-        with pytest.raises(UsageError, match="the state does not belong to a mixture"):
-            mixture.from_state(state)
-    with pytest.raises(UsageError, match="there is no state to resume from"):
-        mixture.from_state([])
-    with pytest.raises(UsageError, match="it is not a JSON object"):
-        mixture.from_state(["x"])  # type: ignore[list-item]
-    with pytest.raises(UsageError, match="belongs to other records"):
-        source.from_state(mixture.order().state(3))
-
-
-def test_a_place_before_the_first_one(made: Callable[..., Mixture]) -> None:
-    mixture = made()
-    for read in (lambda: mixture[-286], lambda: mixture.__getitems__([1, -286])):
-        with pytest.raises(NoSuchRecordError, match="no place -286: the mixture has 285 in"):
-            read()
-    assert mixture.place(-285) == mixture.place(0)
-
-
-def test_more_hosts_than_places(made: Callable[..., Mixture]) -> None:
-    with pytest.raises(UsageError, match=r"4 hosts cannot share 3 records of `digits1 \+ digits7`"):
-        made({"digits1": 2, "digits7": 1}, by="count").order(hosts=4)
-
-
 @pytest.mark.parametrize(
     ("more", "message"),
     [
@@ -338,17 +309,3 @@ def test_damaged_records_are_left_out_by_member(digits_registry: Path) -> None:
     assert [each.record for each in mixture.skipped] == [12]
     report = mixture.report(certificate)
     assert (report.handed_out, [each.missed for each in report.members]) == (259, [1, 0])
-
-
-def test_load_refuses_a_mixture(made: Callable[..., Mixture]) -> None:
-    with pytest.raises(UsageError) as caught:
-        tfrecreg.load(made())  # type: ignore[call-overload]
-    assert caught.value.message == "`load` reads builds, releases and files, found a Mixture"
-    assert caught.value.hint == (
-        f"`tf.data.Dataset.from_generator` reads its batches: {DOCS}/training/tensorflow.md"
-    )
-
-
-def test_a_mixture_is_of_one_split(digits_original: Path) -> None:
-    with pytest.raises(UsageError, match="a mixture is of one split, found 2"):
-        tfrecreg.mixture(["digits@1.0.0"], ["train", "test"], registry=digits_original)  # type: ignore[arg-type]

@@ -8,12 +8,10 @@ import random
 import tracemalloc
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrecreg.builtin.training.orders.consumed import Stage
 from tfrecreg.builtin.training.orders.order import Order
 from tfrecreg.core.values.errors import UsageError
 
@@ -219,18 +217,6 @@ def test_ten_records_and_a_thousand_million_take_the_same_memory() -> None:
 # --- what is refused
 
 
-def test_a_host_that_is_none_of_the_hosts() -> None:
-    for host, hosts in ((4, 4), (-1, 4), (0, 0)):
-        with pytest.raises(UsageError, match="`host` should be one of `hosts`") as caught:
-            order(10, host=host, hosts=hosts)
-        assert caught.value.exit_code == 2
-
-
-def test_more_done_than_there_is() -> None:
-    with pytest.raises(UsageError, match="from 0 to 10, found 11"):
-        order(10).state(11)
-
-
 def test_states_of_other_records_are_refused() -> None:
     state = order(10).state(3)
     with pytest.raises(UsageError, match=r"belongs to other records: to 10 .* and these are 11"):
@@ -262,20 +248,6 @@ def test_a_state_that_is_none_is_refused(change: dict[str, Any], fault: str) -> 
         resumed([{**order(10).state(3), **change}], 10)
 
 
-@pytest.mark.parametrize("gone", [{"format": 3, "buckets": {}}, {"format": 5, "pack": {}}])
-def test_a_state_of_an_order_that_no_longer_exists_is_refused(gone: dict[str, Any]) -> None:
-    state = {**Order(100, SOURCE, seed=1, epoch=0).state(5), **gone}
-    with pytest.raises(UsageError, match="which tfrecreg no longer has"):
-        Order.from_states([state], records=100, source=SOURCE)
-
-
-def test_what_is_no_object_or_nothing_is_refused() -> None:
-    with pytest.raises(UsageError, match="it is not a JSON object"):
-        Order.from_states(["state"], records=10, source=SOURCE)  # type: ignore[list-item]
-    with pytest.raises(UsageError, match="there is no state to resume from"):
-        Order.from_states([], records=10, source=SOURCE)
-
-
 def test_states_that_do_not_belong_together_are_refused() -> None:
     first = order(10, host=0, hosts=3).state(1)
     with pytest.raises(UsageError, match="they differ in `seed` and `epoch`"):
@@ -287,18 +259,3 @@ def test_states_that_do_not_belong_together_are_refused() -> None:
 
 
 # --- the numbers of a rest with gaps
-
-
-@given(
-    counts=st.lists(st.integers(0, 20), min_size=1, max_size=8),
-    more=st.integers(0, 30),
-)
-def test_the_places_that_are_left(counts: list[int], more: int) -> None:
-    hosts = len(counts)
-    rows = max(counts) + more
-    gone = {host + hosts * row for host in range(hosts) for row in range(counts[host])}
-    expected = [place for place in range(rows * hosts) if place not in gone]
-    stage = Stage(counts)
-    assert stage.places(np.arange(len(expected))).tolist() == expected
-    assert stage.consumed == len(gone)
-    assert stage.is_prefix == (gone == set(range(len(gone))))

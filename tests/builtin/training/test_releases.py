@@ -25,7 +25,6 @@ from tfrecreg.core.values.errors import (
     StorageError,
     UsageError,
 )
-from tfrecreg.core.values.install_hint import install_command
 
 TRAIN = "data/digits/digits-train.tfrecord-00000-of-00002"
 
@@ -64,14 +63,6 @@ def test_images_and_labels_are_those_of_the_raw_data(digits_original: Path) -> N
             assert found == sorted((image.tobytes(), int(label)) for image, label in expected)
 
 
-@pytest.mark.medium
-def test_it_is_what_load_loads(digits_original: Path, source: tfrecreg.DataSource) -> None:
-    pytest.importorskip("tensorflow", reason="the extra `tf` is not installed")
-    theirs = tfrecreg.load("digits@1.0.0", "train", registry=digits_original)
-    for ours, other in zip(source, theirs.as_numpy_iterator(), strict=True):
-        assert ours == other
-
-
 def test_keys_come_with_the_elements(digits_original: Path) -> None:
     source = tfrecreg.data_source("digits", "train", registry=digits_original, with_key=True)
     keys = [key for key, _ in source]
@@ -99,13 +90,6 @@ def test_only_shards_of_the_named_splits_are_needed(digits_registry: Path) -> No
     assert len(tfrecreg.data_source("digits", "train", registry=digits_registry)) == 200
     with pytest.raises(UsageError, match="2 of 2 shards of the split `test`"):
         tfrecreg.data_source("digits", "test", registry=digits_registry)
-
-
-def test_no_entries_are_made_for_what_has_an_index(
-    source: tfrecreg.DataSource, cache: Path
-) -> None:
-    assert len(list(source)) == 200
-    assert not cache.exists()
 
 
 def test_the_folder_of_a_build_brings_its_indexes(digits_original: Path, cache: Path) -> None:
@@ -356,13 +340,3 @@ def test_nothing_heavy_is_imported(digits_original: Path, tmp_path: Path) -> Non
     )
     heavy = {"tensorflow", "dvc", "apache_beam", "pandas", "pyarrow", "PIL", "torch"}
     assert set(done.stdout.split()) & heavy == set()
-
-
-def test_pillow_that_is_missing(digits_original: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import sys
-
-    monkeypatch.setitem(sys.modules, "PIL.Image", None)
-    monkeypatch.setitem(sys.modules, "PIL", None)
-    with pytest.raises(tfrecreg.TfrecregError) as caught:
-        tfrecreg.data_source("digits", "train", registry=digits_original, decode=True)
-    assert caught.value.hint == install_command(extra="images")

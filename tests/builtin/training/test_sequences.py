@@ -14,7 +14,7 @@ from sequences_support import SCHEMA, tf_sequence, tf_specs, video
 import tfrecreg as tr
 from tfrecreg.core.example.encode import encode
 from tfrecreg.core.example.features import int64_feature
-from tfrecreg.core.values.errors import RefusedError, SchemaError, UsageError
+from tfrecreg.core.values.errors import RefusedError, UsageError
 from tfrecreg.torch import Collate
 
 from .conftest import Write
@@ -196,57 +196,6 @@ def test_a_step_without_a_kind_is_empty_where_steps_vary(
     ]
 
 
-def test_a_name_in_context_and_lists_is_refused(tf: Any, write: Write, tmp_path: Path) -> None:
-    payload = tf_sequence(tf, {"x": [1]}, {"x": [[1]]})
-    path = write("a.tfrecord", [payload])
-    with pytest.raises(RefusedError, match=r"has `x` in its context and among its lists"):
-        tr.data_source(path)[0]
-    schema = tmp_path / "s.pbtxt"
-    schema.write_text(
-        'feature { name: "##SEQUENCE##" type: STRUCT struct_domain { feature { name: "x" type: INT '
-        "} } }"
-    )
-    with pytest.raises(RefusedError, match=r"has `x` in its context and among its lists"):
-        tr.data_source(path, schema=schema)[0]
-    schema.write_text(schema.read_text() + ' feature { name: "x" type: INT }')
-    with pytest.raises(SchemaError, match="`x` is a feature of the context and a list") as caught:
-        tr.data_source(path, schema=schema)
-    assert caught.value.hint
-
-
-@pytest.mark.parametrize(
-    ("body", "what"),
-    [
-        ("type: INT value_count { min: 1 }", "has another number of levels"),
-        (
-            "type: INT value_counts { value_count {} value_count {} value_count {} }",
-            "has another number of levels",
-        ),
-        ("type: STRUCT", "is a STRUCT"),
-    ],
-)
-def test_a_list_that_no_record_can_have_is_refused(
-    write: Write, tmp_path: Path, body: str, what: str
-) -> None:
-    schema = tmp_path / "s.pbtxt"
-    schema.write_text(
-        f'feature {{ name: "##SEQUENCE##" type: STRUCT struct_domain {{ feature {{ name: "x" {body}'
-        " } } }"
-    )
-    with pytest.raises(SchemaError, match=f"the list `x` {what}") as caught:
-        tr.data_source(write("a.tfrecord", [b""]), schema=schema)
-    assert "value_counts" in (caught.value.hint or "")
-
-
-def test_payloads_of_other_kinds_are_refused(tf: Any, write: Write, schema: Path) -> None:
-    path = write("a.tfrecord", [b"text", *[video(tf, number) for number in range(9)]])
-    for source in (tr.data_source(path, schema=schema), tr.data_source(path)):
-        with pytest.raises(RefusedError, match=r"record 0 of .* is not a `tf.train.") as caught:
-            source.__getitems__(range(10))
-        assert caught.value.hint == "`raw=True` gives payloads as they are"
-    assert tr.data_source(path, raw=True)[0] == b"text"
-
-
 def test_lists_of_unknown_form_are_not_left_out_silently(
     tf: Any, write: Write, schema: Path
 ) -> None:
@@ -255,14 +204,6 @@ def test_lists_of_unknown_form_are_not_left_out_silently(
         tr.data_source(path)[0]
     with pytest.raises(RefusedError, match=r"is not a `tf\.train\.SequenceExample`"):
         tr.data_source(path, schema=schema)[0]
-
-
-def test_a_schema_of_examples_refuses_sequences(tf: Any, write: Write, tmp_path: Path) -> None:
-    schema = tmp_path / "s.pbtxt"
-    schema.write_text('feature { name: "id" type: BYTES }')
-    source = tr.data_source(write("a.tfrecord", [video(tf, n) for n in range(9)]), schema=schema)
-    with pytest.raises(RefusedError, match=r"is not a `tf\.train\.Example` but a SequenceExample"):
-        source.__getitems__(range(9))
 
 
 def test_images_in_a_list_are_decoded(tf: Any, write: Write, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
@@ -83,37 +82,6 @@ def test_what_is_refused(words: str, fault: str) -> None:
     assert fault in caught.value.message
     assert caught.value.hint
     assert caught.value.exit_code == 2
-
-
-def plain_range(start: str, stop: str, records: int) -> tuple[int, int] | None:
-    """What bounds mean, as exact fractions; None where they are refused."""
-    if {"%" in bound for bound in (start, stop) if bound} not in ({True}, {False}):
-        return None
-    places = []
-    for bound, default in ((start, 0), (stop, records)):
-        exact = Fraction(bound.rstrip("%") or default)
-        place = round(exact * records / 100 if "%" in bound else exact)
-        if abs(place) > records or ("%" in bound and abs(exact) > 100):
-            return None
-        places.append(place + records if place < 0 else place)
-    return (places[0], places[1]) if places[0] <= places[1] else None
-
-
-PLAIN_BOUND = (
-    st.integers(-102, 102).map(lambda value: f"{value}%")
-    | st.integers(-42, 42).map(str)
-    | st.sampled_from(["", "100%", "101%", "-100%", "-101%"])
-)
-
-
-@given(records=st.integers(0, 40), start=PLAIN_BOUND, stop=PLAIN_BOUND)
-def test_bounds_are_refused_where_they_mean_nothing(records: int, start: str, stop: str) -> None:
-    words, expected = f"train[{start}:{stop}]", plain_range(start, stop, records)
-    if expected is None:
-        with pytest.raises(UsageError):
-            find_ranges(words, {"train": [records]})
-    else:
-        assert find_ranges(words, {"train": [records]}) == [("train", range(*expected))]
 
 
 def test_even_parts_are_contiguous_and_the_first_are_larger() -> None:

@@ -148,13 +148,6 @@ def test_weights_that_are_none(values: list[float], text: str) -> None:
     assert caught.value.exit_code == 2
 
 
-def test_weights_need_a_seed_and_one_number_a_record() -> None:
-    with pytest.raises(UsageError, match="`weights` needs a seed"):
-        Order(2, SOURCE, seed=None, epoch=0, weights=weights(1, 2))
-    with pytest.raises(UsageError, match="there are 2 weights for 3 records"):
-        Order(3, SOURCE, seed=1, epoch=0, weights=weights(1, 2))
-
-
 # --- by the catalog
 
 
@@ -224,24 +217,6 @@ def test_numbers_are_given_again(pets: Path) -> None:
     with pytest.raises(UsageError, match="weights were given as numbers") as caught:
         source.from_state(state)
     assert caught.value.hint == "pass them again: `from_state(state, weights=…)`"
-
-
-def test_what_no_expression_is(pets: Path) -> None:
-    source = tfrecreg.data_source(pets, "train")
-    example = "as in: CASE label WHEN 'cat' THEN 2 ELSE 1 END"
-    for by, text, hint in [
-        ("", "the weight is empty", example),
-        ("SELECT 1", "a weight is an expression, and not a whole SELECT", example),
-        ("1) AS a, (2", r"`1\) AS a, \(2` is not one weight", example),
-        ("random()", "`random` gives another value each time, which a weight must not", "digest"),
-        ("label", "Could not convert string", ""),
-        ("labell", 'Referenced column "labell" not found', "did you mean"),
-        ("nullif(number, 7)", "the weight of record 7 of `.*` is NULL, by `nullif", "coalesce"),
-    ]:
-        with pytest.raises(UsageError, match=text) as caught:
-            source.order(seed=1, weights=by)
-        assert hint in caught.value.hint
-        assert caught.value.exit_code == 2
 
 
 def test_records_without_a_class(numbers: Path) -> None:

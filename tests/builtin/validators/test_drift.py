@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import random
 import sys
-from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from records_support import write_examples
@@ -20,8 +18,6 @@ from tfrecreg.core.check.run import check
 from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
 from tfrecreg.core.values.config import FailOn
 from tfrecreg.core.values.errors import FailureError, RefusedError, UsageError
-from tfrecreg.core.values.progress import Progress
-from tfrecreg.core.workers.local import LocalEngine
 
 LABELS = 'feature { name: "label" type: INT int_domain { min: 0 max: 9 is_categorical: true } }\n'
 
@@ -193,46 +189,6 @@ def test_strings_are_compared_as_categories(tmp_path) -> None:
 # The statistics of the baseline.
 
 
-class Told(LocalEngine, Progress):
-    """An engine and a progress that keep what was begun, and how many shards were read for it."""
-
-    def __init__(self) -> None:
-        super().__init__(1)
-        self.told: list[tuple[str, int]] = []
-
-    def start(self, what: str, total: int, unit: str = "records") -> None:
-        del total, unit
-        self.told.append((what, 0))
-
-    def run(self, function: Callable[[Any], Any], tasks: Iterable[Any]) -> Iterator[Any]:
-        for task in tasks:
-            what, shards = self.told[-1]
-            self.told[-1] = what, shards + 1
-            yield function(task)
-
-
-def test_statistics_of_a_release_are_made_once_with_the_engine_and_shown(
-    digits_registry: Path,
-) -> None:
-    options = CheckOptions(only=("drift", "crc"), against="digits@1.0.0")
-    first, again, without = Told(), Told(), Told()
-    reports = [
-        check("digits", registry=digits_registry, options=options, engine=each, progress=each)
-        for each in (first, again)
-    ]
-    assert first.told == [("statistics of digits@1.0.0", 4), ("checking digits", 4)]
-    assert again.told == [("checking digits", 4)]
-    assert reports[0] == reports[1]
-    assert {"drift.drift.test", "drift.drift.train"} <= {
-        each.name for each in reports[0][0].measures
-    }
-    for path in (digits_registry / ".tfrecreg/cache/statistics").iterdir():
-        path.unlink()
-    options = CheckOptions(only=("crc",), against="digits@1.0.0")
-    check("digits", registry=digits_registry, options=options, engine=without, progress=without)
-    assert without.told == [("checking digits", 4)]
-
-
 def test_a_baseline_that_has_no_statistics_ends_the_check(tmp_path: Path) -> None:
     write_examples(tmp_path / "new-train.tfrecord-00000-of-00001", examples(0.5, 5))
     write_examples(tmp_path / "no-train.tfrecord-00000-of-00001", [])
@@ -257,10 +213,3 @@ def test_a_comparison_needs_no_tfdv(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     )
     (report,) = check([str(new)], options=options)
     assert (report.exit_code, features(report)) == (1, {"DRF001": ["height", "label"]})
-
-
-def test_a_feature_to_compare_that_vanished_is_said(tmp_path: Path) -> None:
-    schema = LABELS.replace(" }\n", " drift_comparator { infinity_norm { threshold: 0.1 } } }\n")
-    write_examples(tmp_path / "old-train.tfrecord-00000-of-00001", examples(0.5))
-    write_examples(tmp_path / "new-train.tfrecord-00000-of-00001", examples(0.5, name="other"))
-    assert features(compared(tmp_path, schema, against="old-*")) == {"DRF003": ["label"]}

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import random
 import tempfile
-import weakref
 from pathlib import Path
 
 import pytest
@@ -19,8 +17,6 @@ from tfrecreg.core.example import columns
 from tfrecreg.core.example.encode import encode
 from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
 from tfrecreg.core.example.model import Feature
-from tfrecreg.core.records.batch import RecordBatch
-from tfrecreg.core.schema.roles.payload_kinds import Tables, holds_bytes, holds_integers, tables_of
 
 VALIDATORS = ("annotations", "duplicates", "images", "inflation")
 
@@ -35,73 +31,6 @@ def row(number: int, **changes: Feature) -> bytes:
         "image/class/text": bytes_feature(f"class {number % 10}"),
     }
     return encode({**features, **{f"image/{name}": each for name, each in changes.items()}})
-
-
-def batch_of(*payloads: bytes) -> RecordBatch:
-    starts = [sum(map(len, payloads[:number])) for number in range(len(payloads))]
-    offsets = [start + 16 * number for number, start in enumerate(starts)]
-    return RecordBatch(5, offsets, list(map(len, payloads)), starts, b"".join(payloads))
-
-
-def test_records_are_divided_by_their_layouts() -> None:
-    payloads = [row(number) for number in range(50)]
-    payloads[3:3] = [b"\xff", b""]
-    other = [encode({"a": float_feature([0.5] * 3), "b": bytes_feature(b"x")})] * 40
-    batch = batch_of(*payloads, *other, encode({"a": int64_feature([1, 2])}))
-    made = tables_of(batch)
-    assert tables_of(batch) is made
-    assert [len(table.positions) for table in made.tables] == [50, 40]
-    assert list(made.rest) == [3, 4, 92]
-    assert [position for position, _ in made.examples()] == [3, 4, 92]
-    assert batch.example(3) is None
-    first = made.tables[0]
-    assert list(made.values(first, "image/class/text"))[:2] == [b"class 0", b"class 1"]
-    digests = made.digests(first, "image/encoded")
-    assert made.digests(first, "image/encoded") is digests
-    assert len(set(digests)) == 50
-    assert holds_bytes(first, "image/format")
-    assert not holds_bytes(first, "image/height")
-    assert holds_integers(first, "image/height")
-    assert not holds_integers(first, "elsewhere")
-
-
-def test_there_are_no_tables_where_most_records_have_no_layout() -> None:
-    """They would be read twice for nothing."""
-    alike = [row(number) for number in range(40)]
-    others = [encode({"a": int64_feature([1, number])}) for number in range(41)]
-    most = Tables(batch_of(*alike, *others))
-    assert (most.tables, list(most.rest)) == ([], list(range(81)))
-    half = Tables(batch_of(*alike, *others[:40]))
-    assert [len(table.positions) for table in half.tables] == [40]
-    assert list(half.rest) == list(range(40, 80))
-
-
-def test_few_records_are_read_one_by_one() -> None:
-    batch = batch_of(*(row(number) for number in range(columns._WORTH_IT - 1)))
-    made = tables_of(batch)
-    assert made.tables == []
-    assert len(list(made.examples())) == columns._WORTH_IT - 1
-
-
-def test_lists_of_several_values_are_read_one_by_one() -> None:
-    batch = batch_of(*[encode({"a": int64_feature([1, 2])})] * 40)
-    made = tables_of(batch)
-    assert made.tables == []
-    assert [position for position, _ in made.examples()] == list(range(40))
-
-
-def test_the_memory_of_a_batch_is_free_when_its_callback_is_over() -> None:
-    """A cycle would keep it until the next collection: 40 bytes for every record of a shard."""
-    batch = batch_of(*(row(number) for number in range(100)))
-    assert len(list(tables_of(batch).digests(tables_of(batch).tables[0], "image/encoded"))) == 100
-    gone = weakref.ref(batch)
-    gc.collect()
-    gc.disable()
-    try:
-        del batch
-        assert gone() is None
-    finally:
-        gc.enable()
 
 
 @pytest.fixture

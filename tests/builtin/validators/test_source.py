@@ -21,7 +21,7 @@ from tfrecreg.core.example.encode import encode
 from tfrecreg.core.example.features import bytes_feature, float_feature
 from tfrecreg.core.example.model import Example
 from tfrecreg.core.registry.init import init
-from tfrecreg.core.registry.manifest.model import Ledger, Manifest, SourceEntry
+from tfrecreg.core.registry.manifest.model import Ledger, Manifest
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.registry.shardset.target import build_target
 from tfrecreg.core.storage.local import LocalStorage
@@ -121,23 +121,6 @@ class TestSRC016:
         assert measure(found, "source.images") == 3
         assert found["status"] == "fail"
 
-    def test_a_digest_that_is_none_is_found_and_escaped(self, tmp_path) -> None:
-        path = tmp_path / "x.tfrecord"
-        path.write_bytes(framed(record(b"one", b"\x1b\xff no digest")))
-        (finding,) = document([path], only=("source",))["findings"]
-        detail = finding["locations"][0]["detail"]
-        assert detail.startswith("expected \\x1b")
-        assert "\x1b" not in detail
-
-    def test_capital_digits_are_the_same_digest(self, tmp_path) -> None:
-        path = tmp_path / "x.tfrecord"
-        path.write_bytes(
-            framed(record(b"one", hashlib.sha256(b"one").hexdigest().upper().encode()))
-        )
-        found = document([path], only=("source",))
-        assert found["findings"] == []
-        assert measure(found, "source.images") == 1
-
     @pytest.mark.parametrize(
         "example",
         [
@@ -205,9 +188,6 @@ class TestSRC019:
         findings = pets.judge(change)
         assert {finding.code for finding in findings} <= {"SRC019"}
         return [finding.message for finding in findings]
-
-    def test_what_was_changed_nowhere_agrees(self, pets) -> None:
-        assert self.messages(pets, lambda manifest: manifest) == []
 
     def test_more_or_fewer_records_than_were_written_are_found(self, pets) -> None:
         for written in (5, 7):
@@ -310,31 +290,6 @@ def test_images_that_were_made_anew_are_no_raw_files_bytes(pets) -> None:
     assert found["findings"] == []
     assert measure(found, "source.images") == 12
     assert measure(found, "source.compared") == 0
-
-
-def test_a_source_that_is_not_installed_is_said(pets) -> None:
-    folder = pets.root / "data/pets"
-    manifest = open_registry(pets.root).dataset("pets").build_manifest()
-    assert manifest is not None
-    for name, said in (
-        ("gone", "not compared: no source named `gone`; `x` 1 provided it for `pets`"),
-        ("", "not com"),
-    ):
-        source = SourceEntry(name=name, distribution="x", version="1")
-        target = build_target(
-            replace(manifest, source=source),
-            LocalStorage(folder),
-            name="pets",
-            kind="build",
-            schema=None,
-            schema_path=None,
-            raw_folder=str(pets.raw),
-        )
-        result = run_scan(target, [SourceValidator()], LocalEngine(1))
-        assert result.complete
-        assert result.findings == []
-        measures = {each.name: each.text for each in result.measures}
-        assert measures["source.compared"].startswith(said)
 
 
 def test_a_source_of_other_records_is_said(digits) -> None:

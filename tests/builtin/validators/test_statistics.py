@@ -21,7 +21,6 @@ from tfrecreg.core.example.features import bytes_feature, float_feature, int64_f
 from tfrecreg.core.example.model import Feature
 from tfrecreg.core.values.codes.pages import anomaly_code
 from tfrecreg.core.values.config import FailOn
-from tfrecreg.core.values.errors import UsageError
 
 # Not `importorskip`: whoever collects tests would import TensorFlow.
 pytestmark = pytest.mark.skipif(
@@ -217,31 +216,6 @@ def test_an_environment_leaves_out_what_it_does_not_have(tmp_path) -> None:
     assert [(each.code, each.locations[0].split) for each in report.findings] == [
         ("SCH135", "train")
     ]
-
-
-@pytest.mark.parametrize(
-    ("table", "message"),
-    [
-        (
-            'environments = "test"',
-            "`limits.statistics.environments` should be a table, found",
-        ),
-        (
-            "enviroment = 3",
-            "`limits.statistics.enviroment` is not known; did you mean `env",
-        ),
-    ],
-)
-def test_an_option_that_it_does_not_have_is_refused(tmp_path, table, message) -> None:
-    assert main(["init", str(tmp_path), "--no-dvc"]) == 0
-    (tmp_path / "tfrecreg.toml").write_text(f"[gates.default.limits.statistics]\n{table}\n")
-    (tmp_path / "s.pbtxt").write_text(feature(""))
-    path = write_examples(tmp_path / "d.tfrecord", [{"x": INT(1)}])
-    options = CheckOptions(only=("statistics",), schema=str(tmp_path / "s.pbtxt"))
-    with pytest.raises(UsageError) as caught:
-        check([str(path)], registry=tmp_path, options=options)
-    assert message in str(caught.value)
-    assert caught.value.hint
 
 
 def test_it_runs_where_it_is_named_and_not_by_default(tmp_path) -> None:

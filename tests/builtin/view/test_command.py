@@ -144,18 +144,6 @@ def test_a_port_that_is_taken_is_an_error(
     assert "tfrecreg-view-work" not in {each.name for each in threading.enumerate()}
 
 
-def test_without_its_packages_it_says_how_to_install_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = write_pets(tmp_path / "pets")
-    for name in [each for each in sys.modules if each.startswith("tfrecreg.builtin.view.")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "uvicorn", None)
-    code, err = command(str(folder), capsys=capsys)
-    assert code == 3
-    assert err.startswith("error: the viewer needs the extra `view`, which is not installed\n")
-
-
 def test_other_commands_import_no_server() -> None:
     program = (
         "import sys, tfrecreg.cli.main, tfrecreg.builtin.view.command\n"
@@ -163,22 +151,3 @@ def test_other_commands_import_no_server() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout == "[]\n"
-
-
-def test_without_pillow_one_line_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = write_pets(tmp_path / "pets")
-    monkeypatch.setitem(sys.modules, "PIL", None)
-    server = open_server(str(folder), check=False)
-    (note,) = server.notes
-    assert note.startswith(
-        "large images have no thumbnails: decoding images needs the extra `images`"
-    )
-    thread = server.start()
-    headers = {"authorization": f"Bearer {server.token}"}
-    try:
-        with httpx.Client(base_url=server.address, headers=headers) as client:
-            assert note in client.get("/api/t/0").json()["notes"]
-            assert client.get("/api/t/0/thumb/0/0").status_code == 200  # small: as it is
-    finally:
-        server.stop()
-        thread.join()

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +14,6 @@ from ruamel.yaml import YAML
 
 from tfrecreg.builtin.dvc.pipeline.dvc_yaml import Edited, edited
 from tfrecreg.core.values.errors import UsageError
-from tfrecreg.core.values.install_hint import install_command
 
 
 def ours(name: str, cmd: str = "tfrecreg build a", kind: str = "build") -> dict[str, Any]:
@@ -225,27 +221,6 @@ def test_any_text_is_written_so_that_yaml_reads_it(texts: list[str]) -> None:
     assert load(text) == {"stages": {"build-a": stage}}
 
 
-def test_without_what_reads_and_writes_yaml_the_extra_is_named() -> None:
-    code = (
-        "import sys\n"
-        "sys.modules['ruamel'] = sys.modules['ruamel.yaml'] = None  # as if it were not there\n"
-        "from tfrecreg.core.values.errors import MissingExtraError\n"
-        "from tfrecreg.builtin.dvc.pipeline.dvc_yaml import edited\n"
-        "try:\n"
-        "    edited(None, {'a': {'cmd': 'a'}}, prune=True)\n"
-        "except MissingExtraError as error:\n"
-        "    sys.exit(f'{error.message} | {error.hint}')\n"
-    )
-    root = str(Path(__file__).parents[4])
-    done = subprocess.run(
-        [sys.executable, "-c", code], check=False, capture_output=True, text=True, cwd=root
-    )
-    assert done.stderr.strip() == (
-        "reading and writing `dvc.yaml` needs the extra `dvc`, which is not installed | "
-        f"{install_command(extra='dvc')}"
-    )
-
-
 def artifact(name: str, **more: Any) -> dict[str, Any]:
     return {name: {"path": f"data/{name}", "type": "dataset", **more, "meta": {"tfrecreg": name}}}
 
@@ -314,8 +289,3 @@ def test_an_artifact_of_a_stranger_that_is_something_else_is_not_touched() -> No
         "found `model.h5`"
     )
     assert caught.value.hint == "rename that artifact: tags `a@v…` are those of the dataset"
-
-
-def test_artifacts_that_are_no_mapping_are_refused() -> None:
-    with pytest.raises(UsageError, match="should be a mapping"):
-        put_artifacts("artifacts: [a]\n", artifact("a"))

@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("dvc", reason="the extra `dvc` is not installed")
 
 from remote_support import environment, git
-from tests_support import flip, tree
+from tests_support import tree
 
 from tfrecreg.builtin.dvc.sending import push
 from tfrecreg.builtin.dvc.transfer import pull, pull_needed
@@ -237,40 +237,3 @@ def test_what_dvc_does_not_keep_is_not_pulled(
     else:
         assert out == "nothing to pull: DVC has no release, or only yanked ones\n"
     assert tree(digits_registry) == before
-
-
-@pytest.mark.parametrize("raw", ["here", "gone", "none"])
-@pytest.mark.parametrize("where", ["data/digits", "versions/digits/1.0.0"])
-def test_who_has_no_raw_data_is_told_to_pull(
-    story: Any, capsys: pytest.CaptureFixture[str], raw: str, where: str
-) -> None:
-    push(open_registry(story.root))
-    other = story.elsewhere().root
-    name = "digits@1.0.0" if where.startswith("versions") else "digits"
-    pull_needed(open_registry(other))
-    if name != "digits":
-        pull(open_registry(other), name)
-    settings = other / "datasets/digits.toml"
-    lines = settings.read_text().splitlines()
-    kept = [each for each in lines if not each.startswith("raw")]
-    if raw == "here":
-        (other / "raw").mkdir()
-        kept.append('raw = "raw"')
-    elif raw == "gone":
-        kept.append('raw = "elsewhere"')
-    settings.write_text("\n".join(kept) + "\n")
-    flip(other / where / OTHER, 40)
-    (report,) = check([name], registry=str(other))
-    (hint,) = {each.hint for each in report.findings if each.code.startswith("CRC")}
-    command = f"tfrecreg pull {name if name != 'digits' else 'digits@2.0.0'}"
-    if raw == "here":
-        assert f"`tfrecreg repair {name}`" in hint
-        return
-    assert f"`{command}`" in hint
-    shutil.rmtree(other / ".dvc/cache", ignore_errors=True)
-    shutil.rmtree(other.parent / "remote")
-    assert main(["-C", str(other), "repair", name]) == 2
-    assert f"`{command}`" in capsys.readouterr().err
-    push(open_registry(story.root))
-    assert main(["-C", str(other), *command.split()[1:]]) == 0
-    expect_clean(other, name)

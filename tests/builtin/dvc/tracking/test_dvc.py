@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import stat
@@ -17,7 +16,6 @@ pytest.importorskip("dvc", reason="the extra `dvc` is not installed")
 
 from tfrecreg.builtin.dvc import dvc
 from tfrecreg.core.values.errors import FailureError, StorageError, UsageError
-from tfrecreg.core.values.install_hint import install_command
 
 SITE_CACHE = Path("/var/tmp/dvc/repo")
 """Where DVC would leave pickles for everybody to write."""
@@ -186,78 +184,6 @@ def test_what_dvc_refuses_is_one_line_and_the_command_that_shows_more(tree: Path
         dvc.initialise(str(tree))
     assert re.fullmatch(r"DVC refused: '.*\.dvc' exists\..*", caught.value.message)
     assert caught.value.hint == "`dvc init` shows more"
-
-
-def test_what_is_no_error_of_dvcs_own_is_one_line_too(tree: Path) -> None:
-    put_data(tree)
-    dvc.initialise(str(tree))
-    (tree / ".dvc/cache").write_text("a file in the place of the cache")
-    with pytest.raises(FailureError) as caught:
-        dvc.keep(str(tree), "data/mnist")
-    assert caught.value.message.startswith("DVC refused: ")
-    assert caught.value.message.isprintable()
-
-
-def test_a_broken_configuration_is_one_line(tree: Path) -> None:
-    put_data(tree)
-    dvc.initialise(str(tree))
-    (tree / ".dvc/config").write_text("[core\n")
-    with pytest.raises(FailureError, match=r"^DVC refused: .*config"):
-        dvc.keep(str(tree), "data/mnist")
-
-
-def test_its_loggers_are_as_loud_as_before(tree: Path) -> None:
-    logger = logging.getLogger("dvc")
-    before = logger.level
-    logger.setLevel(logging.INFO)
-    try:
-        dvc.initialise(str(tree))
-        assert logger.level == logging.INFO
-    finally:
-        logger.setLevel(before)
-
-
-@pytest.mark.medium
-def test_it_is_quiet_where_it_was_imported_before(tree: Path) -> None:
-    # Importing it sets up loggers that write to what was stdout then.
-    put_data(tree)
-    code = (
-        "import sys, dvc\n"
-        "from tfrecreg.builtin.dvc import dvc\n"
-        "dvc.initialise(sys.argv[1]); dvc.keep(sys.argv[1], 'data/mnist')\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tree)],
-        check=True,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[4])},
-    )
-    assert (done.stdout, done.stderr) == ("", "")
-
-
-def test_where_it_is_missing_the_extra_is_named(tree: Path) -> None:
-    code = (
-        "import sys\n"
-        "sys.modules['dvc'] = None  # as if it were not installed\n"
-        "from tfrecreg.core.values.errors import MissingExtraError\n"
-        "from tfrecreg.builtin.dvc import dvc\n"
-        "try:\n"
-        "    dvc.keep(sys.argv[1], 'data/mnist')\n"
-        "except MissingExtraError as error:\n"
-        "    sys.exit(f'{error.message} | {error.hint}')\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tree)],
-        check=False,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[4])},
-    )
-    assert done.stderr.strip() == (
-        "tracking with DVC needs the extra `dvc`, which is not installed | "
-        f"{install_command(extra='dvc')}"
-    )
 
 
 def test_looking_imports_nothing() -> None:

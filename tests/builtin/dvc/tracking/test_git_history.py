@@ -8,7 +8,6 @@ import pytest
 from git_support import commit, git, start
 
 from tfrecreg.core.registry import git as ours
-from tfrecreg.core.values.errors import FailureError, UsageError
 
 
 @pytest.fixture
@@ -73,10 +72,6 @@ def test_names_that_are_not_utf8_are_told(tree: Path) -> None:
     assert [each.path for each in ours.touches(str(tree), "r")] == ["r/caf\udce9"]
 
 
-def test_before_a_first_commit_there_is_no_history(tree: Path) -> None:
-    assert ours.touches(str(tree), "r") == []
-
-
 def test_settings_of_the_user_change_nothing(tree: Path) -> None:
     put(tree / "r/m", "one")
     commit(tree)
@@ -85,79 +80,12 @@ def test_settings_of_the_user_change_nothing(tree: Path) -> None:
     assert [each.path for each in ours.touches(str(tree), "r")] == ["r/m"]
 
 
-def test_files_of_a_commit_are_listed_and_read(tree: Path) -> None:
-    put(tree / "sub/r/m", "one")
-    first = commit(tree)
-    put(tree / "sub/r/m", "two")
-    commit(tree)
-    root = str(tree / "sub")
-    assert list(ours.list_blobs(root, first, "r")) == ["r/m"]
-    assert ours.read_blob(root, first, "r/m") == b"one"
-    assert ours.read_blob(root, "HEAD", "r/m") == b"two"
-    assert ours.read_blob(root, first, "r/none") is None
-    assert ours.folder_in_tree(root) == "sub"
-    assert ours.folder_in_tree(str(tree)) == ""
-
-
-def test_a_revision_is_a_commit_or_refused(tree: Path) -> None:
-    first = commit(tree)
-    assert ours.find_commit(str(tree), "main") == first
-    for wrong in ("none", "", "--help", "-x"):
-        with pytest.raises(UsageError, match="does not name a commit here") as caught:
-            ours.find_commit(str(tree), wrong)
-        assert caught.value.hint
-    assert caught.value.exit_code == 2
-
-
-def test_where_two_branches_met_is_found(tree: Path) -> None:
-    first = commit(tree)
-    git(tree, "switch", "--quiet", "--create", "other")
-    commit(tree, "theirs")
-    git(tree, "switch", "--quiet", "main")
-    commit(tree, "ours")
-    assert ours.merge_base(str(tree), "main", "other") == first
-    git(tree, "switch", "--quiet", "--orphan", "alone")
-    commit(tree, "alone")
-    assert ours.merge_base(str(tree), "main", "alone") == ""
-
-
 def test_a_shallow_clone_is_told(tree: Path, tmp_path: Path) -> None:
     commit(tree)
     commit(tree)
     assert not ours.is_shallow(str(tree))
     git(tmp_path, "clone", "--quiet", "--depth=1", f"file://{tree}", "clone")
     assert ours.is_shallow(str(tmp_path / "clone"))
-
-
-def test_tags_are_made_and_listed(tree: Path) -> None:
-    first = commit(tree)
-    ours.create_tag(str(tree), "mnist@v1.0.0", first, "Release")
-    git(tree, "tag", "mnist-light")
-    git(tree, "tag", "other")
-    found = ours.list_tags(str(tree), "mnist")
-    assert [(each.name, each.commit, each.annotated) for each in found] == [
-        ("mnist-light", first, False),
-        ("mnist@v1.0.0", first, True),
-    ]
-    assert found[1].time > 1_600_000_000
-    assert found[0].time == 0
-
-
-def test_a_tag_that_is_there_is_refused_in_one_line(tree: Path) -> None:
-    first = commit(tree)
-    ours.create_tag(str(tree), "a", first, "once")
-    with pytest.raises(FailureError) as caught:
-        ours.create_tag(str(tree), "a", first, "twice")
-    assert caught.value.message == "git refused: tag 'a' already exists"
-    assert caught.value.hint == "`git tag` shows more"
-    assert caught.value.exit_code == 3
-
-
-def test_without_the_command_it_says_so(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    commit(tree)
-    monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(FailureError, match="git cannot be run: No such file or directory"):
-        ours.touches(str(tree), "r") or ours.find_commit(str(tree), "HEAD")
 
 
 def test_a_repository_with_sha256_names_has_longer_ones(tmp_path: Path) -> None:

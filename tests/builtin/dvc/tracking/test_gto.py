@@ -16,31 +16,6 @@ def tags(*names: str, commit_: str = "c" * 40) -> list[GitTag]:
     return [GitTag(name, commit_, True, time) for time, name in enumerate(names, 1)]
 
 
-def test_versions_and_stages_have_the_names_that_gto_gives_them() -> None:
-    assert gto.version_tag("mnist", "1.2.3") == "mnist@v1.2.3"
-    assert gto.withdrawal_tag("mnist", "1.2.3") == "mnist@v1.2.3!"
-    assert gto.stage_tag("mnist", "prod", []) == "mnist#prod#1"
-
-
-def test_the_number_of_a_stage_rises_over_all_stages_of_the_dataset() -> None:
-    there = tags("mnist#prod#1", "mnist#dev#7", "mnist2#prod#50", "mnist@v1.0.0#9", "mnist#x")
-    assert gto.stage_tag("mnist", "prod", there) == "mnist#prod#10"
-
-
-def test_the_last_assignment_says_what_is_in_a_stage() -> None:
-    one, two = "1" * 40, "2" * 40
-    there = [GitTag("m#prod#1", one, True, 5), GitTag("m#prod#2", two, True, 5)]
-    assert gto.in_stage("m", "prod", there) == two
-    assert gto.in_stage("m", "prod", [*there, GitTag("m#prod!#3", two, True, 6)]) is None
-    assert gto.in_stage("m", "prod", [*there, GitTag("m#prod#9", one, False, 0)]) == two
-    assert gto.in_stage("m", "dev", there) is None
-
-
-def test_a_registry_below_the_root_has_its_folder_in_the_name() -> None:
-    assert gto.artifact("mnist", "") == "mnist"
-    assert gto.artifact("mnist", "some/registry") == "some/registry=mnist"
-
-
 @pytest.mark.parametrize(
     ("dataset", "folder", "message"),
     [
@@ -53,13 +28,6 @@ def test_what_gto_has_no_names_for_is_refused(dataset, folder, message) -> None:
         gto.artifact(dataset, folder)
     assert caught.value.message.startswith(message)
     assert caught.value.hint
-
-
-@pytest.mark.parametrize("stage", ["", "-prod", "prod-", "a b", "pröd", "prod#1", "x\n"])
-def test_what_is_no_stage_is_refused(stage: str) -> None:
-    with pytest.raises(UsageError, match="is not a stage name") as caught:
-        gto.check_stage(stage)
-    assert caught.value.hint == "write `--stage prod`"
 
 
 def test_gto_itself_reads_what_is_made(tmp_path: Path) -> None:

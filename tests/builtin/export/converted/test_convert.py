@@ -127,16 +127,6 @@ def test_a_damaged_shard_is_named(
         ShardConversion(record_format)(nasty)
 
 
-def test_another_shard_is_refused(record_format: RecordFormat, nasty: ShardToExport) -> None:
-    with pytest.raises(RefusedError, match=r"should have the digest 0000000000000000…, found "):
-        ShardConversion(record_format)(renamed(nasty, stream_blake3="0" * 64))
-
-
-def test_a_missing_shard_is_refused(record_format: RecordFormat, nasty: ShardToExport) -> None:
-    with pytest.raises(RefusedError, match="registered: it is missing"):
-        ShardConversion(record_format)(renamed(nasty, path="s/other"))
-
-
 @pytest.mark.parametrize("name", ["jsonl", "parquet", "webdataset"])
 def test_an_index_of_other_records_is_refused(make_task: MakeTask, name: str) -> None:
     task = make_task([encode(each) for each in NASTY], [str(each) for each in range(len(NASTY))])

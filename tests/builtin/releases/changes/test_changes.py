@@ -13,7 +13,6 @@ from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.reports.model import Report
 from tfrecreg.core.check.run import check
 from tfrecreg.core.example.features import int64_feature
-from tfrecreg.core.values.errors import ConfigError
 
 EXAMPLES = {str(number): example(number) for number in range(20)}
 BEFORE = {"train": [EXAMPLES], "test": [{"t": example(100)}]}
@@ -101,13 +100,6 @@ def test_without_the_bytes_the_check_is_incomplete(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / ".tfrecreg", ignore_errors=True)
     assert looked(tmp_path, "{ removed = 0 }").exit_code == 3
     assert looked(tmp_path, "{ removed = 0 }", skip=("changes",)).exit_code == 0
-
-
-@pytest.mark.parametrize("limits", ["{ labels = -1 }", '{ labels = "x" }', "{ label = 1 }"])
-def test_limits_that_are_none_are_refused(tmp_path: Path, limits: str) -> None:
-    put_build(tmp_path, BEFORE)
-    with pytest.raises(ConfigError):
-        looked(tmp_path, limits)
 
 
 @pytest.mark.parametrize("after", AFTER)

@@ -105,39 +105,6 @@ def _hash(root: Path) -> str | None:
     return release_.dvc if release_ is not None else None
 
 
-def test_a_folder_that_the_cache_has_not_has_no_files(root: Path) -> None:
-    assert dvc.cached_files(str(root), "0" * 32 + ".dir") == {}
-
-
-def test_files_of_dvc_say_which_folder_they_are_of() -> None:
-    pointer = b"outs:\n- md5: abc.dir\n  size: 6\n  nfiles: 2\n  hash: md5\n  path: mnist\n"
-    assert dvc.tracked_hash(pointer, "data/mnist.dvc", "data/mnist") == "abc.dir"
-    assert dvc.tracked_hash(pointer, "data/mnist.dvc", "data/other") is None
-    lock = b"stages:\n  a:\n    outs:\n    - {path: data/mnist, md5: def.dir}\n"
-    assert dvc.tracked_hash(lock, "dvc.lock", "data/mnist") == "def.dir"
-    assert dvc.tracked_hash(lock, "data/mnist.dvc", "data/mnist") is None
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"",
-        b"\xff",
-        b"[1]",
-        b"{",
-        b"outs: 5",
-        b"outs: [5, {path: 7}]",
-        b"stages: 3",
-        b"stages: {a: 5, b: {outs: 6}}",
-        b"outs: [{path: mnist}]",
-        b"outs: [{path: mnist, md5: 5}]",
-    ],
-)
-def test_what_is_no_file_of_dvcs_says_nothing(data: bytes) -> None:
-    for where in ("data/mnist.dvc", "dvc.lock"):
-        assert dvc.tracked_hash(data, where, "data/mnist") is None
-
-
 def test_a_build_is_in_its_folder_and_not_in_the_cache(root: Path) -> None:
     put_build(root, {"train": [{"q": example(1)}]}, name="other")
     assert diff("other", "other", registry=root).same

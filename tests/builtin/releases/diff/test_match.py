@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tracemalloc
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,10 +21,8 @@ from tfrecreg.builtin.releases.diff.match import (
     Unmatched,
     example_places,
     match,
-    pair,
 )
 from tfrecreg.builtin.releases.diff.verdict import per_split
-from tfrecreg.core.values.progress import Progress
 
 RECORDS = st.dictionaries(st.sampled_from("abcdef"), st.integers(0, 4), max_size=6)
 SPLITS = st.fixed_dictionaries({"test": RECORDS, "train": RECORDS})
@@ -71,11 +68,6 @@ def test_rows_are_paired_one_to_one_as_often_as_possible(columns, before, after)
         assert each.tobytes() == table(entries)[example_places(each).astype(int)].tobytes()
 
 
-def test_nothing_is_paired_with_nothing() -> None:
-    found = pair(table([]), table([]), 34)
-    assert [len(each) for each in found] == [0, 0, 0, 0]
-
-
 @pytest.mark.medium
 @settings(max_examples=40)
 @given(before=SPLITS, after=SPLITS, cut=st.integers(0, 6))
@@ -107,29 +99,6 @@ def test_examples_are_told_by_what_is_in_them(
     assert len(found.added) + changed == gained
     for split, count in per_split(found.removed, one.manifest).items():
         assert count <= sum(lost[split].values())
-
-
-class Counting(Progress):
-    """Keeps the total that was announced, and counts what came."""
-
-    total = done = 0
-
-    def start(self, what: str, total: int, unit: str = "records") -> None:
-        self.total = total
-
-    def advance(self, records: int, size: int) -> None:
-        self.done += records
-
-
-def test_progress_is_of_the_records_whose_shards_differ(tmp_path: Path) -> None:
-    kept = {key: example(number) for number, key in enumerate("fghij")}
-    put_build(tmp_path, {"train": [kept, {"c": example(13)}]})
-    put_release(tmp_path, "1.0.0")
-    put_build(tmp_path, {"train": [kept, {"c": example(13), "d": example(14), "e": example(15)}]})
-    progress = Counting()
-    found = match(side(tmp_path, "d@1.0.0"), side(tmp_path, "d"), progress)
-    assert len(found.added) == 2
-    assert (progress.total, progress.done) == (4, 4)
 
 
 @pytest.mark.medium

@@ -17,13 +17,13 @@ from engines_support import lighten
 from tests_support import flip
 
 from tfrecreg.builtin.releases.diff.match import Pairs
-from tfrecreg.builtin.releases.diff.reading import Readers, Reading, alone
+from tfrecreg.builtin.releases.diff.reading import Readers, Reading
 from tfrecreg.builtin.releases.diff.run import diff
 from tfrecreg.cli.main import main
 from tfrecreg.core.example.features import bytes_feature, int64_feature
 from tfrecreg.core.example.model import Example
 from tfrecreg.core.plugins.engines import open_engine
-from tfrecreg.core.values.errors import FailureError, UsageError
+from tfrecreg.core.values.errors import FailureError
 from tfrecreg.core.values.json_data import json_data
 from tfrecreg.core.workers.interface import Engine
 from tfrecreg.core.workers.local import LocalEngine
@@ -148,47 +148,6 @@ def test_features_and_labels_beyond_the_limit_are_counted_alike(
     assert pieces == whole
 
 
-def test_few_records_start_no_processes(registry: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise AssertionError("a process was started")
-
-    alone = diff("old", "new", registry=registry, engine=LocalEngine(1))
-    monkeypatch.setattr("tfrecreg.core.workers.pool._Worker.__init__", refuse)
-    assert diff("old", "new", registry=registry, engine=LocalEngine(2)) == alone
-    for name, value in SMALL_TASKS.items():
-        monkeypatch.setattr(f"tfrecreg.builtin.releases.diff.reading.{name}", value)
-    with pytest.raises(AssertionError, match="a process was started"):
-        diff("old", "new", registry=registry, engine=LocalEngine(2))
-
-
-def test_where_nothing_is_to_be_read_no_engine_starts(registry: Path) -> None:
-    nowhere = open_engine("futures:nowhere:executor")
-    assert diff("old", "old", registry=registry, engine=nowhere).same
-    with pytest.raises(UsageError, match="cannot be imported"):
-        diff("old", "new", registry=registry, engine=nowhere)
-
-
-def list_places(readers: Readers, pairs: Pairs) -> list[tuple[list[int], list[int]]]:
-    """A pass that reads nothing."""
-    return [(pairs.before.tolist(), pairs.after.tolist())]
-
-
-@pytest.mark.parametrize("count", [0, 1, 3, 6, 7, 150])
-def test_pieces_are_all_of_it_in_order(registry: Path, small_tasks: None, count: int) -> None:
-    reading = Reading(side(registry, "old"), side(registry, "new"))
-    before = np.arange(count, dtype=np.uint64) % 30 + (
-        np.arange(count, dtype=np.uint64) // 30 << 32
-    )
-    after = before[::-1] % 10
-    for pairs in (Pairs(before, after), alone(before, after=False), alone(after, after=True)):
-        found = list(reading.run(list_places, pairs, pairs))
-        assert len(found) >= count // 21
-        for group in (0, 1):
-            results = [result for number, _, result in found if number == group]
-            for part, whole in enumerate((pairs.before, pairs.after)):
-                assert [n for result in results for n in result[0][part]] == whole.tolist()
-
-
 def die(readers: Readers, pairs: Pairs) -> None:
     """A pass that kills its process."""
     os.kill(os.getpid(), signal.SIGKILL)
@@ -203,19 +162,3 @@ def test_a_killed_worker_is_a_failure(
     reading = Reading(side(registry, "old"), side(registry, "new"), LocalEngine(2))
     with pytest.raises(FailureError, match="was killed by SIGKILL before its task was done"):
         list(reading.run(die, Pairs(places, places)))
-
-
-def test_a_task_carries_only_the_shards_that_it_reads(registry: Path, small_tasks: None) -> None:
-    """What a task holds does not grow with the number of shards."""
-    old = side(registry, "old")
-    part = old.only([4, 1])
-    assert [each.path for each in part.manifest.shards] == [
-        old.manifest.shards[number].path for number in (4, 1)
-    ]
-    assert len(part.manifest.files) == 2
-    assert part.schema_text is None
-    index, records = part.index(1), part.records(1)
-    assert index is not None
-    assert records is not None
-    assert len(index) == len(records) == old.manifest.shards[1].records
-    records.close()

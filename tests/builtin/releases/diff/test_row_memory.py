@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import errno
-import mmap
 import os
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,26 +13,6 @@ from diff_support import example, put_build, side
 from tfrecreg.builtin.releases.diff import match as row_memory
 from tfrecreg.builtin.releases.diff.match import match, new_rows
 from tfrecreg.core.values.errors import StorageError
-
-
-def memory_of(rows: Any) -> Any:
-    """What holds the bytes of an array."""
-    while isinstance(rows, np.ndarray):
-        rows = rows.base
-    return rows.obj if isinstance(rows, memoryview) else rows
-
-
-def test_many_rows_are_on_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr(row_memory, "_HELD", 420)
-    few, many = new_rows(10, 42), new_rows(11, 42)
-    assert memory_of(few) is None
-    assert isinstance(memory_of(many), mmap.mmap)
-    assert (many.shape, many.dtype) == ((11, 42), np.uint8)
-    assert many.flags.c_contiguous
-    assert many.flags.writeable
-    assert new_rows(0, 42).shape == (0, 42)
-    assert list(tmp_path.iterdir()) == []  # the file has no name
 
 
 def test_the_result_is_the_same(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -65,9 +43,3 @@ def test_a_full_disk_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(StorageError, match=r"cannot write 42 bytes to .* No space left") as raised:
         new_rows(1, 42)
     assert raised.value.hint
-
-
-def test_without_posix_fallocate_zeros_are_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_memory, "_HELD", 0)
-    monkeypatch.delattr(os, "posix_fallocate", raising=False)
-    assert not new_rows(100_000, 42).any()

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import pickle
 from collections import Counter
-from math import gcd
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrecreg.builtin.training.mixtures import mixing as module
 from tfrecreg.builtin.training.mixtures.mixing import Mixing, golden_step
 from tfrecreg.builtin.training.orders.block_order import Permutation
 
@@ -75,29 +72,6 @@ def test_places_never_change() -> None:
     assert golden_step(2**31 - 1) == STEP
 
 
-@given(members=MEMBERS, places=st.lists(st.integers(0, 2**61), min_size=1, max_size=20))
-def test_a_place_is_computed_alone(members: list[tuple[int, int]], places: list[int]) -> None:
-    mixing = made(members)
-    assert [mixing.one(place) for place in places] == mixing(np.array(places)).tolist()
-
-
-def test_many_places_of_an_epoch_are_kept_as_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    members = [(50, 40), (7, 60)]
-    with monkeypatch.context() as without:
-        without.setattr(module, "_TABLE_PLACES", 0)
-        plain = made(members)
-        expected = {epoch: epoch_of(plain, epoch) for epoch in (0, 1)}
-        assert plain._table[0] == -1
-    monkeypatch.setattr(module, "_TABLE_AFTER", 3)
-    mixing = made(members)
-    for epoch in (0, 1, 0):
-        assert [mixing.one(epoch * 100 + at) for at in range(100)] == expected[epoch]
-        assert mixing._table[0] == epoch
-        assert epoch_of(mixing, 1 - epoch) == expected[1 - epoch]
-        assert mixing._table[0] == 1 - epoch
-    assert pickle.loads(pickle.dumps(mixing))._table[0] == -1
-
-
 def test_the_formula_in_plain_integers() -> None:
     """`docs/formats.md` has it."""
     from blake3 import blake3
@@ -132,8 +106,3 @@ def test_places_in_a_row_have_the_proportions(shares: tuple[int, ...], places: i
         for length in (10, 64, 100, 256, 990):
             inside = before[length:] - before[:-length]
             assert np.abs(inside - length * count / mixing.places).max() < 10
-
-
-def test_a_step_is_prime_to_the_places() -> None:
-    for places in [*range(1, 300), 10**6, 2**31 - 1, 2 * 3 * 5 * 7 * 11 * 13]:
-        assert gcd(golden_step(places), places) == 1

@@ -12,7 +12,6 @@ import pytest
 from s3_support import Faults, faulty, web_server
 
 import tfrecreg
-from tfrecreg.core.values.errors import UsageError
 
 RECORDS, SHARDS = 400, 4
 
@@ -171,14 +170,6 @@ def test_a_flipped_byte_in_the_cache_is_fetched_again(tf: Any, port: int, tmp_pa
         data[len(data) // 2] ^= 1
         block.write_bytes(data)
     assert sorted(numbers(loaded(port, tmp_path / "blocks"))) == list(range(RECORDS))
-
-
-@pytest.mark.parametrize("cache", [False, True])
-def test_a_limit_without_a_folder_is_refused(tf: Any, port: int, cache: bool) -> None:
-    with pytest.raises(UsageError) as caught:
-        tfrecreg.load(f"http://127.0.0.1:{port}/far/", "train", cache=cache, cache_limit="1GB")
-    assert caught.value.message == "`cache` and `cache_limit` belong together"
-    assert caught.value.hint == '`cache="/local/cache", cache_limit="50GB"`'
 
 
 @pytest.mark.medium

@@ -13,7 +13,6 @@ import pytest
 from tfrecreg import data_source
 from tfrecreg.builtin.training.load import load
 from tfrecreg.builtin.training.tf_dataset.images import ImageFit
-from tfrecreg.core.values.errors import UsageError
 
 SCHEMA = """feature {
   name: "image/encoded" type: BYTES presence { min_fraction: 1 min_count: 1 } shape {}
@@ -159,47 +158,3 @@ def test_methods_are_those_of_tensorflow_and_stay_within_bytes(
 def test_an_antialiased_image_is_another_one(tf: Any, ramps: Path) -> None:
     plain = fitted(ramps, 5, image_size=(2, 2))
     assert not np.array_equal(plain, fitted(ramps, 5, image_size=(2, 2), antialias=True))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message", "hint"),
-    [
-        (
-            {"image_size": (2, 2), "fit": "cover"},
-            "`fit` should be one of `stretch`, `crop`, `pad` and `short-side`, found `cover`",
-            "`fit='stretch'` is the default",
-        ),
-        (
-            {"image_size": (2, 2), "method": "best"},
-            "`method` should be one of `bilinear`, `nearest`, `bicubic`, `area`, `lanczos3` and "
-            "`lanczos5`, found `best`",
-            "`method='bilinear'` is the default",
-        ),
-        (
-            {"antialias": True},
-            "`fit`, `method` and `antialias` need `image_size`",
-            "`image_size=(224, 224), fit='crop'`",
-        ),
-        (
-            {"image_size": (2, 2), "fit": "short-side"},
-            "`image_size` should be the length of the shorter side, found (2, 2)",
-            "`image_size=256, fit='short-side'`; `fit='crop'` takes height and width",
-        ),
-        (
-            {"image_size": 0, "fit": "short-side"},
-            "`image_size` should be the length of the shorter side, found 0",
-            "`image_size=256, fit='short-side'`; `fit='crop'` takes height and width",
-        ),
-        (
-            {"image_size": 224, "fit": "crop"},
-            "`image_size` should be height and width, found 224",
-            "`image_size=(224, 224)`",
-        ),
-    ],
-)
-def test_what_does_not_go_together_is_refused(
-    tf: Any, ramps: Path, arguments: dict[str, Any], message: str, hint: str
-) -> None:
-    with pytest.raises(UsageError) as caught:
-        fitted(ramps, **arguments)
-    assert (caught.value.message, caught.value.hint) == (message, hint)

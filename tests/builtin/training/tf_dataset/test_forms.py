@@ -309,57 +309,5 @@ def test_what_makes_no_sense_is_refused(
     assert caught.value.hint
 
 
-@pytest.mark.parametrize(
-    ("line", "arguments", "message"),
-    [
-        ("image_domain {}", {"decode": True}, "the schema has no feature that holds images"),
-        (
-            "image_domain {}",
-            {"as_supervised": True},
-            "the schema has no features that are the image of a record",
-        ),
-    ],
-)
-def test_a_schema_without_images_has_none_to_decode(
-    digits_registry: Path, line: str, arguments: dict[str, Any], message: str
-) -> None:
-    path = digits_registry / "schemas/digits.pbtxt"
-    path.write_text(path.read_text().replace(line, ""))
-    with pytest.raises(UsageError) as caught:
-        load("digits", "test", registry=digits_registry, **arguments)
-    assert caught.value.message == message
-
-
-def test_a_schema_without_a_label_makes_no_pairs(digits_registry: Path) -> None:
-    path = digits_registry / "schemas/digits.pbtxt"
-    path.write_text(path.read_text().replace("image/class/label", "number"))
-    with pytest.raises(UsageError) as caught:
-        load("digits", "test", registry=digits_registry, as_supervised=True)
-    assert caught.value.message == "the schema has no features that are the label of a record"
-    assert caught.value.hint == (
-        '`as_supervised=("image/encoded", "image/class/label")` names input and label'
-    )
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"decode": ["nope"]}, "`decode` should be True or False, found"),
-        ({"decode": "image/encoded"}, "`decode` should be True or False, found"),
-        ({"as_supervised": "box/xmin"}, "`as_supervised` should be two features, found"),
-        ({"as_supervised": ("box/xmin",)}, "`as_supervised` should be two features, found"),
-        ({"pad_to": 2.5}, "`pad_to` should be a length, a length by feature, or `longest`"),
-        ({"pad_to": {"box/xmin": "longest"}}, "`pad_to` should be a length"),
-        ({"prefetch": -5}, "`prefetch` should be 0 or more, found -5"),
-        ({"features": "box"}, "the schema has no feature `box`"),
-    ],
-)
-def test_values_of_other_kinds_are_refused(
-    boxes: Path, arguments: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(UsageError, match=message):
-        load("odd", registry=boxes, **arguments)
-
-
 def test_one_feature_may_be_a_text(tf: Any, boxes: Path) -> None:
     assert list(load("odd", registry=boxes, features="box/xmin").element_spec) == ["box/xmin"]

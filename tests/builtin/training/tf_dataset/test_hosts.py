@@ -13,7 +13,6 @@ import pytest
 
 import tfrecreg
 from tfrecreg.builtin.training.load import load
-from tfrecreg.core.values.errors import UsageError
 
 pytestmark = pytest.mark.slow  # TensorFlow traces a graph for each test
 
@@ -137,20 +136,3 @@ def test_hosts_share_a_part_of_a_split(tf: Any, numbered: Path, keys: Keys) -> N
             )
         )
     assert sorted(found) == sorted(keys()[13:98] + keys(7, "test"))
-
-
-@pytest.mark.parametrize(
-    ("host", "hosts", "message"),
-    [
-        (0, 201, "201 hosts cannot share 200 records of `digits7`"),
-        (2, 2, "`host` should be one of `hosts`, from 0 on; found host 2 of 2"),
-        (-1, 2, "`host` should be one of `hosts`, from 0 on; found host -1 of 2"),
-        (0, 0, "`host` should be one of `hosts`, from 0 on; found host 0 of 0"),
-    ],
-)
-def test_hosts_that_cannot_be_are_refused(
-    numbered: Path, host: int, hosts: int, message: str
-) -> None:
-    with pytest.raises(UsageError) as caught:
-        load("digits7", "train", registry=numbered, host=host, hosts=hosts)
-    assert caught.value.message == message

@@ -14,7 +14,7 @@ from tfrecreg.core.example.encode import encode
 from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
 from tfrecreg.core.example.model import Feature
 from tfrecreg.core.registry.init import init
-from tfrecreg.core.values.errors import ConfigError, UsageError
+from tfrecreg.core.values.errors import ConfigError
 
 Box = tuple[float, float, float, float]
 GOOD: Box = (0.1, 0.4, 0.2, 0.3)
@@ -206,23 +206,6 @@ class TestANN004:
 
     def test_without_a_map_every_number_is_a_class(self, tmp_path: Path) -> None:
         assert found(look(tmp_path, {"train": [labelled(1), labelled(99)]})) == []
-
-    @pytest.mark.parametrize(
-        ("content", "complaint"),
-        [
-            (None, "there is no label map"),
-            ("", "names no class"),
-            ("item { id: 1 }", "item 1 has no `name`"),
-        ],
-    )
-    def test_a_map_that_is_none_is_refused(
-        self, tmp_path: Path, content: str | None, complaint: str
-    ) -> None:
-        if content is not None:
-            (tmp_path / "map").write_text(content)
-        with pytest.raises(UsageError, match=complaint) as caught:
-            look(tmp_path, {"train": [labelled(1)]}, label_map=str(tmp_path / "map"))
-        assert caught.value.hint
 
 
 class TestANN005:

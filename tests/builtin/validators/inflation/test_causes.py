@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import pytest
 from check_support import Document, document, framed
-from image_support import png
 
 from tfrecreg.core.example.encode import encode
 from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
@@ -193,27 +192,6 @@ class TestINF002:
         payloads[::2] = [sided(each[:32], STORED[form](each[:32])) for each in images[::2]]
         assert "inflation.pixels" not in look(tmp_path, payloads)["measures"]
 
-    @pytest.mark.parametrize(
-        ("dtype", "channels", "shape"),
-        [
-            ("u1", 3, "64x64x3"),
-            ("u1", 1, "64x64x1"),
-            ("<f4", 3, ""),
-            ("<f4", 1, ""),
-            ("<i4", 1, ""),
-        ],
-    )
-    def test_a_square_is_advised_where_its_bytes_are_no_wider_numbers(
-        self, tmp_path: Path, dtype: str, channels: int, shape: str
-    ) -> None:
-        """32 × 32 float32 have the bytes of 64 × 64 uint8."""
-        images = [scene(number, channels) for number in range(20)]
-        if dtype != "u1":
-            images = [(each / (255 if "f" in dtype else 1)).astype(dtype) for each in images]
-        payloads = [encode({"image": bytes_feature(each.tobytes())}) for each in images]
-        found = look(tmp_path, payloads)["measures"].get("inflation.pixels")
-        assert found == (f"--option image=image:{shape}" if shape else None)
-
     def test_with_the_raw_data_the_cure_is_their_size(self, tmp_path: Path) -> None:
         files = [encoded(pixels, "JPEG", quality=90) for pixels in scenes()]
         payloads = [sided(pixels, bytes_feature(pixels.tobytes())) for pixels in scenes()]
@@ -243,27 +221,6 @@ class TestINF002:
         found = look(tmp_path, payloads, packed=True)
         assert one(found, "INF002")["message"].endswith(" before gzip")
         assert found["measures"]["inflation.stream_bytes"] == len(framed(*payloads))
-
-    @pytest.mark.parametrize(("name", "told"), [("image_raw", True), ("x", False), ("text", False)])
-    def test_a_square_that_nobody_declares_is_told_by_the_name(
-        self, tmp_path: Path, name: str, told: bool
-    ) -> None:
-        payloads = [encode({name: bytes_feature(each.tobytes())}) for each in scenes()]
-        assert codes(look(tmp_path, payloads)) == (["INF002"] if told else [])
-
-    def test_text_as_long_as_an_image_is_none(self, tmp_path: Path) -> None:
-        texts = [(b"%d dark and stormy nights; " % number * 1000) for number in range(40)]
-        payloads = [
-            encode({"image/caption": bytes_feature(text[: SIDE * SIDE * 3])}) for text in texts
-        ]
-        assert codes(look(tmp_path, payloads)) == []
-
-    def test_encoded_images_are_fine(self, tmp_path: Path) -> None:
-        payloads = [
-            encode({"image": bytes_feature(png(SIDE, SIDE, seed=n) + os.urandom(2000))})
-            for n in range(100)
-        ]
-        assert codes(look(tmp_path, payloads)) == []
 
     @pytest.mark.medium
     def test_one_decoded_shard_of_five_is_named_and_counted_alone(self, tmp_path: Path) -> None:
@@ -298,10 +255,6 @@ class TestINF002:
         rows[:3] = [sided(scene(0), bytes_feature(jpeg))] * 3
         (place,) = one(look(tmp_path, rows), "INF002")["locations"]
         assert place["record"] == 3
-
-    def test_a_dataset_that_is_small_anyway_is_left_alone(self, tmp_path: Path) -> None:
-        payloads = [sided(pixels, bytes_feature(pixels.tobytes())) for pixels in scenes(4)]
-        assert codes(look(tmp_path, payloads)) == []
 
 
 class TestINF003:
@@ -339,13 +292,6 @@ class TestINF003:
         ]
         predicted = found["measures"]["inflation.cures"]["INF003 codes"]
         assert abs(predicted - len(framed(*cured))) < 0.02 * predicted
-
-    def test_whole_numbers_as_floats_are_told(self, tmp_path: Path) -> None:
-        dice = random.Random(1)
-        rows = [[0, 1000, *(dice.randrange(1000) for _ in range(300))] for _ in range(200)]
-        found = look(tmp_path, [encode({"counts": float_feature(row)}) for row in rows])
-        assert "whole numbers from 0 to 1000 as float" in one(found, "INF003")["message"]
-        assert "as bytes of uint16" in one(found, "INF003")["message"]
 
     def test_real_numbers_and_small_integers_are_fine(self, tmp_path: Path) -> None:
         dice = np.random.default_rng(1)
@@ -464,12 +410,6 @@ class TestINF005:
         found = document(["made"], root, only=("inflation",))
         assert "INF005" in codes(found)
         assert " times the raw data; in the" in one(found, "INF005")["message"]
-
-    def test_files_that_went_in_as_they_are_are_fine(self, tmp_path: Path) -> None:
-        files = [encoded(pixels, "JPEG", quality=80) for pixels in scenes()]
-        payloads = [encode({"image/encoded": bytes_feature(data)}) for data in files]
-        found = look(tmp_path, payloads, raw=raw_folder(tmp_path, files))
-        assert codes(found) == []
 
 
 class TestINF007:

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import gzip
-import shutil
 from pathlib import Path
 
 import pytest
 from check_support import Digits, Document, document, framed
-from foreign_support import sequence
 from tests_support import flip
 
 from tfrecreg.core.example.encode import encode
 from tfrecreg.core.example.features import bytes_feature, int64_feature
-from tfrecreg.core.example.model import Example
-from tfrecreg.core.values.config import FailOn
-from tfrecreg.core.values.errors import ConfigError, UsageError
+from tfrecreg.core.values.errors import ConfigError
 
 RECORDS = 260
 
@@ -101,17 +97,6 @@ class TestMeasures:
         assert mixed["inflation.other"] == 116
         total = sum(mixed["inflation.features"].values()) + mixed["inflation.around"]
         assert total == path.stat().st_size - 116
-
-    @pytest.mark.parametrize("context", [{}, {"a": int64_feature(1)}])
-    def test_steps_of_lists_are_features(self, tmp_path: Path, context: Example) -> None:
-        path = tmp_path / "x.tfrecord"
-        payload = sequence(context, {"s": [bytes_feature(bytes(100))] * 3, "t": []})
-        path.write_bytes(framed(payload, payload))
-        measures = document([path], only=("inflation",))["measures"]
-        assert measures["inflation.features"]["s"] == 2 * 3 * 104
-        total = sum(measures["inflation.features"].values()) + measures["inflation.around"]
-        assert total == path.stat().st_size
-        assert "inflation.other" not in measures
 
     def test_a_damaged_record_weighs_what_it_weighs(self, digits: Digits) -> None:
         before = digits.check("inflation")["measures"]
@@ -200,29 +185,6 @@ class TestINF001:
         limit(digits, allowance=0)
         assert digits.check("inflation", target="pixels")["status"] == "fail"
 
-    def test_a_release_is_held_against_the_raw_data_it_was_made_of(self, digits: Digits) -> None:
-        limit(digits, ratio=0.25, allowance=10)
-        shutil.rmtree(digits.root / "raw")
-        found = digits.check("inflation", target="digits@1.0.0")
-        assert "0.25 × " in message(found)
-
-    def test_it_is_no_finding_that_a_shard_is_missing(self, digits: Digits) -> None:
-        """What is left is measured; that something is missing, the manifest's validator says."""
-        digits.path("train", 0).unlink()
-        found = digits.check("inflation")
-        assert (found["status"], found["findings"]) == ("pass", [])
-        assert found["measures"]["inflation.bytes"] == shard_bytes(digits)
-
-    def test_a_warning_by_the_gate_passes_unless_warnings_fail(self, digits: Digits) -> None:
-        text = (
-            'severity = { INF001 = "warning" }\nlimits.inflation = { ratio = 0.1, allowance = 0 }'
-        )
-        configure(digits, f"[gates.default]\n{text}")
-        found = digits.check("inflation")
-        assert found["status"] == "pass"
-        assert [each["severity"] for each in found["findings"]] == ["warning"]
-        assert digits.check("inflation", fail_on=FailOn.WARNING)["status"] == "fail"
-
 
 class TestRaw:
     def test_a_folder_that_is_named_is_measured_instead(self, digits: Digits) -> None:
@@ -267,14 +229,6 @@ class TestRaw:
         found = digits.check("inflation", raw=str(folder))
         assert (found["validators"], found["findings"]) == ([], [])
         assert found["skipped"] == [{"validator": "inflation", "reason": "there are no raw data"}]
-
-    @pytest.mark.parametrize("make", [False, True])
-    def test_a_folder_with_nothing_in_it_is_refused(self, digits: Digits, make: bool) -> None:
-        folder = digits.root / "nothing"
-        if make:
-            folder.mkdir()
-        with pytest.raises(UsageError, match="raw data"):
-            digits.check("inflation", raw=str(folder))
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 from check_support import Document, document, framed
 from foreign_support import event, example, put, sequence, summary, write_set
-from tests_support import flip
 
-from tfrecreg.core.example.features import bytes_feature, int64_feature
+from tfrecreg.core.example.features import int64_feature
 
 EXAMPLES = tuple(example(number) for number in range(9))
 SEQUENCES = tuple(sequence({"n": int64_feature(n)}, {"s": []}) for n in range(4))
@@ -138,37 +137,6 @@ class TestSCH001:
         assert [(each["code"], each["count"]) for each in found["findings"]] == [("SCH001", 4)]
 
 
-class TestWhyNoSchema:
-    def reason(self, *targets: Path) -> str:
-        skipped = document(targets)["skipped"]
-        (found,) = (each["reason"] for each in skipped if each["validator"] == "schema")
-        assert isinstance(found, str)
-        return found
-
-    @pytest.mark.parametrize(
-        ("payloads", "reason"),
-        [
-            (SEQUENCES, "no schema: name one with --schema"),
-            (EVENTS, "not applicable to events: a schema describes Examples"),
-            (EXAMPLES, "no schema: name one with --schema"),
-            ((b"text",), "no schema: name one with --schema"),
-            ((), "no schema: name one with --schema"),
-        ],
-    )
-    def test_nobody_is_told_to_name_one_where_none_would_help(
-        self, tmp_path: Path, payloads: tuple[bytes, ...], reason: str
-    ) -> None:
-        put(tmp_path / "a.tfrecord")  # an empty shard tells nothing
-        put(tmp_path / "b.tfrecord", *payloads)
-        assert self.reason(tmp_path) == reason
-
-    def test_a_damaged_or_a_large_first_record_tells_nothing(self, tmp_path: Path) -> None:
-        large = put(tmp_path / "large", sequence({"x": bytes_feature(bytes(2 << 20))}, {"s": []}))
-        assert self.reason(large) == "no schema: name one with --schema"
-        flip(path := put(tmp_path / "damaged", *SEQUENCES), 14)
-        assert self.reason(path) == "no schema: name one with --schema"
-
-
 class TestUnnamed:
     """Shards that are beside those that were named are not missing."""
 
@@ -189,25 +157,6 @@ class TestUnnamed:
         assert finding["count"] == 1
         assert finding["locations"][0]["shard"] == str(paths[3])
         assert found["measures"]["manifest.unnamed"] == 3
-
-    def test_all_of_a_set_is_nothing_to_tell(self, tmp_path: Path) -> None:
-        write_set(tmp_path, "train", 12, 5)
-        assert "manifest.unnamed" not in document([tmp_path])["measures"]
-
-    def test_other_sets_and_folders_do_not_count(self, tmp_path: Path) -> None:
-        (first, *_) = write_set(tmp_path, "train", 12, 2)
-        first.with_name("train-00001-of-00002.tfrecord").unlink()
-        put(tmp_path / "train-00001-of-00003.tfrecord")
-        put(tmp_path / "train-00001-of-00002.tfrecord.gz")
-        put(tmp_path / "other/train-00001-of-00002.tfrecord")
-        (tmp_path / "train-00001-of-00002.tfrecord").mkdir()
-        assert codes(document([first])) == ["SHD001"]
-
-    def test_several_sets_are_told_of_together(self, tmp_path: Path) -> None:
-        named = [write_set(tmp_path, f"{letter}-train", 4, 2)[0] for letter in "abcde"]
-        found = document(named, skip=("duplicates",))
-        assert codes(found) == []
-        assert found["measures"]["manifest.unnamed"] == 5
 
 
 class TestSets:

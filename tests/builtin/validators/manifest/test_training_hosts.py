@@ -108,13 +108,6 @@ def test_bare_files_are_held_against_the_default_gate(
     assert checked["findings"][0]["fingerprint"] == "SHD008::train::train"
 
 
-@pytest.mark.parametrize("value", ["0", "-1", "true", '"4"', "1.5"])
-def test_what_is_no_number_of_hosts_is_refused(digits: Digits, value: str) -> None:
-    configure(digits, f"[gates.digits.limits]\nmanifest = {{ hosts = {value} }}")
-    with pytest.raises(ConfigError, match=r"manifest\.hosts` should be a whole number >= 1, found"):
-        digits.check("manifest")
-
-
 def test_an_option_that_there_is_not_is_refused(digits: Digits) -> None:
     configure(digits, "[gates.digits.limits]\nmanifest = { host = 4 }")
     with pytest.raises(
