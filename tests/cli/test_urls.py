@@ -238,8 +238,8 @@ def test_damage_in_a_data_source_is_named(lake: Path) -> None:
             ("build", "digits", "--raw", "memory://lake/damaged"),
             2,
             "`memory://lake/damaged` holds no IDX file: expected names such as "
-            "`train-images-idx3-ubyte.gz`, found `digits-test.tfrecord-00000-of-00002`, "
-            "`digits-test.tfrecord-00001-of-00002`",
+            "`train-images-idx3-ubyte.gz`, found `digits-test.tfrecord-00000-of-00002` "
+            "and `digits-test.tfrecord-00001-of-00002`",
         ),
         (
             ("check", "digits", "--raw", "memory://lake/none"),
