@@ -28,9 +28,9 @@ def tfrecreg_sources() -> Iterator[SourceRecord]:
 
 def _examine(preview: RawPreview) -> Recognition | None:
     from tfrecreg.api import Recognition
-    from tfrecreg_folder.found_files import is_left_out
+    from tfrecreg_folder.listing import hidden_part
 
-    files = [path for path in preview.below(2) if not is_left_out(path)]
+    files = [path for path in preview.below(2) if not hidden_part(path)]
     suffixes = [path.rpartition(".")[2].lower() for path in files]
     kinds = {each: suffixes.count(each) for each in sorted({*suffixes}) if each in _MEDIA}
     if not kinds:

@@ -19,6 +19,7 @@ from tfrecreg.api import (
     Written,
     bytes_feature,
     int64_feature,
+    listed,
     media_codecs,
     media_features,
     media_kind,
@@ -26,8 +27,14 @@ from tfrecreg.api import (
     read_media_file,
     safe,
 )
-from tfrecreg_folder.folder_options import FolderOptions
-from tfrecreg_folder.grouping import FilePart, FileState, Grouping, paired_parts, unpack
+from tfrecreg_folder.listing import (
+    FilePart,
+    FileState,
+    FolderOptions,
+    Listing,
+    paired_parts,
+    unpack,
+)
 
 _LABEL, _TEXT = "class/label", "class/text"
 
@@ -44,7 +51,7 @@ class FolderSource(Source):
     def __init__(self, raw: Storage, options: FolderOptions) -> None:
         self._raw = raw
         self._options = options
-        self._grouping: Grouping | None = None
+        self._listing: Listing | None = None
         self._pair = paired_parts(options)
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -58,9 +65,9 @@ class FolderSource(Source):
         return {_LABEL: self._list().classes} if self._options.labels == "folder" else {}
 
     def items(self) -> Iterator[Item | Skipped | Remark]:
-        grouping = self._list()
-        yield from grouping.entries
-        yield from grouping.remarks
+        listing = self._list()
+        yield from listing.entries
+        yield from listing.remarks
 
     def class_of(self, item: Item) -> str | None:
         """The class of an item, for `stratify`."""
@@ -83,24 +90,21 @@ class FolderSource(Source):
 
     def describe(self) -> Mapping[str, str]:
         """Summary of the raw data, for `--dry-run`."""
-        grouping = self._list()
-        suffixes = Counter(each.suffix for each in grouping.files)
+        listing = self._list()
+        suffixes = Counter(each.suffix for each in listing.files)
         shown = [
             f"{count} .{safe(suffix)}" if suffix else f"{count} without suffix"
             for suffix, count in suffixes.most_common(8)
         ]
         found = {
-            "layout": grouping.layout,
+            "layout": ("splits by folder" if listing.splits else "no splits"),
             "files": ", ".join(shown) + (" …" if len(suffixes) > 8 else ""),
-            "features": ", ".join(f"{part.base}/…" for part in grouping.parts),
+            "features": ", ".join(f"{part.base}/…" for part in listing.parts),
         }
-        if self._options.labels == "folder":
-            names = ", ".join(f"`{safe(name, limit=60)}`" for name in grouping.classes[:3])
-            found["classes"] = (
-                f"{len(grouping.classes)} ({names}{' …' * (len(grouping.classes) > 3)})"
-            )
-        if grouping.remarks:
-            found["left out"] = ", ".join(remark.detail for remark in grouping.remarks)
+        if listing.classes:
+            found["classes"] = f"{len(listing.classes)} ({listed(listing.classes, most=3)})"
+        if listing.remarks:
+            found["left out"] = ", ".join(remark.detail for remark in listing.remarks)
         return found
 
     def raw_path(self, split: str, key: str) -> str | None:
@@ -138,9 +142,9 @@ class FolderSource(Source):
         if self._pair:
             return self._pair
         kind = media_kind(state.paths[0])
-        return [FilePart("", kind, kind)]
+        return [FilePart(kind, kind)]
 
-    def _list(self) -> Grouping:
-        if self._grouping is None:
-            self._grouping = Grouping(self._raw, self._options)
-        return self._grouping
+    def _list(self) -> Listing:
+        if self._listing is None:
+            self._listing = Listing(self._raw, self._options)
+        return self._listing

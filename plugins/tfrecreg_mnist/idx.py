@@ -1,266 +1,183 @@
-"""The IDX format, plain or in gzip: its header, one verifying pass, random access to its entries.
+"""IDX files, plain or in gzip: what their names say, and their content, verified.
 
 Format (Yann LeCun's MNIST page): two zero bytes, a type byte, the number of dimensions, then each
-dimension as u32 big-endian, then the data, row-major, big-endian. Only type 0x08 (u8) is read.
-Whether a file is gzip (RFC 1952) is detected by its first bytes, never by its name.
+dimension as u32 big-endian, then the data, row-major. Only type 0x08 (u8) is read. The first bytes
+of a file tell whether it is gzip, its name does not.
 """
 
 from __future__ import annotations
 
-import io
-import os
-import tempfile
+import re
 import weakref
 import zlib
-from collections.abc import Callable, Generator, Iterator
-from contextlib import closing, suppress
+from gzip import GzipFile
+from io import BufferedIOBase, BufferedReader
 from math import prod
 from struct import unpack
-from typing import IO, NamedTuple
+from tempfile import SpooledTemporaryFile
+from typing import NamedTuple
 
-from tfrecreg.api import RawDataError, Storage, UsageError, safe
+from tfrecreg.api import RawDataError, ReadingFile, Storage, listed, safe
 
-_BLOCK = 1 << 20
-"""Bytes read or decompressed at a time."""
-_HELD = 64 << 20
-"""Data of at most this many bytes is held in memory: labels, and as many images as MNIST has.
-A shuffle reads entries in random order, and a system call for each is a tenth of a build's time."""
-_MAX_PIXELS = 1 << 26
-"""Maximum bytes of one entry. A header with more is refused, so that it cannot fill the memory."""
-
-_U8 = 0x08
-_TYPES = {0x08: "u8", 0x09: "i8", 0x0B: "int16", 0x0C: "int32", 0x0D: "float32", 0x0E: "float64"}
-_GZIP = b"\x1f\x8b"
-_GIT_LFS = b"version https://git-lfs"
-_OTHER_FORMATS = (
-    (_GZIP, "gzip inside gzip"),
-    (b"PK\x03\x04", "a zip archive"),
-    (b"\xfd7zXZ", "xz"),
-    (b"BZh", "bzip2"),
-    (b"\x28\xb5\x2f\xfd", "zstandard"),
-    (b"\x93NUMPY", "a NumPy array"),
-    (b"<", "an HTML or XML page"),
+DIMENSIONS = {"images": 3, "labels": 1}
+SPLITS = {
+    "train": "train",
+    "validation": "validation",
+    "valid": "validation",
+    "val": "validation",
+    "t10k": "test",
+    "test": "test",
+}
+_NAME = re.compile(
+    rf"(?P<set>(?:.*[-_.])?)(?P<split>{'|'.join(SPLITS)})[-_.]"
+    r"(?P<role>images|labels)[-_.]idx[0-9]-[a-z0-9]+(?:\.gz)?",
+    re.DOTALL,
 )
+_BLOCK = 1 << 20
+_HELD = 64 << 20
+"""Content of at most this many bytes is held in memory: all of MNIST."""
+_MAX_PIXELS = 1 << 26
+"""Maximum bytes of one entry, so that a header cannot fill the memory."""
 
 
-class IdxHeader(NamedTuple):
-    """The header of one file."""
+class IdxName(NamedTuple):
+    """A file with the usual name of an IDX file."""
 
-    gzip: bool
-    """Whether the IDX is inside gzip."""
-    stored: int
-    """Size of the file in bytes."""
-    shape: tuple[int, ...]
-    """All dimensions, none of them zero. The first one counts the entries."""
-
-    @property
-    def start(self) -> int:
-        """Size of the header in bytes."""
-        return 4 + 4 * len(self.shape)
-
-    @property
-    def entry_size(self) -> int:
-        """Bytes of one entry: the pixels of an image, or 1 for a label."""
-        return prod(self.shape[1:])
-
-    @property
-    def decoded(self) -> int:
-        """Bytes of the whole IDX, header and data."""
-        return self.start + prod(self.shape)
+    path: str
+    set: str
+    """The start of the names of its set, as ``emnist-letters-``; mostly empty."""
+    split: str
+    """``train``, ``validation`` or ``test``."""
+    role: str
+    """``images`` or ``labels``."""
 
 
-def read_idx_header(raw: Storage, path: str, dimensions: int) -> IdxHeader:
-    """Read a file's header, and check everything that can be checked without the data."""
-    with raw.open(path) as reader:
-        stored = reader.size
-        head = reader.read_at(0, 64)
-    gzip = head.startswith(_GZIP)
-    if gzip:
-        head = b""
-        with closing(_gunzip(raw, path)) as blocks:
-            for block in blocks:
-                head += block[:64]
-                if len(head) >= 64:
-                    break
-    header = IdxHeader(gzip, stored, _parse_shape(head, path, dimensions))
-    if not gzip:
-        _check_size(header, stored, path)
-    return header
+def idx_name(path: str) -> IdxName | None:
+    """What a name says; None for a file of another kind."""
+    match = _NAME.fullmatch(path)
+    return match and IdxName(path, match["set"], SPLITS[match["split"]], match["role"])
 
 
-def read_data(raw: Storage, path: str, header: IdxHeader) -> Iterator[bytes]:
-    """The data after the header, block by block, in bounded memory."""
-    found = 0
-    with closing(_gunzip(raw, path) if header.gzip else _blocks(raw, path, _BLOCK)) as blocks:
-        for block in blocks:
-            skipped = max(header.start - found, 0)
-            found += len(block)
-            if found > header.decoded:
-                break
-            if len(block) > skipped:
-                yield block[skipped:]
-    _check_size(header, found, path)
+class IdxFolder:
+    """The IDX files right in a folder, all of one set, in pairs."""
+
+    def __init__(self, raw: Storage, prefix: str) -> None:
+        folder = safe(raw.root, limit=4096)
+        entries = list(raw.list(recursive=False))
+        # Some publishers unpack each file into a folder of the same name.
+        named = {each.path: idx_name(each.path) for each in entries if each.kind != "dir"}
+        self.stray = [path for path, name in named.items() if name is None]
+        """Files with other names. Folders beside may be anything, such as builds."""
+        wanted = prefix.rstrip("-_.")
+        files = {
+            path: name
+            for path, name in named.items()
+            if name is not None and (not prefix or name.set.rstrip("-_.") == wanted)
+        }
+        if not files:
+            found = listed([each.path for each in entries], most=3)
+            raise RawDataError(
+                f"`{folder}` holds no IDX file: expected names such as "
+                f"`{safe(prefix)}train-images-idx3-ubyte.gz`, found {found}",
+                hint="name the folder of the IDX files with `--raw`, under their usual names",
+            )
+        sets = {name.set: path for path, name in files.items()}
+        if len(sets) > 1:
+            raise RawDataError(
+                f"`{folder}` holds several sets: {listed(sets.values(), most=3)}",
+                hint=f"select one with `--option prefix={safe(max(sets))}`, or keep one in the "
+                "folder",
+            )
+        self.twins = [
+            (name, files[f"{path}.gz"]) for path, name in files.items() if f"{path}.gz" in files
+        ]
+        """Files that are there plain and as ``.gz``, as torchvision leaves them."""
+        compressed = {gz for _, gz in self.twins}
+        self.pairs: dict[str, tuple[IdxName, IdxName]] = {}
+        """Images and labels by split, train first; of twins, the plain files."""
+        for split in dict.fromkeys(SPLITS.values()):
+            roles: dict[str, list[IdxName]] = {role: [] for role in DIMENSIONS}
+            for name in files.values():
+                if name.split == split and name not in compressed:
+                    roles[name.role].append(name)
+            images, labels = roles.values()
+            if len(images) == len(labels) == 1:
+                self.pairs[split] = images[0], labels[0]
+            elif images or labels:
+                raise RawDataError(
+                    f"`{folder}` needs one file of images and one of labels for `{split}`, found "
+                    f"{listed(name.path for name in (*images, *labels))}",
+                    hint="add the missing file, or remove what does not belong there",
+                )
 
 
-class IdxEntries:
-    """Random access to the entries of one file.
+class IdxFile:
+    """The content of a file, read and verified once, with random access to its entries.
 
-    Large data inside gzip is decompressed once, into a temporary file without a name, which goes
-    with this object or with the process. Not picklable: each process opens its own.
+    Not picklable: each process opens its own.
     """
 
-    def __init__(self, raw: Storage, path: str, dimensions: int) -> None:
-        self._path = path
-        self.header = header = read_idx_header(raw, path, dimensions)
-        self._start = 0
-        self._read_at: Callable[[int, int], bytes]
-        if header.decoded <= _HELD:
-            held = io.BytesIO()
-            held.writelines(read_data(raw, path, header))
-            data = held.getvalue()
-            self._read_at = lambda start, length: data[start : start + length]
-        elif header.gzip:
-            file = _unpack(raw, path, header)
-            self._read_at = lambda start, length: os.pread(file.fileno(), length, start)
-            weakref.finalize(self, file.close)
-        else:
-            reader = raw.open(path)
-            self._read_at = reader.read_at
-            self._start = header.start
-            weakref.finalize(self, reader.close)
+    def __init__(self, raw: Storage, file: IdxName) -> None:
+        self.path = file.path
+        entry = raw.stat(file.path, follow="all")
+        if entry is None or entry.kind != "file":
+            raise RawDataError(f"cannot read `{safe(file.path)}`: it is not a regular file")
+        self._data = SpooledTemporaryFile(_HELD)  # noqa: SIM115  it lives as long as this object
+        weakref.finalize(self, self._data.close)
+        with raw.open(file.path) as reader:
+            self.stored = reader.size
+            plain = BufferedReader(ReadingFile(reader))
+            zipped = plain.peek(2)[:2] == b"\x1f\x8b"
+            try:
+                self._read(GzipFile(fileobj=plain) if zipped else plain, DIMENSIONS[file.role])
+            except (OSError, EOFError, ValueError, zlib.error) as error:
+                raise RawDataError(
+                    f"cannot read `{safe(file.path)}` as IDX: {safe(str(error))}",
+                    hint="fetch it again, and compare its checksum with the publisher's",
+                ) from error
+
+    def _read(self, stream: BufferedIOBase, dimensions: int) -> None:
+        start = stream.read(4 + 4 * dimensions)
+        expected = bytes((0, 0, 0x08, dimensions))
+        if len(start) < 4 + 4 * dimensions or start[:4] != expected:
+            raise ValueError(
+                f"expected {expected.hex(' ')} (u8, dimensions: {dimensions}) and the sizes at its "
+                f"start, found {start[:4].hex(' ') or 'nothing'}"
+            )
+        self.shape: tuple[int, ...] = unpack(f">{dimensions}I", start[4:])
+        self.entry_size = prod(self.shape[1:])
+        said = " × ".join(map(str, self.shape))
+        if 0 in self.shape or self.entry_size > _MAX_PIXELS:
+            raise ValueError(f"its header says {said}")
+        crc = 0
+        self.largest = 0
+        """The largest byte: in labels the largest label."""
+        size = 0
+        # One byte more than the data shows whether they end here, and makes gzip check its CRC.
+        while block := stream.read(min(_BLOCK, prod(self.shape) - size + 1)):
+            size += len(block)
+            crc = zlib.crc32(block, crc)
+            if dimensions == 1:
+                self.largest = max(self.largest, max(block))
+            self._data.write(block)
+            if size > prod(self.shape):
+                break
+        if size != prod(self.shape):
+            found = "more" if size > prod(self.shape) else str(size)
+            raise ValueError(
+                f"its header says {said}, {prod(self.shape)} bytes of data, found {found}"
+            )
+        self.decoded = len(start) + size
+        self.content = self.shape, crc
+        """The same for the same content."""
 
     def entry(self, index: int) -> bytes:
         """The bytes of the entry number `index`, from 0."""
-        length = self.header.entry_size
-        inside = 0 <= index < self.header.shape[0]
-        data = self._read_at(self._start + index * length, length) if inside else b""
-        if len(data) != length:
-            problem = f"has no entry {index}: it changed during the build"
-            raise _error(self._path, problem, hint="build again")
+        self._data.seek(index * self.entry_size)
+        data = self._data.read(self.entry_size)
+        if len(data) != self.entry_size:
+            raise RawDataError(
+                f"`{safe(self.path)}` has no entry {index}: it changed during the build",
+                hint="build again",
+            )
         return data
-
-
-def _unpack(raw: Storage, path: str, header: IdxHeader) -> IO[bytes]:
-    """The data of a gzip file, in a temporary file."""
-    file: IO[bytes] | None = None
-    try:
-        file = tempfile.TemporaryFile(prefix="tfrecreg-")  # noqa: SIM115  the caller closes it
-        file.writelines(read_data(raw, path, header))
-        file.flush()
-    except BaseException as error:
-        if file is not None:
-            with suppress(OSError):  # there is no room for the buffered bytes either
-                file.close()
-        if not isinstance(error, OSError):
-            raise
-        raise UsageError(
-            f"cannot decompress `{safe(path)}` into a temporary file of {header.decoded} bytes: "
-            f"{safe(error.strerror or str(error))}",
-            hint="set TMPDIR to a folder with room for it, or decompress the raw file",
-        ) from error
-    return file
-
-
-def _blocks(raw: Storage, path: str, size: int) -> Generator[bytes, None, None]:
-    """The file as it is stored, in blocks of at most `size` bytes."""
-    with raw.open(path) as reader:
-        position = 0
-        while data := reader.read_at(position, size):
-            position += len(data)
-            yield data
-
-
-def _gunzip(raw: Storage, path: str) -> Generator[bytes, None, None]:
-    """The content of a gzip file of any number of members, in blocks of at most `_BLOCK` bytes."""
-    content = 0
-    inflate = zlib.decompressobj(wbits=31)
-    # zlib copies the input that it leaves over: small blocks, for files of many tiny members.
-    for data in _blocks(raw, path, 1 << 16):
-        while data:
-            if inflate.eof:
-                # tar and tapes pad with zeros between and after members.
-                data = data.lstrip(b"\0")
-                if not data:
-                    break
-                inflate = zlib.decompressobj(wbits=31)
-            try:
-                block = inflate.decompress(data, _BLOCK)
-            except zlib.error as error:
-                reason = str(error).rpartition(": ")[2]
-                raise _error(
-                    path, f"is damaged: gzip fails after {content} bytes of content: {reason}"
-                ) from error
-            content += len(block)
-            if block:
-                yield block
-            data = inflate.unused_data if inflate.eof else inflate.unconsumed_tail
-    if not inflate.eof:
-        raise _error(path, f"is truncated: its gzip stream ends after {content} bytes of content")
-
-
-def _parse_shape(head: bytes, path: str, dimensions: int) -> tuple[int, ...]:
-    if not head:
-        raise _error(path, "is empty")
-    if head.startswith(_GIT_LFS):
-        problem = "is a git-lfs pointer, not the file it stands for"
-        raise _error(path, problem, hint="run `git lfs pull`")
-    expected = bytes((0, 0, _U8, dimensions))
-    if head[:2] != expected[:2]:
-        known = next((f" ({name})" for start, name in _OTHER_FORMATS if head.startswith(start)), "")
-        raise _error(
-            path,
-            f"is not an IDX file: expected {expected.hex(' ')} at its start, "
-            f"found {head[:4].hex(' ')}{known}",
-            hint="unpack or fetch it again: IDX is read plain or inside gzip",
-        )
-    if len(head) < 4:
-        raise _error(path, "is truncated: it ends inside its header")
-    if head[2] != _U8:
-        kind = _TYPES.get(head[2], "an unknown type")
-        raise _error(
-            path,
-            f"holds {kind} (IDX type 0x{head[2]:02X}), expected u8 (IDX type 0x08)",
-            hint="convert it to u8, or take it out of the folder: this source reads u8 only",
-        )
-    if head[3] != dimensions:
-        raise _error(
-            path,
-            f"has {head[3]} dimension{'s' * (head[3] != 1)}, expected {dimensions}",
-            hint="labels have 1 dimension, images have 3: check that this is the right file",
-        )
-    if len(head) < 4 + 4 * dimensions:
-        raise _error(path, "is truncated: it ends inside its header")
-    shape: tuple[int, ...] = unpack(f">{dimensions}I", head[4 : 4 + 4 * dimensions])
-    if 0 in shape:
-        raise _error(
-            path,
-            f"holds nothing: its header says {_times(shape)}",
-            hint="take it out of the folder, or fetch it again",
-        )
-    if prod(shape[1:]) > _MAX_PIXELS:
-        raise _error(
-            path,
-            f"has images of {_times(shape[1:])} pixels, more than {_MAX_PIXELS}",
-            hint="its header is damaged, or such images need another source",
-        )
-    return shape
-
-
-def _check_size(header: IdxHeader, found: int, path: str) -> None:
-    says = f"its header says {_times(header.shape)}, {header.decoded} bytes with the header"
-    if found < header.decoded:
-        raise _error(path, f"is truncated: {says}, found {found}")
-    if found > header.decoded:
-        raise _error(path, f"has bytes after its data: {says}, found more")
-
-
-def _times(shape: tuple[int, ...]) -> str:
-    return " × ".join(map(str, shape))
-
-
-def _error(
-    path: str,
-    problem: str,
-    hint: str = "fetch it again, and compare its checksum with the publisher's",
-) -> RawDataError:
-    return RawDataError(f"`{safe(path)}` {problem}", hint=hint)

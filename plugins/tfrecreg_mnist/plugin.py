@@ -25,10 +25,10 @@ def tfrecreg_sources() -> Iterator[SourceRecord]:
 
 def _examine(preview: RawPreview) -> Recognition | None:
     from tfrecreg.api import Recognition
-    from tfrecreg_mnist.idx_files import is_idx_name
+    from tfrecreg_mnist.idx import idx_name
 
     names = [each.path for each in preview.entries()]
-    found = [path for path in preview.files() if is_idx_name(path)]
+    found = [path for path in preview.files() if idx_name(path)]
     if not found:
         return None
     reason = f"{len(found)} IDX files, such as `{safe(found[0])}`"

@@ -7,7 +7,6 @@ from typing import Any
 
 from tfrecreg.api import RawDataError, Storage, safe
 
-_MAX_BYTES = 16 << 20
 _MAX_CLASSES = 1_000_000
 
 
@@ -18,50 +17,33 @@ def read_class_names(raw: Storage, path: str) -> tuple[str, ...]:
     names. Any other has a name in each line.
     """
     found = raw.stat(path, follow="all")
-    if found is None or found.kind != "file":
-        raise _unusable(path, "there is no such file in the raw folder")
-    if found.size > _MAX_BYTES:
-        raise _unusable(path, f"it has {found.size} bytes, at most {_MAX_BYTES} are read")
     try:
-        text = raw.read(path).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise _unusable(path, f"it is not UTF-8 at byte {error.start}") from None
-    if path.lower().endswith(".json"):
-        try:
+        if found is None or found.kind != "file":
+            raise ValueError("there is no such file in the raw folder")
+        text = raw.read(path, limit=16 << 20).decode("utf-8-sig")
+        if path.lower().endswith(".json"):
             names = _from_json(json.loads(text))
-        except (ValueError, RecursionError) as error:
-            raise _unusable(path, safe(str(error), limit=200)) from None
-    else:
-        names = [line.strip() for line in text.rstrip().split("\n")]
-    if not any(names):
-        raise _unusable(path, "it has no names")
+        else:
+            names = [line.strip() for line in text.rstrip().split("\n")]
+        if not any(names):
+            raise ValueError("it has no names")
+    except (ValueError, TypeError, RecursionError) as error:
+        raise RawDataError(
+            f"`{safe(path)}` cannot be read as class names: {safe(str(error), limit=200)}",
+            hint="a name in each line, or JSON: a list of names, or an object of names and numbers",
+        ) from None
     return tuple(names)
 
 
 def _from_json(found: Any) -> list[str]:
-    if isinstance(found, list):
-        if not all(isinstance(each, str) for each in found):
-            raise ValueError("expected a list of texts")
+    if isinstance(found, list) and all(isinstance(each, str) for each in found):
         return found
     if not isinstance(found, dict):
         raise ValueError("expected a list of names, or an object of names and numbers")
     numbers: dict[int, str] = {}
     for key, value in found.items():
-        number, name = (value, key) if type(value) is int else (key, value)
-        if isinstance(number, str):
-            if not (number.isdecimal() and len(number) < 8):
-                raise ValueError(f"`{safe(key)}` has no number")
-            number = int(number)
-        if not (isinstance(name, str) and 0 <= number < _MAX_CLASSES):
-            raise ValueError(f"`{safe(key)}` is not a name with a number below {_MAX_CLASSES}")
-        if number in numbers:
-            raise ValueError(f"the number {number} has two names")
+        number, name = (value, key) if type(value) is int else (int(key), value)
+        if not isinstance(name, str) or not 0 <= number < _MAX_CLASSES or number in numbers:
+            raise ValueError(f"`{safe(key)}` is not one name with one number")
         numbers[number] = name
     return [numbers.get(number, "") for number in range(max(numbers, default=-1) + 1)]
-
-
-def _unusable(path: str, why: str) -> RawDataError:
-    return RawDataError(
-        f"`{safe(path)}` cannot be read as class names: {why}",
-        hint="a name in each line, or JSON: a list of names, or an object of names and numbers",
-    )

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import msgspec
 
 from tfrecreg.api import (
-    Entry,
     Item,
     RawDataError,
     RawFile,
@@ -22,6 +21,7 @@ from tfrecreg.api import (
     Remark,
     Skipped,
     Storage,
+    list_files,
     missing_files,
     safe,
     splits_of_files,
@@ -33,8 +33,6 @@ from tfrecreg_webdataset.webdataset_options import WebDatasetOptions
 
 MAX_SAMPLE_BYTES = 1 << 30
 """Most bytes of a sample: a record may have twice as many."""
-_MAX_MEMBERS = 1000
-"""Members of a sample."""
 _MAX_SUFFIXES = 1000
 _MAX_JSON = 1 << 28
 _OVERHEAD = 90
@@ -101,12 +99,6 @@ def is_image_suffix(suffix: str) -> bool:
 
 def list_samples(raw: Storage, options: WebDatasetOptions, exported: Exported | None) -> TarListing:
     """All items of the tar files of a folder."""
-    here = raw.stat("")
-    if here is None or here.kind != "dir":
-        raise RawDataError(
-            f"no such folder: `{safe(raw.root, limit=4096)}`",
-            hint="name the folder of the shards with `--raw`",
-        )
     sizes, left_out = _tar_files(raw)
     splits = dict(exported.splits) if exported else splits_of_files(list(sizes), options.splits)
     paths = tuple(path for path in sizes if path in splits)
@@ -137,26 +129,16 @@ def _tar_files(raw: Storage) -> tuple[dict[str, int], list[str]]:
     """The sizes of all tar files, and the hidden ones, which are left out."""
     sizes: dict[str, int] = {}
     hidden: list[str] = []
-    entries: list[Entry] = []
-    for entry in raw.list():
-        found = raw.stat(entry.path, follow="all") if entry.kind == "link" else entry
-        if found is not None and found.kind == "dir" and entry.kind == "link":
-            entries.extend(raw.list(entry.path))
-        elif found is None or found.kind != "file":
-            if entry.kind == "link" and entry.path.lower().endswith(".tar"):
-                raise RawDataError(
-                    f"`{safe(entry.path)}` is a link that leads to no file",
-                    hint="fetch the file, or remove the link",
-                )
-        else:
-            entries.append(replace(found, path=entry.path))
-    for entry in sorted(entries, key=lambda each: os.fsencode(each.path)):
+    for entry in sorted(list_files(raw), key=lambda each: os.fsencode(each.path)):
         name = entry.path.rpartition("/")[2].lower()
-        if entry.kind != "file":
-            continue
-        if name.endswith(_COMPRESSED):
+        if entry.kind == "link" and name.endswith(".tar"):
+            raise RawDataError(
+                f"`{safe(entry.path)}` is a link that leads to no file",
+                hint="fetch the file, or remove the link",
+            )
+        if entry.kind == "file" and name.endswith(_COMPRESSED):
             raise _is_compressed(entry.path)
-        if name.endswith(".tar"):
+        if entry.kind == "file" and name.endswith(".tar"):
             if name.startswith("."):
                 hidden.append(entry.path)
             else:
@@ -268,8 +250,6 @@ class _Shard:
             self._listing.with_suffix.append(0)
         if any(each.suffix == number for each in self._members):
             self._refuse("SRC071", f"it has two members `{safe(suffix)}`")
-        elif len(self._members) >= _MAX_MEMBERS:
-            self._refuse("SRC073", f"it has more than {_MAX_MEMBERS} members")
         else:
             self._members.append(MemberPlace(number, member.offset, member.size))
 

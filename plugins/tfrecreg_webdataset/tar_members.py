@@ -27,11 +27,7 @@ _FILES = (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.CONTTYPE)
 _REFUSED = {
     tarfile.LNKTYPE: "a hard link",
     tarfile.SYMTYPE: "a symbolic link",
-    tarfile.CHRTYPE: "a character device",
-    tarfile.BLKTYPE: "a block device",
-    tarfile.FIFOTYPE: "a FIFO",
     tarfile.GNUTYPE_SPARSE: "a sparse file",
-    b"M": "a part of a file that begins in another archive",
 }
 _WITHOUT_DATA = (
     *(tarfile.LNKTYPE, tarfile.SYMTYPE, tarfile.DIRTYPE),
@@ -96,7 +92,8 @@ class TarWalk:
                 return
             if block == _EMPTY:
                 self.has_end = True
-                self.end_note = self._after(at)
+                if self._reader.read_at(at + BLOCK, _AFTER).strip(b"\0"):
+                    self.end_note = f"there are data behind its end at byte {at}"
                 return
             header = self._header(block, at, is_first)
             is_first = False
@@ -175,13 +172,6 @@ class TarWalk:
             more, flag, at = self._read(at, BLOCK), 504, at + BLOCK
         return at
 
-    def _after(self, at: int) -> str:
-        """What is behind the first empty block of the end."""
-        rest = self._reader.read_at(at + BLOCK, _AFTER)
-        if rest.strip(b"\0"):
-            return f"there are data behind its end at byte {at}, which no reader of tar files reads"
-        return ""
-
     def _read(self, at: int, length: int) -> bytes:
         first = at - self._start
         if not 0 <= first <= len(self._window) - length:
@@ -202,26 +192,21 @@ def _member(header: tarfile.TarInfo, extended: dict[str, str], data: int) -> Tar
     if any(each.startswith("GNU.sparse") for each in extended):
         refused = _REFUSED[tarfile.GNUTYPE_SPARSE]
     elif not refused and kind not in _FILES and kind != _VOLUME_LABEL:
-        refused = f"a member of the unknown type {kind!a}"
+        refused = f"no file, but a member of the type {kind!a}"
     refused = refused or _why_unsafe(name)
     return TarMember(name, "refused" if refused else "file", data, size, refused)
 
 
 def _why_unsafe(name: str) -> str:
     """Why a name is not the path of a file below the archive; empty if it is."""
-    if not name or "\0" in name:
+    if not name or "\0" in name or len(name) > _MAX_NAME:
         return "a member without a usable name"
-    if len(name) > _MAX_NAME:
-        return f"a name of {len(name)} characters"
-    if name.startswith("/"):
-        return "an absolute name"
-    if ".." in name and ".." in name.split("/"):
-        return "a name with `..`, which leads out of the archive"
-    if not name.isascii():
-        try:
-            name.encode()
-        except UnicodeEncodeError:
-            return "a name that is not UTF-8"
+    if name.startswith("/") or ".." in name.split("/"):
+        return "a name that leads out of the archive"
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return "a name that is not UTF-8"
     return ""
 
 

@@ -104,7 +104,7 @@ def _cut_gzip(raw: Path) -> None:
     ("harm", "words"),
     [
         (_no_images, ["train-labels-idx1-ubyte.gz", "images"]),
-        (_cut_gzip, ["train-images-idx3-ubyte.gz", "gzip"]),
+        (_cut_gzip, ["train-images-idx3-ubyte.gz", "end-of-stream marker"]),
     ],
 )
 def test_raw_data_that_are_not_idx_are_refused_in_one_line(cli, raw, registry, harm, words) -> None:

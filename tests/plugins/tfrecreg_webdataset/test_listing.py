@@ -246,16 +246,14 @@ def test_keys_with_dots_are_told_before_they_fill_the_memory(
     assert message.startswith("the samples have more than 3 suffixes, the last is `3.jpg`")
 
 
-def test_a_sample_is_bounded(raw: Raw, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listing, "_MAX_MEMBERS", 3)
-    raw.put("a.tar", {**{f"1.{letter}": b"" for letter in "abcd"}, "2.a": b""})
+def test_a_sample_is_bounded(raw: Raw) -> None:
+    raw.put("a.tar", {"2.a": b""})
     huge = tarfile.TarInfo("3.a")
     huge.size = MAX_SAMPLE_BYTES + 1
     with (raw.path / "b.tar").open("wb") as file:
         file.write(huge.tobuf(tarfile.GNU_FORMAT))
         file.truncate(MAX_SAMPLE_BYTES + 2048)
     made = raw.made()
-    assert made.skipped["train/1"] == ("SRC073", "it has more than 3 members, in `a.tar`")
     assert made.skipped["train/3"][1].startswith(f"its members have {MAX_SAMPLE_BYTES + 1} bytes")
     assert list(made.written) == ["train/2"]
 

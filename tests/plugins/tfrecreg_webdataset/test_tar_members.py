@@ -85,18 +85,14 @@ def special(kind: bytes, name: str = "a.jpg", link: str = "") -> bytes:
     [
         (special(tarfile.LNKTYPE, link="/etc/passwd"), "a hard link"),
         (special(tarfile.SYMTYPE, link="../../x"), "a symbolic link"),
-        (special(tarfile.CHRTYPE), "a character device"),
-        (special(tarfile.BLKTYPE), "a block device"),
-        (special(tarfile.FIFOTYPE), "a FIFO"),
+        (special(tarfile.FIFOTYPE), "no file"),
         (special(tarfile.GNUTYPE_SPARSE), "a sparse file"),
-        (special(b"M"), "a part of a file that begins in another archive"),
-        (special(b"Z"), "a member of the unknown type b'Z'"),
-        (special(tarfile.REGTYPE, "/etc/a.jpg"), "an absolute name"),
-        (special(tarfile.REGTYPE, "a/../../b.jpg"), "a name with `..`"),
-        (special(tarfile.REGTYPE, ".."), "a name with `..`"),
+        (special(b"Z"), "no file"),
+        (special(tarfile.REGTYPE, "/etc/a.jpg"), "a name that leads out"),
+        (special(tarfile.REGTYPE, "a/../../b.jpg"), "a name that leads out"),
         (special(tarfile.REGTYPE, "\udcff.jpg"), "a name that is not UTF-8"),
         (special(tarfile.REGTYPE, ""), "a member without a usable name"),
-        (special(tarfile.REGTYPE, "n" * 5000), "a name of 5000 characters"),
+        (special(tarfile.REGTYPE, "n" * 5000), "a member without a usable name"),
     ],
 )
 def test_what_is_no_plain_file_with_a_safe_name_is_refused(
@@ -113,7 +109,7 @@ def test_a_pax_header_may_not_name_what_a_plain_one_may_not(tmp_path: Path) -> N
     info.pax_headers = {"path": "../a.jpg"}
     data = info.tobuf(tarfile.PAX_FORMAT, "utf-8", "strict")
     found, _ = walk(tmp_path, data + bytes(1024))
-    assert found[0].detail.startswith("a name with `..`")
+    assert found[0].detail.startswith("a name that leads out")
 
 
 def pax(records: bytes, kind: bytes = tarfile.XHDTYPE, size: int | None = None) -> bytes:
