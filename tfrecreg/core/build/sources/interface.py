@@ -188,8 +188,8 @@ class Source(ExtensionPoint, ABC):
 def bundled_schema(package: str, name: str) -> str:
     """Text of the schema ``<name>.pbtxt`` that the import package `package` ships.
 
-    An installed package has it beside its modules. In a checkout of this project, where the
-    schemas stand in one folder for all, it is ``<package>/../../schemas/<name>.pbtxt``.
+    An installed package has it beside its modules. In a checkout of this project it is in the
+    folder `schemas`, beside `tfrecreg` and `plugins`.
 
     Raises:
         PluginError: there is no such package or no such file in it.
@@ -205,7 +205,9 @@ def bundled_schema(package: str, name: str) -> str:
         ) from error
     places = [root.joinpath(file)]
     if isinstance(root, Path):
-        places.append(root.parent.parent / "schemas" / file)
+        beside = root.parents[package.count(".")]
+        checkout = beside.parent if beside.name == "plugins" else beside
+        places.append(checkout / "schemas" / file)
     for place in places:
         if place.is_file():
             return place.read_text(encoding="utf-8")
