@@ -13,6 +13,8 @@ from hostile_plugin_support import here as here  # the fixtures
 from hostile_plugin_support import place as place
 from image_support import png
 
+from tfrecreg.core.plugins.bundled import SOURCES
+
 DOCUMENT = {"images": [{"id": 1, "file_name": "1.png"}], "annotations": [], "categories": []}
 
 
@@ -133,7 +135,7 @@ def test_lists_of_results_are_no_annotations(cli, tmp_path: Path, registry: Path
         [
             f"error: `{tmp_path}/boxes` does not look like the raw data of any source",
             "hint: tfrecreg build boxes --source SOURCE --raw PATH; sources: "
-            "coco, folder, huggingface, imagefolder, mnist, table, voc, webdataset, yolo",
+            f"{', '.join(sorted(SOURCES))}",
         ],
     )
 
