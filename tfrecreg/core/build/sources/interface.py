@@ -188,8 +188,8 @@ class Source(ExtensionPoint, ABC):
 def bundled_schema(package: str, name: str) -> str:
     """Text of the schema ``<name>.pbtxt`` that the import package `package` ships.
 
-    An installed package has it beside its modules. In a checkout of this project it is in the
-    folder `schemas`, beside `tfrecreg` and `plugins`.
+    An installed package has it beside its modules. In a checkout of this project, the schemas
+    stand in the folder ``schemas`` beside the folder of the top package.
 
     Raises:
         PluginError: there is no such package or no such file in it.
@@ -205,8 +205,7 @@ def bundled_schema(package: str, name: str) -> str:
         ) from error
     places = [root.joinpath(file)]
     if isinstance(root, Path):
-        beside = root.parents[package.count(".")]
-        checkout = beside.parent if beside.name == "plugins" else beside
+        checkout = root.parents[max(1, package.count("."))]
         places.append(checkout / "schemas" / file)
     for place in places:
         if place.is_file():
