@@ -1,9 +1,9 @@
-"""The build hook: compiles the scanner (``walk.c``) into the wheel, where there is a compiler.
+"""The build hook: compiles the scanner (``walk.c``) into the wheel, and adds the schemas.
 
-Where there is none, or it fails, or ``TFRECREG_NO_COMPILE=1`` says so, the wheel goes without and
-is one for all platforms; the scanner in Python finds the same, less quickly. A wheel is built in a
-folder of its own and leaves the tree clean; an editable install, which runs the tree as it lies,
-gets the library beside its source, where git ignores it.
+Where there is no compiler, or it fails, or ``TFRECREG_NO_COMPILE=1`` says so, the wheel goes
+without the scanner and is one for all platforms; the scanner in Python finds the same, less
+quickly. A wheel is built in a folder of its own and leaves the tree clean; an editable install,
+which runs the tree as it lies, gets the library beside its source, where git ignores it.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ SOURCE = f"{FOLDER}/walk.c"
 LIBRARY = f"{FOLDER}/libwalk.so.1"
 NO_COMPILE = "TFRECREG_NO_COMPILE"
 
+SHARED_SCHEMAS = "tfrecreg/core/build/sources"
+"""The package of `objects*.pbtxt`, which several sources use."""
+
 _SECONDS = 120
 
 
@@ -42,10 +45,11 @@ class CompileHook(BuildHookInterface[BuilderConfig]):
     _work: Path | None = None
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Compile, and have the library in the wheel; or warn, and leave it out."""
+        """Add the schemas and the compiled library; without a compiler, warn and leave it out."""
         root = Path(self.root)
         library = root / LIBRARY
         if version != "editable":
+            build_data["force_include"].update(schema_places(root))
             self._work = Path(tempfile.mkdtemp(prefix="tfrecreg-build-"))
             library = self._work / library.name
         try:
@@ -63,6 +67,16 @@ class CompileHook(BuildHookInterface[BuilderConfig]):
         del version, build_data, artifact_path
         if self._work is not None:
             shutil.rmtree(self._work, ignore_errors=True)
+
+
+def schema_places(root: Path) -> dict[str, str]:
+    """The place in the wheel of each schema: `coco_rle.pbtxt` belongs to the source `coco`."""
+    places = {}
+    for path in root.glob("schemas/*.pbtxt"):
+        source = path.stem.partition("_")[0]
+        package = SHARED_SCHEMAS if source == "objects" else f"tfrecreg_{source}"
+        places[str(path)] = f"{package}/{path.name}"
+    return places
 
 
 def platform_tag(platform: str) -> str:

@@ -2,9 +2,9 @@
 
 The pages are written for the repository, where links may lead to any file. In the site a link to
 a file outside `docs/` leads to the repository's address instead, or to the page that the file
-becomes: the README is the landing page. The index of the decisions and the reference of the
-library, the commands and the codes are made here. `mkdocs.yml` reads the result, so no generator
-needs a plugin for links.
+becomes: the README is the landing page. The indexes of the sources and the decisions, and the
+reference of the library, the commands and the codes are made here. `mkdocs.yml` reads the
+result, so no generator needs a plugin for links.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ OUTSIDE = {
 }
 """What is outside `docs/` and a page of the site, by path: the name of the page."""
 
+SOURCES = "sources/index.md"
 DECISIONS = "adr/index.md"
 LIBRARY = "library.md"
 COMMANDS = "cli.md"
@@ -54,7 +55,7 @@ def collect(root: Path, folder: Path) -> None:
         shutil.rmtree(folder)
     pages = {path.relative_to(root).as_posix(): path for path in (root / "docs").rglob("*.md")}
     places = {path: path.removeprefix("docs/") for path in pages} | OUTSIDE
-    places |= {"docs/adr": DECISIONS}
+    places |= {"docs/sources": SOURCES, "docs/adr": DECISIONS}
     places |= {
         f"tfrecreg/core/values/codes/{path.name}": CODES
         for path in root.glob("tfrecreg/core/values/codes/*.md")
@@ -63,6 +64,7 @@ def collect(root: Path, folder: Path) -> None:
         text = relink((root / path).read_text("utf-8"), path, places, root)
         _write(folder / places[path], text)
     shutil.copytree(root / "docs/images", folder / "images")
+    _write(folder / SOURCES, sources(root))
     _write(folder / DECISIONS, decisions(root))
     _write(folder / LIBRARY, library(root))
     from pages import cli_page, codes_page  # of the program, which a broken link needs not
@@ -110,6 +112,14 @@ def repository(root: Path) -> str:
     found = re.search(r'^Repository = "(.+)"$', (root / "pyproject.toml").read_text(), re.MULTILINE)
     assert found, "pyproject.toml names no repository"
     return found[1]
+
+
+def sources(root: Path) -> str:
+    """A page that lists the bundled sources."""
+    overview = "[The overview](../reference.md#sources-and-plugins) says in a line what each reads."
+    pages = sorted((root / "docs/sources").glob("*.md"))
+    lines = [f"- [`{path.stem}`]({path.name})" for path in pages]
+    return "\n".join(["# Sources", "", overview, "", *lines]) + "\n"
 
 
 def decisions(root: Path) -> str:

@@ -52,6 +52,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory, site_source: ModuleType) -> 
         ("README.md", "docs/ci.md", "ci.md"),
         ("README.md", "docs/images/page.png", "images/page.png"),
         ("README.md", "docs/adr", "adr/index.md"),
+        ("docs/contents.md", "sources", "sources/index.md"),
         ("README.md", "tfrecreg/core/values/codes", "codes.md"),
         ("docs/schemas.md", "../tfrecreg/core/values/codes/sch.md#sch001", "codes.md#sch001"),
         ("README.md", "LICENSE", "REPOSITORY/blob/main/LICENSE"),
@@ -68,6 +69,7 @@ def test_a_link_leads_to_the_same_place(
     files = [file.relative_to(ROOT).as_posix() for file in (ROOT / "docs").rglob("*.md")]
     places = {file: file.removeprefix("docs/") for file in files} | site_source.OUTSIDE
     places |= {
+        "docs/sources": site_source.SOURCES,
         "docs/adr": site_source.DECISIONS,
         "tfrecreg/core/values/codes/sch.md": site_source.CODES,
     }
@@ -114,10 +116,12 @@ def test_an_older_python_is_refused(tmp_path: Path) -> None:
 def test_every_page_is_in_the_navigation(pages: Path) -> None:
     named = set(re.findall(r"(?:- |: )([\w/-]+\.md)$", CONFIG.read_text("utf-8"), re.MULTILINE))
     there = {path.relative_to(pages).as_posix() for path in pages.rglob("*.md")}
-    decisions = {name for name in there if name.startswith("adr/0")}
-    assert named == there - decisions
-    index = (pages / "adr/index.md").read_text("utf-8")
-    assert {f"adr/{name}" for name in re.findall(r"\((\d[\w-]+\.md)\)", index)} == decisions
+    indexed = set()
+    for folder in ("adr", "sources"):
+        index = (pages / folder / "index.md").read_text("utf-8")
+        indexed |= {f"{folder}/{name}" for name in re.findall(r"\]\(([\w-]+\.md)\)", index)}
+    assert {"adr/0002-extras.md", "sources/mnist.md", "sources/tfrecreg.md"} <= indexed
+    assert named == there - indexed
 
 
 def test_the_contents_list_the_pages_in_the_kinds_of_the_navigation(
@@ -130,7 +134,10 @@ def test_the_contents_list_the_pages_in_the_kinds_of_the_navigation(
     found = {}
     for kind, text in re.findall(r"^## (.+)\n\n((?:\|.*\n)+)", contents, re.M):
         links = re.findall(r"\[([^\]]+)\]\(([^)]+)\)", text)
-        places = site_source.OUTSIDE | {"docs/adr": site_source.DECISIONS}
+        places = site_source.OUTSIDE | {
+            "docs/sources": site_source.SOURCES,
+            "docs/adr": site_source.DECISIONS,
+        }
         files = [(title, os.path.normpath(f"docs/{target}")) for title, target in links]
         found[kind] = [(title, places.get(file, file[5:])) for title, file in files]
     assert list(found) == list(kinds)
@@ -150,7 +157,10 @@ FIRST_WORDS = {
 def test_a_page_begins_with_what_it_is_for() -> None:
     contents = (ROOT / "docs/contents.md").read_text("utf-8")
     for kind, listed in re.findall(r"^## (.+)\n\n((?:\|.*\n)+)", contents, re.M):
-        for target in re.findall(r"\]\(([^.)][^)]*\.md)\)", listed):
+        targets = re.findall(r"\]\(([^.)][^)]*\.md)\)", listed)
+        if "](sources)" in listed:
+            targets += [f"sources/{path.name}" for path in (ROOT / "docs/sources").glob("*.md")]
+        for target in targets:
             text = re.sub(r"<!-- .*? -->\n\n", "", (ROOT / "docs" / target).read_text("utf-8"))
             assert text.split("\n\n")[1].startswith(FIRST_WORDS[kind]), target
 

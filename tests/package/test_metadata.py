@@ -347,14 +347,3 @@ def entry_points(info: dict[str, str], group: str) -> EntryPoints:
             name, _, value = line.partition(" = ")
             found.append(EntryPoint(name, value, group))
     return EntryPoints(found)
-
-
-def test_the_build_ships_every_plugin_and_every_schema(
-    pyproject: Mapping[str, Any], plugin_packages: list[str]
-) -> None:
-    wheel = pyproject["tool"]["hatch"]["build"]["targets"]["wheel"]
-    assert sorted(wheel["packages"]) == sorted(
-        ["tfrecreg", *(f"plugins/{package}" for package in plugin_packages)]
-    )
-    schemas = {f"schemas/{path.name}" for path in (CHECKOUT / "schemas").iterdir()}
-    assert set(wheel["force-include"]) == schemas

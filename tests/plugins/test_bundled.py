@@ -10,11 +10,9 @@ from pathlib import Path
 import pytest
 from package_support import CHECKOUT
 
+from tfrecreg.core.plugins.bundled import SOURCES
+
 PLUGINS = CHECKOUT / "plugins"
-SOURCES = [
-    *("coco", "folder", "huggingface", "imagefolder", "mnist"),
-    *("table", "voc", "webdataset", "yolo"),
-]
 MODULES = sorted(PLUGINS.glob("tfrecreg_*/*.py"))
 HEAVY = ("PIL", "tensorflow", "pycocotools", "pyarrow", "yaml")
 """What no source imports before it needs it."""

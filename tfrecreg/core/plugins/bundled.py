@@ -9,6 +9,19 @@ from __future__ import annotations
 OURS = "tfrecreg"
 """The distribution of the bundled plugins."""
 
+SOURCES = (
+    "coco",
+    "folder",
+    "huggingface",
+    "imagefolder",
+    "mnist",
+    "table",
+    "voc",
+    "webdataset",
+    "yolo",
+)
+"""The bundled sources but `tfrecreg`. Each is the package ``plugins/tfrecreg_<name>``."""
+
 BUNDLED = (
     "tfrecreg.builtin.releases.changes.plugin",
     "tfrecreg.builtin.derived.plugin",
@@ -20,15 +33,7 @@ BUNDLED = (
     "tfrecreg.builtin.pages.plugin",
     "tfrecreg.core.terminal.plugin",
     "tfrecreg.builtin.validators.plugin",
-    "tfrecreg_coco.plugin",
-    "tfrecreg_folder.plugin",
-    "tfrecreg_huggingface.plugin",
-    "tfrecreg_imagefolder.plugin",
-    "tfrecreg_mnist.plugin",
-    "tfrecreg_table.plugin",
-    "tfrecreg_voc.plugin",
-    "tfrecreg_webdataset.plugin",
-    "tfrecreg_yolo.plugin",
+    *(f"tfrecreg_{name}.plugin" for name in SOURCES),
 )
 """Modules with hooks, as an entry point would name them."""
 DECODERS = ("tfrecreg.builtin.images.decoder:PictureDecoder",)
