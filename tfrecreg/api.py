@@ -442,7 +442,7 @@ _LATER = (
         "CommandRecord DecoderRecord EngineRecord ExporterRecord "
         "ReportFormatRecord SourceRecord ValidatorRecord",
     ),
-    ("tfrecreg.core.plugins.records", "hookimpl"),
+    ("tfrecreg.core.plugins.specs", "hookimpl"),
     ("tfrecreg.core.check.reports.interface", "ReportContext ReportFormat"),
     ("tfrecreg.core.check.reports.model", "Report"),
     (
