@@ -57,7 +57,8 @@ def calls(path: Path) -> tuple[tuple[str, str], ...]:
 
 @pytest.fixture(scope="module")
 def modules() -> dict[str, Path]:
-    below = ("tfrecreg.core.storage", "tfrecreg.builtin.dvc")
+    dvc = (f"tfrecreg.builtin.dvc.{name}" for name in ("cache", "cloud", "dvc"))
+    below = ("tfrecreg.core.storage", *dvc)
     return {name: path for name, path in source_modules().items() if not name.startswith(below)}
 
 
