@@ -24,7 +24,7 @@ def test_nothing_escapes(name: str) -> None:
 @pytest.mark.slow
 def test_the_long_run_tells_what_it_tried() -> None:
     program = [sys.executable, str(ROOT / "tests/fuzz/run.py"), "--seconds", "1", "--seed", "3"]
-    path = os.pathsep.join(str(ROOT / name) for name in ("", "tests", "plugins"))
+    path = os.pathsep.join(str(ROOT / name) for name in ("", "tests/support", "plugins"))
     done = subprocess.run(
         program, capture_output=True, text=True, timeout=300, env={**os.environ, "PYTHONPATH": path}
     )
@@ -42,7 +42,7 @@ def test_the_long_run_stops_at_what_escapes() -> None:
         f"sys.argv = ['run.py', '--seconds', '1', '--only', 'schema']\n"
         f"runpy.run_path({str(ROOT / 'tests/fuzz/run.py')!r}, run_name='__main__')\n"
     )
-    path = os.pathsep.join(str(ROOT / name) for name in ("", "tests", "plugins"))
+    path = os.pathsep.join(str(ROOT / name) for name in ("", "tests/support", "plugins"))
     done = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,

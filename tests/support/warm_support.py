@@ -78,7 +78,7 @@ class Warm:
 @cache
 def _server() -> socket.socket:
     ours, theirs = socket.socketpair()
-    path = os.pathsep.join(map(str, (CHECKOUT, CHECKOUT / "plugins", CHECKOUT / "tests")))
+    path = os.pathsep.join(map(str, (CHECKOUT, CHECKOUT / "plugins", CHECKOUT / "tests/support")))
     with theirs:
         process = subprocess.Popen(
             [sys.executable, __file__, str(theirs.fileno())],
@@ -138,7 +138,7 @@ def _become(
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(cwd)
-    sys.path[:] = [cwd, *(each for each in sys.path if each != str(CHECKOUT / "tests"))]
+    sys.path[:] = [cwd, *(each for each in sys.path if each != str(CHECKOUT / "tests/support"))]
     sys.argv[1:] = arguments
     runpy.run_module("tfrecreg", run_name="__main__", alter_sys=True)
 
