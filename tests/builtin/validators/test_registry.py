@@ -17,7 +17,7 @@ from tfrecreg.core.registry.manifest.file import render_manifest, seal
 from tfrecreg.core.registry.manifest.model import Manifest
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.registry.transaction import transaction
-from tfrecreg.core.registry.versions import Yank
+from tfrecreg.core.registry.yanks import Yank
 from tfrecreg.core.values.errors import ConfigError
 from tfrecreg.core.values.reference import Version
 

@@ -12,7 +12,7 @@ from tfrecreg.core.registry import layout
 from tfrecreg.core.registry.lookup import resolve
 from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.registry.transaction import transaction
-from tfrecreg.core.registry.versions import Yank, parse_yanks, read_yanks, yanked
+from tfrecreg.core.registry.yanks import Yank, parse_yanks, read_yanks, yanked
 from tfrecreg.core.values.errors import ManifestError, NewerFormatError, UsageError
 from tfrecreg.core.values.reference import Version
 

@@ -18,7 +18,7 @@ from tfrecreg.core.registry.manifest.model import MANIFEST_NAME, Manifest
 from tfrecreg.core.registry.pointers import bring_command, named_hash
 from tfrecreg.core.registry.registry import Dataset, Registry
 from tfrecreg.core.registry.transaction import transaction
-from tfrecreg.core.registry.versions import not_yanked
+from tfrecreg.core.registry.yanks import not_yanked
 from tfrecreg.core.storage.interface import Readable, Storage
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.storage.writer import is_temporary

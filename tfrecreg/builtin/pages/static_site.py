@@ -14,7 +14,7 @@ from tfrecreg.core.check.reports.model import Report, error_report
 from tfrecreg.core.registry.lock import free_folder, new_folder
 from tfrecreg.core.registry.lookup import Build, Release, open_release, resolve
 from tfrecreg.core.registry.registry import Dataset, RegistryLike, open_registry
-from tfrecreg.core.registry.versions import not_yanked
+from tfrecreg.core.registry.yanks import not_yanked
 from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.values.errors import TfrecregError
 from tfrecreg.core.values.progress import SILENT, Progress

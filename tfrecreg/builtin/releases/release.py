@@ -38,7 +38,7 @@ from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.registry.schemas import built_schema
 from tfrecreg.core.registry.shardset.target import target_of
 from tfrecreg.core.registry.transaction import Transaction, transaction
-from tfrecreg.core.registry.versions import read_yanks
+from tfrecreg.core.registry.yanks import read_yanks
 from tfrecreg.core.values.codes import REG001, REG005
 from tfrecreg.core.values.errors import ConflictError, FailureError, RefusedError, UsageError
 from tfrecreg.core.values.findings import Code, Finding, fingerprint

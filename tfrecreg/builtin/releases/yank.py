@@ -10,7 +10,7 @@ from tfrecreg.core.registry import git, gto, layout
 from tfrecreg.core.registry.lookup import Release
 from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.registry.transaction import transaction
-from tfrecreg.core.registry.versions import Yank
+from tfrecreg.core.registry.yanks import Yank
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.progress import SILENT, Progress
 

@@ -11,7 +11,7 @@ from tfrecreg.builtin.statistics.options import StatisticsOptions
 from tfrecreg.builtin.statistics.part import StatisticsPart, TooManyFeatures
 from tfrecreg.builtin.statistics.tfdv import Anomaly, judge_statistics, missing_tfdv
 from tfrecreg.core.check.scan.interface import Shard, Target, Validator, Visitor
-from tfrecreg.core.schema.compiled import EnvironmentOptions, environment_options
+from tfrecreg.core.schema.environments import EnvironmentOptions, environment_options
 from tfrecreg.core.schema.proto import parse_schema, schema_message
 from tfrecreg.core.schema.roles.payload_kinds import no_schema_fits
 from tfrecreg.core.values.codes import CORE_CODES, SCH199, CodeList

@@ -36,7 +36,7 @@ from tfrecreg.core.registry.shardset.target import (
     find_target,
     target_of,
 )
-from tfrecreg.core.registry.versions import not_yanked
+from tfrecreg.core.registry.yanks import not_yanked
 from tfrecreg.core.storage.local import user_cache
 from tfrecreg.core.storage.raw import is_absolute
 from tfrecreg.core.values.config import Config

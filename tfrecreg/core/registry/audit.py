@@ -16,7 +16,7 @@ from tfrecreg.core.registry.keeper import tracker
 from tfrecreg.core.registry.manifest.file import build_digest
 from tfrecreg.core.registry.manifest.model import MANIFEST_NAME, SCHEMA_NAME, Manifest
 from tfrecreg.core.registry.registry import Dataset, Registry
-from tfrecreg.core.registry.versions import read_yanks
+from tfrecreg.core.registry.yanks import read_yanks
 from tfrecreg.core.values.codes import (
     REG001,
     REG002,

@@ -20,7 +20,7 @@ from tfrecreg.core.registry.lock import hold_copy
 from tfrecreg.core.registry.manifest.file import parse_manifest
 from tfrecreg.core.registry.manifest.model import MANIFEST_NAME, SCHEMA_NAME, Manifest
 from tfrecreg.core.registry.registry import Dataset, Registry, open_registry
-from tfrecreg.core.registry.versions import Yank, read_yanks, yanked
+from tfrecreg.core.registry.yanks import Yank, read_yanks, yanked
 from tfrecreg.core.storage.interface import Readable
 from tfrecreg.core.values.config import CONFIG_NAME
 from tfrecreg.core.values.errors import (

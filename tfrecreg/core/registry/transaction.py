@@ -26,7 +26,8 @@ from tfrecreg.core.registry.manifest.file import render_manifest
 from tfrecreg.core.registry.manifest.model import MANIFEST_NAME, SCHEMA_NAME, Manifest
 from tfrecreg.core.registry.registry import Dataset, Registry
 from tfrecreg.core.registry.schemas import published_with, settle_beside
-from tfrecreg.core.registry.versions import Yank, append_yank, keep_in_versions
+from tfrecreg.core.registry.versions import keep_in_versions
+from tfrecreg.core.registry.yanks import Yank, append_yank
 from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.storage.renames import ASIDE
 from tfrecreg.core.storage.writer import is_temporary

@@ -43,27 +43,9 @@ from tfrecreg.core.schema.definition import (
     ValueCount,
     WeightedFeature,
 )
-from tfrecreg.core.values.config import read_limits
+from tfrecreg.core.schema.environments import environment_options
 from tfrecreg.core.values.errors import SchemaError
 from tfrecreg.core.values.text import did_you_mean, listed, safe
-
-
-@dataclass(frozen=True, slots=True)
-class EnvironmentOptions:
-    """The options of a validator that choose an environment of the schema."""
-
-    environment: str | None = None
-    """The environment of the data."""
-    environments: dict[str, str] = field(default_factory=dict)
-    """Environment by split, for splits that differ."""
-
-
-def environment_options(
-    validator: str, options: Mapping[str, Any]
-) -> tuple[str | None, Mapping[str, str]]:
-    """The validator options `environment`, for most splits, and `environments`, by split."""
-    found = read_limits(EnvironmentOptions, options, validator)
-    return found.environment, found.environments
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,7 +23,7 @@ from tfrecreg.core.check.run import check
 from tfrecreg.core.registry.manifest.file import parse_manifest, render_manifest, seal
 from tfrecreg.core.registry.pointers import named_hash
 from tfrecreg.core.registry.registry import open_registry
-from tfrecreg.core.registry.versions import Yank, append_yank
+from tfrecreg.core.registry.yanks import Yank, append_yank
 from tfrecreg.core.values.errors import FailureError, RefusedError, UsageError
 from tfrecreg.core.values.reference import parse_version
 

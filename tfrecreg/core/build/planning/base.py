@@ -33,7 +33,7 @@ from tfrecreg.core.registry.manifest.model import (
     is_python_data,
 )
 from tfrecreg.core.registry.registry import Registry
-from tfrecreg.core.registry.versions import not_yanked
+from tfrecreg.core.registry.yanks import not_yanked
 from tfrecreg.core.storage.interface import Readable
 from tfrecreg.core.values.documents import read_note, refusing
 from tfrecreg.core.values.errors import (

@@ -25,7 +25,6 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, fields
-from fractions import Fraction
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +34,8 @@ from tfrecreg.core.values.shards import is_split_name, normal_splits
 from tfrecreg.core.values.text import listed, safe
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     import numpy as np
     import numpy.typing as npt
 
@@ -409,6 +410,8 @@ def _bounds(
     shares: Mapping[str, Fraction], count: int, stratum: str | None
 ) -> dict[str, tuple[int, int]]:
     """The ranks of the records of a class that each split has."""
+    from fractions import Fraction
+
     rounding = Fraction(_hash(_ROUNDING, "" if stratum is None else f"={stratum}"), _STRATA_HASHES)
     total = sum(shares.values())
     reached = accumulate(shares.values())

@@ -20,7 +20,7 @@ from tfrecreg.core.values.text import count, safe, si_bytes
 if TYPE_CHECKING:
     from tfrecreg.core.registry.listing import Listed, LogEntry
     from tfrecreg.core.registry.manifest.model import ChangeCounts, Manifest
-    from tfrecreg.core.registry.versions import Yank
+    from tfrecreg.core.registry.yanks import Yank
     from tfrecreg.core.schema.compat import SchemaChange, Value
 
 _FEATURES = 6
