@@ -170,7 +170,8 @@ class Guard:
         if not is_of_other_site:
             return Response(b"", 303, {**headers, "location": place})
         # A browser sends the cookie after a redirect only if the link was on a page of this site.
-        page = f'<!doctype html><meta http-equiv="refresh" content="0; url={escape(place)}">'
+        icon = '<link rel="icon" href="static/icon.svg" type="image/svg+xml">'
+        page = f'<!doctype html>{icon}<meta http-equiv="refresh" content="0; url={escape(place)}">'
         return Response(page, 200, headers, "text/html")
 
 
