@@ -1,0 +1,27 @@
+"""The options by which a validator chooses an environment of the schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tfrecreg.core.values.config import read_limits
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentOptions:
+    """The options of a validator that choose an environment of the schema."""
+
+    environment: str | None = None
+    """The environment of the data."""
+    environments: dict[str, str] = field(default_factory=dict)
+    """Environment by split, for splits that differ."""
+
+
+def environment_options(
+    validator: str, options: Mapping[str, Any]
+) -> tuple[str | None, Mapping[str, str]]:
+    """The validator options `environment`, for most splits, and `environments`, by split."""
+    found = read_limits(EnvironmentOptions, options, validator)
+    return found.environment, found.environments
