@@ -132,7 +132,7 @@ def test_git_and_dvc_hold_the_release_and_no_data(repository) -> None:
     [
         ("mnist/mnist-t10k", "train-labels-idx1-ubyte.gz"),
         ("mnist/fashion-labels-only", "labels-idx1-ubyte.gz"),
-        ("mnist/qmnist-labels", "int32"),
+        ("mnist/qmnist-labels", "qmnist-test-labels-idx2-int.gz"),
     ],
 )
 def test_real_folders_that_are_incomplete_are_refused(
