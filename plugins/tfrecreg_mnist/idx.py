@@ -121,7 +121,14 @@ class IdxFile:
         self.path = file.path
         entry = raw.stat(file.path, follow="all")
         if entry is None or entry.kind != "file":
-            raise RawDataError(f"cannot read `{safe(file.path)}`: it is not a regular file")
+            is_link = entry is not None and entry.kind == "link"
+            raise RawDataError(
+                f"`{safe(file.path)}` is not a regular file"
+                + (" but a link that leads nowhere" if is_link else ""),
+                hint="`dvc checkout` or `dvc pull` restores the target of a link into DVC's cache"
+                if is_link
+                else "",
+            )
         self._data = SpooledTemporaryFile(_HELD)  # noqa: SIM115  it lives as long as this object
         weakref.finalize(self, self._data.close)
         with raw.open(file.path) as reader:
