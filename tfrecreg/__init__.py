@@ -16,20 +16,8 @@ Example:
 The names in ``tfrecreg.__all__`` are the library, plugins import :mod:`tfrecreg.api`, their
 tests :mod:`tfrecreg.testing`, and users of PyTorch
 :mod:`tfrecreg.torch`; https://github.com/tfrecreg/tfrecreg/tree/main/docs/python.md shows
-their use. All other modules are private and may change with any version:
-
-- values: `errors`, `findings`, `codes`, `gating`, `config`, `reference`, `shards`, `text`; to read
-  and write them: `documents`, `json_data`, `toml_files`, `label_maps`, `typed_values`, `amounts`,
-  `suggest`; `install_hint`; `progress`
-- bytes: `storage`, `records`, `example`, `images`, `media`, `digests`, `index`;
-  `decoding`, the interface of decoders; `foreign`, what other tools leave beside shards
-- state: `manifest`, `schema`, `sequences`, `registry`, `tracking`
-- work: `statistics`, `training`, `scan`, `engines`; `shardset`, finding shards
-- extension points: `sources`, `validators`, `exporters`, `reports`, `plugins`; `bundled` and
-  `entry_points`, finding plugins; `builtin`, the bundled features; `guard`, through which
-  all their code is called; `code_digest`, which identifies it; `testing`, for the tests of plugins
-- `operations`: the commands as functions; `library`: handles with these as verbs; `pages`: HTML,
-  of `components`; `cli`: the command line; `commands`, its parts; `render`, the printed form
+their use. All other modules are private and may change with any version; `ARCHITECTURE.md` in
+the repository says where each thing is.
 
 Everything is imported on first use, so that ``import tfrecreg`` is fast.
 """

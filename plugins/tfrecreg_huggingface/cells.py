@@ -77,7 +77,7 @@ def _values(leaf: Leaf, cell: Any) -> tuple[Any, list[int]]:
 def _bytes(leaf: Leaf, values: Any) -> list[bytes]:
     if pa.types.is_large_string(values.type):
         values = values.cast(pa.large_binary())
-    elif pa.types.is_string(values.type):
+    elif pa.types.is_string(values.type) or str(values.type) == "string_view":
         values = values.cast(pa.binary())
     found: list[bytes] = values.to_pylist()
     for each in found if leaf.is_text else ():

@@ -240,6 +240,8 @@ def _value_kind(kind: Any) -> tuple[SchemaType, bool]:
         return "FLOAT", False
     if types.is_string(kind) or types.is_large_string(kind) or types.is_decimal(kind):
         return "BYTES", True
+    if str(kind) == "string_view":  # a type that pyarrow 10 does not have
+        return "BYTES", True
     if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
         return "BYTES", False
     raise _NoFeature(f"has the type {kind}")

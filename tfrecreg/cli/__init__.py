@@ -1,2 +1,1 @@
-"""The command line. The command tree is the file tree: `tfrecreg schema show` is
-`schema/show.py`."""
+"""The command line: its groups, and the commands that combine several rooms."""

@@ -99,6 +99,12 @@ def test_a_value_becomes_one_feature(raw: Raw, column: Any, expected: Any) -> No
     assert [each.name for each in schema.features] == ["c"]
 
 
+@pytest.mark.skipif(not hasattr(pa, "string_view"), reason="this pyarrow has no such type")
+def test_texts_of_newer_libraries_are_texts(raw: Raw) -> None:
+    raw.table("train.parquet", {"x": pa.array(["a", "bé"], pa.string_view())})
+    assert [each["x"] for each in raw.made().written.values()] == [b"a", "bé".encode()]
+
+
 def test_null_is_a_feature_that_is_absent(raw: Raw) -> None:
     raw.table("train.parquet", {"a": pa.array([None, 1]), "b": pa.array([1, 2])})
     assert list(raw.made().written.values()) == [{"b": 1}, {"a": 1, "b": 2}]

@@ -18,19 +18,4 @@ cost no more than one. `missing_tfdv()` is for its `applies`: only `judge_statis
 
 `stats_of` makes the statistics of a target, or recalls what was made of the same content before
 from the :class:`StatisticsCache` of its registry.
-
-* :mod:`.tfdv` - the one home of TFDV
-* :mod:`.options` - which statistics
-* :mod:`.visitor` - from payloads to columns
-* :mod:`.accumulate` - statistics of columns
-* :mod:`.quantiles` - the distribution of numbers, in bounded memory
-* :mod:`.frequent` - the most frequent values, in bounded memory
-* :mod:`.part` - what a shard contributes
-* :mod:`.collect` - the visitor of a shard, and all splits of a target
-* :mod:`.summary` - statistics as bytes, as text, as plain values
-* :mod:`.rows` - a feature in words, for tables
-* :mod:`.judge` - TFDV's anomalies
-* :mod:`.distance` - distances of two statistics, and the features that are compared
-* :mod:`.make` - the statistics of a target, in a pass of their own or in that of a check
-* :mod:`.cache` - statistics by content digest
 """

@@ -1,1 +1,1 @@
-"""Components: how a dataset looks, the same on a page, on a site, in a viewer and in a notebook."""
+"""How records look, the same on a page, in a viewer and in a notebook: colors, boxes, masks."""
