@@ -36,9 +36,6 @@ class BoxTotals(NamedTuple):
     """The smallest area."""
 
 
-NO_BOXES = BoxTotals(None, None, None)
-
-
 def may_have_boxes(example: Example) -> bool:
     """Whether a record has a feature of boxes."""
     return not _FEATURES.isdisjoint(example)

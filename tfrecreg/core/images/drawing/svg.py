@@ -2,7 +2,7 @@
 
 The style sheet of all documents: colors, fonts and what lies over images.
 
-Charts as data: :mod:`tfrecreg.core.images.drawing.svg` draws them.
+Charts are plain data until they are drawn.
 
 Strings that come from data are escaped by :func:`tfrecreg.core.values.text.safe`, not for HTML.
 """
