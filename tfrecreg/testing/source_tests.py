@@ -67,7 +67,7 @@ class SourceTests(KitTests):
 
     def write_raw(self, folder: Path) -> None:
         """Write small raw data into an empty folder; called once for all tests of the class."""
-        # Abstract, but not by `abc`: a runner reports it as the error of a test that names the class.
+        # Abstract, but not by `abc`: a runner then reports it as the error of the test class.
         raise NotImplementedError(f"{type(self).__name__} has no `write_raw`")
 
     # What the tests share
