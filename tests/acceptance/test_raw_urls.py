@@ -88,11 +88,11 @@ def test_an_image_costs_one_request(s3: S3, raw: Path, tmp_path: Path) -> None:
         faults = Faults(0.0)
         with faulty(s3.port, faults) as port:
             run(*given(source, "s3://raw"), port=port, cwd=root)
-        # Folders are listed twice; annotations are opened three times, by two requests. The first
-        # image of each shard is looked at and read again, as its record is made twice.
+        # Folders are listed twice; annotations are opened once, by two requests. The first image
+        # of each shard is looked at and read again, as its record is made twice.
         images = len(files) - len(annotations)
         shards = len(list((root / "data" / source).glob("*.tfrecord-*")))
-        least = images + 2 * shards + 2 * len(folders) + 6 * len(annotations)
+        least = images + 2 * shards + 2 * len(folders) + 2 * len(annotations)
         assert least <= faults.gets <= least + 2
 
 
