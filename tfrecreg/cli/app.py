@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,7 +9,7 @@ import click
 from tfrecreg._version import __version__
 from tfrecreg.core.plugins.bundled import COMMANDS, COMMANDS_BY_GROUP
 from tfrecreg.core.terminal import complete
-from tfrecreg.core.terminal.session import LazyGroup, Session
+from tfrecreg.core.terminal.session import LazyGroup, Session, command_at
 from tfrecreg.core.values.errors import TfrecregError
 
 if TYPE_CHECKING:
@@ -26,9 +25,8 @@ class _App(LazyGroup):
         return [*self.lines, *dict.fromkeys(each.name for each in _of_others(ctx))]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name in COMMANDS:
-            command: click.Command = import_module(COMMANDS[cmd_name][0]).command
-            return command
+        if cmd_name in self.places:
+            return command_at(self.places[cmd_name][0])
         from tfrecreg.core.plugins.records import CommandRecord
         from tfrecreg.core.values.errors import PluginError, UnknownPluginError
 
@@ -104,8 +102,7 @@ def _is_of_output(error: Exception) -> bool:
 
 @click.group(
     cls=_App,
-    package="tfrecreg.cli",
-    lines={name: line for name, (_, line) in COMMANDS.items()},
+    places=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
     epilog="Exit codes: 0 clean, 1 findings or refused, 2 usage or bad input, 3 the tool, a plugin "

@@ -96,7 +96,7 @@ if TYPE_CHECKING:
 )
 @format_options
 @jobs_option
-def command(
+def check_command(
     session: Session,
     targets: tuple[str, ...],
     only: str | None,

@@ -35,7 +35,7 @@ from tfrecreg.core.values.config import next_expiry
     help="Next expiry date of a waiver. In dvc.yaml, it makes DVC rerun the gate after that date.",
 )
 @format_options
-def command(
+def gate_command(
     session: Session,
     target: str,
     report: str,

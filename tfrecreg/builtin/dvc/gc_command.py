@@ -15,7 +15,7 @@ from tfrecreg.core.terminal.session import Session, session_command
     metavar="NAME",
     help="Remote that must hold a release before its local copy may be removed.",
 )
-def command(session: Session, apply: bool, remote: str | None) -> None:
+def gc_command(session: Session, apply: bool, remote: str | None) -> None:
     """List or remove files that are no longer needed.
 
     Lists files left by killed commands, catalogs of shards that nothing needs, copies of releases

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Write only the artifacts, for datasets built without a pipeline.",
 )
-def command(session: Session, names: tuple[str, ...], look: bool, only_artifacts: bool) -> int:
+def pipeline_command(
+    session: Session, names: tuple[str, ...], look: bool, only_artifacts: bool
+) -> int:
     """Write or update the stages of datasets in dvc.yaml.
 
     Each dataset has three stages: build, check and gate. Without a NAME, the stages of all

@@ -11,7 +11,7 @@ from tfrecreg.core.terminal.session import Session, session_command
 @session_command("pull")
 @click.argument("references", nargs=-1, metavar="[REF..]", shell_complete=complete.references)
 @click.option("-r", "--remote", metavar="NAME", help="DVC remote. Default: DVC's own default.")
-def command(session: Session, references: tuple[str, ...], remote: str | None) -> None:
+def pull_command(session: Session, references: tuple[str, ...], remote: str | None) -> None:
     """Fetch the bytes of releases to this machine.
 
     REF is a release (mnist@1.0.0), or a dataset for its latest release. The bytes go to

@@ -19,7 +19,7 @@ from tfrecreg.core.terminal.session import Session, session_command
 @click.option(
     "--repair", is_flag=True, help="Like --verify, and replace damaged objects in the remote."
 )
-def command(
+def push_command(
     session: Session, references: tuple[str, ...], remote: str | None, verify: bool, repair: bool
 ) -> None:
     """Push the bytes of releases to a DVC remote.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     "--split", metavar="NAME", help="Split of files whose names contain none, such as train."
 )
 @jobs_option
-def command(
+def digest_command(
     session: Session,
     targets: tuple[str, ...],
     split: str | None,

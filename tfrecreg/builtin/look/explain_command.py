@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @session_command("explain")
 @click.argument("code", required=False, shell_complete=complete.codes)
-def command(session: Session, code: str | None) -> None:
+def explain_command(session: Session, code: str | None) -> None:
     """Explain a finding code.
 
     Prints its meaning, why it matters, and what to do. Lists the codes of a family (CRC), or all

@@ -6,7 +6,7 @@ from tfrecreg.core.terminal.session import Session, session_command
 
 
 @session_command("list")
-def command(session: Session) -> None:
+def list_command(session: Session) -> None:
     """List the datasets of the registry.
 
     Each line has the newest release, the number of releases, and the size.

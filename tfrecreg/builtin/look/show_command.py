@@ -42,7 +42,7 @@ def _frameworks(ctx: click.Context, incomplete: str) -> Iterable[str]:
     is_flag=True,
     help="Show where it comes from: source, raw data, versions.",
 )
-def command(session: Session, reference: str, code: str | None, provenance: bool) -> None:
+def show_command(session: Session, reference: str, code: str | None, provenance: bool) -> None:
     """Show a build or a release.
 
     REF is mnist for the build, mnist@1.0.0, mnist@1.* or mnist@latest for a release. The output has

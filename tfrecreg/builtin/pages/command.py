@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     "--schema", metavar="FILE", shell_complete=complete.files, help="Check against this schema."
 )
 @jobs_option
-def command(
+def report_command(
     session: Session,
     targets: tuple[str, ...],
     output: str | None,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @session_command("site")
 @click.argument("folder", metavar="DIR", shell_complete=complete.folders)
 @jobs_option
-def command(session: Session, folder: str, engine: Engine) -> int:
+def site_command(session: Session, folder: str, engine: Engine) -> int:
     """Write a static site of the registry.
 
     DIR must not exist or must be empty. It gets an index, and a page for each build and each

@@ -10,7 +10,7 @@ from tfrecreg.core.terminal.session import Session, session_command
 
 @session_command("log")
 @click.argument("name", shell_complete=complete.datasets)
-def command(session: Session, name: str) -> None:
+def log_command(session: Session, name: str) -> None:
     """Show the history of a dataset.
 
     Lists the releases of NAME, newest first, with the changes of each.

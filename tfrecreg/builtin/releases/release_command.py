@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 )
 @click.option("--note", default="", metavar="TEXT", help="Note to store in the release.")
 @jobs_option
-def command(
+def release_command(
     session: Session,
     name: str,
     version: str | None,

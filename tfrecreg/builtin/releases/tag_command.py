@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     metavar="REV",
     help="Commit to tag. Default: the first one with the release and DVC's pointer to its bytes.",
 )
-def command(session: Session, reference: str, stage: str | None, commit: str | None) -> None:
+def tag_command(session: Session, reference: str, stage: str | None, commit: str | None) -> None:
     """Tag a release in git.
 
     REF is a release (mnist@1.2.0). The tags are in GTO's format: mnist@v1.2.0 for the version, and

@@ -13,7 +13,7 @@ from tfrecreg.core.terminal.session import Session, session_command
 @click.option(
     "--reason", metavar="TEXT", required=True, help="Reason to show to users of the release."
 )
-def command(session: Session, reference: str, reason: str) -> None:
+def yank_command(session: Session, reference: str, reason: str) -> None:
     """Mark a release as wrong, so that `latest` skips it.
 
     REF is a release (mnist@1.2.0). It stays available under its full version, where `show` gives

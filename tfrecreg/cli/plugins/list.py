@@ -9,7 +9,7 @@ from tfrecreg.core.values.text import safe
 
 
 @session_command("list")
-def command(session: Session) -> None:
+def list_command(session: Session) -> None:
     """List all plugins, and those that are broken or clash."""
     from tfrecreg.core.plugins.records import PLUGIN_KINDS
     from tfrecreg.core.records.scanner import scanner

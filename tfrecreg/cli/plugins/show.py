@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @session_command("show")
 @click.argument("name", shell_complete=complete.plugin_names)
-def command(session: Session, name: str) -> None:
+def show_command(session: Session, name: str) -> None:
     """Show a plugin and its options.
 
     NAME is one of `tfrecreg plugins list`. Set the options of a source in `options` of a dataset or

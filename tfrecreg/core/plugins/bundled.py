@@ -50,8 +50,14 @@ DISABLE = "TFRECREG_DISABLE"
 COMMANDS_BY_GROUP = {
     "Start here": {
         "demo": ("tfrecreg.cli.demo.command", "Run the whole workflow on generated sample data"),
-        "check": ("tfrecreg.cli.check", "Check builds, releases or any TFRecord files"),
-        "report": ("tfrecreg.builtin.pages.command", "Write a page that shows a dataset"),
+        "check": (
+            "tfrecreg.cli.check:check_command",
+            "Check builds, releases or any TFRecord files",
+        ),
+        "report": (
+            "tfrecreg.builtin.pages.command:report_command",
+            "Write a page that shows a dataset",
+        ),
         "view": ("tfrecreg.builtin.view.command", "See every record in the browser"),
         "head": ("tfrecreg.cli.head", "Show the first records"),
     },
@@ -63,27 +69,36 @@ COMMANDS_BY_GROUP = {
             "Make a build from TFRecords written by another tool",
         ),
         "release": (
-            "tfrecreg.builtin.releases.release_command",
+            "tfrecreg.builtin.releases.release_command:release_command",
             "Freeze a build under a version number",
         ),
-        "list": ("tfrecreg.builtin.look.list_command", "List the datasets of the registry"),
-        "show": ("tfrecreg.builtin.look.show_command", "Show a build or a release"),
-        "log": ("tfrecreg.builtin.releases.log_command", "Show the history of a dataset"),
+        "list": (
+            "tfrecreg.builtin.look.list_command:list_command",
+            "List the datasets of the registry",
+        ),
+        "show": ("tfrecreg.builtin.look.show_command:show_command", "Show a build or a release"),
+        "log": (
+            "tfrecreg.builtin.releases.log_command:log_command",
+            "Show the history of a dataset",
+        ),
         "diff": ("tfrecreg.cli.diff", "Compare two builds or releases, example by example"),
         "digest": (
-            "tfrecreg.builtin.look.digest_command",
+            "tfrecreg.builtin.look.digest_command:digest_command",
             "Print the content digest of each split",
         ),
-        "tag": ("tfrecreg.builtin.releases.tag_command", "Tag a release in git"),
+        "tag": ("tfrecreg.builtin.releases.tag_command:tag_command", "Tag a release in git"),
         "yank": (
-            "tfrecreg.builtin.releases.yank_command",
+            "tfrecreg.builtin.releases.yank_command:yank_command",
             "Mark a release as wrong, so that `latest` skips it",
         ),
     },
     "Verify": {
-        "gate": ("tfrecreg.cli.gate", "Judge the report of a check under today's gate and waivers"),
+        "gate": (
+            "tfrecreg.cli.gate:gate_command",
+            "Judge the report of a check under today's gate and waivers",
+        ),
         "audit": (
-            "tfrecreg.builtin.releases.audit.command",
+            "tfrecreg.builtin.releases.audit.command:audit_command",
             "Check the releases of datasets, without their bytes",
         ),
         "repair": (
@@ -94,7 +109,10 @@ COMMANDS_BY_GROUP = {
             "tfrecreg.builtin.salvage.command",
             "Write the undamaged records of damaged shards",
         ),
-        "explain": ("tfrecreg.builtin.look.explain_command", "Explain a finding code"),
+        "explain": (
+            "tfrecreg.builtin.look.explain_command:explain_command",
+            "Explain a finding code",
+        ),
     },
     "Ask": {
         "query": ("tfrecreg.builtin.query.command", "Query records in SQL"),
@@ -102,28 +120,37 @@ COMMANDS_BY_GROUP = {
         "schema": ("tfrecreg.builtin.schemas.command", "Work with schemas"),
     },
     "Move": {
-        "push": ("tfrecreg.builtin.dvc.push_command", "Push the bytes of releases to a DVC remote"),
+        "push": (
+            "tfrecreg.builtin.dvc.push_command:push_command",
+            "Push the bytes of releases to a DVC remote",
+        ),
         "pull": (
-            "tfrecreg.builtin.dvc.pull_command",
+            "tfrecreg.builtin.dvc.pull_command:pull_command",
             "Fetch the bytes of releases to this machine",
         ),
-        "gc": ("tfrecreg.builtin.dvc.gc_command", "List or remove files that are no longer needed"),
+        "gc": (
+            "tfrecreg.builtin.dvc.gc_command:gc_command",
+            "List or remove files that are no longer needed",
+        ),
         "export": (
             "tfrecreg.builtin.export.command",
             "Export a build or a release for other tools",
         ),
         "pipeline": (
-            "tfrecreg.builtin.dvc.pipeline_command",
+            "tfrecreg.builtin.dvc.pipeline_command:pipeline_command",
             "Write or update the stages of datasets in dvc.yaml",
         ),
-        "site": ("tfrecreg.builtin.pages.site_command", "Write a static site of the registry"),
+        "site": (
+            "tfrecreg.builtin.pages.site_command:site_command",
+            "Write a static site of the registry",
+        ),
     },
     "Extend": {
         "plugins": ("tfrecreg.cli.plugins", "List plugins, show their options, write new ones"),
         "completion": ("tfrecreg.cli.completion", "Print the completion script for a shell"),
     },
 }
-"""Module and line of each command, in the groups and the order of ``--help``. What is outside of
+"""Place and line of each command, in the groups and the order of ``--help``. What is outside of
 ``tfrecreg.cli`` is of a room, which the package announces like a plugin.
 """
 PLUGIN_COMMANDS = {
@@ -133,5 +160,5 @@ PLUGIN_COMMANDS = {
         "Let the local plugins of this registry run on this machine",
     ),
 }
-"""Module and line of the subcommands of `plugins` that are of rooms."""
+"""Place and line of the subcommands of `plugins` that are of rooms."""
 COMMANDS = {name: each for group in COMMANDS_BY_GROUP.values() for name, each in group.items()}

@@ -147,13 +147,20 @@ def session_command(
     return decorate
 
 
-class LazyGroup(click.Group):
-    """A group whose commands are found by name in modules of a package."""
+def command_at(place: str) -> click.Command:
+    """The command at ``module`` or ``module:function``; a function without a name is `command`."""
+    module, _, name = place.partition(":")
+    command: click.Command = getattr(import_module(module), name or "command")
+    return command
 
-    def __init__(self, *, package: str, lines: Mapping[str, str], **settings: object) -> None:
+
+class LazyGroup(click.Group):
+    """A group of commands by name: the place of each, which is imported on use, and its line."""
+
+    def __init__(self, *, places: Mapping[str, tuple[str, str]], **settings: object) -> None:
         super().__init__(**settings)  # type: ignore[arg-type]  # click's own settings
-        self._package = package
-        self.lines = lines
+        self.places = places
+        self.lines = {name: line for name, (_, line) in places.items()}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
@@ -161,10 +168,7 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         del ctx
-        if cmd_name not in self.lines:
-            return None
-        command: click.Command = import_module(f"{self._package}.{cmd_name}").command
-        return command
+        return command_at(self.places[cmd_name][0]) if cmd_name in self.places else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -27,7 +27,7 @@ from tfrecreg.core.terminal.session import Session, session_command
 )
 @fail_on_option
 @format_options
-def command(
+def audit_command(
     session: Session,
     targets: tuple[str, ...],
     base: str | None,

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 )
 @click.option("--write", is_flag=True, help="Write the change. Default: only show it.")
 @jobs_option
-def command(
+def accept_command(
     session: Session,
     target: str,
     features: tuple[str, ...],

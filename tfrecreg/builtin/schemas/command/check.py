@@ -36,7 +36,7 @@ _MODES = ("backward", "forward", "full")
     show_default=True,
     help="Exit with 1 on findings of this severity or higher.",
 )
-def command(
+def check_command(
     session: Session,
     schema: str,
     mode: str,

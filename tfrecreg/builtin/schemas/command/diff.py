@@ -12,7 +12,7 @@ from tfrecreg.core.terminal.session import Session, session_command
 @click.argument("expected", metavar="A", shell_complete=complete.targets)
 @click.argument("found", metavar="B", shell_complete=complete.targets)
 @click.option("--exit-code", is_flag=True, help="Exit with 1 if they differ, as git diff does.")
-def command(session: Session, expected: str, found: str, exit_code: bool) -> int:
+def diff_command(session: Session, expected: str, found: str, exit_code: bool) -> int:
     """Compare two schemas, feature by feature.
 
     A and B are a dataset (mnist), a release (mnist@1.0.0), or a file. The values of A are shown as

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     help="Write the draft to FILE, which must not exist.",
 )
 @jobs_option
-def command(session: Session, target: str, output: str | None, engine: Engine) -> int:
+def infer_command(session: Session, target: str, output: str | None, engine: Engine) -> int:
     """Draft a schema from records.
 
     TARGET is a reference, or a path, URL, folder or glob of TFRecord files. A schema inferred from

@@ -17,7 +17,7 @@ from tfrecreg.core.terminal.session import Session, session_command
     default="text",
     help="text: the schema's text. tf: Python for tf.io.parse_example. json: feature by feature.",
 )
-def command(session: Session, schema: str, form: str) -> None:
+def show_command(session: Session, schema: str, form: str) -> None:
     """Show a schema as text, as a tf.io feature spec or as JSON.
 
     SCHEMA is a dataset (mnist), a release (mnist@1.0.0), or a file.
