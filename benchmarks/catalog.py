@@ -14,8 +14,7 @@ from blake3 import blake3
 from benchmarks.pairs import run
 from tfrecreg.core.registry import layout
 from tfrecreg.core.registry.init import init
-from tfrecreg.core.registry.manifest.file import render_manifest, seal
-from tfrecreg.core.registry.manifest.model import (
+from tfrecreg.core.registry.manifest import (
     FORMAT_VERSION,
     SCHEMA_NAME,
     Change,
@@ -30,6 +29,8 @@ from tfrecreg.core.registry.manifest.model import (
     ShardEntry,
     SourceEntry,
     SplitEntry,
+    render_manifest,
+    seal,
 )
 from tfrecreg.core.values.reference import Version
 from tfrecreg.core.values.shards import shard_name

@@ -15,9 +15,8 @@ from typing import Any
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
 
 from tfrecreg.core.example.decode import canonical, decode
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
-from tfrecreg.core.example.model import Feature
+from tfrecreg.core.example.model import Feature, encode
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
 
 _LIST = 'name: "%s" field { name: "value" number: 1 label: LABEL_REPEATED type: TYPE_%s }'
 _FIELD = 'field { name: "%s" number: %d label: LABEL_%s type: TYPE_MESSAGE type_name: ".t.%s" %s}'

@@ -47,7 +47,7 @@ def _put(folder: Path, number: int, classes: int, data: bytes) -> None:
 
 def digits(folder: Path, count: int) -> None:
     """Write `count` drawn digits as plain IDX files of the split `train`."""
-    from tfrecreg.cli.demo.digits import write_digits
+    from tfrecreg.cli.digits import write_digits
     from tfrecreg.core.storage.local import LocalStorage
 
     folder.mkdir(parents=True, exist_ok=True)

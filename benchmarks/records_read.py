@@ -21,8 +21,8 @@ from pathlib import Path
 
 from tfrecreg import check, init
 from tfrecreg.api import Example
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature, int64_feature
+from tfrecreg.core.example.model import encode
+from tfrecreg.core.example.values import bytes_feature, int64_feature
 from tfrecreg.testing import write_shard
 
 _WARM = 200

@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.pairs import Measured, alternate, row, run
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature, int64_feature
+from tfrecreg.core.example.model import encode
+from tfrecreg.core.example.values import bytes_feature, int64_feature
 from tfrecreg.core.records.framing import frame
 
 __all__ = ["main"]

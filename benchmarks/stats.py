@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.pairs import Measured, alternate, row, run
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature, int64_feature
+from tfrecreg.core.example.model import encode
+from tfrecreg.core.example.values import bytes_feature, int64_feature
 from tfrecreg.core.records.framing import frame
 
 __all__ = ["SCHEMA", "main"]

@@ -28,8 +28,8 @@ from tfrecreg.builtin.adopt.request import AdoptRequest
 from tfrecreg.builtin.adopt.run import adopt
 from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.run import check
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature
+from tfrecreg.core.example.model import encode
+from tfrecreg.core.example.values import bytes_feature
 from tfrecreg.core.records.framing import frame, frame_header
 from tfrecreg.core.records.gzip.writer import INPUT_BUFFER, GzipEncoder
 from tfrecreg.core.registry.init import init

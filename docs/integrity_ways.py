@@ -24,14 +24,14 @@ from typing import Any
 from integrity_table import put, starts, swap
 
 from tfrecreg.builtin.python_data.build import build
-from tfrecreg.builtin.releases.audit.releases import audit_releases
+from tfrecreg.builtin.releases.audit import audit_releases
 from tfrecreg.builtin.releases.release import ReleaseRequest, release
 from tfrecreg.builtin.training.open import data_source
-from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.cli.digits import write_digits
 from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.check.gate import gate
 from tfrecreg.core.check.options import CheckOptions
-from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.check.reports import Report
 from tfrecreg.core.check.run import check
 from tfrecreg.core.records.framing import frame
 from tfrecreg.core.registry.init import init

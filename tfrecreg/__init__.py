@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from tfrecreg.builtin.training.open import data_source
     from tfrecreg.builtin.training.orders.certificate import Certificate
     from tfrecreg.builtin.training.orders.order import Order
-    from tfrecreg.core.check.reports.model import Report
+    from tfrecreg.core.check.reports import Report
     from tfrecreg.core.example.decode import decode
-    from tfrecreg.core.example.encode import encode
+    from tfrecreg.core.example.model import encode
     from tfrecreg.core.example.tensors import parse_tensor, serialize_tensor
     from tfrecreg.core.example.values import to_example
     from tfrecreg.core.plugins.engines import open_engine as engine
@@ -108,7 +108,7 @@ _EXPORTS = (
         "FailureError NoSuchNameError RefusedError TfrecregError UsageError",
     ),
     ("tfrecreg.core.example.decode", "decode"),
-    ("tfrecreg.core.example.encode", "encode"),
+    ("tfrecreg.core.example.model", "encode"),
     ("tfrecreg.core.example.tensors", "parse_tensor serialize_tensor"),
     ("tfrecreg.core.example.values", "to_example"),
     ("tfrecreg.core.values.findings", "Finding"),
@@ -124,7 +124,7 @@ _EXPORTS = (
     ("tfrecreg.core.plugins.engines", "open_engine"),
     ("tfrecreg.core.records.reading.access", "Records read"),
     ("tfrecreg.core.records.writer", "TFRecordWriter"),
-    ("tfrecreg.core.check.reports.model", "Report"),
+    ("tfrecreg.core.check.reports", "Report"),
     ("tfrecreg.builtin.training.orders.certificate", "Certificate"),
     ("tfrecreg.builtin.training.data_source", "DataSource"),
     ("tfrecreg.builtin.training.mixtures.source", "Mixture"),

@@ -73,14 +73,9 @@ from tfrecreg.core.check.scan.interface import (
     Visitor,
 )
 from tfrecreg.core.check.scan.tally import JsonCodec, Tally, key_from
-from tfrecreg.core.example.features import (
-    bytes_feature,
-    float_feature,
-    int64_feature,
-    unset_feature,
-)
 from tfrecreg.core.example.model import Example, Feature, Kind
-from tfrecreg.core.images.decoding import FeatureDecoder, Thumbnail
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature, unset_feature
+from tfrecreg.core.images.decoder import FeatureDecoder, Thumbnail
 from tfrecreg.core.images.model import ImageError, ImageHeader
 from tfrecreg.core.images.read import (
     is_truncated,
@@ -91,12 +86,12 @@ from tfrecreg.core.images.read import (
 )
 from tfrecreg.core.plugins.guard import one_line
 from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
-from tfrecreg.core.registry.manifest.model import Manifest
+from tfrecreg.core.registry.manifest import Manifest
 from tfrecreg.core.storage.interface import Entry, Reader, Writer
 from tfrecreg.core.storage.interface import Readable as Storage
 from tfrecreg.core.storage.interface import Storage as Folder
 from tfrecreg.core.storage.local import open_local
-from tfrecreg.core.storage.remote.reader import ReadingFile
+from tfrecreg.core.storage.remote_reader import ReadingFile
 from tfrecreg.core.values.config import read_limits
 from tfrecreg.core.values.documents import no_duplicates
 from tfrecreg.core.values.errors import (
@@ -123,15 +118,16 @@ from tfrecreg.core.values.shards import is_split_name, normal_splits
 from tfrecreg.core.values.text import did_you_mean, listed, safe, si_bytes
 
 if TYPE_CHECKING:
-    from tfrecreg.core.build.media.features import (
+    from tfrecreg.core.build.media import (
+        MediaError,
         MediaKind,
         media_codecs,
         media_features,
         media_kind,
         media_schema,
+        read_media_file,
+        read_whole_file,
     )
-    from tfrecreg.core.build.media.files import read_media_file, read_whole_file
-    from tfrecreg.core.build.media.read import MediaError
     from tfrecreg.core.build.sources.deal import stratified
     from tfrecreg.core.build.sources.objects.listing import (
         MAX_IMAGE_BYTES,
@@ -162,9 +158,9 @@ if TYPE_CHECKING:
         box_around,
     )
     from tfrecreg.core.build.sources.parquet import ParquetReader, ParquetRows
-    from tfrecreg.core.check.reports.interface import ReportContext, ReportFormat
-    from tfrecreg.core.check.reports.model import Report
-    from tfrecreg.core.check.reports.places import (
+    from tfrecreg.core.check.report_format import ReportContext, ReportFormat
+    from tfrecreg.core.check.reports import (
+        Report,
         location_lines,
         location_text,
         safe_message,
@@ -176,7 +172,7 @@ if TYPE_CHECKING:
         RecordValidator,
     )
     from tfrecreg.core.example.decode import canonical, decode
-    from tfrecreg.core.example.encode import encode
+    from tfrecreg.core.example.model import encode
     from tfrecreg.core.example.tensors import serialize_tensor
     from tfrecreg.core.images.decoder import (
         Conversion,
@@ -195,20 +191,18 @@ if TYPE_CHECKING:
     )
     from tfrecreg.core.plugins.exporters.interface import (
         ExportedDataset,
+        ExportedShard,
         Exporter,
         KeyedExample,
         ShardRecord,
+        ShardToExport,
         export_gzip,
+        export_plain,
+        export_unchanged,
         keyed_examples,
         verified_records,
         write_records,
         written_records,
-    )
-    from tfrecreg.core.plugins.exporters.shards import (
-        ExportedShard,
-        ShardToExport,
-        export_plain,
-        export_unchanged,
     )
     from tfrecreg.core.plugins.recognition import RawPreview, Recognition
     from tfrecreg.core.plugins.records import (
@@ -219,8 +213,8 @@ if TYPE_CHECKING:
         ReportFormatRecord,
         SourceRecord,
         ValidatorRecord,
+        hookimpl,
     )
-    from tfrecreg.core.plugins.specs import hookimpl
     from tfrecreg.core.schema.definition import Schema, SchemaFeature
     from tfrecreg.core.schema.proto import parse_schema
     from tfrecreg.core.terminal.session import Session, session_command
@@ -411,7 +405,7 @@ _LATER = (
     ("tfrecreg.core.workers.local", "usable_cores"),
     ("tfrecreg.core.workers.remote", "RemoteEngine engine_failed perform_work"),
     ("tfrecreg.core.example.decode", "canonical decode"),
-    ("tfrecreg.core.example.encode", "encode"),
+    ("tfrecreg.core.example.model", "encode"),
     ("tfrecreg.core.example.tensors", "serialize_tensor"),
     ("tfrecreg.core.plugins.exporters.convert", "RecordExporter RecordFormat"),
     ("tfrecreg.core.plugins.exporters.interface", "ExportedDataset Exporter"),
@@ -422,7 +416,7 @@ _LATER = (
         "verified_records write_records",
     ),
     (
-        "tfrecreg.core.plugins.exporters.shards",
+        "tfrecreg.core.plugins.exporters.interface",
         "ExportedShard ShardToExport export_plain export_unchanged",
     ),
     (
@@ -431,22 +425,22 @@ _LATER = (
     ),
     ("tfrecreg.core.images.pixels", "Resizing decode_pixels decode_resized"),
     (
-        "tfrecreg.core.build.media.features",
+        "tfrecreg.core.build.media",
         "MediaKind media_codecs media_features media_kind media_schema",
     ),
-    ("tfrecreg.core.build.media.files", "read_media_file read_whole_file"),
-    ("tfrecreg.core.build.media.read", "MediaError"),
+    ("tfrecreg.core.build.media", "read_media_file read_whole_file"),
+    ("tfrecreg.core.build.media", "MediaError"),
     ("tfrecreg.core.plugins.recognition", "RawPreview Recognition"),
     (
         "tfrecreg.core.plugins.records",
         "CommandRecord DecoderRecord EngineRecord ExporterRecord "
         "ReportFormatRecord SourceRecord ValidatorRecord",
     ),
-    ("tfrecreg.core.plugins.specs", "hookimpl"),
-    ("tfrecreg.core.check.reports.interface", "ReportContext ReportFormat"),
-    ("tfrecreg.core.check.reports.model", "Report"),
+    ("tfrecreg.core.plugins.records", "hookimpl"),
+    ("tfrecreg.core.check.report_format", "ReportContext ReportFormat"),
+    ("tfrecreg.core.check.reports", "Report"),
     (
-        "tfrecreg.core.check.reports.places",
+        "tfrecreg.core.check.reports",
         "location_lines location_text safe_message subject_text",
     ),
     ("tfrecreg.core.check.scan.record_validator", "RecordCount RecordProblem RecordValidator"),

@@ -12,7 +12,7 @@ import pytest
 from registry_support import write
 from shell_support import Shell, open_shell
 
-from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.cli.digits import write_digits
 from tfrecreg.core.storage.local import LocalStorage
 
 pytestmark = [

@@ -10,7 +10,7 @@ import pytest
 from shell_support import Shell, open_shell
 from tests_support import flip, tree
 
-from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.cli.digits import write_digits
 from tfrecreg.core.storage.local import LocalStorage
 
 pytestmark = [

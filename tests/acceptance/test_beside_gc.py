@@ -21,8 +21,7 @@ from sweep_support import part
 from system_support import unsynced as unsynced  # and this one
 
 from tfrecreg.builtin.dvc.garbage import gc
-from tfrecreg.builtin.dvc.sending import push
-from tfrecreg.builtin.dvc.transfer import pull
+from tfrecreg.builtin.dvc.transfer import pull, push
 from tfrecreg.core.registry.registry import open_registry
 
 PLAIN = (

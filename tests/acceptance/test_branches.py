@@ -10,7 +10,7 @@ import pytest
 from git_support import commit, git, start
 from publish_support import Turn, write_raw
 
-from tfrecreg.builtin.releases.audit.releases import audit_releases
+from tfrecreg.builtin.releases.audit import audit_releases
 from tfrecreg.builtin.releases.release import ReleaseResult, publish
 from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.registry.init import init

@@ -14,7 +14,7 @@ from action_support import open_runner
 from shell_support import Shell, open_shell
 from tests_support import flip
 
-from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.cli.digits import write_digits
 from tfrecreg.core.storage.local import LocalStorage
 
 pytestmark = [

@@ -14,7 +14,7 @@ from tfrecreg.builtin.python_data.build import build
 from tfrecreg.cli.main import main
 from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.check.options import CheckOptions
-from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.check.reports import Report
 from tfrecreg.core.check.target import check_target
 from tfrecreg.core.records.batch import RecordBatch
 from tfrecreg.core.records.reader import scan

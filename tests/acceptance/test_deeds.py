@@ -13,7 +13,7 @@ from deeds_support import Deed
 from deeds_support import deed as deed  # the fixture
 from tests_support import entries, flip
 
-from tfrecreg.core.registry.manifest.model import MANIFEST_NAME
+from tfrecreg.core.registry.manifest import MANIFEST_NAME
 
 BUILD = "data/digits"
 

@@ -32,7 +32,7 @@ DIGITS = 1500
 KILLS = 3
 MAKE = """
 import sys
-from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.cli.digits import write_digits
 from tfrecreg.core.storage.local import LocalStorage
 write_digits(LocalStorage(sys.argv[1]), train=int(sys.argv[2]), test=100, seed=3)
 """

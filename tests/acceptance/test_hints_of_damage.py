@@ -16,8 +16,7 @@ pytest.importorskip("dvc", reason="the extra `dvc` is not installed")
 from hints_support import follow
 from remote_support import Cache, FolderPlace, configure, files_of_release, git, made, registry_at
 
-from tfrecreg.builtin.dvc.sending import push
-from tfrecreg.builtin.dvc.transfer import pull
+from tfrecreg.builtin.dvc.transfer import pull, push
 from tfrecreg.core.check.run import check
 from tfrecreg.core.registry.registry import open_registry
 

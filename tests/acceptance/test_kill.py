@@ -20,7 +20,7 @@ from tests_support import tree
 
 from tfrecreg.builtin.python_data.build import build
 from tfrecreg.builtin.releases.release import ReleaseRequest, release
-from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.cli.digits import write_digits
 from tfrecreg.core.build import make
 from tfrecreg.core.build.planning import plan
 from tfrecreg.core.build.request import BuildRequest

@@ -13,7 +13,7 @@ pytest.importorskip("dvc", reason="the extra `dvc` is not installed")
 from image_support import png
 from shell_support import Shell, open_shell
 
-from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.cli.digits import write_digits
 from tfrecreg.core.storage.local import LocalStorage
 
 SOURCES = ("mnist", "imagefolder", "coco")

@@ -35,9 +35,8 @@ from remote_support import (
 from s3_support import ENVIRONMENT, S3, s3_server
 
 from tfrecreg.builtin.dvc.garbage import gc
-from tfrecreg.builtin.dvc.sending import push
-from tfrecreg.builtin.dvc.transfer import pull
-from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.builtin.dvc.transfer import pull, push
+from tfrecreg.cli.digits import write_digits
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import TfrecregError

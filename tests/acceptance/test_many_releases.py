@@ -12,7 +12,7 @@ from git_support import commit, git, start
 from publish_support import Said, all_at_once, images
 
 from tfrecreg.builtin.dvc.dvc import cached_files
-from tfrecreg.builtin.releases.audit.releases import audit_releases
+from tfrecreg.builtin.releases.audit import audit_releases
 from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.run import check
 from tfrecreg.core.registry.init import init

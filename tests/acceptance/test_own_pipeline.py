@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.builtin.dvc.pipeline.run import pipeline
+from tfrecreg.builtin.dvc.pipeline import pipeline
 from tfrecreg.core.registry.registry import open_registry
 
 ROOT = Path(__file__).parents[2]

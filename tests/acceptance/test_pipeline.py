@@ -18,8 +18,8 @@ from page_support import read_page
 from shell_support import Shell, open_shell
 from tests_support import flip, tree
 
-from tfrecreg.builtin.dvc.pipeline.run import pipeline
-from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.builtin.dvc.pipeline import pipeline
+from tfrecreg.cli.digits import write_digits
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.terminal.output import report_formats

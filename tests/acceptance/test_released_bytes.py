@@ -25,8 +25,7 @@ from sweep_support import part
 from system_support import unsynced as unsynced  # and this one
 from tests_support import flip
 
-from tfrecreg.builtin.dvc.sending import push
-from tfrecreg.builtin.dvc.transfer import pull
+from tfrecreg.builtin.dvc.transfer import pull, push
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.values.config import CONFIG_NAME
 

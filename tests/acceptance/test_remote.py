@@ -194,7 +194,7 @@ def test_a_data_source_over_failing_requests(s3: S3, lake: Path, tmp_path: Path)
 OPENED = """
 import sys
 import tfrecreg
-from tfrecreg.core.storage.remote.remote import RemoteStorage
+from tfrecreg.core.storage.remote import RemoteStorage
 names = [f"s3://lake/large/train-{number:05d}-of-00004" for number in range(4)]
 cache = dict(cache=sys.argv[1], cache_limit="1GiB")
 if sys.argv[2] == "build":

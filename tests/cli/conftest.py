@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.cli.digits import write_digits
 from tfrecreg.cli.main import main
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.storage.local import LocalStorage

@@ -9,7 +9,7 @@ from foreign_support import example, put
 from image_support import png
 from registry_support import write
 
-from tfrecreg.core.example.features import bytes_feature
+from tfrecreg.core.example.values import bytes_feature
 
 HOSTS = "\n[gates.default.limits]\nmanifest = { hosts = 4 }\n"
 WAIVER = '\n[[waivers]]\ncode = "SHD008"\nowner = "ada"\nreason = "few"\nexpires = 2099-01-31\n'

@@ -8,7 +8,7 @@ import pytest
 from foreign_support import example, put, sequence, write_set
 from tests_support import flip, tree
 
-from tfrecreg.core.example.features import int64_feature
+from tfrecreg.core.example.values import int64_feature
 
 
 @pytest.fixture

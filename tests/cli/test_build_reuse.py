@@ -13,7 +13,7 @@ from hostile_plugin_support import EVIL, InProcess, expect_one_line, plant_sourc
 from hostile_plugin_support import here as here  # the fixtures
 from hostile_plugin_support import place as place
 
-from tfrecreg.core.registry.manifest.file import parse_manifest
+from tfrecreg.core.registry.manifest import parse_manifest
 
 SPLITS = """
 def items(self):

@@ -16,7 +16,7 @@ from check_support import framed
 from tests_support import flip
 
 from tfrecreg.core.check.options import CheckOptions
-from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.check.reports import Report
 from tfrecreg.core.check.target import check_target
 from tfrecreg.core.registry.shardset.target import files_target
 from tfrecreg.core.storage.local import LocalReader, LocalStorage

@@ -10,7 +10,7 @@ import pytest
 from diff_support import SCHEMA, example, put_build, put_release
 from page_support import read_page
 
-from tfrecreg.core.example.features import int64_feature
+from tfrecreg.core.example.values import int64_feature
 
 BEFORE = {
     "test": [{"t0": example(50), "t1": example(51)}],

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hostile_plugin_support import EVIL, Place, here, place, plant
 
-from tfrecreg.core.plugins.code_digest import code_of, digest_of_packages
+from tfrecreg.core.plugins.entry_points import code_of, digest_of_packages
 from tfrecreg.core.workers.handshake import terms
 
 __all__ = ["here", "place"]

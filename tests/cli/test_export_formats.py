@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests_support import flip
 
-from tfrecreg.core.values.install_hint import install_command
+from tfrecreg.core.values.errors import install_command
 
 SHARDS = {"arrayrecord": "array_record-*", "parquet": "data/*", "webdataset": "*.tar"}
 MODULES = {"arrayrecord": "array_record", "parquet": "pyarrow"}

@@ -13,8 +13,8 @@ from scan_support import framed
 from tests_support import flip
 
 import tfrecreg
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature, int64_feature
+from tfrecreg.core.example.model import encode
+from tfrecreg.core.example.values import bytes_feature, int64_feature
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests_support import interruptible
 
-from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.cli.digits import write_digits
 from tfrecreg.cli.main import main
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.storage.local import LocalStorage

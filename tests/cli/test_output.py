@@ -12,8 +12,8 @@ import pytest
 from scan_support import framed
 from tests_support import flip
 
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import int64_feature
+from tfrecreg.core.example.model import encode
+from tfrecreg.core.example.values import int64_feature
 from tfrecreg.core.terminal.output import write_text
 
 HINT = "hint: name a file in a folder that is there and that you may write to"

@@ -17,8 +17,7 @@ from blake3 import blake3
 from git_support import commit, start
 from tests_support import flip, tree
 
-from tfrecreg.core.registry.manifest.file import parse_manifest, render_manifest, seal
-from tfrecreg.core.registry.manifest.model import SCHEMA_NAME
+from tfrecreg.core.registry.manifest import SCHEMA_NAME, parse_manifest, render_manifest, seal
 
 
 @pytest.fixture

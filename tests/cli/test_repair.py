@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests_support import flip, tree
 
-from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.cli.digits import write_digits
 from tfrecreg.core.storage.local import LocalStorage
 
 FIRST = "digits-train.tfrecord-00000-of-00002"

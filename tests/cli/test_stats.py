@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from statistics_support import alike_examples, dealt, needs_tfdv, write
 
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature, int64_feature
+from tfrecreg.core.example.model import encode
+from tfrecreg.core.example.values import bytes_feature, int64_feature
 
 
 @pytest.fixture

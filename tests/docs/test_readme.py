@@ -39,9 +39,9 @@ import pytest
 from image_support import jpeg, png
 from tests_support import flip
 
-from tfrecreg.cli.demo.digits import draw_digits
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature, int64_feature
+from tfrecreg.cli.digits import draw_digits
+from tfrecreg.core.example.model import encode
+from tfrecreg.core.example.values import bytes_feature, int64_feature
 from tfrecreg.core.plugins.bundled import COMMANDS
 from tfrecreg.core.plugins.manager import plugins
 from tfrecreg.core.plugins.records import ValidatorRecord

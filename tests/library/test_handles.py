@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tfrecreg as tr
-from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.cli.digits import write_digits
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import (
     ConflictError,

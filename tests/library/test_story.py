@@ -11,7 +11,7 @@ from dask_support import cluster
 from git_support import commit, start
 
 import tfrecreg
-from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.cli.digits import write_digits
 from tfrecreg.core.storage.local import LocalStorage
 
 PROGRAM = """\

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import tfrecreg as tr
-from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.cli.digits import write_digits
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import UsageError
 

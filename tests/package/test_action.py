@@ -25,10 +25,10 @@ from remote_support import configure, registry_at
 from tests_support import flip
 
 from tfrecreg.builtin.dvc import dvc
-from tfrecreg.builtin.dvc.sending import push
+from tfrecreg.builtin.dvc.transfer import push
 from tfrecreg.builtin.python_data.build import build
 from tfrecreg.builtin.releases.release import ReleaseRequest, release
-from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.cli.digits import write_digits
 from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.storage.local import LocalStorage

@@ -13,8 +13,7 @@ from package_support import CHECKOUT
 
 import tfrecreg
 import tfrecreg.api
-from tfrecreg.core.values.errors import MissingExtraError
-from tfrecreg.core.values.install_hint import install_command
+from tfrecreg.core.values.errors import MissingExtraError, install_command
 from tfrecreg.core.values.text import DOCS
 
 MODULES = [

@@ -38,7 +38,7 @@ pytestmark = pytest.mark.slow
 
 DRAW = """
 import sys
-from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.cli.digits import write_digits
 from tfrecreg.core.storage.local import LocalStorage
 write_digits(LocalStorage(sys.argv[1]), train=40, test=10, seed=1)
 """

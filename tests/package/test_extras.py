@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from package_support import CHECKOUT, NEEDS, Interpreter, plain_environment, plant_needy_plugin
 
-from tfrecreg.core.values.install_hint import install_command
+from tfrecreg.core.values.errors import install_command
 
 MAIN = """
 import sys

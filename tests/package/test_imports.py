@@ -13,7 +13,7 @@ import pytest
 from package_support import CHECKOUT, plain_environment, source_modules
 
 MODULES = source_modules()
-MAX_LINES = 600
+MAX_LINES = 650
 ALONE = Path(__file__).with_name("import_alone.py")
 
 THIRD_PARTY = (

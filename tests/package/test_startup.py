@@ -211,7 +211,7 @@ def test_a_check_of_a_small_file_imports_nothing_in_vain(
     modules = imported_by(checked_out, tmp_path, "check", copy, "--skip", "manifest")
     assert {
         "tfrecreg.builtin.schemas.validator",
-        "tfrecreg.builtin.releases.audit.validator",
+        "tfrecreg.builtin.releases.audit_validator",
     } <= modules
     assert sorted(modules & IN_VAIN) == []
 

@@ -16,9 +16,8 @@ from deeds_publish_support import Gc, Release
 from git_support import commit, git, start
 from registry_support import write
 
-from tfrecreg.builtin.dvc.pipeline.run import pipeline
-from tfrecreg.builtin.dvc.sending import push
-from tfrecreg.builtin.dvc.transfer import pull
+from tfrecreg.builtin.dvc.pipeline import pipeline
+from tfrecreg.builtin.dvc.transfer import pull, push
 from tfrecreg.builtin.releases.tag import TagRequest, tag
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.registry.registry import open_registry

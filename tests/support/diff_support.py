@@ -14,16 +14,14 @@ from image_support import png
 from registry_support import write
 
 from tfrecreg.core.example.decode import canonical
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature, int64_feature
-from tfrecreg.core.example.model import Example
+from tfrecreg.core.example.model import Example, encode
+from tfrecreg.core.example.values import bytes_feature, int64_feature
 from tfrecreg.core.records.framing import frame
 from tfrecreg.core.records.hashing import ContentHasher, record_digest
 from tfrecreg.core.records.index import IndexBuilder
 from tfrecreg.core.registry import layout
 from tfrecreg.core.registry.lookup import resolve
-from tfrecreg.core.registry.manifest.file import render_manifest, seal
-from tfrecreg.core.registry.manifest.model import (
+from tfrecreg.core.registry.manifest import (
     FORMAT_VERSION,
     MANIFEST_NAME,
     SCHEMA_NAME,
@@ -37,6 +35,8 @@ from tfrecreg.core.registry.manifest.model import (
     ShardEntry,
     SourceEntry,
     SplitEntry,
+    render_manifest,
+    seal,
 )
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.registry.shardset.side import Side, side_of

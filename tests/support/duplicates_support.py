@@ -9,9 +9,8 @@ from typing import Any
 from check_support import Document, document, framed
 from image_support import png
 
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature, int64_feature
-from tfrecreg.core.example.model import Feature
+from tfrecreg.core.example.model import Feature, encode
+from tfrecreg.core.example.values import bytes_feature, int64_feature
 from tfrecreg.core.registry.init import init
 
 

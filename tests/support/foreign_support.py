@@ -9,10 +9,8 @@ from pathlib import Path
 
 from check_support import framed
 
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
-from tfrecreg.core.example.model import Example, Feature
-from tfrecreg.core.example.wire import fields, varint
+from tfrecreg.core.example.model import Example, Feature, encode, fields, varint
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
 
 
 def field(number: int, data: bytes) -> bytes:

@@ -21,15 +21,9 @@ from memory_support import see
 from registry_support import manifest
 
 from tfrecreg.core.example.decode import canonical, decode, decode_or_none
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import (
-    bytes_feature,
-    float_feature,
-    int64_feature,
-    unset_feature,
-)
 from tfrecreg.core.example.kinds import decode_sequence, payload_kind
-from tfrecreg.core.example.wire import NotAnExampleError
+from tfrecreg.core.example.model import NotAnExampleError, encode
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature, unset_feature
 from tfrecreg.core.images.model import ImageError
 from tfrecreg.core.images.read import is_truncated, read_header, sniff
 from tfrecreg.core.records.framing import frame_header, unmask
@@ -37,8 +31,7 @@ from tfrecreg.core.records.gzip.writer import GzipEncoder
 from tfrecreg.core.records.hashing import record_digest
 from tfrecreg.core.records.index import IndexBuilder, read_index
 from tfrecreg.core.records.reading.offsets import parse_sidecar
-from tfrecreg.core.registry.manifest.file import parse_manifest, render_manifest
-from tfrecreg.core.registry.manifest.model import SplitEntry
+from tfrecreg.core.registry.manifest import SplitEntry, parse_manifest, render_manifest
 from tfrecreg.core.schema.proto import parse_schema, render_schema
 from tfrecreg.core.values.codes import CORE_CODES
 from tfrecreg.core.values.errors import SchemaError, TfrecregError

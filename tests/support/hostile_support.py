@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from datetime import date
 
-from tfrecreg.core.check.reports.model import Basis, Report, SkippedValidator
+from tfrecreg.core.check.reports import Basis, Report, SkippedValidator
 from tfrecreg.core.values.config import FailOn, Lowered, Waiver
 from tfrecreg.core.values.findings import Finding, Location, Measure, Severity, TensorflowOutcome
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.model import Feature
+from tfrecreg.core.example.model import Feature, encode
 from tfrecreg.core.records.hashing import record_digest
 from tfrecreg.core.records.writer import ShardWriter
 from tfrecreg.core.storage.local import LocalStorage

@@ -9,8 +9,7 @@ from typing import Any
 
 from blake3 import blake3
 
-from tfrecreg.core.registry.manifest.file import render_manifest, seal
-from tfrecreg.core.registry.manifest.model import (
+from tfrecreg.core.registry.manifest import (
     FORMAT_VERSION,
     MANIFEST_NAME,
     Manifest,
@@ -20,6 +19,8 @@ from tfrecreg.core.registry.manifest.model import (
     ShardEntry,
     SourceEntry,
     SplitEntry,
+    render_manifest,
+    seal,
 )
 from tfrecreg.core.registry.registry import Registry, open_registry
 

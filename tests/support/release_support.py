@@ -7,8 +7,14 @@ from pathlib import Path
 
 from registry_support import SCHEMA, put_build, write
 
-from tfrecreg.core.registry.manifest.file import render_manifest, seal
-from tfrecreg.core.registry.manifest.model import Change, Manifest, Parent, ReleaseEntry
+from tfrecreg.core.registry.manifest import (
+    Change,
+    Manifest,
+    Parent,
+    ReleaseEntry,
+    render_manifest,
+    seal,
+)
 
 
 def put_next(

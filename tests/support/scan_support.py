@@ -11,8 +11,8 @@ from typing import Any
 
 from tfrecreg.core.check.scan.interface import Need, Shard, Target
 from tfrecreg.core.check.scan.tally import Tally
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature
+from tfrecreg.core.example.model import encode
+from tfrecreg.core.example.values import bytes_feature
 from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.core.records.framing import frame
 from tfrecreg.core.storage.interface import Reader, Storage

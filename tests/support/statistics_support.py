@@ -18,15 +18,8 @@ from tfrecreg.builtin.statistics.collect import SplitStatistics, StatisticsColle
 from tfrecreg.builtin.statistics.options import StatisticsOptions
 from tfrecreg.builtin.statistics.tfdv import load_tfdv, missing_tfdv
 from tfrecreg.core.check.scan.run import run_scan
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import (
-    bytes_feature,
-    float_feature,
-    int64_feature,
-    unset_feature,
-)
-from tfrecreg.core.example.model import Feature
-from tfrecreg.core.example.wire import varint
+from tfrecreg.core.example.model import Feature, encode, varint
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature, unset_feature
 from tfrecreg.core.registry.shardset.target import files_target
 from tfrecreg.core.workers.interface import Engine
 from tfrecreg.core.workers.local import LocalEngine

@@ -14,10 +14,9 @@ from check_support import framed
 from image_support import png
 from media_support import wav
 
-from tfrecreg.builtin.view.run import open_server
-from tfrecreg.builtin.view.server import ViewServer
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.builtin.view.server import ViewServer, open_server
+from tfrecreg.core.example.model import encode
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
 
 HOSTILE = '"><script>alert(1)</script>\u202e\x1b[31m'
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>'

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
-from tfrecreg.builtin.releases.printed_build import print_growth
+from tfrecreg.builtin.releases.printed import print_growth
 from tfrecreg.core.terminal import complete
 from tfrecreg.core.terminal.console import PlainTable, line
 from tfrecreg.core.terminal.options import jobs_option, settings_options
@@ -54,7 +54,7 @@ def command(
     repeats it. Settings of a later build apply to that build only, unless `--save-options` saves
     them.
     """
-    from tfrecreg.builtin.releases.printed_build import print_built
+    from tfrecreg.builtin.releases.printed import print_built
     from tfrecreg.core.build.request import BuildRequest
     from tfrecreg.core.build.run import build_from_source, preview
 
@@ -94,7 +94,7 @@ def _print_preview(session: Session, found: Preview) -> None:
         print_preview(session.out, found)
         return
 
-    from tfrecreg.builtin.releases.printed_build import growth_json
+    from tfrecreg.builtin.releases.printed import growth_json
 
     plan = found.plan
     splits = plan.splits()

@@ -20,7 +20,7 @@ from tfrecreg.core.terminal.render.reports import (
 from tfrecreg.core.terminal.session import Session, session_command
 
 if TYPE_CHECKING:
-    from tfrecreg.core.check.reports.model import Report
+    from tfrecreg.core.check.reports import Report
     from tfrecreg.core.workers.interface import Engine
 
 

@@ -13,8 +13,7 @@ from tfrecreg.core.terminal.output import write_text
 from tfrecreg.core.terminal.render.reports import choose_format
 from tfrecreg.core.terminal.session import Session, session_command
 from tfrecreg.core.values.errors import UsageError
-from tfrecreg.core.values.json_data import json_data
-from tfrecreg.core.values.text import safe, si_bytes
+from tfrecreg.core.values.text import json_data, safe, si_bytes
 
 if TYPE_CHECKING:
     from tfrecreg.core.workers.interface import Engine
@@ -79,7 +78,7 @@ def command(
     elif chosen == "json":
         session.print_json(result)
     else:
-        from tfrecreg.builtin.releases.diff.printed import print_diff
+        from tfrecreg.builtin.releases.printed import print_diff
 
         print_diff(session.out, result, records=records, engine=engine)
     return 1 if exit_code and not result.same else 0

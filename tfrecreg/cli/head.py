@@ -13,8 +13,8 @@ from tfrecreg.core.terminal.session import Session, session_command
 
 if TYPE_CHECKING:
     from tfrecreg.builtin.look.head import ShownRecord
+    from tfrecreg.core.check.infer import PassedOver
     from tfrecreg.core.check.scan.interface import Target
-    from tfrecreg.core.check.scan.whole import PassedOver
 
 
 @session_command("head")
@@ -70,7 +70,7 @@ def command(
     1.
     """
     from tfrecreg.builtin.look.head import head
-    from tfrecreg.core.check.scan.whole import passed_over
+    from tfrecreg.core.check.infer import passed_over
     from tfrecreg.core.plugins.entry_points import with_plugins
     from tfrecreg.core.registry.shardset.target import find_target
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, overload
 
 from tfrecreg.core.registry.lookup import Resolved
-from tfrecreg.library.arguments import path_or_none, tuple_of
 from tfrecreg.library.notebook import Head
 from tfrecreg.library.progress import shown
+from tfrecreg.library.targets import path_or_none, tuple_of
 
 if TYPE_CHECKING:
     from tfrecreg.builtin.export.run import ExportResult
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tfrecreg.core.registry.shardset.find import Built, TargetLike, TargetsLike
     from tfrecreg.core.values.progress import Progress
     from tfrecreg.core.workers.interface import Engine
-    from tfrecreg.library.arguments import Words
+    from tfrecreg.library.targets import Words
 
 
 def diff(

@@ -10,20 +10,18 @@ from tfrecreg.core.registry import lookup
 from tfrecreg.core.registry import registry as registries
 from tfrecreg.core.values.errors import NoSuchNameError, UsageError
 from tfrecreg.core.values.reference import parse_reference
-from tfrecreg.library.arguments import FailOnWord, Words, check_options
 from tfrecreg.library.dataset import Dataset
 from tfrecreg.library.progress import shown
+from tfrecreg.library.targets import FailOnWord, Words, check_options
 from tfrecreg.library.versions import Build, Release, handle
 
 if TYPE_CHECKING:
     from tfrecreg.builtin.dvc.garbage import Unneeded
-    from tfrecreg.builtin.dvc.pipeline.run import PipelineResult
-    from tfrecreg.builtin.dvc.sending import PushResult
-    from tfrecreg.builtin.dvc.transfer import PullResult
-    from tfrecreg.builtin.pages.make import PageResult
-    from tfrecreg.builtin.pages.static_site import SiteResult
-    from tfrecreg.builtin.view.run import View
-    from tfrecreg.core.check.reports.model import Report
+    from tfrecreg.builtin.dvc.pipeline import PipelineResult
+    from tfrecreg.builtin.dvc.transfer import PullResult, PushResult
+    from tfrecreg.builtin.pages.make import PageResult, SiteResult
+    from tfrecreg.builtin.view.server import View
+    from tfrecreg.core.check.reports import Report
     from tfrecreg.core.registry.listing import Listed
     from tfrecreg.core.registry.shardset.find import TargetLike
     from tfrecreg.core.values.progress import Progress
@@ -125,7 +123,7 @@ class Registry(registries.Registry):
             >>> reg.audit().status
             'pass'
         """
-        from tfrecreg.builtin.releases.audit.releases import audit_releases
+        from tfrecreg.builtin.releases.audit import audit_releases
 
         return audit_releases(self, names, base=base, fail_on=fail_on)
 
@@ -239,7 +237,7 @@ class Registry(registries.Registry):
             >>> reg.push("mnist").releases
             ('mnist@1.0.0',)
         """
-        from tfrecreg.builtin.dvc.sending import push
+        from tfrecreg.builtin.dvc.transfer import push
 
         return push(
             self, names, remote=remote, verify=verify, repair=repair, progress=shown(progress)
@@ -288,7 +286,7 @@ class Registry(registries.Registry):
             >>> reg.pipeline("digits").datasets
             ('digits',)
         """
-        from tfrecreg.builtin.dvc.pipeline.run import pipeline
+        from tfrecreg.builtin.dvc.pipeline import pipeline
 
         return pipeline(self, names, look=check, only_artifacts=artifacts)
 
@@ -356,7 +354,7 @@ class Registry(registries.Registry):
             >>> reg.site("public").pages
             3
         """
-        from tfrecreg.builtin.pages.static_site import site
+        from tfrecreg.builtin.pages.make import site
 
         return site(folder, registry=self, engine=engine, progress=shown(progress))
 
@@ -382,7 +380,7 @@ class Registry(registries.Registry):
             >>> shown = reg.view()
             >>> shown.close()
         """
-        from tfrecreg.builtin.view.run import view
+        from tfrecreg.builtin.view.server import view
 
         return view(targets, registry=self, where=where, port=port, engine=engine)
 

@@ -6,8 +6,8 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from tfrecreg.library.arguments import FailOnWord, path_or_none
 from tfrecreg.library.progress import shown
+from tfrecreg.library.targets import FailOnWord, path_or_none
 
 if TYPE_CHECKING:
     from tfrecreg.builtin.schemas.accept import Proposal
@@ -49,8 +49,7 @@ class SchemaVerbs:
             >>> 'name: "image/encoded"' in draft
             True
         """
-        from tfrecreg.core.check.infer import infer_schema
-        from tfrecreg.core.check.scan.whole import PassedOver, passed_over
+        from tfrecreg.core.check.infer import PassedOver, infer_schema, passed_over
         from tfrecreg.core.registry.shardset.target import find_target
         from tfrecreg.core.workers.local import LocalEngine
 

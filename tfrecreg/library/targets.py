@@ -1,22 +1,75 @@
-"""Functions of targets that need no registry: files, URLs, references and handles."""
+"""Functions of targets that need no registry, and arguments of verbs as operations take them."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from tfrecreg.core.registry.lookup import Resolved
-from tfrecreg.library.arguments import FailOnWord, Words, check_options, name_or_none, path_or_none
 from tfrecreg.library.progress import shown
 
 if TYPE_CHECKING:
     from tfrecreg.builtin.pages.make import PageResult
-    from tfrecreg.core.check.reports.model import Report
+    from tfrecreg.core.check.options import CheckOptions
+    from tfrecreg.core.check.reports import Report
     from tfrecreg.core.registry.registry import RegistryLike
     from tfrecreg.core.registry.shardset.find import TargetLike, TargetsLike
     from tfrecreg.core.values.progress import Progress
     from tfrecreg.core.workers.interface import Engine
+
+FailOnWord: TypeAlias = Literal["error", "warning", "never"]
+Words: TypeAlias = "str | Iterable[str]"
+"""One name, or several."""
+
+
+def path_or_none(path: str | os.PathLike[str] | None) -> str | None:
+    """A path as requests have it; None stays None."""
+    return None if path is None else os.fspath(path)
+
+
+def name_or_none(target: str | os.PathLike[str] | Resolved | None) -> str | None:
+    """The reference of a build or a release, or the path; None stays None."""
+    return target.name if isinstance(target, Resolved) else path_or_none(target)
+
+
+def check_options(
+    *,
+    only: Words,
+    skip: Words,
+    raw: str | os.PathLike[str] | None,
+    schema: str | os.PathLike[str] | None,
+    against: str | os.PathLike[str] | Resolved | None,
+    fail_on: FailOnWord | None,
+    cached: bool,
+    same_as: str | Resolved | None = None,
+    expect: Mapping[str, int] | None = None,
+    source: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    ignore_missing: bool = False,
+) -> CheckOptions:
+    """The options of a check."""
+    from tfrecreg.core.check.options import CheckOptions
+
+    return CheckOptions(
+        only=tuple_of(only),
+        skip=tuple_of(skip),
+        raw=path_or_none(raw),
+        source=source,
+        source_options=options or {},
+        schema=path_or_none(schema),
+        against=name_or_none(against),
+        same_as=name_or_none(same_as),
+        expect=expect or {},
+        fail_on=fail_on,
+        cached=cached,
+        ignore_missing=ignore_missing,
+    )
+
+
+def tuple_of(words: Words) -> tuple[str, ...]:
+    """The names."""
+    return (words,) if isinstance(words, str) else tuple(words)
 
 
 @overload

@@ -9,27 +9,25 @@ from typing import TYPE_CHECKING, Any
 
 from tfrecreg.core.registry import lookup
 from tfrecreg.core.values.text import count, safe
-from tfrecreg.library.arguments import FailOnWord, Words, path_or_none
 from tfrecreg.library.progress import shown
 from tfrecreg.library.questions import QuestionVerbs
 from tfrecreg.library.schemas import SchemaVerbs
+from tfrecreg.library.targets import FailOnWord, Words, path_or_none
 
 if TYPE_CHECKING:
-    from tfrecreg.builtin.dvc.sending import PushResult
-    from tfrecreg.builtin.dvc.transfer import PullResult
+    from tfrecreg.builtin.dvc.transfer import PullResult, PushResult
     from tfrecreg.builtin.export.run import ExportResult
     from tfrecreg.builtin.look.digest import ContentDigests
     from tfrecreg.builtin.pages.make import PageResult
     from tfrecreg.builtin.releases.diff.result import DiffResult
     from tfrecreg.builtin.releases.release import ReleaseResult
-    from tfrecreg.builtin.releases.tag import TagResult
-    from tfrecreg.builtin.releases.yank import YankResult
+    from tfrecreg.builtin.releases.tag import TagResult, YankResult
     from tfrecreg.builtin.repair.run import RepairResult
     from tfrecreg.builtin.statistics.make import Stats
     from tfrecreg.builtin.training.load import load
     from tfrecreg.builtin.training.open import data_source
     from tfrecreg.core.build.conclude import BuildResult
-    from tfrecreg.core.check.reports.model import Report
+    from tfrecreg.core.check.reports import Report
     from tfrecreg.core.values.progress import Progress
     from tfrecreg.core.workers.interface import Engine
     from tfrecreg.library.notebook import Head
@@ -137,7 +135,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
             >>> facts["version"], facts["records"]
             ('1.0.0', 260)
         """
-        from tfrecreg.builtin.look.describe import describe
+        from tfrecreg.builtin.look.snippets import describe
 
         return describe(self)
 
@@ -518,7 +516,7 @@ class Release(Versioned, lookup.Release):
             >>> result.releases
             ('mnist@1.0.0',)
         """
-        from tfrecreg.builtin.dvc.sending import push
+        from tfrecreg.builtin.dvc.transfer import push
 
         names = (self.name,)
         return push(
@@ -574,7 +572,7 @@ class Release(Versioned, lookup.Release):
             >>> [each.reason for each in reg["mnist@1.0.0"].yanks]
             ['labels mixed up']
         """
-        from tfrecreg.builtin.releases.yank import yank
+        from tfrecreg.builtin.releases.tag import yank
 
         return yank(self.registry, self.name, reason, progress=shown(progress))
 

@@ -14,11 +14,10 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import tfrecreg
-from tfrecreg.cli.demo import digits
+from tfrecreg.cli import digits
 from tfrecreg.core.build.sources.interface import Item, RawFile, Skipped
 from tfrecreg.core.example.decode import decode
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.model import Example
+from tfrecreg.core.example.model import Example, encode
 from tfrecreg.core.plugins.manager import plugins
 from tfrecreg.core.records.framing import frame
 from tfrecreg.core.registry import layout

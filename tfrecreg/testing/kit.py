@@ -1,4 +1,4 @@
-"""What the classes of tests have in common.
+"""What the classes of tests have in common, and the listing of a source in a new process.
 
 The base class has methods `verify_…` and no test, so that a module that imports it does not run it.
 A class that inherits from it gets a test for each of them: `verify_keys` becomes `test_keys`.
@@ -6,22 +6,29 @@ A class that inherits from it gets a test for each of them: `verify_keys` become
 A plugin under test: by the name of an installed one, or by its class, which is not installed.
 
 What a validator finds in a few records, without a registry.
+
+`python -m tfrecreg.testing.kit FILE` reads what to do from a file and writes the result
+beside it. Both are pickled by the parent and by this process.
 """
 
 from __future__ import annotations
 
 import os
+import pickle
 import re
 import shutil
+import subprocess
+import sys
 import tempfile
 import unittest
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn, TypeVar
 
+from tfrecreg.core.build.sources.interface import Item, Skipped
 from tfrecreg.core.check.options import CheckOptions
-from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.check.reports import Report
 from tfrecreg.core.check.scan.cache import ScanCache
 from tfrecreg.core.check.scan.interface import Target, Validator
 from tfrecreg.core.check.target import check_target
@@ -35,6 +42,9 @@ from tfrecreg.core.values.findings import Code
 from tfrecreg.core.workers.interface import Engine
 from tfrecreg.core.workers.local import LocalEngine
 from tfrecreg.testing.data import build_examples, write_shard
+
+if TYPE_CHECKING:
+    from tfrecreg.core.build.sources.guarded import GuardedSource
 
 T = TypeVar("T")
 
@@ -201,3 +211,69 @@ def checked(
             engine=engine or LocalEngine(1),
             cache=cache,
         )
+
+
+class SourceListing(NamedTuple):
+    """What a source says before an example is made, in an order of its own."""
+
+    items: list[Any]
+    raw_files: list[Any]
+    labels: dict[str, list[str]]
+    schema: str
+    codecs: dict[str, str]
+
+
+def list_source(source: GuardedSource) -> SourceListing:
+    """The listing of an opened source."""
+    return SourceListing(
+        items=sorted(source.items(), key=lambda each: (type(each).__name__, *each)),
+        raw_files=sorted(source.raw_files()),
+        labels={name: list(names) for name, names in source.labels().items()},
+        schema=source.schema(),
+        codecs=dict(source.codecs()),
+    )
+
+
+def make(source: GuardedSource, item: Item) -> bytes | Skipped:
+    """The payload of an item's record, or why there is none."""
+    made = source.record(item, {})
+    return made if isinstance(made, Skipped) else made.payload
+
+
+def in_other_process(
+    source: GuardedSource, items: Sequence[Item], folder: Path
+) -> tuple[SourceListing, list[bytes | Skipped]]:
+    """The listing and the records of a source, as another process has them.
+
+    Raises:
+        RuntimeError: it failed; with the text of its stderr.
+    """
+    todo = folder / "todo"
+    todo.write_bytes(pickle.dumps((source, list(items))))
+    seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
+    path = os.pathsep.join(each for each in sys.path if each)
+    done = subprocess.run(
+        [sys.executable, "-m", __name__, str(todo)],
+        env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": path},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip()[-4000:] or f"exit code {done.returncode}")
+    found: tuple[SourceListing, list[bytes | Skipped]] = pickle.loads(todo.read_bytes())
+    return found
+
+
+def _answer(place: str) -> None:
+    """Do what the file says, and put the result in its place."""
+    todo = Path(place)
+    source, items = pickle.loads(todo.read_bytes())
+    listing = list_source(source)
+    todo.write_bytes(pickle.dumps((tuple(listing), [make(source, item) for item in items])))
+
+
+if __name__ == "__main__":
+    _answer(sys.argv[1])

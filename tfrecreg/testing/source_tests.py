@@ -37,8 +37,15 @@ from tfrecreg.core.values.errors import (
 from tfrecreg.core.values.shards import ShardPolicy
 from tfrecreg.core.values.typed_values import SkipLimit
 from tfrecreg.testing.data import STRANGE_FOLDER, damaged, fresh_copy, with_strange_names
-from tfrecreg.testing.kit import KitTests, Workers, under_test
-from tfrecreg.testing.other_process import SourceListing, in_other_process, list_source, make
+from tfrecreg.testing.kit import (
+    KitTests,
+    SourceListing,
+    Workers,
+    in_other_process,
+    list_source,
+    make,
+    under_test,
+)
 
 T = TypeVar("T")
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import tfrecreg
-from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.check.reports import Report
 from tfrecreg.core.check.scan.cache import ScanCache
 from tfrecreg.core.check.scan.interface import Target, Validator
-from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.model import encode
 from tfrecreg.core.plugins.discovery import Announced
 from tfrecreg.core.plugins.manager import plugins
 from tfrecreg.core.plugins.records import ValidatorRecord

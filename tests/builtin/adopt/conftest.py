@@ -17,7 +17,7 @@ from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.run import check
 from tfrecreg.core.records.index import read_index
 from tfrecreg.core.registry.init import init
-from tfrecreg.core.registry.manifest.model import Manifest
+from tfrecreg.core.registry.manifest import Manifest
 from tfrecreg.core.registry.registry import Registry, open_registry
 
 

@@ -14,8 +14,8 @@ from foreign_support import put
 import tfrecreg
 from tfrecreg.builtin.look.head import head
 from tfrecreg.cli.main import main
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.core.example.model import encode
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
 from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.values.errors import RefusedError, UsageError
 

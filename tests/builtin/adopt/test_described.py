@@ -15,8 +15,8 @@ from image_support import png
 from tfds_support import CLASSES, TENSOR, connector, features_dict, write_tfds
 
 from tfrecreg.builtin.export.run import export
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.core.example.model import encode
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
 from tfrecreg.core.schema.definition import BoolDomain, ImageDomain, IntDomain
 from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.values.errors import RefusedError, UsageError

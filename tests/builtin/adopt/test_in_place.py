@@ -11,7 +11,7 @@ from tests_support import flip, tree
 
 from tfrecreg.builtin.python_data.build import build
 from tfrecreg.builtin.releases.release import ReleaseRequest, release
-from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.cli.digits import write_digits
 from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import RefusedError, UsageError

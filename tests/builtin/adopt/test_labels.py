@@ -9,8 +9,8 @@ import pytest
 from foreign_support import put
 
 from tfrecreg.builtin.releases.release import ReleaseRequest, release
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature, int64_feature
+from tfrecreg.core.example.model import encode
+from tfrecreg.core.example.values import bytes_feature, int64_feature
 from tfrecreg.core.values.errors import UsageError
 
 CATS = "cat\ndog\ncow\n"

@@ -14,7 +14,7 @@ from tfrecreg.builtin.adopt.request import AdoptRequest
 from tfrecreg.builtin.adopt.run import adopt
 from tfrecreg.builtin.python_data.build import build
 from tfrecreg.builtin.releases.release import ReleaseRequest, release
-from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.cli.digits import write_digits
 from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import FailureError, RefusedError, UsageError

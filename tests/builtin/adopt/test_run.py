@@ -14,12 +14,12 @@ from tfrecreg.builtin.adopt.request import AdoptRequest
 from tfrecreg.builtin.adopt.run import adopt, preview_adopt
 from tfrecreg.builtin.releases.release import ReleaseRequest, release
 from tfrecreg.core.example.decode import decode
-from tfrecreg.core.example.features import bytes_feature, int64_feature
-from tfrecreg.core.example.wire import fields
+from tfrecreg.core.example.model import fields
+from tfrecreg.core.example.values import bytes_feature, int64_feature
 from tfrecreg.core.records.index import read_index
 from tfrecreg.core.records.reading.access import Records
 from tfrecreg.core.values.errors import RefusedError, UsageError
-from tfrecreg.core.values.json_data import json_data
+from tfrecreg.core.values.text import json_data
 from tfrecreg.core.workers.local import LocalEngine
 
 

@@ -10,7 +10,7 @@ from tests_support import flip
 
 from tfrecreg.builtin.releases.release import ReleaseRequest, release
 from tfrecreg.builtin.salvage.run import salvage
-from tfrecreg.core.registry.manifest.model import read_mark
+from tfrecreg.core.registry.manifest import read_mark
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import RefusedError
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from derived_support import NIGHT, STREET, Derived, pictures
 
-from tfrecreg.builtin.derived.derived_options import choose_features
+from tfrecreg.builtin.derived.parents import choose_features
 from tfrecreg.cli.main import main
 from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.values.errors import UsageError

@@ -12,7 +12,7 @@ from derived_support import NIGHT, STREET, Derived, Rows, pictures
 
 from tfrecreg.core.records.index import read_index
 from tfrecreg.core.registry.lookup import resolve
-from tfrecreg.core.registry.manifest.model import ParentVersion
+from tfrecreg.core.registry.manifest import ParentVersion
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.values.errors import RawDataError
 

@@ -10,10 +10,10 @@ import pytest
 from check_support import framed
 from derived_support import NIGHT, STREET, Derived, pictures
 
-from tfrecreg.builtin.dvc.pipeline.stages import stages_of
+from tfrecreg.builtin.dvc.dvc_yaml import stages_of
 from tfrecreg.cli.main import main
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature, int64_feature
+from tfrecreg.core.example.model import encode
+from tfrecreg.core.example.values import bytes_feature, int64_feature
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.values.errors import NotHereError, RawDataError, RefusedError
 

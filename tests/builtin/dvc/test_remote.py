@@ -18,11 +18,10 @@ from tests_support import flip, tree
 
 from tfrecreg.builtin.dvc import dvc
 from tfrecreg.builtin.dvc.garbage import gc
-from tfrecreg.builtin.dvc.sending import push
-from tfrecreg.builtin.dvc.transfer import pull
+from tfrecreg.builtin.dvc.transfer import pull, push
 from tfrecreg.builtin.python_data.build import build
 from tfrecreg.builtin.releases.release import ReleaseRequest, release
-from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.cli.digits import write_digits
 from tfrecreg.cli.main import main
 from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.check.run import check

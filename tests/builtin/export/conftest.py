@@ -16,13 +16,11 @@ import pytest
 from blake3 import blake3
 from registry_support import write
 
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.model import Example
+from tfrecreg.core.example.model import Example, encode
 from tfrecreg.core.records.hashing import content_digest, record_digest
 from tfrecreg.core.records.writer import ShardWriter
 from tfrecreg.core.registry.init import init
-from tfrecreg.core.registry.manifest.file import render_manifest, seal
-from tfrecreg.core.registry.manifest.model import (
+from tfrecreg.core.registry.manifest import (
     FORMAT_VERSION,
     MANIFEST_NAME,
     Manifest,
@@ -31,6 +29,8 @@ from tfrecreg.core.registry.manifest.model import (
     ShardEntry,
     SourceEntry,
     SplitEntry,
+    render_manifest,
+    seal,
 )
 from tfrecreg.core.registry.registry import Registry, open_registry
 from tfrecreg.core.storage.local import LocalStorage

@@ -14,7 +14,7 @@ from foreign_support import SEQUENCES, put
 from tests_support import flip
 
 import tfrecreg
-from tfrecreg.core.example.features import bytes_feature, int64_feature
+from tfrecreg.core.example.values import bytes_feature, int64_feature
 from tfrecreg.core.values.errors import RefusedError, UsageError
 
 from .conftest import run_python

@@ -13,7 +13,7 @@ from tests_support import flip
 
 import tfrecreg
 from tfrecreg.cli.main import main
-from tfrecreg.core.registry.manifest.file import render_manifest
+from tfrecreg.core.registry.manifest import render_manifest
 
 URL = "memory://b/copies/digits"
 

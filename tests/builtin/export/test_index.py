@@ -10,8 +10,8 @@ import pytest
 from tests_support import flip
 
 from tfrecreg.builtin.export.run import export
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import int64_feature
+from tfrecreg.core.example.model import encode
+from tfrecreg.core.example.values import int64_feature
 from tfrecreg.core.records.reading.access import Records, read
 from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.values.errors import RefusedError

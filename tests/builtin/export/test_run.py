@@ -14,7 +14,7 @@ from tests_support import flip, tree
 from tfrecreg.builtin.adopt.request import AdoptRequest
 from tfrecreg.builtin.adopt.run import adopt
 from tfrecreg.builtin.export.run import export
-from tfrecreg.core.example.features import bytes_feature, int64_feature
+from tfrecreg.core.example.values import bytes_feature, int64_feature
 from tfrecreg.core.plugins.manager import plugins
 from tfrecreg.core.plugins.records import ExporterRecord
 from tfrecreg.core.registry.registry import Registry

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from tests_support import flip
 
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature, int64_feature
-from tfrecreg.core.plugins.exporters.shards import ShardToExport, export_plain
+from tfrecreg.core.example.model import encode
+from tfrecreg.core.example.values import bytes_feature, int64_feature
+from tfrecreg.core.plugins.exporters.interface import ShardToExport, export_plain
 from tfrecreg.core.records.writer import ShardWriter
-from tfrecreg.core.registry.manifest.model import ShardEntry
+from tfrecreg.core.registry.manifest import ShardEntry
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import RefusedError
 

@@ -18,14 +18,9 @@ import pytest
 from tfrecreg.builtin.export.run import export
 from tfrecreg.builtin.python_data.build import build
 from tfrecreg.builtin.releases.release import ReleaseRequest, release
-from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.cli.digits import write_digits
 from tfrecreg.core.build.request import BuildRequest
-from tfrecreg.core.example.features import (
-    bytes_feature,
-    float_feature,
-    int64_feature,
-    unset_feature,
-)
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature, unset_feature
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.storage.local import LocalStorage

@@ -12,7 +12,7 @@ from image_support import png
 
 from tfrecreg.builtin.export.run import export
 from tfrecreg.core.example.decode import decode
-from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
 from tfrecreg.core.records.reader import scan
 from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.storage.local import LocalStorage

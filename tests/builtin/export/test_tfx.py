@@ -18,12 +18,11 @@ from tests_support import flip, tree
 import tfrecreg
 from tfrecreg.builtin.export.run import export
 from tfrecreg.builtin.statistics.tfx import tfx_path
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature, int64_feature
-from tfrecreg.core.plugins.exporters.interface import export_gzip
-from tfrecreg.core.plugins.exporters.shards import ShardToExport
+from tfrecreg.core.example.model import encode
+from tfrecreg.core.example.values import bytes_feature, int64_feature
+from tfrecreg.core.plugins.exporters.interface import ShardToExport, export_gzip
 from tfrecreg.core.records.writer import ShardWriter
-from tfrecreg.core.registry.manifest.model import ShardEntry
+from tfrecreg.core.registry.manifest import ShardEntry
 from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import RefusedError, UsageError

@@ -15,10 +15,10 @@ from tfrecreg.builtin.export.run import export
 from tfrecreg.builtin.python_data.build import build
 from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.build.sources.interface import Item, Skipped
-from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.model import encode
 from tfrecreg.core.records.index import load_index
 from tfrecreg.core.registry.init import init
-from tfrecreg.core.registry.manifest.model import Manifest
+from tfrecreg.core.registry.manifest import Manifest
 from tfrecreg.core.registry.registry import Registry, open_registry
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import RawDataError

@@ -13,14 +13,8 @@ from scan_support import Broken, framed, shard, target
 from tests_support import flip
 
 from tfrecreg.builtin.look.head import ShownFeature, ShownRecord, head
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import (
-    bytes_feature,
-    float_feature,
-    int64_feature,
-    unset_feature,
-)
-from tfrecreg.core.example.model import Example
+from tfrecreg.core.example.model import Example, encode
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature, unset_feature
 from tfrecreg.core.registry.shardset.target import files_target, find_target
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import (
@@ -29,7 +23,7 @@ from tfrecreg.core.values.errors import (
     StorageError,
     UsageError,
 )
-from tfrecreg.core.values.json_data import json_data
+from tfrecreg.core.values.text import json_data
 
 TENSOR = b"\x08\x01\x12\x08\x12\x02\x08\x02\x12\x02\x08\x03\x22\x18" + bytes(24)
 """tf.io.serialize_tensor(tf.zeros([2, 3]))"""

@@ -10,9 +10,8 @@ from scan_support import framed
 from tests_support import tree
 
 from tfrecreg.builtin.look.head import ShownRecord, head, save_images
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature, int64_feature
-from tfrecreg.core.example.model import Example
+from tfrecreg.core.example.model import Example, encode
+from tfrecreg.core.example.values import bytes_feature, int64_feature
 from tfrecreg.core.registry.shardset.target import files_target
 from tfrecreg.core.values.errors import StorageError, UsageError
 

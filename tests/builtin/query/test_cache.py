@@ -21,8 +21,8 @@ from tfrecreg.builtin.query.ask import ask
 from tfrecreg.cli.main import main
 from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.run import check
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.core.example.model import encode
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
 from tfrecreg.core.registry.registry import open_registry
 
 pytest.importorskip("duckdb", reason="the extra `query` is not installed")

@@ -12,20 +12,20 @@ import pytest
 from check_support import framed
 from tests_support import flip
 
-from tfrecreg.builtin.dvc.pipeline.stages import stages_of
-from tfrecreg.builtin.releases.audit.releases import loosened
+from tfrecreg.builtin.dvc.dvc_yaml import stages_of
+from tfrecreg.builtin.releases.audit import loosened
 from tfrecreg.cli.main import main
 from tfrecreg.core.check.gate import gate
 from tfrecreg.core.check.options import CheckOptions
-from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.check.reports import Report
 from tfrecreg.core.check.run import check
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.core.example.model import encode
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.values.config import FailOn, parse_config
 from tfrecreg.core.values.errors import ConfigError, UsageError
 from tfrecreg.core.values.findings import Finding
-from tfrecreg.core.values.json_data import json_data
+from tfrecreg.core.values.text import json_data
 
 pytest.importorskip("duckdb", reason="the extra `query` is not installed")
 

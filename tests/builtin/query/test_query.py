@@ -19,8 +19,8 @@ from tests_support import interruptible
 import tfrecreg as tr
 from tfrecreg.builtin.query.ask import ask
 from tfrecreg.cli.main import main
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.core.example.model import encode
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
 from tfrecreg.core.values.errors import NoShardsError, UsageError
 from tfrecreg.core.workers.local import LocalEngine
 

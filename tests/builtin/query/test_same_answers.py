@@ -17,11 +17,10 @@ import pytest
 from check_support import framed
 
 import tfrecreg as tr
-from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.cli.digits import write_digits
 from tfrecreg.cli.main import main
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
-from tfrecreg.core.example.model import Example
+from tfrecreg.core.example.model import Example, encode
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import StorageError
 

@@ -11,8 +11,8 @@ from check_support import framed
 
 from tfrecreg.builtin.query.ask import ask_targets
 from tfrecreg.builtin.query.where import matching_records
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature, int64_feature
+from tfrecreg.core.example.model import encode
+from tfrecreg.core.example.values import bytes_feature, int64_feature
 from tfrecreg.core.registry.shardset.target import find_target
 from tfrecreg.core.values.errors import RefusedError, UsageError
 

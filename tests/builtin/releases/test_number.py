@@ -8,7 +8,7 @@ import pytest
 from registry_support import manifest, put_build, put_release
 
 from tfrecreg.builtin.releases.release import choose_number
-from tfrecreg.core.registry.manifest.model import Change, Manifest
+from tfrecreg.core.registry.manifest import Change, Manifest
 from tfrecreg.core.values.errors import RefusedError
 from tfrecreg.core.values.reference import Version
 

@@ -12,9 +12,8 @@ pytest.importorskip("dvc", reason="the extra `dvc` is not installed")
 
 from tfrecreg.builtin.python_data.build import build
 from tfrecreg.builtin.releases.release import ReleaseRequest, release
-from tfrecreg.builtin.releases.tag import TagRequest, TagResult, tag
-from tfrecreg.builtin.releases.yank import yank
-from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.builtin.releases.tag import TagRequest, TagResult, tag, yank
+from tfrecreg.cli.digits import write_digits
 from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.registry.lookup import resolve

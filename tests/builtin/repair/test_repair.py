@@ -15,14 +15,13 @@ from tests_support import flip, tree
 
 from tfrecreg.builtin.python_data.build import build
 from tfrecreg.builtin.repair.run import RepairResult, repair
-from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.cli.digits import write_digits
 from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.build.sources.interface import Item, Remark, Skipped, Source
 from tfrecreg.core.plugins.manager import plugins
 from tfrecreg.core.plugins.records import SourceRecord
 from tfrecreg.core.registry.init import init
-from tfrecreg.core.registry.manifest.file import parse_manifest, render_manifest, seal
-from tfrecreg.core.registry.manifest.model import Parent
+from tfrecreg.core.registry.manifest import Parent, parse_manifest, render_manifest, seal
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.storage import renames
 from tfrecreg.core.storage.local import LocalStorage

@@ -10,7 +10,7 @@ import pytest
 from hostile_support import NAMES, hostile_report
 
 from tfrecreg.builtin.reports.github import workflow_commands, write_summary
-from tfrecreg.core.check.reports.interface import ReportContext
+from tfrecreg.core.check.report_format import ReportContext
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.findings import Location
 

@@ -9,8 +9,8 @@ import pytest
 from hostile_support import NAMES, hostile_report
 
 from tfrecreg.builtin.reports.junit import JunitFormat
-from tfrecreg.core.check.reports.interface import ReportContext
-from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.check.report_format import ReportContext
+from tfrecreg.core.check.reports import Report
 from tfrecreg.core.values.config import FailOn
 
 ATTRIBUTES = {

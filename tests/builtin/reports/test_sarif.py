@@ -10,8 +10,8 @@ import pytest
 from hostile_support import NAMES, hostile_finding, hostile_report
 
 from tfrecreg.builtin.reports.sarif import SarifFormat
-from tfrecreg.core.check.reports.interface import ReportContext
-from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.check.report_format import ReportContext
+from tfrecreg.core.check.reports import Report
 from tfrecreg.core.values.codes import CORE_CODES
 
 TEXT = {"text": str}

@@ -12,8 +12,7 @@ from check_support import document
 from salvage_support import filler, make, put, rescue
 
 from tfrecreg.builtin.salvage.run import salvage
-from tfrecreg.core.registry.manifest.file import parse_manifest, render_manifest, seal
-from tfrecreg.core.registry.manifest.model import read_mark
+from tfrecreg.core.registry.manifest import parse_manifest, read_mark, render_manifest, seal
 from tfrecreg.core.storage.local import LocalStorage
 
 

@@ -21,7 +21,7 @@ from tfrecreg.builtin.salvage.shard import salvage_shard
 from tfrecreg.core.check.scan.interface import Shard
 from tfrecreg.core.records.framing import header_length, masked_crc
 from tfrecreg.core.records.gzip.writer import Compression
-from tfrecreg.core.registry.manifest.model import ShardEntry
+from tfrecreg.core.registry.manifest import ShardEntry
 from tfrecreg.core.storage.interface import Storage
 
 MANY = 10_000

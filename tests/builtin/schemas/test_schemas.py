@@ -15,12 +15,12 @@ from tfrecreg.core.check.infer import infer_schema
 from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.run import check
 from tfrecreg.core.check.scan.interface import Target
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import int64_feature
-from tfrecreg.core.registry.find_schema import find_schema
+from tfrecreg.core.example.model import encode
+from tfrecreg.core.example.values import int64_feature
+from tfrecreg.core.registry.schemas import find_schema
 from tfrecreg.core.registry.shardset.target import find_target
+from tfrecreg.core.schema.payload_kinds import described
 from tfrecreg.core.schema.proto import parse_schema
-from tfrecreg.core.schema.roles.payload_kinds import described
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import FailureError, ManifestError, UsageError
 from tfrecreg.core.workers.local import LocalEngine

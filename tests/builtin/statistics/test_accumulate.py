@@ -22,13 +22,11 @@ from statistics_support import (
 )
 
 from tfrecreg.builtin.statistics.accumulate import ExampleColumns, Values
+from tfrecreg.builtin.statistics.collect import StatisticsPart
 from tfrecreg.builtin.statistics.options import StatisticsOptions
-from tfrecreg.builtin.statistics.part import StatisticsPart
 from tfrecreg.builtin.statistics.summary import FeatureSummary, Numbers, summarize
-from tfrecreg.core.example.features import (
-    float_feature,
-)
 from tfrecreg.core.example.model import Feature, Kind
+from tfrecreg.core.example.values import float_feature
 from tfrecreg.core.workers.local import LocalEngine
 
 

@@ -7,9 +7,8 @@ import pytest
 from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import statistics_pb2
 
-from tfrecreg.builtin.statistics.collect import SplitStatistics, StatisticsCache
+from tfrecreg.builtin.statistics.collect import LeftOut, SplitStatistics, StatisticsCache
 from tfrecreg.builtin.statistics.options import StatisticsOptions
-from tfrecreg.builtin.statistics.part import LeftOut
 from tfrecreg.core.example.kinds import PayloadKind
 from tfrecreg.core.storage.local import LocalStorage
 

@@ -15,7 +15,7 @@ from tensorflow_metadata.proto.v0 import schema_pb2
 from tfrecreg.builtin.statistics.distance import comparators, distances
 from tfrecreg.builtin.statistics.options import StatisticsOptions
 from tfrecreg.builtin.statistics.tfdv import load_tfdv
-from tfrecreg.core.example.features import bytes_feature, float_feature
+from tfrecreg.core.example.values import bytes_feature, float_feature
 
 RANDOM = np.random.default_rng(1)
 NORMAL, SHIFTED = RANDOM.normal(0, 1, 500).tolist(), RANDOM.normal(0.5, 2, 900).tolist()

@@ -23,7 +23,7 @@ from statistics_support import (
 from tfrecreg.builtin.statistics.options import StatisticsOptions
 from tfrecreg.builtin.statistics.summary import Texts, parse_proto, render_proto, summarize
 from tfrecreg.builtin.statistics.tfdv import load_tfdv
-from tfrecreg.core.example.features import float_feature, int64_feature
+from tfrecreg.core.example.values import float_feature, int64_feature
 
 FLOATS = 'feature { name: "share" type: FLOAT float_domain { is_categorical: true } }'
 DERIVED = """

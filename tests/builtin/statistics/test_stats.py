@@ -13,7 +13,7 @@ from tests_support import flip
 
 from tfrecreg.builtin.statistics.make import stats
 from tfrecreg.core.values.errors import FailureError, UsageError
-from tfrecreg.core.values.json_data import json_data
+from tfrecreg.core.values.text import json_data
 
 
 def cached(root: Path) -> list[Path]:

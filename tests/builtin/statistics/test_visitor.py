@@ -18,9 +18,9 @@ from tests_support import flip
 from tfrecreg.builtin.statistics.collect import StatisticsCollector, StatisticsVisitor
 from tfrecreg.builtin.statistics.options import StatisticsOptions
 from tfrecreg.core.check.scan.run import run_scan
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
 from tfrecreg.core.example.kinds import PayloadKind
+from tfrecreg.core.example.model import encode
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
 from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.core.registry.shardset.target import files_target
 from tfrecreg.core.values.errors import RefusedError

@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfrecreg.builtin.training.arrays.arrays import ExampleReader, columns_of
-from tfrecreg.builtin.training.arrays.element_blocks import BlockReader
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
-from tfrecreg.core.example.model import Feature
+from tfrecreg.builtin.training.arrays.elements import BlockReader
+from tfrecreg.core.example.model import Feature, encode
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
 from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.values.errors import RefusedError
 

@@ -18,8 +18,8 @@ from check_support import framed
 from s3_support import Faults, faulty, web_server
 
 import tfrecreg
-from tfrecreg.core.storage.far.far_files import THREADS
-from tfrecreg.core.storage.remote import file_systems as daemon_threads
+from tfrecreg.core.storage import file_systems as daemon_threads
+from tfrecreg.core.storage.far_files import THREADS
 from tfrecreg.core.values.errors import DamagedRecordError, StorageError, TransferError
 
 from .conftest import payload

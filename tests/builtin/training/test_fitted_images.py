@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from tfrecreg.builtin.training.arrays.arrays import ImageSize
 from tfrecreg.builtin.training.arrays.elements import Elements
-from tfrecreg.builtin.training.arrays.image_sizes import ImageSize
 from tfrecreg.builtin.training.arrays.images import fitting
-from tfrecreg.core.images.decoding import FeatureDecoder
+from tfrecreg.core.images.decoder import FeatureDecoder
 from tfrecreg.core.images.pixels import Resizing
 
 pytest.importorskip("PIL.Image", reason="the extra `images` is not installed")

@@ -15,7 +15,7 @@ from tfrecreg.builtin.training.load import load
 from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.records.index import read_index
 from tfrecreg.core.records.reading.access import Records
-from tfrecreg.core.registry.manifest.model import ShardEntry, SplitEntry
+from tfrecreg.core.registry.manifest import ShardEntry, SplitEntry
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.values.errors import RefusedError, UsageError
 from tfrecreg.core.values.shards import ShardPolicy

@@ -16,8 +16,8 @@ from tests_support import flip
 
 import tfrecreg
 from tfrecreg.builtin.training.mixtures.source import Mixture
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature, int64_feature
+from tfrecreg.core.example.model import encode
+from tfrecreg.core.example.values import bytes_feature, int64_feature
 from tfrecreg.core.values.errors import UsageError
 
 RECORDS = [114, 106, 67, 179, 83, 170]

@@ -21,7 +21,7 @@ from check_support import framed
 from mutants_support import compressed, mutant, mutated
 
 import tfrecreg
-from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.cli.digits import write_digits
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import TfrecregError

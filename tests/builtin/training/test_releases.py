@@ -16,7 +16,7 @@ from package_support import CHECKOUT, plain_environment
 from tests_support import flip
 
 import tfrecreg
-from tfrecreg.cli.demo.digits import draw_digits
+from tfrecreg.cli.digits import draw_digits
 from tfrecreg.core.values.errors import (
     DamagedRecordError,
     ManifestError,

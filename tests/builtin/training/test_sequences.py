@@ -12,8 +12,8 @@ from foreign_support import field
 from sequences_support import SCHEMA, tf_sequence, tf_specs, video
 
 import tfrecreg as tr
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import int64_feature
+from tfrecreg.core.example.model import encode
+from tfrecreg.core.example.values import int64_feature
 from tfrecreg.core.values.errors import RefusedError, UsageError
 from tfrecreg.torch import Collate
 

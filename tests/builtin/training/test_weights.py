@@ -12,10 +12,10 @@ import pytest
 
 import tfrecreg
 from tfrecreg.builtin.training.data_source import DataSource
+from tfrecreg.builtin.training.orders.block_order import Draws, Weights
 from tfrecreg.builtin.training.orders.order import Order
-from tfrecreg.builtin.training.orders.weights import Draws, Weights
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature, int64_feature
+from tfrecreg.core.example.model import encode
+from tfrecreg.core.example.values import bytes_feature, int64_feature
 from tfrecreg.core.values.errors import UsageError
 
 from .conftest import Write

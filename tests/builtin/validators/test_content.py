@@ -14,12 +14,12 @@ from tests_support import flip
 
 import tfrecreg
 from tfrecreg.cli.main import main
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import int64_feature
+from tfrecreg.core.example.model import encode
+from tfrecreg.core.example.values import int64_feature
 from tfrecreg.core.records.hashing import content_digest
 from tfrecreg.core.records.index import read_index
 from tfrecreg.core.registry import layout
-from tfrecreg.core.registry.manifest.model import SplitEntry
+from tfrecreg.core.registry.manifest import SplitEntry
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.findings import Finding
 

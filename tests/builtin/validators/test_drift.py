@@ -13,9 +13,9 @@ from records_support import write_examples
 from tfrecreg.builtin.statistics import tfdv
 from tfrecreg.cli.main import main
 from tfrecreg.core.check.options import CheckOptions
-from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.check.reports import Report
 from tfrecreg.core.check.run import check
-from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
 from tfrecreg.core.values.config import FailOn
 from tfrecreg.core.values.errors import FailureError, RefusedError, UsageError
 

@@ -9,8 +9,8 @@ from check_support import document, framed
 from image_support import jpeg, png
 
 from tfrecreg.builtin.validators.images import ImageSizes
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature
+from tfrecreg.core.example.model import encode
+from tfrecreg.core.example.values import bytes_feature
 from tfrecreg.core.values.findings import MAX_LOCATIONS, Location
 
 

@@ -13,9 +13,8 @@ import pytest
 from check_support import Digits, Document, document, framed
 from image_support import bmp, chunk, gif, jpeg, png, segment, webp
 
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
-from tfrecreg.core.example.model import Feature
+from tfrecreg.core.example.model import Feature, encode
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
 from tfrecreg.core.images import decoder
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.values.errors import ConfigError

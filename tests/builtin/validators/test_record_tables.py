@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from image_support import jpeg, png
 
 from tfrecreg.core.example import columns
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
-from tfrecreg.core.example.model import Feature
+from tfrecreg.core.example.model import Feature, encode
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
 
 VALIDATORS = ("annotations", "duplicates", "images", "inflation")
 

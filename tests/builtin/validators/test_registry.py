@@ -13,8 +13,7 @@ from git_support import commit, git, start
 from tests_support import flip, tree
 
 from tfrecreg.cli.main import main
-from tfrecreg.core.registry.manifest.file import render_manifest, seal
-from tfrecreg.core.registry.manifest.model import Manifest
+from tfrecreg.core.registry.manifest import Manifest, render_manifest, seal
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.registry.transaction import transaction
 from tfrecreg.core.registry.yanks import Yank

@@ -8,13 +8,8 @@ import pytest
 
 from tfrecreg.builtin.schemas.validator import SchemaValidator
 from tfrecreg.core.check.scan.interface import Shard, Target
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import (
-    bytes_feature,
-    float_feature,
-    int64_feature,
-)
-from tfrecreg.core.example.model import Example
+from tfrecreg.core.example.model import Example, encode
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
 from tfrecreg.core.records.batch import RecordBatch, StreamEnd
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import SchemaError

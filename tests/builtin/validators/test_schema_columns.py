@@ -11,14 +11,8 @@ from check_support import Document, document, framed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import (
-    bytes_feature,
-    float_feature,
-    int64_feature,
-    unset_feature,
-)
-from tfrecreg.core.example.model import Feature
+from tfrecreg.core.example.model import Feature, encode
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature, unset_feature
 from tfrecreg.core.schema import vectorized
 
 ALWAYS = "presence { min_fraction: 1 }"

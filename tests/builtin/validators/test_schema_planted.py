@@ -19,14 +19,8 @@ from check_support import framed
 from tfrecreg.cli.main import main
 from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.run import check
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import (
-    bytes_feature,
-    float_feature,
-    int64_feature,
-    unset_feature,
-)
-from tfrecreg.core.example.model import Example, Feature
+from tfrecreg.core.example.model import Example, Feature, encode
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature, unset_feature
 from tfrecreg.core.values.findings import Finding, Severity
 from tfrecreg.core.workers.local import LocalEngine
 

@@ -9,8 +9,8 @@ import pytest
 from tfrecreg.builtin.schemas.validator import SchemaValidator
 from tfrecreg.core.check.scan.interface import Shard, Target
 from tfrecreg.core.check.scan.run import ScanResult, run_scan
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import int64_feature
+from tfrecreg.core.example.model import encode
+from tfrecreg.core.example.values import int64_feature
 from tfrecreg.core.records.batch import RecordBatch
 from tfrecreg.core.records.framing import frame
 from tfrecreg.core.records.reader import scan

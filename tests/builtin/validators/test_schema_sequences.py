@@ -11,16 +11,10 @@ from sequences_support import SCHEMA
 
 from tfrecreg.builtin.schemas.compare import list_clashes
 from tfrecreg.core.example.decode import decode_or_none
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import (
-    bytes_feature,
-    float_feature,
-    int64_feature,
-    unset_feature,
-)
 from tfrecreg.core.example.kinds import PayloadKind, payload_kind
-from tfrecreg.core.example.model import Feature
+from tfrecreg.core.example.model import Feature, encode
 from tfrecreg.core.example.sequences import PayloadSketch
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature, unset_feature
 from tfrecreg.core.schema.proto import parse_schema
 
 from .test_schema import run, shard

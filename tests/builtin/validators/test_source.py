@@ -17,11 +17,10 @@ from tfrecreg.builtin.python_data.build import build
 from tfrecreg.builtin.validators.source import SourceValidator
 from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.check.scan.run import run_scan
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature, float_feature
-from tfrecreg.core.example.model import Example
+from tfrecreg.core.example.model import Example, encode
+from tfrecreg.core.example.values import bytes_feature, float_feature
 from tfrecreg.core.registry.init import init
-from tfrecreg.core.registry.manifest.model import Ledger, Manifest
+from tfrecreg.core.registry.manifest import Ledger, Manifest
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.registry.shardset.target import build_target
 from tfrecreg.core.storage.local import LocalStorage

@@ -15,10 +15,10 @@ from tensorflow_metadata.proto.v0.anomalies_pb2 import AnomalyInfo
 from tfrecreg.builtin.statistics import tfdv
 from tfrecreg.cli.main import main
 from tfrecreg.core.check.options import CheckOptions
-from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.check.reports import Report
 from tfrecreg.core.check.run import check
-from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
 from tfrecreg.core.example.model import Feature
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
 from tfrecreg.core.values.codes.pages import anomaly_code
 from tfrecreg.core.values.config import FailOn
 
@@ -184,7 +184,7 @@ def test_values_of_two_types_are_told_instead_of_statistics(tmp_path) -> None:
 def test_too_many_features_are_told_instead_of_statistics(
     tmp_path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tfrecreg.builtin.statistics.part.MAX_FEATURES", 1)
+    monkeypatch.setattr("tfrecreg.builtin.statistics.collect.MAX_FEATURES", 1)
     report = judged(tmp_path, feature(""), [{"x": INT(1), "y": INT(2)}])
     (finding,) = report.findings
     assert (finding.code, finding.rule) == ("SCH198", "too-many-features")

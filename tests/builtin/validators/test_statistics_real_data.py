@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tfrecreg.core.check.options import CheckOptions
-from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.check.reports import Report
 from tfrecreg.core.check.run import check
 from tfrecreg.core.values.codes.pages import anomaly_code
 from tfrecreg.core.values.config import FailOn

@@ -18,8 +18,8 @@ from tests_support import flip
 from view_support import HOSTILE, SVG, Viewing, serving, write_pets
 
 import tfrecreg as tr
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature, int64_feature
+from tfrecreg.core.example.model import encode
+from tfrecreg.core.example.values import bytes_feature, int64_feature
 
 SIDES = ("xmin", "xmax", "ymin", "ymax")
 pytest.importorskip("duckdb", reason="the extra `query` is not installed")

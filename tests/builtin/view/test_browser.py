@@ -15,7 +15,7 @@ from image_support import png
 from view_support import serving
 
 import tfrecreg
-from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.cli.digits import write_digits
 from tfrecreg.core.storage.local import LocalStorage
 
 RECORDS = 60_000

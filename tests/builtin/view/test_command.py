@@ -16,7 +16,7 @@ import httpx
 import pytest
 from view_support import write_pets
 
-from tfrecreg.builtin.view.run import open_server
+from tfrecreg.builtin.view.server import open_server
 from tfrecreg.cli.main import main
 from tfrecreg.core.values.errors import FailureError
 

@@ -10,8 +10,8 @@ import pytest
 from check_support import framed
 from view_support import serving
 
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.core.example.model import encode
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 

@@ -14,8 +14,8 @@ from tests_support import flip
 from view_support import Viewing, serving
 
 import tfrecreg
-from tfrecreg.builtin.derived.derived_options import DerivedOptions
-from tfrecreg.core.example.features import int64_feature
+from tfrecreg.builtin.derived.parents import DerivedOptions
+from tfrecreg.core.example.values import int64_feature
 from tfrecreg.core.values.config import parse_config
 from tfrecreg.core.values.documents import read_toml
 

@@ -7,7 +7,7 @@ import hashlib
 import struct
 from pathlib import Path
 
-from tfrecreg.cli.demo.digits import draw_digits, write_digits
+from tfrecreg.cli.digits import draw_digits, write_digits
 from tfrecreg.core.storage.local import LocalStorage
 
 NAMES = [

@@ -2,10 +2,9 @@ from __future__ import annotations
 
 import math
 
-from tfrecreg.builtin.statistics.collect import SplitStatistics
+from tfrecreg.builtin.statistics.collect import LeftOut, SplitStatistics
 from tfrecreg.builtin.statistics.command import print_stats
 from tfrecreg.builtin.statistics.make import SplitStats, Stats
-from tfrecreg.builtin.statistics.part import LeftOut
 from tfrecreg.builtin.statistics.summary import FeatureSummary, Image, Numbers, Texts
 
 

@@ -9,7 +9,7 @@ import pytest
 from image_support import png
 
 import tfrecreg
-from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.cli.digits import write_digits
 from tfrecreg.core.build.planning.detection import candidates_for, detect_source
 from tfrecreg.core.plugins.manager import Plugins, plugins
 from tfrecreg.core.plugins.records import SourceRecord

@@ -14,7 +14,7 @@ import pytest
 from tests_support import tree
 
 from tfrecreg.builtin.python_data.build import build
-from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.cli.digits import write_digits
 from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.registry.registry import Registry, open_registry

@@ -20,7 +20,7 @@ from tfrecreg.builtin.adopt.run import adopt
 from tfrecreg.builtin.python_data.build import build
 from tfrecreg.builtin.releases.release import ReleaseRequest, release
 from tfrecreg.builtin.repair.run import repair
-from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.cli.digits import write_digits
 from tfrecreg.core.build.conclude import BuildResult
 from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.check.options import CheckOptions

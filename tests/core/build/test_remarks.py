@@ -12,7 +12,7 @@ from tfrecreg.core.build.planning.plan import Plan, make_plan
 from tfrecreg.core.build.shard import BuildTask, MadeShard, Maker, StageSink, make_shard
 from tfrecreg.core.build.sources.guarded import GuardedSource
 from tfrecreg.core.build.sources.interface import Item, Remark, Skipped, Written
-from tfrecreg.core.example.features import int64_feature
+from tfrecreg.core.example.values import int64_feature
 from tfrecreg.core.plugins.guard import PluginId
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.shards import ShardPolicy

@@ -19,7 +19,7 @@ from tfrecreg.core.build.shard import (
 )
 from tfrecreg.core.build.sources.guarded import GuardedSource
 from tfrecreg.core.build.sources.interface import Item, Remark, Skipped, Written
-from tfrecreg.core.example.features import bytes_feature
+from tfrecreg.core.example.values import bytes_feature
 from tfrecreg.core.plugins.guard import PluginId
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import PluginError, StorageError

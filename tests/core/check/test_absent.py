@@ -11,11 +11,11 @@ from registry_support import write
 from tests_support import flip
 
 from tfrecreg.builtin.python_data.build import build
-from tfrecreg.builtin.releases.audit.releases import audit_releases
+from tfrecreg.builtin.releases.audit import audit_releases
 from tfrecreg.cli.main import main
 from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.check.options import CheckOptions
-from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.check.reports import Report
 from tfrecreg.core.check.run import check
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.values.config import FailOn

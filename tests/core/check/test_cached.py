@@ -14,11 +14,11 @@ from tests_support import flip, tree
 
 from tfrecreg.builtin.releases.release import ReleaseRequest, release
 from tfrecreg.core.check.options import CheckOptions
-from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.check.reports import Report
 from tfrecreg.core.check.run import check
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import int64_feature
-from tfrecreg.core.plugins.code_digest import code_of, digest_of_packages
+from tfrecreg.core.example.model import encode
+from tfrecreg.core.example.values import int64_feature
+from tfrecreg.core.plugins.entry_points import code_of, digest_of_packages
 from tfrecreg.core.plugins.manager import plugins
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.values.config import FailOn

@@ -13,17 +13,16 @@ from scan_support import files, stream
 
 from tfrecreg.core.check.choose import Choice, choose
 from tfrecreg.core.check.options import CheckOptions
-from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.check.reports import Report
 from tfrecreg.core.check.scan.interface import Baseline, Target
 from tfrecreg.core.check.target import check_target
-from tfrecreg.core.registry.manifest.model import SourceEntry
+from tfrecreg.core.registry.manifest import SourceEntry
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.registry.shardset.target import build_target
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.config import Config, GateConfig, parse_config
-from tfrecreg.core.values.errors import ConfigError, PluginError
+from tfrecreg.core.values.errors import ConfigError, PluginError, install_command
 from tfrecreg.core.values.findings import Severity
-from tfrecreg.core.values.install_hint import install_command
 from tfrecreg.core.workers.local import LocalEngine
 
 Install = Callable[..., None]

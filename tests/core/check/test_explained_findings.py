@@ -10,10 +10,10 @@ import pytest
 from records_support import write_examples
 
 from tfrecreg.core.check.options import CheckOptions
-from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.check.reports import Report
 from tfrecreg.core.check.run import check
-from tfrecreg.core.example.features import float_feature, int64_feature
 from tfrecreg.core.example.model import Example
+from tfrecreg.core.example.values import float_feature, int64_feature
 
 SCHEMA = (
     "".join(

@@ -17,7 +17,7 @@ from tests_support import flip
 
 from tfrecreg.core.check.gate import gate
 from tfrecreg.core.check.options import CheckOptions
-from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.check.reports import Report
 from tfrecreg.core.check.run import check
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.values.config import FailOn
@@ -137,7 +137,7 @@ def refused(root: Path, path: Path, complaint: str, target: str = "digits") -> N
 @pytest.mark.medium
 def test_a_report_about_another_build_is_refused(digits_registry: Path) -> None:
     from tfrecreg.builtin.python_data.build import build
-    from tfrecreg.cli.demo.digits import write_digits
+    from tfrecreg.cli.digits import write_digits
     from tfrecreg.core.build.request import BuildRequest
     from tfrecreg.core.storage.local import LocalStorage
 

@@ -7,7 +7,7 @@ from typing import Any
 from hostile_support import hostile_report
 
 from tfrecreg.core.check.findings import metrics, plots
-from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.check.reports import Report
 from tfrecreg.core.values.findings import Measure
 
 

@@ -16,7 +16,7 @@ import tfrecreg
 from tfrecreg.builtin.python_data.build import build
 from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.check.options import CheckOptions
-from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.check.reports import Report
 from tfrecreg.core.check.run import check
 from tfrecreg.core.check.scan.interface import Target
 from tfrecreg.core.check.target import check_target

@@ -16,15 +16,8 @@ from tfrecreg.core.example.decode import (
     decode_fully,
     decode_or_none,
 )
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import (
-    bytes_feature,
-    float_feature,
-    int64_feature,
-    unset_feature,
-)
-from tfrecreg.core.example.model import Example, Feature
-from tfrecreg.core.example.wire import NotAnExampleError
+from tfrecreg.core.example.model import Example, Feature, NotAnExampleError, encode
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature, unset_feature
 
 Judge = Callable[[bytes], "tuple[bytes, bool] | None"]
 

@@ -11,15 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tfrecreg.core.example.decode import canonical, decode
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import (
-    bytes_feature,
-    float_feature,
-    int64_feature,
-    unset_feature,
-)
-from tfrecreg.core.example.model import Feature, Kind
-from tfrecreg.core.example.wire import NotAnExampleError
+from tfrecreg.core.example.model import Feature, Kind, NotAnExampleError, encode
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature, unset_feature
 
 Build = Callable[[dict[str, Any]], bytes]
 

@@ -12,14 +12,8 @@ from hypothesis import strategies as st
 
 from tfrecreg.core.example.columns import Layout, Slot, layout_of, read_columns
 from tfrecreg.core.example.decode import decode, decode_or_none
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import (
-    bytes_feature,
-    float_feature,
-    int64_feature,
-    unset_feature,
-)
-from tfrecreg.core.example.model import Example, Kind
+from tfrecreg.core.example.model import Example, Kind, encode
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature, unset_feature
 
 INT64 = st.integers(-(2**63), 2**63 - 1) | st.integers(-2, 300)
 

@@ -13,15 +13,8 @@ from tfrecreg.core.example.decode import (
     decode_fully,
     decode_or_none,
 )
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import (
-    bytes_feature,
-    float_feature,
-    int64_feature,
-    unset_feature,
-)
-from tfrecreg.core.example.model import Feature
-from tfrecreg.core.example.wire import NotAnExampleError
+from tfrecreg.core.example.model import Feature, NotAnExampleError, encode
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature, unset_feature
 
 Delimited = Callable[[int, bytes], bytes]
 

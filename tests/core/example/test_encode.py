@@ -14,14 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tfrecreg.core.example.decode import canonical, decode
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import (
-    bytes_feature,
-    float_feature,
-    int64_feature,
-    unset_feature,
-)
-from tfrecreg.core.example.model import Example
+from tfrecreg.core.example.model import Example, encode
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature, unset_feature
 
 # name, example, canonical payload in hex. A change here is a new format.
 GOLDEN: list[tuple[str, Example, str]] = [

@@ -12,14 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import (
-    bytes_feature,
-    float_feature,
-    float_features,
-    int64_feature,
-)
-from tfrecreg.core.example.model import Kind
+from tfrecreg.core.example.model import Kind, encode
+from tfrecreg.core.example.values import bytes_feature, float_feature, float_features, int64_feature
 
 
 @pytest.mark.parametrize(

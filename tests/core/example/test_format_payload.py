@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tfrecreg.builtin.look.head import head
-from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
 from tfrecreg.core.example.format_payload import ShownPart, describe_payload
 from tfrecreg.core.example.kinds import payload_kind
 from tfrecreg.core.example.model import Feature
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
 from tfrecreg.core.registry.shardset.target import find_target
 
 SEQUENCE = sequence(

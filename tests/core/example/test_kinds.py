@@ -9,14 +9,9 @@ from foreign_support import event, example, field, sequence, summary
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import (
-    bytes_feature,
-    float_feature,
-    int64_feature,
-    unset_feature,
-)
 from tfrecreg.core.example.kinds import PayloadKind, decode_sequence, payload_kind
+from tfrecreg.core.example.model import encode
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature, unset_feature
 
 LISTS = {"s": [bytes_feature(b"a"), int64_feature([1, 2])], "t": []}
 

@@ -10,14 +10,8 @@ from typing import Any
 import pytest
 
 from tfrecreg.core.example.decode import decode
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import (
-    bytes_feature,
-    float_feature,
-    int64_feature,
-    unset_feature,
-)
-from tfrecreg.core.example.model import Feature
+from tfrecreg.core.example.model import Feature, encode
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature, unset_feature
 
 QUIET, SIGNALLING = bytes.fromhex("0000c07f"), bytes.fromhex("0100807f")
 FEATURES = {

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tfrecreg.core.example.decode import canonical, decode, decode_fully
-from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.model import encode
 
 Judge = Callable[[bytes], "tuple[bytes, bool] | None"]
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tfrecreg.core.example.model import varint
 from tfrecreg.core.example.tensors import Tensor, read_tensor
-from tfrecreg.core.example.wire import varint
 
 
 def proto(dtype: int, sides: tuple[int, ...] | None, rest: bytes = b"") -> bytes:

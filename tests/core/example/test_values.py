@@ -10,11 +10,9 @@ import numpy as np
 import pytest
 
 from tfrecreg.core.example.decode import decode
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import int64_feature
-from tfrecreg.core.example.model import Kind
+from tfrecreg.core.example.model import Kind, encode
 from tfrecreg.core.example.tensors import parse_tensor, serialize_tensor
-from tfrecreg.core.example.values import to_example
+from tfrecreg.core.example.values import int64_feature, to_example
 from tfrecreg.core.values.errors import UsageError
 
 B, F, I = Kind.BYTES, Kind.FLOAT, Kind.INT64  # noqa: E741 - as short as the table wants them

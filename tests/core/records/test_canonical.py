@@ -13,14 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfrecreg.core.example.decode import canonical
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import (
-    bytes_feature,
-    float_feature,
-    int64_feature,
-    unset_feature,
-)
-from tfrecreg.core.example.model import Feature
+from tfrecreg.core.example.model import Feature, encode
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature, unset_feature
 from tfrecreg.core.records.batch import RecordBatch
 from tfrecreg.core.records.batch_columns import batch_digests, canonical_ones
 from tfrecreg.core.records.hashing import record_digest

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from tfrecreg.core.example import columns as with_numpy
 from tfrecreg.core.example.columns import Column, Layout, Slot, layout_of
 from tfrecreg.core.example.decode import decode, decode_or_none
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
-from tfrecreg.core.example.model import Feature, Kind
+from tfrecreg.core.example.model import Feature, Kind, encode
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
 from tfrecreg.core.records.batch_columns import layout_columns
 from tfrecreg.core.records.scanner import VARIABLE
 

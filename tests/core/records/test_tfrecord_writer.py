@@ -13,8 +13,8 @@ from blake3 import blake3
 import tfrecreg
 from tfrecreg import TFRecordWriter
 from tfrecreg.core.example.decode import canonical
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature, int64_feature
+from tfrecreg.core.example.model import encode
+from tfrecreg.core.example.values import bytes_feature, int64_feature
 from tfrecreg.core.records.index import read_index
 from tfrecreg.core.values.errors import UsageError
 

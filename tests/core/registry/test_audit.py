@@ -12,8 +12,7 @@ from registry_support import empty_registry, put_build, write
 from release_support import put_next
 
 from tfrecreg.core.registry.audit import Audit, audit
-from tfrecreg.core.registry.manifest.file import parse_manifest, render_manifest, seal
-from tfrecreg.core.registry.manifest.model import Manifest
+from tfrecreg.core.registry.manifest import Manifest, parse_manifest, render_manifest, seal
 from tfrecreg.core.registry.registry import Registry, open_registry
 from tfrecreg.core.values.errors import NewerFormatError
 from tfrecreg.core.values.reference import Version

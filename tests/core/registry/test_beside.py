@@ -21,7 +21,7 @@ from tfrecreg.builtin.adopt.request import AdoptRequest
 from tfrecreg.builtin.adopt.run import adopt
 from tfrecreg.builtin.dvc.garbage import gc
 from tfrecreg.builtin.python_data.build import build
-from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.cli.digits import write_digits
 from tfrecreg.cli.main import main
 from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.registry.init import init

@@ -8,7 +8,7 @@ import pytest
 from registry_support import empty_registry, manifest, put_build, put_release, write
 
 from tfrecreg.core.registry.listing import list_datasets, log
-from tfrecreg.core.registry.manifest.model import Provenance, ShardEntry, SplitEntry
+from tfrecreg.core.registry.manifest import Provenance, ShardEntry, SplitEntry
 from tfrecreg.core.registry.registry import open_registry
 
 

@@ -9,7 +9,7 @@ import pytest
 from registry_support import SCHEMA, empty_registry, manifest, put_build, put_release, write
 
 from tfrecreg.core.registry.lookup import resolve
-from tfrecreg.core.registry.manifest.model import Manifest, SchemaEntry, ShardEntry
+from tfrecreg.core.registry.manifest import Manifest, SchemaEntry, ShardEntry
 from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.values.errors import ManifestError, NewerFormatError, UsageError
 

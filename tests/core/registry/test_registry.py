@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from registry_support import SCHEMA, empty_registry, manifest, put_build, put_release, write
 
-from tfrecreg.core.registry.manifest.file import render_manifest
-from tfrecreg.core.registry.manifest.model import MANIFEST_NAME
+from tfrecreg.core.registry.manifest import MANIFEST_NAME, render_manifest
 from tfrecreg.core.registry.registry import Registry, find_registry, open_registry
 from tfrecreg.core.values.errors import (
     ConfigError,
@@ -19,8 +18,8 @@ from tfrecreg.core.values.errors import (
     NewerFormatError,
     StorageError,
     UsageError,
+    upgrade_hint,
 )
-from tfrecreg.core.values.install_hint import upgrade_hint
 from tfrecreg.core.values.reference import Version
 
 

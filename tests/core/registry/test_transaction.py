@@ -14,8 +14,8 @@ from tests_support import flip, tree
 from tfrecreg.builtin.dvc.garbage import gc
 from tfrecreg.builtin.python_data.build import build
 from tfrecreg.builtin.releases.release import ReleaseRequest, release
-from tfrecreg.builtin.releases.yank import yank
-from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.builtin.releases.tag import yank
+from tfrecreg.cli.digits import write_digits
 from tfrecreg.cli.main import main
 from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.registry.init import init

@@ -7,14 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tfrecreg.core.example.decode import decode
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import (
-    bytes_feature,
-    float_feature,
-    int64_feature,
-    unset_feature,
-)
-from tfrecreg.core.example.model import Example, Feature
+from tfrecreg.core.example.model import Example, Feature, encode
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature, unset_feature
 from tfrecreg.core.schema.check import Checker
 from tfrecreg.core.schema.compiled import CompiledSchema, compile_schema
 from tfrecreg.core.schema.definition import (

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tfrecreg.core.example.features import (
-    bytes_feature,
-    float_feature,
-    int64_feature,
-    unset_feature,
-)
 from tfrecreg.core.example.model import Example
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature, unset_feature
 from tfrecreg.core.schema.check import Checker
 from tfrecreg.core.schema.compiled import compile_schema
 from tfrecreg.core.schema.definition import SparseFeature, WeightedFeature

@@ -5,7 +5,7 @@ import pickle
 import msgspec
 import pytest
 
-from tfrecreg.core.example.features import bytes_feature, int64_feature
+from tfrecreg.core.example.values import bytes_feature, int64_feature
 from tfrecreg.core.schema.check import MAX_DISTINCT, DistinctValues
 from tfrecreg.core.schema.compiled import compile_schema
 from tfrecreg.core.schema.definition import ValueCount

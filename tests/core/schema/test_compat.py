@@ -16,14 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tf_spec_support import feature_spec
 
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import (
-    bytes_feature,
-    float_feature,
-    int64_feature,
-    unset_feature,
-)
-from tfrecreg.core.example.model import Example, Kind
+from tfrecreg.core.example.model import Example, Kind, encode
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature, unset_feature
 from tfrecreg.core.schema.check import Checker
 from tfrecreg.core.schema.compat import RULES, Mode, clashes, parse_mode
 from tfrecreg.core.schema.compiled import compile_schema, tensor_specs

@@ -7,7 +7,7 @@ import pytest
 
 from tfrecreg.core.schema.compat import SchemaChange, compare_schemas
 from tfrecreg.core.schema.proto import parse_schema, render_schema
-from tfrecreg.core.values.json_data import json_data
+from tfrecreg.core.values.text import json_data
 
 BODY = """
 feature {

@@ -4,7 +4,7 @@ import datetime
 
 import pytest
 
-from tfrecreg.core.example.features import bytes_feature, int64_feature
+from tfrecreg.core.example.values import bytes_feature, int64_feature
 from tfrecreg.core.schema.check import Checker
 from tfrecreg.core.schema.compiled import compile_schema
 from tfrecreg.core.schema.domain_check import is_packed_time, time_pattern

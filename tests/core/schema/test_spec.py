@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from tf_spec_support import feature_spec
 
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.core.example.model import encode
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
 from tfrecreg.core.schema.compiled import TensorSpec, schema_json, tensor_specs, tf_source
 from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.values.errors import SchemaError

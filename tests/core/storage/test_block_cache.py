@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.core.storage.far.block_cache import BlockCache, open_cache
+from tfrecreg.core.storage.block_cache import BlockCache, open_cache
 from tfrecreg.core.values.errors import StorageError
 
 KIB = 1 << 10

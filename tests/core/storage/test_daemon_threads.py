@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 from package_support import CHECKOUT
 
-from tfrecreg.core.storage.remote.file_systems import AT_ONCE, at_once
+from tfrecreg.core.storage.file_systems import AT_ONCE, at_once
 from tfrecreg.core.values.errors import StorageError
 
 WAIT = 20
@@ -74,7 +74,7 @@ def test_the_first_error_comes_when_the_others_have_stopped() -> None:
 
 _INTERRUPTED = """
 import signal, time
-from tfrecreg.core.storage.remote.file_systems import at_once
+from tfrecreg.core.storage.file_systems import at_once
 
 def work(number):
     if number == 0:

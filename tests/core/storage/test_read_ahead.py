@@ -18,8 +18,8 @@ from storage_support import counted
 from tfrecreg.core.storage.interface import Entry, RereadableReader
 from tfrecreg.core.storage.listed import ListedStorage, listed_storage
 from tfrecreg.core.storage.local import open_local
-from tfrecreg.core.storage.remote.reader import BLOCK_BYTES, ReadAhead
-from tfrecreg.core.storage.remote.remote import RemoteStorage
+from tfrecreg.core.storage.remote import RemoteStorage
+from tfrecreg.core.storage.remote_reader import BLOCK_BYTES, ReadAhead
 from tfrecreg.core.values.errors import MissingFileError, StorageError, TransferError
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.core.storage.remote.remote import RemoteStorage
+from tfrecreg.core.storage.remote import RemoteStorage
 from tfrecreg.core.values.errors import StorageError, UsageError
 
 

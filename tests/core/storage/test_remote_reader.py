@@ -15,7 +15,7 @@ from s3_support import SIGNATURE, Faults, faulty, web_server
 
 from tfrecreg.core.records.hashing import hash_file
 from tfrecreg.core.storage.raw import storage_of
-from tfrecreg.core.storage.remote.reader import BLOCK_BYTES, RemoteReader
+from tfrecreg.core.storage.remote_reader import BLOCK_BYTES, RemoteReader
 from tfrecreg.core.values.errors import MissingFileError, StorageError, TransferError
 
 DATA = random.Random(1).randbytes(2 * BLOCK_BYTES + 12345)

@@ -8,7 +8,7 @@ import fsspec
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from tfrecreg.core.storage.remote.remote import RemoteStorage
+from tfrecreg.core.storage.remote import RemoteStorage
 from tfrecreg.core.values.errors import StorageError
 
 

@@ -5,13 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.storage.paths import is_url, named_url, split_url, without_secrets
 from tfrecreg.core.storage.raw import storage_at, storage_of
-from tfrecreg.core.storage.remote.urls import (
-    is_url,
-    named_url,
-    split_url,
-    without_secrets,
-)
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.text import DOCS
 

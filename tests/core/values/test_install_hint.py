@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.core.values.install_hint import install_command
+from tfrecreg.core.values.errors import install_command
 
 WHEEL = "https://example.org/tfrecreg-0.1.0-py3-none-any.whl"
 GIT = {"vcs": "git", "commit_id": "0123abc"}
@@ -31,7 +31,7 @@ def installed(site: Path, name: str, origin: object = None, installer: str = "pi
 
 def said(site: Path, call: str) -> str:
     """The result of a call in a process of which `site` is the first place to look."""
-    code = f"from tfrecreg.core.values.install_hint import *; print({call})"
+    code = f"from tfrecreg.core.values.errors import *; print({call})"
     path = os.pathsep.join((str(site), *filter(None, sys.path)))
     done = subprocess.run(
         [sys.executable, "-c", code],

@@ -10,8 +10,7 @@ import pytest
 import tfrecreg
 from tfrecreg.cli.main import main
 from tfrecreg.core.plugins.manager import plugins
-from tfrecreg.core.values.errors import MissingExtraError, UsageError
-from tfrecreg.core.values.install_hint import install_command
+from tfrecreg.core.values.errors import MissingExtraError, UsageError, install_command
 from tfrecreg.core.workers.local import LocalEngine
 
 SHARD = "data/digits/digits-test.tfrecord-00000-of-00002"

@@ -19,8 +19,7 @@ from dask_support import Cluster, cluster
 from engines_support import exit_hard, fail, process_of, refuse_two, touch_late
 
 from tfrecreg.core.plugins.engines import open_engine
-from tfrecreg.core.values.errors import FailureError, RawDataError, UsageError
-from tfrecreg.core.values.install_hint import install_command
+from tfrecreg.core.values.errors import FailureError, RawDataError, UsageError, install_command
 from tfrecreg.core.workers.handshake import terms
 from tfrecreg.core.workers.remote import AHEAD
 

@@ -350,7 +350,7 @@ BUILD = """
 from pathlib import Path
 
 import tfrecreg
-from tfrecreg.cli.demo.digits import write_digits
+from tfrecreg.cli.digits import write_digits
 from tfrecreg.core.storage.local import LocalStorage
 
 if not Path("raw").exists():

@@ -11,7 +11,7 @@ from tests_support import tree
 
 from tfrecreg.cli.main import main
 from tfrecreg.core.registry.init import init
-from tfrecreg.core.values.install_hint import install_command
+from tfrecreg.core.values.errors import install_command
 
 
 class Cli:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tfrecreg.core.build.sources.interface import Skipped, Written
-from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.model import encode
 from tfrecreg.core.values.errors import TfrecregError
 
 TASKS = ("instances", "keypoints", "captions", "panoptic")

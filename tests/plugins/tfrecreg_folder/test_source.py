@@ -134,7 +134,7 @@ def test_without_tinytag_one_line_names_the_extra(raw, monkeypatch) -> None:
 
 
 def test_a_file_above_the_limit_is_skipped(raw, monkeypatch) -> None:
-    monkeypatch.setattr("tfrecreg.core.build.media.files._MAX_BYTES", 10)
+    monkeypatch.setattr("tfrecreg.core.build.media._MAX_BYTES", 10)
     raw.put("a.bin", b"x" * 11)
     assert raw.made().skipped["train", "a.bin"] == (
         "SRC063",

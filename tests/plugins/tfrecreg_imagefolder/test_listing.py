@@ -96,7 +96,7 @@ def test_raw_files_are_the_files_of_the_items(raw) -> None:
 
 
 def test_an_estimate_is_close_to_the_record(raw) -> None:
-    from tfrecreg.core.example.encode import encode
+    from tfrecreg.core.example.model import encode
 
     raw.puts("cat/1.png", "a class with a long name/an image with a long name.png")
     raw.put("cat/large.jpg", jpeg(5_000, 4_000, scan=bytes(1_000_000)))

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from tfrecreg.core.build.sources.interface import Item, RawFile, Remark
-from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.model import encode
 from tfrecreg.core.schema.definition import IntDomain
 from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.values.errors import RawDataError

@@ -191,7 +191,7 @@ def print_plan(console: Console, plan: AdoptPlan) -> None:
 
 def print_adopted(console: Console, messages: Console, result: AdoptResult) -> None:
     """The adopted build, and the next command."""
-    from tfrecreg.core.schema.roles.payload_kinds import described
+    from tfrecreg.core.schema.payload_kinds import described
 
     manifest = result.manifest
     print_findings(messages, result.findings)

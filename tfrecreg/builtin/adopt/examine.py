@@ -11,13 +11,12 @@ from functools import partial
 from typing import Any
 
 from tfrecreg.builtin.validators.annotations import AnnotationsPart, AnnotationsValidator
+from tfrecreg.core.check.infer import LargeRecords
 from tfrecreg.core.check.scan.interface import Need, Shard, Target, Validator, Visitor
 from tfrecreg.core.check.scan.tally import Tally
-from tfrecreg.core.check.scan.whole import LargeRecords
 from tfrecreg.core.example.decode import canonical, decode_fast, decode_or_none
-from tfrecreg.core.example.encode import encode
 from tfrecreg.core.example.kinds import PayloadKind, kind_of
-from tfrecreg.core.example.model import Example, Kind, feature_key
+from tfrecreg.core.example.model import Example, Kind, encode, feature_key
 from tfrecreg.core.example.sequences import PayloadSketch
 from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.core.records.hashing import FileDigest, record_digest
@@ -33,7 +32,7 @@ from tfrecreg.core.registry.foreign.folders import (
 )
 from tfrecreg.core.registry.foreign.labels import in_order
 from tfrecreg.core.registry.foreign.tfds import TfdsInfo
-from tfrecreg.core.schema.roles.payload_kinds import PayloadCounter, PayloadCounts
+from tfrecreg.core.schema.payload_kinds import PayloadCounter, PayloadCounts
 from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.values.codes import ANN004, ANN007
 from tfrecreg.core.values.errors import RefusedError, TfrecregError, UsageError

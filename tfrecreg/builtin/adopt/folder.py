@@ -40,8 +40,7 @@ from tfrecreg.core.registry.foreign.labels import (
     read_label_map,
 )
 from tfrecreg.core.registry.foreign.tfds import TfdsInfo
-from tfrecreg.core.registry.manifest.file import seal
-from tfrecreg.core.registry.manifest.model import (
+from tfrecreg.core.registry.manifest import (
     ADOPT,
     DISTRIBUTION,
     FORMAT_VERSION,
@@ -63,6 +62,7 @@ from tfrecreg.core.registry.manifest.model import (
     SplitEntry,
     is_adopted,
     read_mark,
+    seal,
 )
 from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.storage.interface import Storage

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from tfrecreg.builtin.adopt.beside import terms_lines
 from tfrecreg.builtin.adopt.examine import Examined, ExamineSettings, expect_unique, index_path
 from tfrecreg.builtin.adopt.folder import (
     RESERVED,
@@ -30,6 +29,7 @@ from tfrecreg.builtin.adopt.request import (
     KnownSchema,
     known_schema,
     plan_adoption,
+    terms_lines,
 )
 from tfrecreg.core.build.state import expect_no_loss, remove_leftovers
 from tfrecreg.core.check.gate import expect_policy
@@ -42,20 +42,20 @@ from tfrecreg.core.records.writer import hashed_write
 from tfrecreg.core.registry import layout
 from tfrecreg.core.registry.foreign.labels import LabelsBeside
 from tfrecreg.core.registry.foreign.tfds import FEATURES_NAME
-from tfrecreg.core.registry.manifest.file import render_manifest
-from tfrecreg.core.registry.manifest.model import (
+from tfrecreg.core.registry.manifest import (
     INDEX_FOLDER,
     KEY,
     MANIFEST_NAME,
     Manifest,
     RawTotals,
+    render_manifest,
 )
 from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.registry.schemas import keep_schema
 from tfrecreg.core.registry.shardset.target import labels_beside, raw_totals
 from tfrecreg.core.registry.transaction import Transaction, transaction
+from tfrecreg.core.schema.payload_kinds import mostly_examples
 from tfrecreg.core.schema.proto import parse_schema
-from tfrecreg.core.schema.roles.payload_kinds import mostly_examples
 from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.values.errors import RefusedError, UsageError
 from tfrecreg.core.values.findings import Finding

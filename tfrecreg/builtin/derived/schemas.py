@@ -11,12 +11,11 @@ from importlib import import_module
 from itertools import accumulate
 from typing import Any
 
-from tfrecreg.builtin.derived.derived_options import renames
-from tfrecreg.builtin.derived.parents import Ancestor
-from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.builtin.derived.parents import Ancestor, renames
 from tfrecreg.core.example.model import Example, Feature, Kind
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
+from tfrecreg.core.schema.labels import AnnotationsOptions, labels_of
 from tfrecreg.core.schema.proto import parse_schema, schema_message
-from tfrecreg.core.schema.roles.labels import AnnotationsOptions, labels_of
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.text import did_you_mean, safe
 

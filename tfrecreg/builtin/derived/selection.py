@@ -10,13 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tfrecreg.builtin.derived.derived_options import DerivedOptions, share_of
 from tfrecreg.builtin.derived.parents import (
     Ancestor,
+    DerivedOptions,
     ParentShard,
     ancestor_target,
     damaged_record,
     expect_shards_here,
+    share_of,
 )
 from tfrecreg.builtin.derived.schemas import Classes, classes_in
 from tfrecreg.core.example.decode import decode_or_none

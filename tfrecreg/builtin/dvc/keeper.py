@@ -12,7 +12,7 @@ from tfrecreg.core.records.hashing import hash_file
 from tfrecreg.core.registry import layout, pointers
 from tfrecreg.core.registry.history import Issue, Link, expect_intact, repair_hint
 from tfrecreg.core.registry.keeper import ReleaseChange, Tracker
-from tfrecreg.core.registry.manifest.model import MANIFEST_NAME, Manifest
+from tfrecreg.core.registry.manifest import MANIFEST_NAME, Manifest
 from tfrecreg.core.registry.registry import Dataset, Registry
 from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.storage.local import LocalStorage
@@ -145,7 +145,7 @@ class _Dvc:
         return found
 
     def expect_current(self, registry: Registry, name: str) -> None:
-        from tfrecreg.builtin.dvc.pipeline.run import expect_pipeline  # only `gate` asks
+        from tfrecreg.builtin.dvc.pipeline import expect_pipeline
 
         expect_pipeline(registry, name)
 

@@ -41,7 +41,7 @@ def tfrecreg_exporters() -> Iterator[ExporterRecord]:
     yield ExporterRecord(
         name="index",
         summary="the shards, each with an index, for readers such as DALI's",
-        load=partial(_load, "tfrecreg.builtin.export.formats.index", "IndexExporter"),
+        load=partial(_load, "tfrecreg.builtin.export.formats.files", "IndexExporter"),
     )
     yield ExporterRecord(
         name="jsonl",

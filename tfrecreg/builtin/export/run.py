@@ -1,6 +1,9 @@
-"""The operation: a reference, an exporter, and a new folder.
+"""The operation: a reference, an exporter, a new folder; and files sent to a store.
 
 The exporter of a plugin, called under guard, with answers that are checked.
+
+A file is verified in the store after it was sent. None there is replaced. One that has the bytes
+already is kept, so a command that was interrupted goes on where it was.
 """
 
 from __future__ import annotations
@@ -16,14 +19,14 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tfrecreg.builtin.export.sending import copy_beside, send_files, store_to_fill
 from tfrecreg.core.build.state import remove_leftovers
 from tfrecreg.core.check.scan.conditions import chosen_records
 from tfrecreg.core.example.kinds import PayloadKind
 from tfrecreg.core.plugins.discovery import Announced
-from tfrecreg.core.plugins.exporters.interface import ExportedDataset, Exporter
-from tfrecreg.core.plugins.exporters.shards import (
+from tfrecreg.core.plugins.exporters.interface import (
+    ExportedDataset,
     ExportedShard,
+    Exporter,
     ShardMethod,
     ShardToExport,
     numbered,
@@ -31,19 +34,118 @@ from tfrecreg.core.plugins.exporters.shards import (
 from tfrecreg.core.plugins.guard import PluginId, called, wrong_answer
 from tfrecreg.core.plugins.manager import Plugins, plugins_of
 from tfrecreg.core.plugins.records import ExporterRecord
+from tfrecreg.core.records.hashing import hash_file
+from tfrecreg.core.registry.history import copy_verified
 from tfrecreg.core.registry.lock import free_folder, new_folder
 from tfrecreg.core.registry.lookup import resolve
-from tfrecreg.core.registry.manifest.model import adopted_kind
+from tfrecreg.core.registry.manifest import (
+    MANIFEST_NAME,
+    FileEntry,
+    ShardEntry,
+    adopted_kind,
+    render_manifest,
+)
 from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.registry.shardset.target import find_target
-from tfrecreg.core.storage.interface import Storage
+from tfrecreg.core.storage.interface import Readable, Storage, Store
 from tfrecreg.core.storage.local import LocalStorage
-from tfrecreg.core.storage.remote.urls import is_url
-from tfrecreg.core.values.errors import FailureError, PluginError, UnknownPluginError, UsageError
-from tfrecreg.core.values.progress import SILENT, Progress
+from tfrecreg.core.storage.paths import is_url, is_web, named_url
+from tfrecreg.core.storage.remote import open_store
+from tfrecreg.core.values.errors import (
+    FailureError,
+    PluginError,
+    RefusedError,
+    StorageError,
+    UnknownPluginError,
+    UsageError,
+)
+from tfrecreg.core.values.progress import SILENT, Progress, working
 from tfrecreg.core.values.text import ShortRepr, did_you_mean, safe
 from tfrecreg.core.workers.interface import Engine
 from tfrecreg.core.workers.local import LocalEngine
+
+
+@dataclass(frozen=True, slots=True)
+class _FileToSend:
+    """One file, for a worker to send. Picklable."""
+
+    reference: str
+    source: Readable
+    store: Store
+    entry: ShardEntry | FileEntry
+
+
+def store_to_fill(url: str) -> Store:
+    """The folder behind a URL."""
+    url = named_url(url)
+    if is_web(url):
+        raise UsageError(
+            f"`{safe(url, limit=1000)}` is on a web server, and files are sent to buckets only",
+            hint="name the folder by the protocol of its store: `s3://bucket/folder`",
+        )
+    return open_store(url)
+
+
+def copy_beside(dataset: ExportedDataset, folder: Storage) -> None:
+    """Copy the files beside the shards to a folder that has the shards."""
+    source, manifest = dataset.resolved.storage(), dataset.manifest
+    for entry in manifest.files:
+        copy_verified(source, folder, entry)
+    with folder.create(MANIFEST_NAME) as writer:
+        writer.write(render_manifest(manifest))
+
+
+def send_files(dataset: ExportedDataset, store: Store) -> list[str]:
+    """Send all files of a build or release; returns their paths, sorted."""
+    source, manifest, progress = dataset.resolved.storage(), dataset.manifest, dataset.progress
+    data = render_manifest(manifest)
+    files: list[ShardEntry | FileEntry] = [*manifest.shards, *manifest.files]
+    sizes = {MANIFEST_NAME: len(data), **{each.path: each.bytes for each in files}}
+    _expect_nothing_else(store, sizes, dataset.reference)
+    tasks = [_FileToSend(dataset.reference, source, store, each) for each in files]
+    total = sum(each.records for each in manifest.shards)
+    label = f"exporting {dataset.reference}"
+    with working(progress, label, total), closing(dataset.engine.run(_send, tasks)) as sent:
+        for task, _ in zip(tasks, sent, strict=True):
+            records = task.entry.records if isinstance(task.entry, ShardEntry) else 0
+            progress.advance(records, task.entry.bytes)
+    if not store.put_if_absent(MANIFEST_NAME, data) and store.read(MANIFEST_NAME) != data:
+        raise _taken(store, MANIFEST_NAME, dataset.reference)
+    return sorted(sizes)
+
+
+def _expect_nothing_else(store: Store, sizes: Mapping[str, int], reference: str) -> None:
+    for found in store.list():
+        if found.kind != "dir" and found.size != sizes.get(found.path):
+            raise _taken(store, found.path, reference)
+
+
+def _send(task: _FileToSend) -> None:
+    """Send one file unless its bytes are there, in a worker."""
+    path, wanted = task.entry.path, (task.entry.bytes, task.entry.blake3)
+    place = f"{task.source.root}/{path}"
+    if task.source.stat(path) is None or hash_file(task.source, path) != wanted:
+        raise RefusedError(
+            f"`{safe(path)}` is missing or not what `{task.reference}` has registered",
+            hint=f"tfrecreg check {task.reference}",
+        )
+    is_new = task.store.stat(path) is None and task.store.put_file_if_absent(path, place)
+    if hash_file(task.store, path, expected=task.entry.blake3) == wanted:
+        return
+    if not is_new:
+        raise _taken(task.store, path, task.reference)
+    raise StorageError(
+        f"`{safe(f'{task.store.root}/{path}', limit=1000)}` has other bytes than were sent",
+        hint="remove it, and run the command again",
+    )
+
+
+def _taken(store: Store, path: str, reference: str) -> UsageError:
+    return UsageError(
+        f"`{safe(f'{store.root}/{path}', limit=1000)}` exists, and is not of `{reference}`",
+        hint="name an empty folder: an export never overwrites",
+    )
+
 
 T = TypeVar("T")
 

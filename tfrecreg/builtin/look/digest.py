@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tfrecreg.core.check.content import DigestPart, DigestVisitor
+from tfrecreg.core.check.infer import read_whole
 from tfrecreg.core.check.scan.interface import Need, Shard, Target, Validator, Visitor
-from tfrecreg.core.check.scan.whole import read_whole
 from tfrecreg.core.records.hashing import ContentHasher, content_digest
 from tfrecreg.core.registry.foreign.folders import expect_whole_sets
 from tfrecreg.core.registry.registry import RegistryLike

@@ -15,10 +15,10 @@ from html import escape
 from itertools import chain, islice
 from typing import Any, Literal
 
+from tfrecreg.core.check.infer import PassedOver
 from tfrecreg.core.check.scan.conditions import chosen_records
 from tfrecreg.core.check.scan.indexes import index_of
 from tfrecreg.core.check.scan.interface import Shard, Target
-from tfrecreg.core.check.scan.whole import PassedOver
 from tfrecreg.core.example.decode import decode_or_none
 from tfrecreg.core.example.format_payload import (
     ShownImage,

@@ -1,4 +1,4 @@
-"""The few lines of code that use a version in a framework: ``tfrecreg show REF --code``.
+"""A version in the few lines of code that use it, and in the facts that describe it.
 
 Names of splits and features come from data. They stand in the code as literals of ASCII only.
 """
@@ -6,6 +6,7 @@ Names of splits and features come from data. They stand in the code as literals 
 from __future__ import annotations
 
 import shlex
+from typing import Any
 
 from tfrecreg.core.example.decode import decode_or_none
 from tfrecreg.core.example.kinds import PayloadKind
@@ -13,7 +14,9 @@ from tfrecreg.core.images.model import ImageError
 from tfrecreg.core.images.read import read_header
 from tfrecreg.core.records.reading.access import Records
 from tfrecreg.core.registry.lookup import Resolved, expect_schema
-from tfrecreg.core.registry.manifest.model import adopted_kind
+from tfrecreg.core.registry.manifest import adopted_kind
+from tfrecreg.core.registry.registry import RegistryLike
+from tfrecreg.core.registry.shardset.find import resolve_in
 from tfrecreg.core.schema.compiled import compile_schema
 from tfrecreg.core.schema.definition import Schema
 from tfrecreg.core.schema.proto import parse_schema
@@ -246,3 +249,34 @@ def _image_shape(resolved: Resolved, feature: str) -> tuple[int, int, int]:
     except (TfrecregError, ImageError, StopIteration, LookupError, TypeError):
         return _SIZE
     return header.height, header.width, 1 if header.channels == 1 else 3
+
+
+def describe(reference: str | Resolved, *, registry: RegistryLike | None = None) -> dict[str, Any]:
+    """The facts that identify a version, for MLflow, Weights & Biases or a log.
+
+    The dictionary is plain data, and can be written as JSON. It needs the manifest only, not the
+    bytes of the version:
+
+    - ``name``: the dataset; ``version``: of the release, None for a build; ``reference``: both
+    - ``content``: hex content digest of all splits; equal for the same examples in the same splits
+    - ``records``: number of all records; ``splits``: the number by name of the split
+    - ``bytes``: size of all shards
+    - ``schema``: blake3 of the schema's file; ``manifest``: digest of the manifest
+    - ``git_commit``: the commit that was checked out when the version was released; None for a
+      build, and outside git
+    """
+    resolved = resolve_in(registry, reference)
+    manifest = resolved.manifest
+    release, provenance = manifest.release, manifest.provenance
+    return {
+        "name": manifest.dataset,
+        "version": release.version if release is not None else None,
+        "reference": resolved.name,
+        "content": manifest.content,
+        "records": sum(split.records for split in manifest.splits),
+        "splits": {split.name: split.records for split in manifest.splits},
+        "bytes": sum(shard.bytes for shard in manifest.shards),
+        "schema": manifest.schema.blake3,
+        "manifest": manifest.digest,
+        "git_commit": (provenance.commit if provenance is not None else "") or None,
+    }

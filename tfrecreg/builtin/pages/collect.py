@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from tfrecreg.builtin.look.snippets import FRAMEWORKS, snippet
 from tfrecreg.builtin.pages.content import (
+    Budget,
     Gallery,
     Page,
     PageFinding,
@@ -20,12 +21,11 @@ from tfrecreg.builtin.pages.content import (
 from tfrecreg.builtin.pages.features import charts_of, feature_charts, kinds_of, page_features
 from tfrecreg.builtin.pages.records import PagePlace, PageRecord, read_records
 from tfrecreg.builtin.pages.render import difference_of
-from tfrecreg.builtin.pages.selection import Budget
 from tfrecreg.builtin.pages.survey import EXTREMES, Pick, Survey, SurveyValidator, class_names
 from tfrecreg.builtin.statistics.make import Stats, StatsOfCheck
 from tfrecreg.builtin.statistics.tfdv import missing_tfdv
 from tfrecreg.core.check.options import CheckOptions
-from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.check.reports import Report
 from tfrecreg.core.check.run import check
 from tfrecreg.core.check.scan.interface import Target, Validator
 from tfrecreg.core.images.decoder import require_pillow

@@ -1,4 +1,4 @@
-"""The content of a page, as data: `tfrecreg.builtin.pages` renders it as HTML.
+"""The content of a page, as data, within its size: the renderer makes HTML of it.
 
 Strings that come from data are escaped for terminals by :func:`tfrecreg.core.values.text.safe`,
 not for HTML.
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
@@ -22,13 +22,13 @@ from tfrecreg.builtin.pages.records import PageRecord
 from tfrecreg.builtin.pages.survey import Survey
 from tfrecreg.builtin.releases.diff.result import DiffResult, RecordDiff
 from tfrecreg.builtin.statistics.make import Stats
-from tfrecreg.core.check.reports.model import Report
-from tfrecreg.core.images.drawing.drawing import name_of_class
+from tfrecreg.core.check.reports import Report
+from tfrecreg.core.images.drawing.drawing import name_of_class, overlay
 from tfrecreg.core.images.drawing.svg import Bars, Scatter
 from tfrecreg.core.images.pixels import decode_pixels
 from tfrecreg.core.registry.listing import LogEntry
-from tfrecreg.core.registry.manifest.model import Manifest
-from tfrecreg.core.schema.roles.labels import IMAGE_LABEL, OBJECT_LABEL
+from tfrecreg.core.registry.manifest import Manifest
+from tfrecreg.core.schema.labels import IMAGE_LABEL, OBJECT_LABEL
 from tfrecreg.core.values.config import Waiver
 from tfrecreg.core.values.findings import Finding, Location
 from tfrecreg.core.values.shards import in_reading_order
@@ -314,3 +314,44 @@ def _sharpness(grey: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> float
     middle = grey[1:-1, 1:-1]
     around = grey[:-2, 1:-1] + grey[2:, 1:-1] + grey[1:-1, :-2] + grey[1:-1, 2:]
     return float((around - 4 * middle).var())
+
+
+_RECORD = 1500
+"""Bytes of the HTML around a record, about."""
+
+
+@dataclass(slots=True)
+class Budget:
+    """Bytes that are left for records. They are spent in order of importance."""
+
+    left: int
+    images: int = 0
+    """Images that were left out."""
+    records: int = 0
+    """Records that were left out."""
+
+    def spend(self, record: PageRecord) -> PageRecord | None:
+        """The record as the page can have it: whole, without its image, or not at all."""
+        size = _RECORD + sum(len(each.name) + len(each.shown) + 60 for each in record.features)
+        if size > self.left:
+            self.records += 1
+            return None
+        self.left -= size
+        image = record.image
+        if image is None:
+            return record
+        image_size = len(image.data) * 4 // 3 + len(overlay(image.drawing))
+        if image_size > self.left:
+            self.images += 1
+            return replace(record, image=None, problem="the image is left out: the page is full")
+        self.left -= image_size
+        return record
+
+    def left_out(self) -> tuple[str, ...]:
+        """What was left out, one line each."""
+        lines = []
+        if self.images:
+            lines.append(f"{self.images} images")
+        if self.records:
+            lines.append(f"{self.records} records")
+        return tuple(lines)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tfrecreg.core.plugins.records import ReportFormatRecord
-from tfrecreg.core.plugins.specs import hookimpl
+from tfrecreg.core.plugins.records import ReportFormatRecord, hookimpl
 
 if TYPE_CHECKING:
-    from tfrecreg.core.check.reports.interface import ReportFormat
+    from tfrecreg.core.check.report_format import ReportFormat
 
 
 @hookimpl

@@ -24,10 +24,9 @@ from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup, escape
 
 from tfrecreg._version import __version__
-from tfrecreg.builtin.pages.content import Page, PageChange, PageDifference
+from tfrecreg.builtin.pages.content import Budget, Page, PageChange, PageDifference
 from tfrecreg.builtin.pages.features import class_charts
 from tfrecreg.builtin.pages.records import PagePlace, PageRecord, read_records
-from tfrecreg.builtin.pages.selection import Budget
 from tfrecreg.builtin.pages.survey import Survey, SurveyValidator
 from tfrecreg.builtin.releases.diff.result import RecordDiff
 from tfrecreg.builtin.releases.diff.run import diff

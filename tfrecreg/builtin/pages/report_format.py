@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from tfrecreg.builtin.pages.collect import Surveys
 from tfrecreg.builtin.pages.render import render_page
-from tfrecreg.core.check.reports.interface import ReportContext, ReportFormat
-from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.check.report_format import ReportContext, ReportFormat
+from tfrecreg.core.check.reports import Report
 from tfrecreg.core.check.scan.interface import Target, Validator
 
 

@@ -22,9 +22,9 @@ from tfrecreg.core.example.model import Example, Feature, Kind
 from tfrecreg.core.images.drawing.drawing import text_of
 from tfrecreg.core.plugins.decoders import Decoders, decoders_of
 from tfrecreg.core.records.batch import RecordBatch, StreamEnd
-from tfrecreg.core.schema.roles.image_features import ImageFeatures, neighbours, schema_images
-from tfrecreg.core.schema.roles.labels import BOX, IMAGE_LABEL, OBJECT_LABEL
-from tfrecreg.core.schema.roles.payload_kinds import Table, Tables, holds_integers, tables_of
+from tfrecreg.core.schema.image_features import ImageFeatures, neighbours, schema_images
+from tfrecreg.core.schema.labels import BOX, IMAGE_LABEL, OBJECT_LABEL
+from tfrecreg.core.schema.payload_kinds import Table, Tables, holds_integers, tables_of
 from tfrecreg.core.values.findings import Finding, Measure
 
 _Ints = npt.NDArray[np.int64]

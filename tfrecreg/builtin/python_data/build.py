@@ -16,7 +16,7 @@ from tfrecreg.core.build.run import build_from_source, build_prepared
 from tfrecreg.core.build.sources.guarded import GuardedSource
 from tfrecreg.core.plugins.bundled import OURS
 from tfrecreg.core.plugins.guard import PluginId
-from tfrecreg.core.registry.manifest.model import KEYS, PYTHON, SourceEntry
+from tfrecreg.core.registry.manifest import KEYS, PYTHON, SourceEntry
 from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.registry.transaction import Transaction
 from tfrecreg.core.storage.interface import Storage

@@ -11,8 +11,7 @@ from itertools import islice
 from operator import length_hint
 from typing import Any, NamedTuple, Protocol
 
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.model import Example, feature_key
+from tfrecreg.core.example.model import Example, encode, feature_key
 from tfrecreg.core.example.values import is_image, to_example
 from tfrecreg.core.plugins.guard import PluginId, calling, reason_of
 from tfrecreg.core.values.errors import RawDataError, UsageError

@@ -16,10 +16,9 @@ from itertools import chain, islice
 from typing import Any
 
 from tfrecreg._version import JSON_VERSION
-from tfrecreg.builtin.query.packages import arrow_module, parquet
+from tfrecreg.builtin.query.cells import arrow_module, parquet
 from tfrecreg.core.values.errors import UsageError
-from tfrecreg.core.values.json_data import json_data
-from tfrecreg.core.values.text import safe
+from tfrecreg.core.values.text import json_data, safe
 
 SHOWN_ROWS = 1000
 """Rows that a table for people has at most; CSV, JSON and Parquet have all."""

@@ -1,4 +1,4 @@
-"""A question to one or more targets: their tables under names, and the answer."""
+"""A question to one or more targets: their tables under names, the answer, questions to try."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ import string
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from tfrecreg.builtin.query.answers import answer_rows
-from tfrecreg.builtin.query.cache import CatalogCache
-from tfrecreg.builtin.query.catalog import ShardCatalog, catalogs_of
+from tfrecreg.builtin.query.catalog import CatalogCache, ShardCatalog, catalogs_of
+from tfrecreg.builtin.query.cells import arrow_module, expect_packages
 from tfrecreg.builtin.query.connection import Connection
-from tfrecreg.builtin.query.other_tables import (
+from tfrecreg.builtin.query.rows import COLUMN_FEATURES
+from tfrecreg.builtin.query.sql import sql_name, sql_text
+from tfrecreg.builtin.query.tables import (
     FINDING_COLUMNS,
     LEDGER_COLUMNS,
+    TargetTables,
     write_findings,
     write_ledger,
 )
-from tfrecreg.builtin.query.packages import arrow_module, expect_packages
-from tfrecreg.builtin.query.rows import COLUMN_FEATURES
-from tfrecreg.builtin.query.sql import sql_name, sql_text
-from tfrecreg.builtin.query.tables import TargetTables
 from tfrecreg.core.check.scan.interface import Target
 from tfrecreg.core.registry.registry import RegistryLike, open_registry
 from tfrecreg.core.registry.shardset.find import TargetsLike, named_targets
@@ -395,3 +395,31 @@ def expect_sound(questions: Questions, *, listed: bool = False) -> None:
                     f"`{target.name}` lists",
                     hint=f"tfrecreg check {target.name}",
                 )
+
+
+_COUNT = 3
+
+
+def suggested(tables: Sequence[QueryTable]) -> list[str]:
+    """Three questions about the first target."""
+    columns = {each.name: {name for name, _ in each.columns} for each in tables}
+    records = next((each.name for each in tables if each.name in ("a", "records")), "records")
+    objects = "a_objects" if records == "a" else "objects"
+    boxes = "boxes" in columns.get(records, ())
+    return list(islice(_every(records, objects, columns.get(records, set()), boxes), _COUNT))
+
+
+def _every(records: str, objects: str, columns: set[str], boxes: bool) -> Iterator[str]:
+    if "label" in columns:
+        yield f"SELECT split, label, count(*) FROM {records} GROUP BY ALL ORDER BY ALL"
+    if boxes:
+        yield f"SELECT label, count(*) FROM {objects} GROUP BY label ORDER BY 2 DESC"
+        yield f"SELECT key, boxes, smallest_box FROM {records} WHERE boxes > 10 ORDER BY boxes DESC"
+    if "width" in columns:
+        yield f"SELECT width, height, count(*) FROM {records} GROUP BY ALL ORDER BY 3 DESC LIMIT 10"
+    yield f"SELECT shard, record, key, bytes FROM {records} ORDER BY bytes DESC LIMIT 10"
+    yield (
+        f"SELECT digest, count(*), list(DISTINCT split) FROM {records} GROUP BY digest "
+        "HAVING count(*) > 1"
+    )
+    yield f"SELECT split, payload, count(*), sum(bytes) FROM {records} GROUP BY ALL ORDER BY ALL"

@@ -15,9 +15,40 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from tfrecreg.builtin.query.packages import arrow_module
 from tfrecreg.core.example.columns import Column, Slot
 from tfrecreg.core.example.model import Feature, Kind
+from tfrecreg.core.values.errors import MissingExtraError
+
+
+def arrow_module() -> Any:
+    """The module pyarrow."""
+    import pyarrow
+
+    return pyarrow
+
+
+def parquet() -> Any:
+    """The module of pyarrow for Parquet."""
+    import pyarrow.parquet
+
+    return pyarrow.parquet
+
+
+def duckdb_module() -> Any:
+    """The module duckdb."""
+    import duckdb
+
+    return duckdb
+
+
+def expect_packages() -> None:
+    """Refuse to go on without them."""
+    try:
+        parquet()
+        duckdb_module()
+    except ImportError as error:
+        raise MissingExtraError("asking in SQL", "query") from error
+
 
 SHORT_VALUES = 16
 SHORT_BYTES = 64

@@ -23,7 +23,7 @@ from tfrecreg.builtin.query.rows import (
     CatalogEntry,
 )
 from tfrecreg.builtin.query.sql import sql_list, sql_name, sql_text
-from tfrecreg.core.schema.roles.labels import IMAGE_LABEL
+from tfrecreg.core.schema.labels import IMAGE_LABEL
 
 FIXED = (
     ("split", "VARCHAR"),

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from tfrecreg.core.plugins.records import ValidatorRecord
-from tfrecreg.core.plugins.specs import hookimpl
+from tfrecreg.core.plugins.records import ValidatorRecord, hookimpl
 from tfrecreg.core.values.codes import CodeList
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ def tfrecreg_validators() -> Iterator[ValidatorRecord]:
 
 
 def _load() -> type[Validator]:
-    from tfrecreg.builtin.query.packages import expect_packages
+    from tfrecreg.builtin.query.cells import expect_packages
 
     expect_packages()
     found: type[Validator] = import_module("tfrecreg.builtin.query.questions").QuestionsValidator

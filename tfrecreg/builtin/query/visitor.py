@@ -7,10 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from blake3 import blake3
 
-from tfrecreg.builtin.query.boxes import may_have_boxes
-from tfrecreg.builtin.query.rows import CatalogEntry, CatalogRows
+from tfrecreg.builtin.query.rows import CatalogEntry, CatalogRows, may_have_boxes
+from tfrecreg.core.check.infer import LARGE_LIMIT, LargeRecords
 from tfrecreg.core.check.scan.interface import Shard, Visitor
-from tfrecreg.core.check.scan.whole import LARGE_LIMIT, LargeRecords
 from tfrecreg.core.example.decode import canonical
 from tfrecreg.core.example.kinds import PayloadKind, kind_of
 from tfrecreg.core.example.model import Example
@@ -20,7 +19,7 @@ from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.core.records.batch_columns import batch_digests, divide_batch
 from tfrecreg.core.records.hashing import DIGEST_BYTES, record_digest
 from tfrecreg.core.records.index import INDEX_LIMIT, Index, read_index
-from tfrecreg.core.schema.roles.image_features import ImageFeatures
+from tfrecreg.core.schema.image_features import ImageFeatures
 from tfrecreg.core.values.errors import TfrecregError
 
 

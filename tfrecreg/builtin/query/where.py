@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfrecreg.builtin.query.ask import Questions, ask_targets, expect_sound
-from tfrecreg.builtin.query.cache import state_of
-from tfrecreg.builtin.query.catalog import ShardCatalog
+from tfrecreg.builtin.query.catalog import ShardCatalog, state_of
+from tfrecreg.builtin.query.cells import arrow_module, duckdb_module, expect_packages
 from tfrecreg.builtin.query.connection import Connection
-from tfrecreg.builtin.query.packages import arrow_module, duckdb_module, expect_packages
 from tfrecreg.builtin.query.sql import shown_text
 from tfrecreg.core.check.scan.interface import Shard, Target
 from tfrecreg.core.values.errors import StorageError, UsageError

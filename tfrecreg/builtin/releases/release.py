@@ -9,14 +9,14 @@ from functools import partial
 from typing import Literal
 
 from tfrecreg._version import __version__
-from tfrecreg.builtin.releases.diff.classify import classify
+from tfrecreg.builtin.releases.diff.verdict import classify
 from tfrecreg.core.build.conclude import BuildResult, now, user
 from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.build.run import build_from_source
 from tfrecreg.core.build.state import raw_changed, recall
 from tfrecreg.core.check.gate import expect_policy
 from tfrecreg.core.check.options import CheckOptions
-from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.check.reports import Report
 from tfrecreg.core.check.run import scan_cache
 from tfrecreg.core.check.target import check_target
 from tfrecreg.core.registry import git, layout
@@ -32,8 +32,7 @@ from tfrecreg.core.registry.history import (
 from tfrecreg.core.registry.keeper import tracker
 from tfrecreg.core.registry.lock import dataset_lock
 from tfrecreg.core.registry.lookup import Resolved, resolve
-from tfrecreg.core.registry.manifest.file import seal
-from tfrecreg.core.registry.manifest.model import Change, Manifest, Parent, Provenance, ReleaseEntry
+from tfrecreg.core.registry.manifest import Change, Manifest, Parent, Provenance, ReleaseEntry, seal
 from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.registry.schemas import built_schema
 from tfrecreg.core.registry.shardset.target import target_of

@@ -27,7 +27,7 @@ from tfrecreg.core.records.hashing import record_digest
 from tfrecreg.core.records.index import Index
 from tfrecreg.core.records.reader import scan
 from tfrecreg.core.records.writer import ShardWriter
-from tfrecreg.core.registry.manifest.model import (
+from tfrecreg.core.registry.manifest import (
     BUILD_AGAIN,
     FileEntry,
     Manifest,

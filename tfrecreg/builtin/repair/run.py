@@ -28,8 +28,7 @@ from tfrecreg.core.registry.history import altered, below, copy_verified
 from tfrecreg.core.registry.indexes import find_index, index_places
 from tfrecreg.core.registry.keeper import tracker
 from tfrecreg.core.registry.lookup import Release, Resolved, resolve
-from tfrecreg.core.registry.manifest.file import build_manifest, render_manifest
-from tfrecreg.core.registry.manifest.model import (
+from tfrecreg.core.registry.manifest import (
     LABELS_NAME,
     LEDGER_NAME,
     MANIFEST_NAME,
@@ -37,6 +36,8 @@ from tfrecreg.core.registry.manifest.model import (
     FileEntry,
     Manifest,
     ShardEntry,
+    build_manifest,
+    render_manifest,
 )
 from tfrecreg.core.registry.registry import Dataset, Registry
 from tfrecreg.core.registry.schemas import schema_of_digest

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 from rich.console import Console
 
-from tfrecreg.core.registry.manifest.model import SALVAGE_NAME
+from tfrecreg.core.registry.manifest import SALVAGE_NAME
 from tfrecreg.core.terminal import complete
 from tfrecreg.core.terminal.console import Line, line
 from tfrecreg.core.terminal.options import jobs_option

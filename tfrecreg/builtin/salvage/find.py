@@ -12,8 +12,7 @@ from tfrecreg.builtin.salvage.shard import DOUBTFUL, QUARANTINE
 from tfrecreg.core.check.scan.interface import Shard
 from tfrecreg.core.records.hashing import hash_file
 from tfrecreg.core.registry.lookup import Resolved
-from tfrecreg.core.registry.manifest.file import parse_manifest
-from tfrecreg.core.registry.manifest.model import MANIFEST_NAME, SALVAGE_NAME, Manifest
+from tfrecreg.core.registry.manifest import MANIFEST_NAME, SALVAGE_NAME, Manifest, parse_manifest
 from tfrecreg.core.registry.registry import RegistryLike
 from tfrecreg.core.registry.shardset.find import find_reference
 from tfrecreg.core.registry.shardset.target import files_target, target_of

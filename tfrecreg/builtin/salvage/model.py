@@ -23,7 +23,7 @@ from tfrecreg.core.records.batch import Fault, RecordBatch
 from tfrecreg.core.records.framing import FOOTER_BYTES, HEADER_BYTES, OVERHEAD, header_length
 from tfrecreg.core.records.reader import Event
 from tfrecreg.core.records.scanner import count_headers
-from tfrecreg.core.registry.manifest.model import SALVAGE_FORMAT, SALVAGE_KIND
+from tfrecreg.core.registry.manifest import SALVAGE_FORMAT, SALVAGE_KIND
 from tfrecreg.core.storage.interface import Reader
 from tfrecreg.core.values.text import ShortRepr
 

@@ -13,7 +13,7 @@ from tfrecreg.builtin.salvage.shard import missing_shard, salvage_shard
 from tfrecreg.core.build.state import remove_leftovers
 from tfrecreg.core.check.scan.interface import Shard
 from tfrecreg.core.registry.lock import free_folder, new_folder
-from tfrecreg.core.registry.manifest.model import SALVAGE_NAME
+from tfrecreg.core.registry.manifest import SALVAGE_NAME
 from tfrecreg.core.registry.registry import RegistryLike, find_registry, open_registry
 from tfrecreg.core.registry.shardset.find import TargetsLike, named_targets
 from tfrecreg.core.storage.interface import Storage

@@ -12,8 +12,8 @@ from typing import Any
 from tfrecreg.builtin.schemas.edit import Answer, SplitFacts, Violations, edit_schema
 from tfrecreg.builtin.schemas.records import SchemaPart, SchemaVisitor
 from tfrecreg.builtin.schemas.validator import SchemaValidator
+from tfrecreg.core.check.infer import read_whole
 from tfrecreg.core.check.scan.interface import Shard, Target
-from tfrecreg.core.check.scan.whole import read_whole
 from tfrecreg.core.example.model import Example
 from tfrecreg.core.records.batch import RecordBatch, StreamEnd
 from tfrecreg.core.registry.lookup import Release, Resolved, expect_schema

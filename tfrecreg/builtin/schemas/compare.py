@@ -1,4 +1,4 @@
-"""Comparisons of schemas of datasets, releases and files.
+"""Comparisons of schemas of datasets, releases and files, and how they are printed.
 
 Whether readers of the lists of SequenceExamples parse the records of another schema.
 """
@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+from rich.console import Console
 
 from tfrecreg.core.example.sequences import ListRule, compile_sequences
-from tfrecreg.core.registry.find_schema import find_schema
 from tfrecreg.core.registry.lookup import Release, resolve
 from tfrecreg.core.registry.registry import RegistryLike, open_registry
+from tfrecreg.core.registry.schemas import find_schema
 from tfrecreg.core.registry.yanks import not_yanked
 from tfrecreg.core.schema.check import rule_text
 from tfrecreg.core.schema.compat import (
@@ -25,12 +27,18 @@ from tfrecreg.core.schema.compat import (
 )
 from tfrecreg.core.schema.definition import SEQUENCE, Schema, ValueCount
 from tfrecreg.core.schema.proto import parse_schema
+from tfrecreg.core.terminal.console import line
+from tfrecreg.core.terminal.render.catalog import print_changes
+from tfrecreg.core.terminal.render.findings import print_findings
 from tfrecreg.core.values.codes import SCH020, SCH021
 from tfrecreg.core.values.config import FailOn
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.findings import Code, Finding, Location, Severity, fingerprint
 from tfrecreg.core.values.reference import looks_like_reference, parse_reference
-from tfrecreg.core.values.text import ShortRepr, safe
+from tfrecreg.core.values.text import ShortRepr, count, safe
+
+if TYPE_CHECKING:
+    from tfrecreg.builtin.schemas.accept import Proposal
 
 
 def list_clashes(
@@ -217,3 +225,63 @@ def _findings(
             count=1,
             locations=(Location(feature=clash.feature, detail=who),),
         )
+
+
+_DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
+
+
+def print_schema_diff(console: Console, diff: SchemaDiff) -> None:
+    """Each feature that differs, with the expected and the found value of its fields."""
+    console.print(line(("expected: ", "bold"), safe(diff.expected)))
+    console.print(line(("found:    ", "bold"), safe(diff.found)))
+    print_changes(console, diff.changes)
+    same = "no difference" if not diff.changes else count(len(diff.changes), "difference")
+    console.print(line(same))
+
+
+def print_compatibility(console: Console, report: CompatibilityReport) -> None:
+    """The schemas compared, the findings and the verdict."""
+    others = ", ".join(safe(each) for each in report.against)
+    if not others:
+        console.print(line((safe(report.schema), "bold"), ": no release to compare with yet"))
+    else:
+        console.print(line((safe(report.schema), "bold"), f": {report.mode}, against {others}"))
+    print_findings(console, report.findings)
+    style = "bold green" if report.status == "pass" else "bold red"
+    counts = [
+        count(sum(each.severity.value == name for each in report.findings), name)
+        for name in ("error", "warning")
+    ]
+    console.print(line((report.status, style), f": {', '.join(counts)}"))
+
+
+def print_proposal(out: Console, err: Console, proposal: Proposal, *, written: bool) -> None:
+    """The change as a diff on stdout; its edits and refusals on stderr."""
+    for each in proposal.diff.splitlines():
+        # A schema's own text: its tabs and its letters stay, but nothing drives the terminal.
+        text = "".join(part if part == "\t" else safe(part, limit=10_000) for part in _cells(each))
+        out.print(line((text, _DIFF_STYLES.get(each[:1], ""))))
+    for edit in proposal.edits:
+        err.print(line((f"{edit.code} ", "green"), f"{_feature_prefix(edit.feature)}{edit.text}"))
+    for refusal in proposal.refused:
+        about = f"{_feature_prefix(refusal.feature)}not accepted: {refusal.text}"
+        err.print(line((f"{refusal.code} ", "bold red"), about))
+    where = safe(proposal.schema)
+    if written:
+        err.print(line(f"wrote {where}: review it, commit it, build again"))
+    elif proposal.before != proposal.after:
+        err.print(line(("nothing was written: ", "bold"), f"--write puts the change into {where}"))
+    elif not proposal.refused:
+        err.print(line(f"{proposal.target} fits {where}: there is nothing to accept"))
+
+
+def _cells(text: str) -> list[str]:
+    """The text split at its tabs, which are kept."""
+    cells: list[str] = []
+    for number, cell in enumerate(text.split("\t")):
+        cells += [cell] if not number else ["\t", cell]
+    return cells
+
+
+def _feature_prefix(feature: str) -> str:
+    return f"`{safe(feature)}`: " if feature else ""

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from math import floor, isfinite, isinf, isnan, nan
 from typing import Any
 
-from tfrecreg.core.example.features import bytes_feature
 from tfrecreg.core.example.model import Feature as ExampleFeature
 from tfrecreg.core.example.model import Kind
+from tfrecreg.core.example.values import bytes_feature
 from tfrecreg.core.schema.check import KIND_NAMES, Problem, counted
 from tfrecreg.core.schema.definition import (
     BoolDomain,

@@ -25,7 +25,7 @@ from tfrecreg.core.schema.check import (
 from tfrecreg.core.schema.compiled import CompiledSchema, SplitSchemas
 from tfrecreg.core.schema.definition import SchemaFeature, SparseFeature
 from tfrecreg.core.schema.infer import KindSummary, SeenFeature, draft_feature
-from tfrecreg.core.schema.roles.payload_kinds import NOT_AN_EXAMPLE, other_location
+from tfrecreg.core.schema.payload_kinds import NOT_AN_EXAMPLE, other_location
 from tfrecreg.core.schema.vectorized import VectorizedCheck
 from tfrecreg.core.values.codes import SCH001, SCH002, SCH003, SCH005, SCH006, SCH008, SCH010
 from tfrecreg.core.values.findings import Finding, Location, Measure

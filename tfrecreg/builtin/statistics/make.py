@@ -25,8 +25,8 @@ from tfrecreg.builtin.statistics.summary import (
     stats_row,
     summarize,
 )
+from tfrecreg.core.check.infer import read_whole
 from tfrecreg.core.check.scan.interface import Need, Shard, Target, Validator, Visitor
-from tfrecreg.core.check.scan.whole import read_whole
 from tfrecreg.core.records.batch import StreamEnd
 from tfrecreg.core.registry.registry import RegistryLike
 from tfrecreg.core.registry.shardset.find import TargetLike

@@ -26,8 +26,12 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-from tfrecreg.core.values.errors import FailureError, MissingExtraError, TfrecregError
-from tfrecreg.core.values.install_hint import install_command
+from tfrecreg.core.values.errors import (
+    FailureError,
+    MissingExtraError,
+    TfrecregError,
+    install_command,
+)
 from tfrecreg.core.values.text import safe
 
 _GLIBC = (2, 39)

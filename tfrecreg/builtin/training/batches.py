@@ -21,7 +21,7 @@ from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.text import safe
 
 if TYPE_CHECKING:
-    from tfrecreg.core.storage.far.far_files import FarFiles
+    from tfrecreg.core.storage.far_files import FarFiles
 
 
 class ReadsMany(Protocol):
@@ -170,7 +170,7 @@ def cache_of(place: Sequence[str | int] | None) -> FarFiles | None:
     """The cache of a source from another process; None without one."""
     if place is None:
         return None
-    from tfrecreg.core.storage.far.far_files import far_files
+    from tfrecreg.core.storage.far_files import far_files
 
     folder, limit = place
     return far_files(str(folder), limit)
@@ -186,7 +186,7 @@ def read_ahead(
     far = shards.far
     if far is None:
         return numbers
-    from tfrecreg.core.storage.far.block_cache import ahead
+    from tfrecreg.core.storage.block_cache import ahead
 
     # By blocks, what is beside a record is wanted soon, while all that are mixed fit.
     mixed = 0 if order.blocks is None else order.blocks.mixed * shards.mean_bytes

@@ -28,16 +28,18 @@ from tfrecreg.builtin.training.orders.block_order import (
     DEFAULT_WINDOW,
     Blocks,
     BlockSize,
+    ValuesOf,
+    Weights,
+    weights_of,
 )
 from tfrecreg.builtin.training.orders.certificate import (
     DIGEST_FEATURE,
     MakesProofs,
     RecordName,
     digest_of,
+    expect_enough,
 )
-from tfrecreg.builtin.training.orders.consumed import expect_enough
 from tfrecreg.builtin.training.orders.order import Order, weights_of_states
-from tfrecreg.builtin.training.orders.weights import ValuesOf, Weights, weights_of
 from tfrecreg.builtin.training.selection import ChosenNumbers, Selection
 from tfrecreg.builtin.training.skipped import SkippedRecord, SkippedRecords
 from tfrecreg.core.records.reading.shards import ShardPlace, ShardRecords

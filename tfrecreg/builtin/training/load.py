@@ -17,13 +17,13 @@ import numpy as np
 from blake3 import blake3
 
 from tfrecreg._version import __version__
-from tfrecreg.builtin.training.arrays.element_blocks import (
+from tfrecreg.builtin.training.arrays.arrays import Fit
+from tfrecreg.builtin.training.arrays.elements import (
     RecordRun,
     find_pieces,
     host_numbers,
     host_part,
 )
-from tfrecreg.builtin.training.arrays.image_sizes import Fit
 from tfrecreg.builtin.training.open import find_records, places_of
 from tfrecreg.builtin.training.tf_dataset.chosen import NumberedRecords
 from tfrecreg.builtin.training.tf_dataset.form import (
@@ -42,7 +42,7 @@ from tfrecreg.core.records.hashing import hash_file
 from tfrecreg.core.records.reading.offsets import RecordOffsets
 from tfrecreg.core.records.reading.shards import ShardPlace
 from tfrecreg.core.registry.lookup import Resolved
-from tfrecreg.core.registry.manifest.model import ShardEntry
+from tfrecreg.core.registry.manifest import ShardEntry
 from tfrecreg.core.registry.registry import RegistryLike
 from tfrecreg.core.registry.shardset.find import TargetsLike
 from tfrecreg.core.registry.shardset.load_records import SplitRecords
@@ -59,7 +59,7 @@ from tfrecreg.core.workers.local import LocalEngine
 if TYPE_CHECKING:
     import tensorflow as tf
 
-    from tfrecreg.core.storage.far.far_files import FarFiles
+    from tfrecreg.core.storage.far_files import FarFiles
 
 
 @overload
@@ -295,7 +295,7 @@ def load(
     _expect_sense(chosen, request)
     far = None
     if cache_limit is not None:
-        from tfrecreg.core.storage.far.far_files import far_files  # few builds are in a store
+        from tfrecreg.core.storage.far_files import far_files
 
         folder = None if isinstance(cache, bool) or cache == "auto" else cache
         far = far_files(folder, cache_limit)
@@ -388,7 +388,7 @@ def _make_split(
     decoders = decoders_of(target.home, pixels)
     form = with_others(tensorflow, records, form, decoders)
     if isinstance(how.cache, str) and how.cache not in ("", "auto"):
-        from tfrecreg.core.plugins.code_digest import code_of  # few keep elements in files
+        from tfrecreg.core.plugins.entry_points import code_of
 
         code = [__version__, code_of(OURS), tensorflow.__version__]
         code += decoders.third_party_names() if form.others else []
@@ -452,7 +452,7 @@ def _find(
         return found
     if found.files:
         return found  # single shards are read where they are
-    from tfrecreg.core.storage.remote.remote import local_copy
+    from tfrecreg.core.storage.remote import local_copy
 
     # TensorFlow has other file systems than fsspec, and reads no credentials as they do.
     entries = [shard.entry for shard in found.shards if shard.entry is not None]

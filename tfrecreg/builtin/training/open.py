@@ -11,9 +11,14 @@ from typing import TYPE_CHECKING, Literal, overload
 
 from blake3 import blake3
 
-from tfrecreg.builtin.training.arrays.arrays import ArrayColumn, columns_of
+from tfrecreg.builtin.training.arrays.arrays import (
+    ArrayColumn,
+    Fit,
+    ImageSize,
+    columns_of,
+    expect_channels,
+)
 from tfrecreg.builtin.training.arrays.elements import Elements
-from tfrecreg.builtin.training.arrays.image_sizes import Fit, ImageSize, expect_channels
 from tfrecreg.builtin.training.arrays.sequence_arrays import columns_of_sequences, image_lists
 from tfrecreg.builtin.training.data_source import DataSource
 from tfrecreg.builtin.training.selection import Selection
@@ -50,7 +55,7 @@ from tfrecreg.core.values.typed_values import SkipLimit
 from tfrecreg.core.workers.interface import Engine
 
 if TYPE_CHECKING:
-    from tfrecreg.core.storage.far.far_files import FarFiles
+    from tfrecreg.core.storage.far_files import FarFiles
 
 
 @overload
@@ -221,7 +226,7 @@ def data_source(
     limit = _limit(damaged, max_damaged)
     far = None
     if cache is not None or cache_limit is not None:
-        from tfrecreg.core.storage.far.far_files import far_files
+        from tfrecreg.core.storage.far_files import far_files
 
         far = far_files(cache, cache_limit)
     size = ImageSize(size=image_size, fit=fit)

@@ -19,7 +19,7 @@ from tfrecreg.core.check.scan.tally import JsonCodec, Tally, key_from
 from tfrecreg.core.example.model import Example, Feature, Kind
 from tfrecreg.core.records.batch import RecordBatch, StreamEnd
 from tfrecreg.core.registry.foreign.labels import read_label_map
-from tfrecreg.core.schema.roles.labels import (
+from tfrecreg.core.schema.labels import (
     BOX,
     IMAGE_LABEL,
     KEYPOINTS,
@@ -34,13 +34,7 @@ from tfrecreg.core.schema.roles.labels import (
     known_features,
     labels_of,
 )
-from tfrecreg.core.schema.roles.payload_kinds import (
-    Table,
-    Tables,
-    holds_bytes,
-    holds_integers,
-    tables_of,
-)
+from tfrecreg.core.schema.payload_kinds import Table, Tables, holds_bytes, holds_integers, tables_of
 from tfrecreg.core.values.codes import (
     ANN001,
     ANN002,

@@ -19,20 +19,19 @@ from tfrecreg.core.build.sources.objects.options import has_places
 from tfrecreg.core.check.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.core.check.scan.tally import JsonCodec, Tally, key_from
 from tfrecreg.core.example.model import Example
-from tfrecreg.core.images.decoder import Undecodable, require_pillow, verify_pixels
-from tfrecreg.core.images.decoding import FeatureDecoder
+from tfrecreg.core.images.decoder import FeatureDecoder, Undecodable, require_pillow, verify_pixels
 from tfrecreg.core.images.model import ImageError, ImageHeader
 from tfrecreg.core.images.read import base64_inside, is_truncated, read_header, why_undecodable
 from tfrecreg.core.plugins.decoders import Decoders, decoders_of
 from tfrecreg.core.records.batch import RecordBatch, StreamEnd
-from tfrecreg.core.schema.roles.image_features import (
+from tfrecreg.core.schema.image_features import (
     ENCODED,
     ImageFeatures,
     declared_columns,
     differences,
     schema_images,
 )
-from tfrecreg.core.schema.roles.payload_kinds import Table, Tables, tables_of
+from tfrecreg.core.schema.payload_kinds import Table, Tables, tables_of
 from tfrecreg.core.values.codes import IMG004, IMG005, IMG006, IMG007, IMG008, IMG009, CodeList
 from tfrecreg.core.values.config import read_limits
 from tfrecreg.core.values.findings import Code, Finding, Location, Measure

@@ -34,7 +34,7 @@ from tfrecreg.core.example.model import Example, Kind
 from tfrecreg.core.records.batch import RecordBatch, StreamEnd
 from tfrecreg.core.records.hashing import DIGEST_BYTES
 from tfrecreg.core.records.index import Index
-from tfrecreg.core.schema.roles.image_features import ImageFeatures
+from tfrecreg.core.schema.image_features import ImageFeatures
 from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.codes import SRC017, SRC090, SRC091

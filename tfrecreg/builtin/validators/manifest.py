@@ -37,16 +37,16 @@ from tfrecreg.core.registry.foreign.folders import (
     descriptions,
     shard_sets,
 )
-from tfrecreg.core.registry.manifest.file import parse_manifest
-from tfrecreg.core.registry.manifest.model import (
+from tfrecreg.core.registry.manifest import (
     MANIFEST_NAME,
     FileEntry,
     Manifest,
     SalvageMark,
     ShardEntry,
+    parse_manifest,
     read_mark,
 )
-from tfrecreg.core.schema.roles.payload_kinds import PayloadCounter, PayloadCounts
+from tfrecreg.core.schema.payload_kinds import PayloadCounter, PayloadCounts
 from tfrecreg.core.storage.interface import Readable
 from tfrecreg.core.values.codes import (
     SHD001,

@@ -7,8 +7,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from tfrecreg.core.plugins.records import ValidatorRecord
-from tfrecreg.core.plugins.specs import hookimpl
+from tfrecreg.core.plugins.records import ValidatorRecord, hookimpl
 from tfrecreg.core.values.codes import CodeList
 
 if TYPE_CHECKING:
@@ -59,11 +58,11 @@ _MODULES = {
     "duplicates": "tfrecreg.builtin.validators.duplicates.validator",
     "images": "tfrecreg.builtin.validators.images",
     "annotations": "tfrecreg.builtin.validators.annotations",
-    "statistics": "tfrecreg.builtin.statistics.anomalies",
-    "drift": "tfrecreg.builtin.statistics.drift",
+    "statistics": "tfrecreg.builtin.statistics.validators",
+    "drift": "tfrecreg.builtin.statistics.validators",
     "content": "tfrecreg.core.check.content",
     "items": "tfrecreg.builtin.validators.items",
-    "registry": "tfrecreg.builtin.releases.audit.validator",
+    "registry": "tfrecreg.builtin.releases.audit_validator",
 }
 
 

@@ -24,7 +24,7 @@ from tfrecreg.core.example.model import Example, Kind
 from tfrecreg.core.plugins.manager import plugins_with
 from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.core.records.index import Index
-from tfrecreg.core.registry.manifest.model import (
+from tfrecreg.core.registry.manifest import (
     LEDGER_NAME,
     Ledger,
     Manifest,

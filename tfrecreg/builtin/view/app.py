@@ -46,8 +46,7 @@ from tfrecreg.core.values.errors import (
     TfrecregError,
     UsageError,
 )
-from tfrecreg.core.values.json_data import json_data
-from tfrecreg.core.values.text import safe
+from tfrecreg.core.values.text import json_data, safe
 
 _THREADS = 6
 _QUESTIONS = 24

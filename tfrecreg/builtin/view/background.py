@@ -14,7 +14,7 @@ from multiprocessing.connection import Connection as Pipe
 from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, Any, Literal
 
-from tfrecreg.builtin.query.cache import CatalogCache, state_of
+from tfrecreg.builtin.query.catalog import CatalogCache, state_of
 from tfrecreg.core.check.scan.interface import Target
 from tfrecreg.core.values.errors import FailureError, TfrecregError, UsageError
 from tfrecreg.core.values.text import safe, si_bytes

@@ -11,10 +11,17 @@ from queue import SimpleQueue
 from typing import Any
 
 from tfrecreg.builtin.view.background import Catalog
-from tfrecreg.builtin.view.drawn import classes_of, drawn, example_of, first_image, kind_of_feature
 from tfrecreg.builtin.view.facets import Facets
 from tfrecreg.builtin.view.findings import Findings
-from tfrecreg.builtin.view.record import LedgerRows, RawFiles
+from tfrecreg.builtin.view.record import (
+    LedgerRows,
+    RawFiles,
+    classes_of,
+    drawn,
+    example_of,
+    first_image,
+    kind_of_feature,
+)
 from tfrecreg.builtin.view.selections import Selections, python_line
 from tfrecreg.builtin.view.shards import ViewedShards
 from tfrecreg.core.check.scan.interface import Target

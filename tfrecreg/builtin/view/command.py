@@ -44,7 +44,7 @@ def command(
     The viewer is a server that only this machine can reach, at an address with a token. It changes
     no file. Ctrl-C ends it.
     """
-    from tfrecreg.builtin.view.run import open_server
+    from tfrecreg.builtin.view.server import open_server
 
     session.warn_of_broken_plugins()
     server = open_server(targets, registry=session.registry, port=port, where=where, engine=engine)

@@ -15,7 +15,7 @@ from tfrecreg.builtin.releases.diff.result import DiffResult, ListedExamples
 from tfrecreg.builtin.releases.diff.run import diff
 from tfrecreg.builtin.view.background import Counted
 from tfrecreg.builtin.view.browsed import PAGE, Browsed
-from tfrecreg.builtin.view.drawn import example_of
+from tfrecreg.builtin.view.record import example_of
 from tfrecreg.core.example.model import Example
 from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.registry.shardset.find import Built, find

@@ -15,8 +15,7 @@ from tfrecreg.builtin.salvage.shard import salvage_shard
 from tfrecreg.builtin.view.background import Child, Counted
 from tfrecreg.builtin.view.shards import ViewedShard, ViewedShards
 from tfrecreg.core.check.options import CheckOptions
-from tfrecreg.core.check.reports.model import Report
-from tfrecreg.core.check.reports.places import location_lines
+from tfrecreg.core.check.reports import Report, location_lines
 from tfrecreg.core.check.scan.interface import Target
 from tfrecreg.core.check.target import check_target
 from tfrecreg.core.registry.registry import Registry

@@ -12,11 +12,10 @@ import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from tfrecreg.core.build.media.read import sniff_media
+from tfrecreg.core.build.media import sniff_media
 from tfrecreg.core.example.format_payload import ShownImage
 from tfrecreg.core.example.model import Example, Kind
-from tfrecreg.core.images.decoder import Conversion, Undecodable, convert_image, pillow
-from tfrecreg.core.images.decoding import Thumbnail
+from tfrecreg.core.images.decoder import Conversion, Thumbnail, Undecodable, convert_image, pillow
 from tfrecreg.core.images.model import ImageHeader
 from tfrecreg.core.images.read import sniff
 from tfrecreg.core.values.errors import MissingExtraError, NoSuchNameError, UsageError

@@ -18,8 +18,7 @@ from tfrecreg.core.build.sources.interface import Remark, Skipped
 from tfrecreg.core.records.hashing import content_digest
 from tfrecreg.core.records.index import load_index
 from tfrecreg.core.records.writer import hashed_write
-from tfrecreg.core.registry.manifest.file import seal
-from tfrecreg.core.registry.manifest.model import (
+from tfrecreg.core.registry.manifest import (
     FORMAT_VERSION,
     LABELS_NAME,
     LEDGER_NAME,
@@ -31,6 +30,7 @@ from tfrecreg.core.registry.manifest.model import (
     RawTotals,
     SchemaEntry,
     SplitEntry,
+    seal,
 )
 from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.storage.interface import Storage

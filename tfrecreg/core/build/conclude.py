@@ -21,12 +21,12 @@ import msgspec
 
 from tfrecreg.core.build.assemble import assemble, ledgers, outline
 from tfrecreg.core.build.planning.begin import BuildStart, Growth, growth_of
-from tfrecreg.core.build.planning.changed_settings import ChangedSettings
+from tfrecreg.core.build.request import ChangedSettings
 from tfrecreg.core.build.shard import MadeShard, StageSink
 from tfrecreg.core.build.state import BuildRecord, expect_raw_unchanged, remember
 from tfrecreg.core.check.findings import with_keys
 from tfrecreg.core.check.options import CheckOptions
-from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.check.reports import Report
 from tfrecreg.core.check.scan.interface import Target, Validator
 from tfrecreg.core.check.target import check_target
 from tfrecreg.core.plugins.guard import PluginId
@@ -34,8 +34,7 @@ from tfrecreg.core.plugins.manager import plugins
 from tfrecreg.core.plugins.records import ValidatorRecord
 from tfrecreg.core.registry import layout
 from tfrecreg.core.registry.lookup import Resolved
-from tfrecreg.core.registry.manifest.file import render_manifest
-from tfrecreg.core.registry.manifest.model import MANIFEST_NAME, Ledger, Manifest
+from tfrecreg.core.registry.manifest import MANIFEST_NAME, Ledger, Manifest, render_manifest
 from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.registry.shardset.target import build_target
 from tfrecreg.core.registry.transaction import Transaction

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from tfrecreg.core.build.conclude import BuildResult, conclude
 from tfrecreg.core.build.make import clear_killed, engine_for_build, make_all, unchanged
 from tfrecreg.core.build.planning.begin import Growth, begin, growth_of, sizes_of
-from tfrecreg.core.build.planning.changed_settings import ChangedSettings
 from tfrecreg.core.build.planning.plan import Plan
-from tfrecreg.core.build.request import BuildRequest, Prepared, prepare
+from tfrecreg.core.build.request import BuildRequest, ChangedSettings, Prepared, prepare
 from tfrecreg.core.build.shard import BUILD, StageSink
 from tfrecreg.core.build.state import expect_raw_unchanged
 from tfrecreg.core.check.gate import expect_policy
-from tfrecreg.core.registry.manifest.model import RawTotals
+from tfrecreg.core.registry.manifest import RawTotals
 from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.registry.transaction import Transaction, transaction
 from tfrecreg.core.values.errors import PluginError, RefusedError

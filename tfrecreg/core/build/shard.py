@@ -24,7 +24,7 @@ from tfrecreg.core.build.sources.guarded import GuardedSource
 from tfrecreg.core.build.sources.interface import Item, Remark, Skipped
 from tfrecreg.core.records.hashing import hash_file, record_digest
 from tfrecreg.core.records.writer import Segment, SegmentWriter, ShardWriter, WrittenShard
-from tfrecreg.core.registry.manifest.model import FileEntry, ShardEntry
+from tfrecreg.core.registry.manifest import FileEntry, ShardEntry
 from tfrecreg.core.storage.interface import Entry, Readable, Storage
 from tfrecreg.core.storage.raw import RawStorage
 from tfrecreg.core.values.documents import read_note, render_note

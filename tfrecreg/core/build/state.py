@@ -15,7 +15,7 @@ from blake3 import blake3
 
 from tfrecreg.core.build.sources.guarded import GuardedSource
 from tfrecreg.core.registry import layout
-from tfrecreg.core.registry.manifest.model import Manifest, RawTotals, is_adopted
+from tfrecreg.core.registry.manifest import Manifest, RawTotals, is_adopted
 from tfrecreg.core.registry.registry import Dataset, Registry
 from tfrecreg.core.storage.interface import Readable, Storage
 from tfrecreg.core.storage.raw import RawStorage, raw_storage

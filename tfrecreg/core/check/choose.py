@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from tfrecreg.core.check.reports.model import SkippedValidator
+from tfrecreg.core.check.reports import SkippedValidator
 from tfrecreg.core.check.scan.interface import Target, Validator
 from tfrecreg.core.plugins.discovery import Announced
 from tfrecreg.core.plugins.entry_points import canonical_name, is_local

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tfrecreg.core.check.infer import LargeRecords
 from tfrecreg.core.check.scan.interface import Expected, Shard, Target, Validator, Visitor
 from tfrecreg.core.check.scan.tally import Tally
-from tfrecreg.core.check.scan.whole import LargeRecords
 from tfrecreg.core.example.decode import canonical
 from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.core.records.batch_columns import batch_digests
 from tfrecreg.core.records.hashing import DIGEST_BYTES, ContentHasher, content_digest, record_digest
-from tfrecreg.core.registry.manifest.model import SplitEntry
+from tfrecreg.core.registry.manifest import SplitEntry
 from tfrecreg.core.values.codes import SHD010, SHD011, CodeList
 from tfrecreg.core.values.errors import TfrecregError
 from tfrecreg.core.values.findings import MAX_LOCATIONS, Code, Finding, Location, Measure

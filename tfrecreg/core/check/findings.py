@@ -22,12 +22,12 @@ from typing import Any, Literal
 
 from blake3 import blake3
 
-from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.check.reports import Report
 from tfrecreg.core.check.scan.indexes import keys_of
 from tfrecreg.core.check.scan.interface import Shard, Target, Validator
 from tfrecreg.core.plugins.guard import PluginId, calling, reason_of, traced
 from tfrecreg.core.registry.absence import fetch_command
-from tfrecreg.core.registry.manifest.model import is_adopted, is_python_data
+from tfrecreg.core.registry.manifest import is_adopted, is_python_data
 from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.values.codes import REG009, SCH005
 from tfrecreg.core.values.codes.pages import record_code

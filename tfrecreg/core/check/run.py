@@ -12,7 +12,7 @@ from typing import TypeAlias
 from tfrecreg.core.check.choose import asked_for, validators_with
 from tfrecreg.core.check.gate import expect_policy
 from tfrecreg.core.check.options import CheckOptions
-from tfrecreg.core.check.reports.model import Report, error_report
+from tfrecreg.core.check.reports import Report, error_report
 from tfrecreg.core.check.scan.cache import ScanCache
 from tfrecreg.core.check.scan.interface import Baseline, Expected, RawItems, Target, Validator
 from tfrecreg.core.check.target import check_target

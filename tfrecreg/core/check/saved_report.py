@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from tfrecreg._version import JSON_VERSION
-from tfrecreg.core.check.reports.model import Basis, Report, SkippedValidator, severities_of
+from tfrecreg.core.check.reports import Basis, Report, SkippedValidator, severities_of
 from tfrecreg.core.values.codes import CORE_CODES, QRY001
 from tfrecreg.core.values.config import FailOn
 from tfrecreg.core.values.documents import known_format, no_duplicates, refusing

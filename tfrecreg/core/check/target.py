@@ -13,7 +13,7 @@ from tfrecreg.core.check.findings import (
     without_repetitions,
 )
 from tfrecreg.core.check.options import CheckOptions, folder_of, limits_of, schema_digest
-from tfrecreg.core.check.reports.model import Basis, ReadShard, Report
+from tfrecreg.core.check.reports import Basis, ReadShard, Report
 from tfrecreg.core.check.scan.cache import ScanCache
 from tfrecreg.core.check.scan.interface import Shard, Target, Validator
 from tfrecreg.core.check.scan.run import ScanResult, run_scan
@@ -22,8 +22,7 @@ from tfrecreg.core.plugins.manager import plugins, plugins_of
 from tfrecreg.core.plugins.records import ValidatorRecord
 from tfrecreg.core.records.batch import StreamEnd
 from tfrecreg.core.registry.absence import absent_schema
-from tfrecreg.core.registry.manifest.file import parse_manifest
-from tfrecreg.core.registry.manifest.model import MANIFEST_NAME
+from tfrecreg.core.registry.manifest import MANIFEST_NAME, parse_manifest
 from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.values.config import CONFIG_NAME, Config, FailOn, GateConfig
 from tfrecreg.core.values.errors import ConfigError, StorageError, TfrecregError

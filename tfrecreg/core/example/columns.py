@@ -16,8 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tfrecreg.core.example.model import Example, Kind
-from tfrecreg.core.example.wire import varint
+from tfrecreg.core.example.model import Example, Kind, varint
 
 _Ints = NDArray[np.int64]
 _Bools = NDArray[np.bool_]

@@ -10,16 +10,19 @@ depth, are counted, up to 100.
 
 from __future__ import annotations
 
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.model import Example, Feature, Kind, packed_feature
-from tfrecreg.core.example.wire import (
+from tfrecreg.core.example.model import (
     DELIMITED,
     FIXED32,
     VARINT,
+    Example,
+    Feature,
+    Kind,
     NotAnExampleError,
     count_minimal,
+    encode,
     fields,
     pack_varints,
+    packed_feature,
     read_varint,
     varint,
     varints,

@@ -11,12 +11,11 @@ from itertools import islice
 from math import prod
 from typing import Any
 
-from tfrecreg.core.example.features import bytes_feature
 from tfrecreg.core.example.kinds import PayloadKind, decode_sequence
-from tfrecreg.core.example.model import Example, Feature, Kind
+from tfrecreg.core.example.model import Example, Feature, Kind, NotAnExampleError, fields
 from tfrecreg.core.example.tensors import Tensor, read_tensor
-from tfrecreg.core.example.wire import NotAnExampleError, fields
-from tfrecreg.core.images.decoding import FeatureDecoder, pixel_bytes
+from tfrecreg.core.example.values import bytes_feature
+from tfrecreg.core.images.decoder import FeatureDecoder, pixel_bytes
 from tfrecreg.core.images.model import ImageHeader
 from tfrecreg.core.images.read import sniff
 from tfrecreg.core.plugins.decoders import Decoders

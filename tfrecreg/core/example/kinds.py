@@ -22,11 +22,12 @@ from enum import Enum
 from typing import NamedTuple
 
 from tfrecreg.core.example.decode import FeatureReader, decode_fully, decode_or_none
-from tfrecreg.core.example.model import Example, Feature
-from tfrecreg.core.example.wire import (
+from tfrecreg.core.example.model import (
     DELIMITED,
     FIXED64,
     VARINT,
+    Example,
+    Feature,
     NotAnExampleError,
     fields,
     read_varint,

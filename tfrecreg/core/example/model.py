@@ -1,12 +1,16 @@
-"""The model of an example: features by name, each a list of values of one kind.
+"""The model of an example, its bytes in the canonical form, and protobuf's wire format.
 
 The key of a record, taken from one of its features.
 
 What a description beside the records says of a feature, before the records are asked.
+
+A varint has seven bits per byte, lowest first; the top bit is set in all bytes but the last.
+Source: https://protobuf.dev/programming-guides/encoding/
 """
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,7 +19,135 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, final
 
-from tfrecreg.core.example.wire import varint, varint_size, varints
+from tfrecreg.core.values.text import safe
+
+VARINT, FIXED64, DELIMITED, START_GROUP, END_GROUP, FIXED32 = range(6)
+"""The wire types."""
+
+_ONE_BYTE = tuple(bytes((number,)) for number in range(128))
+
+_CONTINUED = bytes(range(128, 256))
+# A last byte of zero is redundant; nine bytes hold 63 bits, so a tenth can only be 1; an eleventh
+# is not allowed.
+_PADDED = re.compile(rb"[\x80-\xff](?:\x00|[\x80-\xff]{8}[\x02-\xff])")
+
+
+def varint(number: int) -> bytes:
+    """The shortest encoding of `number`, which is at least 0 and below 2^64."""
+    if number < 128:
+        return _ONE_BYTE[number]
+    if number < 16384:
+        return bytes((number & 127 | 128, number >> 7))
+    return pack_varints((number,))
+
+
+def pack_varints(numbers: Iterable[int]) -> bytes:
+    """The shortest encodings of int64 or uint64 values, concatenated."""
+    packed = bytearray()
+    append = packed.append
+    for number in numbers:
+        number &= 0xFFFF_FFFF_FFFF_FFFF
+        while number > 127:
+            append(number & 127 | 128)
+            number >>= 7
+        append(number)
+    return bytes(packed)
+
+
+def varint_size(number: int) -> int:
+    """Size in bytes of the result of :func:`varint`."""
+    return (number.bit_length() + 6) // 7 or 1
+
+
+def varints(packed: Iterable[int]) -> Iterator[int]:
+    """The int64 values of concatenated whole varints; bits above the 64th are dropped."""
+    number = shift = 0
+    for byte in packed:
+        if byte > 127:
+            number |= (byte & 127) << shift
+            shift += 7
+            continue
+        number = (number | byte << shift) & 0xFFFF_FFFF_FFFF_FFFF
+        yield number - (1 << 64) if number >> 63 else number
+        number = shift = 0
+
+
+def count_minimal(packed: bytes) -> int:
+    """Number of varints in `packed`; -1 unless all are whole and minimal."""
+    if packed.isascii():
+        return len(packed)
+    if packed[-1] > 127 or _PADDED.search(packed):
+        return -1
+    return len(packed.translate(None, _CONTINUED))
+
+
+class NotAnExampleError(ValueError):
+    """The bytes are not a `tf.train.Example`."""
+
+    def __init__(self, offset: int, reason: str) -> None:
+        super().__init__(offset, reason)
+        self.offset = offset
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"not a tf.train.Example: {self.reason} at byte {self.offset}"
+
+
+def fields(
+    payload: bytes, position: int, end: int, depth: int
+) -> Iterator[tuple[tuple[int, int], int, int]]:
+    """The fields of a message: (number, wire type), and the offsets where the content starts and
+    ends.
+
+    A group is one field, yielded at its end.
+    """
+    groups: list[int] = []
+    while position < end:
+        at = position
+        tag, position = read_varint(payload, at, end)
+        if position - at > 5 or tag > 0xFFFF_FFFF:
+            raise NotAnExampleError(at, "a tag of more than 32 bits")
+        number, wire = tag >> 3, tag & 7
+        if not number:
+            raise NotAnExampleError(at, "the field number 0")
+        start = position
+        if wire == VARINT:
+            _, position = read_varint(payload, position, end)
+        elif wire == DELIMITED:
+            size, start = read_varint(payload, position, end)
+            position = start + size
+        elif wire == FIXED32:
+            position += 4
+        elif wire == FIXED64:
+            position += 8
+        elif wire == START_GROUP:
+            groups.append(number)
+            if len(groups) > depth:
+                raise NotAnExampleError(at, "messages nested more than 100 deep")
+        elif wire == END_GROUP:
+            if not groups or groups.pop() != number:
+                raise NotAnExampleError(at, f"the end of a group {number} that is not open")
+        else:
+            raise NotAnExampleError(at, f"the wire type {wire}, which does not exist")
+        if position > end:
+            raise NotAnExampleError(at, f"a field that ends {position - end} bytes too late")
+        if not groups:
+            yield (number, wire), start, position
+    if groups:
+        raise NotAnExampleError(end, f"the group {groups[-1]} is not closed")
+
+
+def read_varint(payload: bytes, position: int, end: int) -> tuple[int, int]:
+    """The unsigned 64-bit varint at `position`, further bits dropped, and where it ends."""
+    number = shift = 0
+    for place in range(position, min(end, position + 10)):
+        byte = payload[place]
+        if byte < 128:
+            return (number | byte << shift) & 0xFFFF_FFFF_FFFF_FFFF, place + 1
+        number |= (byte & 127) << shift
+        shift += 7
+    reason = "a varint of more than 10 bytes" if end - position >= 10 else "a cut varint"
+    raise NotAnExampleError(position, reason)
 
 
 class Kind(IntEnum):
@@ -251,3 +383,86 @@ class DeclaredFeature:
     is_bool: bool = False
     pixels: tuple[int, int, int] | None = None
     """Height, width and channels of an image whose pixels the values are, row by row."""
+
+
+_MAX_PAYLOAD = 2**31 - 1  # protobuf's own limit, in every language
+
+_VIEWED = 4096  # bytes from which a view is cheaper than a copy
+
+# A dataset has few keys and many examples. The cache is bounded: a hostile dataset may have a new
+# key in every record.
+_PREFIXES: dict[str, bytes] = {}
+_MAX_PREFIXES = 4096
+_MAX_KEPT_KEY = 256
+
+_HEADS = tuple(b"\n" + varint(size) for size in range(1024))
+
+
+def encode(example: Example) -> bytes:
+    """`example` in canonical form: equal examples give equal bytes, for any order of their
+    features.
+
+    Raises:
+        TypeError: a key is not a string, or a value is not a :class:`Feature`.
+        ValueError: a key holds a lone surrogate, or the payload would exceed protobuf's 2 GiB.
+
+    Example:
+        >>> tr.encode(tr.to_example({"label": 7})).hex()
+        '0a100a0e0a056c6162656c12051a030a0107'
+    """
+    parts: list[bytes | memoryview] = [b""]
+    total = 0
+    # Strings sort by code point, which is the order of their UTF-8 bytes.
+    for key in sorted(example):
+        feature = example[key]
+        prefix = _PREFIXES.get(key) or _prefix(key)
+        if not isinstance(feature, Feature):
+            raise TypeError(f"`{safe(key)}` is a `{type(feature).__name__}`, expected a `Feature`")
+        source = feature._source
+        if source is None:
+            tail, size = _loose(feature)
+            size += len(prefix)
+            head = b"\n" + varint(size)
+            parts += (head, prefix, *tail)
+        else:
+            start, end = feature._field, feature._end
+            size = end - start
+            field = source[start:end] if size < _VIEWED else memoryview(source)[start:end]
+            size += len(prefix)
+            head = _HEADS[size] if size < 1024 else b"\n" + varint(size)
+            parts += (head, prefix, field)
+        total += size + len(head)
+    if not total:
+        return b""
+    parts[0] = b"\n" + varint(total)
+    if 1 + varint_size(total) + total > _MAX_PAYLOAD:
+        raise ValueError(
+            f"the example takes {total} bytes, more than the {_MAX_PAYLOAD} that protobuf can read"
+        )
+    return b"".join(parts)
+
+
+def _prefix(key: str) -> bytes:
+    """The key field of a map entry."""
+    if not isinstance(key, str):
+        raise TypeError(f"a feature key is a `{type(key).__name__}`, expected a string")
+    try:
+        raw = key.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"the feature key `{safe(key)}` holds a lone surrogate") from None
+    prefix = b"\n" + varint(len(raw)) + raw
+    if len(raw) <= _MAX_KEPT_KEY:
+        if len(_PREFIXES) >= _MAX_PREFIXES:
+            _PREFIXES.clear()
+        _PREFIXES[key] = prefix
+    return prefix
+
+
+def _loose(feature: Feature) -> tuple[list[bytes], int]:
+    """The value field of a BYTES feature with large values, in pieces, and its length."""
+    pieces: list[bytes] = [b""]
+    for value in feature.values:
+        pieces += (b"\n" + varint(len(value)), value)
+    body = sum(map(len, pieces))
+    pieces[0] = value_head(feature.kind, body)
+    return pieces, len(pieces[0]) + body

@@ -33,8 +33,15 @@ from functools import cached_property
 
 from tfrecreg.core.example.decode import decode_or_none
 from tfrecreg.core.example.kinds import PayloadKind, SequenceExample, decode_sequence, kind_of
-from tfrecreg.core.example.model import DeclaredFeature, Example, Feature, Kind
-from tfrecreg.core.example.wire import DELIMITED, NotAnExampleError, fields
+from tfrecreg.core.example.model import (
+    DELIMITED,
+    DeclaredFeature,
+    Example,
+    Feature,
+    Kind,
+    NotAnExampleError,
+    fields,
+)
 from tfrecreg.core.schema.check import KIND_NAMES
 from tfrecreg.core.schema.compiled import CompiledSchema, belongs, compile_schema
 from tfrecreg.core.schema.definition import (

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tfrecreg.core.example.wire import (
+from tfrecreg.core.example.model import (
     DELIMITED,
     FIXED32,
     FIXED64,

@@ -23,7 +23,7 @@ SOURCES = (
 """The bundled sources but `tfrecreg`. Each is the package ``plugins/tfrecreg_<name>``."""
 
 BUNDLED = (
-    "tfrecreg.builtin.releases.changes.plugin",
+    "tfrecreg.builtin.releases.plugin",
     "tfrecreg.builtin.derived.plugin",
     "tfrecreg.builtin.export.plugin",
     "tfrecreg.builtin.images.plugin",
@@ -40,7 +40,7 @@ DECODERS = ("tfrecreg.builtin.images.decoder:PictureDecoder",)
 """Classes of the decoders among them, which are asked without a search for plugins."""
 LOCAL = "tfrecreg.builtin.local_plugins.find"
 """The module that finds local plugins, where a registry names any."""
-CHANGES = "tfrecreg.builtin.releases.diff.classify"
+CHANGES = "tfrecreg.builtin.releases.diff.verdict"
 """The module that says in a line what a build changed since the version before."""
 PROGRESS = "tfrecreg.library.progress"
 """The module that shows progress where a program runs: in a terminal, or in a notebook."""
@@ -49,13 +49,13 @@ DISABLE = "TFRECREG_DISABLE"
 
 COMMANDS_BY_GROUP = {
     "Start here": {
-        "demo": ("tfrecreg.cli.demo.command", "Run the whole workflow on generated sample data"),
+        "demo": ("tfrecreg.cli.demo", "Run the whole workflow on generated sample data"),
         "check": (
             "tfrecreg.cli.check:check_command",
             "Check builds, releases or any TFRecord files",
         ),
         "report": (
-            "tfrecreg.builtin.pages.command:report_command",
+            "tfrecreg.builtin.pages.commands:report_command",
             "Write a page that shows a dataset",
         ),
         "view": ("tfrecreg.builtin.view.command", "See every record in the browser"),
@@ -69,26 +69,26 @@ COMMANDS_BY_GROUP = {
             "Make a build from TFRecords written by another tool",
         ),
         "release": (
-            "tfrecreg.builtin.releases.release_command:release_command",
+            "tfrecreg.builtin.releases.commands:release_command",
             "Freeze a build under a version number",
         ),
         "list": (
-            "tfrecreg.builtin.look.list_command:list_command",
+            "tfrecreg.builtin.look.commands:list_command",
             "List the datasets of the registry",
         ),
-        "show": ("tfrecreg.builtin.look.show_command:show_command", "Show a build or a release"),
+        "show": ("tfrecreg.builtin.look.commands:show_command", "Show a build or a release"),
         "log": (
-            "tfrecreg.builtin.releases.log_command:log_command",
+            "tfrecreg.builtin.releases.commands:log_command",
             "Show the history of a dataset",
         ),
         "diff": ("tfrecreg.cli.diff", "Compare two builds or releases, example by example"),
         "digest": (
-            "tfrecreg.builtin.look.digest_command:digest_command",
+            "tfrecreg.builtin.look.commands:digest_command",
             "Print the content digest of each split",
         ),
-        "tag": ("tfrecreg.builtin.releases.tag_command:tag_command", "Tag a release in git"),
+        "tag": ("tfrecreg.builtin.releases.commands:tag_command", "Tag a release in git"),
         "yank": (
-            "tfrecreg.builtin.releases.yank_command:yank_command",
+            "tfrecreg.builtin.releases.commands:yank_command",
             "Mark a release as wrong, so that `latest` skips it",
         ),
     },
@@ -98,7 +98,7 @@ COMMANDS_BY_GROUP = {
             "Judge the report of a check under today's gate and waivers",
         ),
         "audit": (
-            "tfrecreg.builtin.releases.audit.command:audit_command",
+            "tfrecreg.builtin.releases.commands:audit_command",
             "Check the releases of datasets, without their bytes",
         ),
         "repair": (
@@ -110,7 +110,7 @@ COMMANDS_BY_GROUP = {
             "Write the undamaged records of damaged shards",
         ),
         "explain": (
-            "tfrecreg.builtin.look.explain_command:explain_command",
+            "tfrecreg.builtin.look.commands:explain_command",
             "Explain a finding code",
         ),
     },
@@ -121,15 +121,15 @@ COMMANDS_BY_GROUP = {
     },
     "Move": {
         "push": (
-            "tfrecreg.builtin.dvc.push_command:push_command",
+            "tfrecreg.builtin.dvc.commands:push_command",
             "Push the bytes of releases to a DVC remote",
         ),
         "pull": (
-            "tfrecreg.builtin.dvc.pull_command:pull_command",
+            "tfrecreg.builtin.dvc.commands:pull_command",
             "Fetch the bytes of releases to this machine",
         ),
         "gc": (
-            "tfrecreg.builtin.dvc.gc_command:gc_command",
+            "tfrecreg.builtin.dvc.commands:gc_command",
             "List or remove files that are no longer needed",
         ),
         "export": (
@@ -137,11 +137,11 @@ COMMANDS_BY_GROUP = {
             "Export a build or a release for other tools",
         ),
         "pipeline": (
-            "tfrecreg.builtin.dvc.pipeline_command:pipeline_command",
+            "tfrecreg.builtin.dvc.commands:pipeline_command",
             "Write or update the stages of datasets in dvc.yaml",
         ),
         "site": (
-            "tfrecreg.builtin.pages.site_command:site_command",
+            "tfrecreg.builtin.pages.commands:site_command",
             "Write a static site of the registry",
         ),
     },

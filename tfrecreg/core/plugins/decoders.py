@@ -13,8 +13,13 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from tfrecreg.core.images.decoder import require_pillow
-from tfrecreg.core.images.decoding import START, FeatureDecoder, PixelsDecoder, Thumbnail
+from tfrecreg.core.images.decoder import (
+    START,
+    FeatureDecoder,
+    PixelsDecoder,
+    Thumbnail,
+    require_pillow,
+)
 from tfrecreg.core.images.model import ImageError, ImageHeader
 from tfrecreg.core.images.read import read_header, sniff
 from tfrecreg.core.plugins.bundled import DECODERS, DISABLE

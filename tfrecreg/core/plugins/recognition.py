@@ -26,7 +26,7 @@ from typing import Any, Literal, NamedTuple, get_type_hints
 from tfrecreg.core.plugins.manager import Plugins
 from tfrecreg.core.plugins.records import SourceRecord
 from tfrecreg.core.storage.interface import Entry, Readable
-from tfrecreg.core.storage.remote.urls import is_url
+from tfrecreg.core.storage.paths import is_url
 from tfrecreg.core.values.text import safe
 from tfrecreg.core.values.typed_values import as_text, is_required, label
 

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 from blake3 import blake3
 
 from tfrecreg.core.storage.interface import Readable
-from tfrecreg.core.values.errors import ManifestError, NewerFormatError, UsageError
-from tfrecreg.core.values.install_hint import upgrade_hint
+from tfrecreg.core.values.errors import ManifestError, NewerFormatError, UsageError, upgrade_hint
 from tfrecreg.core.values.text import safe
 
 if TYPE_CHECKING:  # collecting rows needs no NumPy

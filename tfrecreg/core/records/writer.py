@@ -20,9 +20,8 @@ from typing import Literal
 from blake3 import blake3
 
 from tfrecreg.core.example.decode import canonical
-from tfrecreg.core.example.encode import encode
+from tfrecreg.core.example.model import NotAnExampleError, encode
 from tfrecreg.core.example.values import to_example
-from tfrecreg.core.example.wire import NotAnExampleError
 from tfrecreg.core.records.framing import MAX_LENGTH, OVERHEAD, frame
 from tfrecreg.core.records.gzip.random_access import inflated
 from tfrecreg.core.records.gzip.writer import Compression, GzipEncoder
@@ -30,7 +29,7 @@ from tfrecreg.core.records.hashing import FileDigest, FileHasher, record_digest
 from tfrecreg.core.records.index import IndexBuilder
 from tfrecreg.core.storage.interface import Storage, Unfinished, Writer
 from tfrecreg.core.storage.local import LocalStorage
-from tfrecreg.core.storage.remote.urls import expect_no_url
+from tfrecreg.core.storage.paths import expect_no_url
 from tfrecreg.core.values.errors import StorageError, UsageError
 from tfrecreg.core.values.text import safe, type_text
 

@@ -16,11 +16,11 @@ from blake3 import blake3
 from tfrecreg.core.registry import layout
 from tfrecreg.core.registry.history import links_of
 from tfrecreg.core.registry.keeper import tracker
-from tfrecreg.core.registry.manifest.model import MANIFEST_NAME, SCHEMA_NAME, Manifest
+from tfrecreg.core.registry.manifest import MANIFEST_NAME, SCHEMA_NAME, Manifest
 from tfrecreg.core.registry.pointers import named_hash
 from tfrecreg.core.registry.registry import Dataset, Registry
 from tfrecreg.core.registry.yanks import Yank, not_yanked
-from tfrecreg.core.storage.remote.urls import is_url
+from tfrecreg.core.storage.paths import is_url
 from tfrecreg.core.values.errors import (
     FailureError,
     ManifestError,

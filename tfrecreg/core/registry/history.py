@@ -13,8 +13,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tfrecreg.core.records.hashing import hash_file
-from tfrecreg.core.registry.manifest.file import parse_manifest
-from tfrecreg.core.registry.manifest.model import MANIFEST_NAME, FileEntry, Manifest, ShardEntry
+from tfrecreg.core.registry.manifest import (
+    MANIFEST_NAME,
+    FileEntry,
+    Manifest,
+    ShardEntry,
+    parse_manifest,
+)
 from tfrecreg.core.registry.registry import Dataset
 from tfrecreg.core.storage.interface import Readable, Storage
 from tfrecreg.core.values.errors import (

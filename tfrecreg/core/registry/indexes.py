@@ -20,7 +20,7 @@ from blake3 import blake3
 
 from tfrecreg.core.records.index import INDEX_LIMIT
 from tfrecreg.core.registry import layout
-from tfrecreg.core.registry.manifest.model import FileEntry, Manifest
+from tfrecreg.core.registry.manifest import FileEntry, Manifest
 from tfrecreg.core.registry.registry import Dataset, Registry
 from tfrecreg.core.storage.interface import Entry, Readable
 from tfrecreg.core.storage.writer import is_temporary

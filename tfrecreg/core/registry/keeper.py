@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any, Literal, Protocol, cast
 
 from tfrecreg.core.registry.history import Issue, Link
-from tfrecreg.core.registry.manifest.model import Manifest
+from tfrecreg.core.registry.manifest import Manifest
 from tfrecreg.core.registry.registry import Dataset, Registry
 from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.values.progress import Progress

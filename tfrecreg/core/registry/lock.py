@@ -23,8 +23,7 @@ from pathlib import Path
 from tfrecreg.core.registry import layout
 from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.storage.local import LocalStorage
-from tfrecreg.core.storage.paths import advice, path_text
-from tfrecreg.core.storage.remote.urls import expect_no_url
+from tfrecreg.core.storage.paths import advice, expect_no_url, path_text
 from tfrecreg.core.storage.renames import exclusive, exclusive_if_free, held_shared
 from tfrecreg.core.storage.writer import make_folders
 from tfrecreg.core.values.errors import StorageError, UsageError

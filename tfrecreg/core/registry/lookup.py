@@ -17,8 +17,7 @@ from tfrecreg.core.registry.absence import (
     absent_version,
 )
 from tfrecreg.core.registry.lock import hold_copy
-from tfrecreg.core.registry.manifest.file import parse_manifest
-from tfrecreg.core.registry.manifest.model import MANIFEST_NAME, SCHEMA_NAME, Manifest
+from tfrecreg.core.registry.manifest import MANIFEST_NAME, SCHEMA_NAME, Manifest, parse_manifest
 from tfrecreg.core.registry.registry import Dataset, Registry, open_registry
 from tfrecreg.core.registry.yanks import Yank, read_yanks, yanked
 from tfrecreg.core.storage.interface import Readable
@@ -41,7 +40,8 @@ from tfrecreg.core.values.reference import (
 
 def version_in_stage(dataset: Dataset, stage: str) -> Version:
     """The version of the release that is in a stage."""
-    from tfrecreg.core.registry import git, gto
+    from tfrecreg.core.registry import git
+    from tfrecreg.core.registry import git as gto
 
     root = dataset.registry.storage.root
     if git.work_tree(root) is None:

@@ -12,12 +12,18 @@ from typing import NamedTuple, TypeAlias
 from blake3 import blake3
 
 from tfrecreg.core.registry import layout
-from tfrecreg.core.registry.manifest.file import Totals, parse_manifest, quick_totals, totals_of
-from tfrecreg.core.registry.manifest.model import MANIFEST_NAME, SCHEMA_NAME, Manifest
+from tfrecreg.core.registry.manifest import (
+    MANIFEST_NAME,
+    SCHEMA_NAME,
+    Manifest,
+    Totals,
+    parse_manifest,
+    quick_totals,
+    totals_of,
+)
 from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.storage.local import LocalStorage
-from tfrecreg.core.storage.paths import path_text
-from tfrecreg.core.storage.remote.urls import is_url
+from tfrecreg.core.storage.paths import is_url, path_text
 from tfrecreg.core.values.config import (
     CONFIG_NAME,
     Config,

@@ -1,4 +1,4 @@
-"""The schema that a build was made with, even if the working schema changed since.
+"""Schemas by name: of a dataset, a release, a file, and the one that a build was made with.
 
 A manifest names a schema by the digest of its text. The working schema may be edited after the
 build: as long as it means the same, the build stands, and a release freezes the text that its
@@ -22,9 +22,12 @@ import msgspec
 from blake3 import blake3
 
 from tfrecreg.core.registry import git, layout
-from tfrecreg.core.registry.lookup import Resolved, expect_schema
-from tfrecreg.core.registry.manifest.model import SCHEMA_NAME, Manifest, remake_command
-from tfrecreg.core.registry.registry import Dataset, Registry
+from tfrecreg.core.registry.absence import absent_schema, expect_dataset
+from tfrecreg.core.registry.lookup import Resolved, expect_schema, resolve
+from tfrecreg.core.registry.manifest import SCHEMA_NAME, Manifest, remake_command
+from tfrecreg.core.registry.registry import Dataset, Registry, RegistryLike, open_registry
+from tfrecreg.core.registry.shardset.find import expect_no_misspelt_reference
+from tfrecreg.core.registry.shardset.target import read_schema_file
 from tfrecreg.core.schema.proto import parse_schema, render_schema
 from tfrecreg.core.values.documents import read_note, render_note
 from tfrecreg.core.values.errors import (
@@ -35,6 +38,7 @@ from tfrecreg.core.values.errors import (
     TfrecregError,
     UsageError,
 )
+from tfrecreg.core.values.reference import looks_like_reference, parse_reference
 
 
 def keep_schema(registry: Registry, text: str) -> None:
@@ -160,3 +164,19 @@ def _is_published(dataset: Dataset, digest: str) -> bool:
     except (ManifestError, NewerFormatError):
         return False
     return found is not None and found.digest == digest
+
+
+def find_schema(name: str, *, registry: RegistryLike | None = None) -> tuple[str, str]:
+    """The text and the path of a schema."""
+    if not looks_like_reference(name):
+        expect_no_misspelt_reference(name, registry)
+        return read_schema_file(name), name
+    opened = open_registry(registry)
+    if parse_reference(name).selector is None:
+        text = opened.dataset(name).schema_text()
+        if text is not None:
+            return text, opened.dataset(name).schema_path
+        expect_dataset(opened.dataset(name))
+        raise absent_schema(opened.dataset(name))
+    resolved = resolve(opened, name)
+    return expect_schema(resolved), resolved.schema_path

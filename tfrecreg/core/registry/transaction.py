@@ -22,8 +22,7 @@ from tfrecreg.core.registry.history import below, expect_intact
 from tfrecreg.core.registry.indexes import keep_indexes_of_release
 from tfrecreg.core.registry.keeper import tracker
 from tfrecreg.core.registry.lock import copy_unless_read, dataset_lock, locked_registry
-from tfrecreg.core.registry.manifest.file import render_manifest
-from tfrecreg.core.registry.manifest.model import MANIFEST_NAME, SCHEMA_NAME, Manifest
+from tfrecreg.core.registry.manifest import MANIFEST_NAME, SCHEMA_NAME, Manifest, render_manifest
 from tfrecreg.core.registry.registry import Dataset, Registry
 from tfrecreg.core.registry.schemas import published_with, settle_beside
 from tfrecreg.core.registry.versions import keep_in_versions

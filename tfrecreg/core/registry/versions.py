@@ -10,8 +10,7 @@ from __future__ import annotations
 from tfrecreg.core.registry import git, layout
 from tfrecreg.core.registry.history import below, expect_intact, repair_hint
 from tfrecreg.core.registry.keeper import ReleaseChange
-from tfrecreg.core.registry.manifest.file import parse_manifest
-from tfrecreg.core.registry.manifest.model import MANIFEST_NAME, Manifest
+from tfrecreg.core.registry.manifest import MANIFEST_NAME, Manifest, parse_manifest
 from tfrecreg.core.registry.registry import Dataset
 from tfrecreg.core.values.errors import ConflictError
 from tfrecreg.core.values.reference import Version

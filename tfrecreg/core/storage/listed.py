@@ -18,18 +18,11 @@ from urllib.parse import unquote
 
 from blake3 import blake3
 
+from tfrecreg.core.storage.file_systems import DaemonThreads, at_once, awaited, invoke, patiently
 from tfrecreg.core.storage.interface import Entry, Follow
-from tfrecreg.core.storage.paths import locate, path_text
+from tfrecreg.core.storage.paths import is_web, locate, named_url, path_text, without_secrets
 from tfrecreg.core.storage.raw import RawStorage
-from tfrecreg.core.storage.remote.file_systems import (
-    DaemonThreads,
-    at_once,
-    awaited,
-    invoke,
-    patiently,
-)
-from tfrecreg.core.storage.remote.remote import RemoteStorage, entry_of, size_of
-from tfrecreg.core.storage.remote.urls import is_web, named_url, without_secrets
+from tfrecreg.core.storage.remote import RemoteStorage, entry_of, size_of
 from tfrecreg.core.values.errors import MissingFileError, RawDataError, UsageError
 from tfrecreg.core.values.progress import SILENT, Progress, Ticker
 from tfrecreg.core.values.text import DOCS

@@ -13,8 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 from tfrecreg.core.storage.interface import Entry, Readable, Store
 from tfrecreg.core.storage.local import LocalReader, LocalStorage
-from tfrecreg.core.storage.paths import path_text
-from tfrecreg.core.storage.remote.urls import is_url, named_url, split_url
+from tfrecreg.core.storage.paths import is_url, named_url, path_text, split_url
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.progress import SILENT, Progress, Ticker
 
@@ -97,9 +96,9 @@ class _WatchedReader(LocalReader):
 
 
 # The room for URLs is imported here only. Few commands need it.
-_STORES = "tfrecreg.core.storage.remote.remote"
+_STORES = "tfrecreg.core.storage.remote"
 _LISTED = "tfrecreg.core.storage.listed"
-_THREADS = "tfrecreg.core.storage.remote.file_systems"
+_THREADS = "tfrecreg.core.storage.file_systems"
 
 T = TypeVar("T")
 
@@ -110,7 +109,7 @@ def storage_at(root: str) -> Readable:
 
 
 def store_at(url: str) -> Store:
-    """The storage behind a URL from :func:`tfrecreg.core.storage.remote.urls.named_url`."""
+    """The storage behind a URL from :func:`tfrecreg.core.storage.paths.named_url`."""
     store: Store = import_module(_STORES).open_store(url)
     return store
 

@@ -19,12 +19,11 @@ import click
 from tfrecreg.core.plugins.guard import PluginId, called, wrong_answer
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import PluginError, StorageError, UsageError
-from tfrecreg.core.values.json_data import json_data
-from tfrecreg.core.values.text import safe
+from tfrecreg.core.values.text import json_data, safe
 
 if TYPE_CHECKING:
-    from tfrecreg.core.check.reports.interface import ReportContext
-    from tfrecreg.core.check.reports.model import Report
+    from tfrecreg.core.check.report_format import ReportContext
+    from tfrecreg.core.check.reports import Report
     from tfrecreg.core.check.scan.interface import Target, Validator
     from tfrecreg.core.plugins.manager import Plugins
 

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tfrecreg._version import JSON_VERSION
-from tfrecreg.core.values.json_data import json_data
-from tfrecreg.core.values.text import did_you_mean, safe
+from tfrecreg.core.values.text import did_you_mean, json_data, safe
 
 if TYPE_CHECKING:
     import click

@@ -20,8 +20,7 @@ from typing import Any, TypeVar
 import msgspec
 from blake3 import blake3
 
-from tfrecreg.core.values.errors import ConfigError, NewerFormatError, TfrecregError
-from tfrecreg.core.values.install_hint import upgrade_hint
+from tfrecreg.core.values.errors import ConfigError, NewerFormatError, TfrecregError, upgrade_hint
 from tfrecreg.core.values.text import listed, safe
 
 T = TypeVar("T")

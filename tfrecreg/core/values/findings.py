@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import Enum
 
-from tfrecreg.core.values.json_data import json_data
+from tfrecreg.core.values.text import json_data
 
 MAX_LOCATIONS = 20
 """Maximum number of locations in a finding; its count is always the full one."""

@@ -1,4 +1,4 @@
-"""Values as text: escaping of strings from data for terminals, logs and reports; sizes, counts.
+"""Values as text and as JSON-able data: escaping for terminals and logs, sizes, counts.
 
 Suggestions: close matches for names that do not exist.
 
@@ -8,11 +8,13 @@ error and not a method without calls.
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
-from collections.abc import Iterable
-from dataclasses import fields
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
+from enum import Enum
 from reprlib import Repr
 from typing import Any
 
@@ -194,3 +196,34 @@ def overrides(thing: object, base: type, name: str) -> bool:
     It need not inherit from `base`.
     """
     return hasattr(thing, name) and getattr(type(thing), name, None) is not getattr(base, name)
+
+
+def json_data(value: object) -> Any:
+    """A result as JSON has it.
+
+    A record becomes an object with its fields, without those that its `repr` leaves out. A record
+    whose document has other words than its fields has a method `to_json`, which returns the
+    document, with records in it. JSON has no NaN and no infinity: null for NaN, a word for
+    infinity. Anything else is its text.
+    """
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, Mapping):
+        return {key: json_data(each) for key, each in value.items()}
+    own = getattr(value, "to_json", None)
+    if own is not None:
+        return json_data(own())
+    if hasattr(value, "__struct_fields__"):
+        import msgspec  # not needed to start
+
+        return json_data(msgspec.to_builtins(value))
+    if is_dataclass(value):
+        shown = (each.name for each in fields(value) if each.repr)
+        return {name: json_data(getattr(value, name)) for name in shown}
+    if isinstance(value, Iterable):
+        return [json_data(each) for each in value]
+    return str(value)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from tfrecreg.core.storage.interface import Appendable
 from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.storage.paths import is_url, named_url
 from tfrecreg.core.storage.raw import store_at
-from tfrecreg.core.storage.remote.urls import is_url, named_url
 from tfrecreg.core.values.errors import MissingFileError, TfrecregError
 
 

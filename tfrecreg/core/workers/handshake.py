@@ -19,11 +19,9 @@ from importlib import metadata
 from pathlib import Path
 
 from tfrecreg._version import __version__
-from tfrecreg.core.plugins.code_digest import code_beside, code_of
-from tfrecreg.core.plugins.entry_points import Broken, identity, with_plugins
+from tfrecreg.core.plugins.entry_points import Broken, code_beside, code_of, identity, with_plugins
 from tfrecreg.core.storage.interface import Readable
-from tfrecreg.core.values.errors import FailureError
-from tfrecreg.core.values.install_hint import install_command
+from tfrecreg.core.values.errors import FailureError, install_command
 from tfrecreg.core.values.text import safe
 
 _DEPTH = 4

@@ -36,8 +36,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, ClassVar, Generic, TypeVar
 
 from tfrecreg.core.plugins import guard
-from tfrecreg.core.values.errors import FailureError, TfrecregError, UsageError
-from tfrecreg.core.values.install_hint import install_command
+from tfrecreg.core.values.errors import FailureError, TfrecregError, UsageError, install_command
 from tfrecreg.core.values.text import ExtensionPoint, safe
 from tfrecreg.core.values.typed_values import NoOptions
 from tfrecreg.core.workers.handshake import (

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from tfrecreg.builtin.dvc.pipeline.dvc_yaml import Edited, edited
+from tfrecreg.builtin.dvc.dvc_yaml import Edited, edited
 from tfrecreg.core.values.errors import UsageError
 
 

@@ -17,8 +17,7 @@ from remote_support import git
 from tests_support import tree
 
 from tfrecreg.builtin.dvc.garbage import gc
-from tfrecreg.builtin.dvc.sending import push
-from tfrecreg.builtin.dvc.transfer import pull
+from tfrecreg.builtin.dvc.transfer import pull, push
 from tfrecreg.cli.main import main
 from tfrecreg.core.registry.registry import open_registry
 

@@ -11,8 +11,7 @@ import pytest
 
 pytest.importorskip("dvc", reason="the extra `dvc` is not installed")
 
-from tfrecreg.builtin.dvc.sending import push
-from tfrecreg.builtin.dvc.transfer import pull
+from tfrecreg.builtin.dvc.transfer import pull, push
 from tfrecreg.cli.main import main
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.values.errors import FailureError, RefusedError

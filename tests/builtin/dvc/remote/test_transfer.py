@@ -16,11 +16,10 @@ pytest.importorskip("dvc", reason="the extra `dvc` is not installed")
 from remote_support import environment, git
 from tests_support import tree
 
-from tfrecreg.builtin.dvc.sending import push
-from tfrecreg.builtin.dvc.transfer import pull, pull_needed
+from tfrecreg.builtin.dvc.transfer import pull, pull_needed, push
 from tfrecreg.cli.main import main
 from tfrecreg.core.check.run import check
-from tfrecreg.core.registry.manifest.file import parse_manifest, render_manifest, seal
+from tfrecreg.core.registry.manifest import parse_manifest, render_manifest, seal
 from tfrecreg.core.registry.pointers import named_hash
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.registry.yanks import Yank, append_yank

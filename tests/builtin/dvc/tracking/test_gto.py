@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from git_support import commit, start
 
-from tfrecreg.core.registry import git, gto
+from tfrecreg.core.registry import git
+from tfrecreg.core.registry import git as gto
 from tfrecreg.core.registry.git import GitTag
 from tfrecreg.core.values.errors import UsageError
 

@@ -15,19 +15,13 @@ from tfrecreg.builtin.export.formats.jsonl import JsonLines
 from tfrecreg.builtin.export.formats.parquet import ParquetFormat
 from tfrecreg.builtin.export.formats.webdataset import WebDatasetFormat, sample_layout
 from tfrecreg.core.example.decode import canonical
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import (
-    bytes_feature,
-    float_feature,
-    int64_feature,
-    unset_feature,
-)
-from tfrecreg.core.example.model import Example
+from tfrecreg.core.example.model import Example, encode
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature, unset_feature
 from tfrecreg.core.plugins.exporters.convert import RecordFormat
-from tfrecreg.core.plugins.exporters.shards import ShardToExport
+from tfrecreg.core.plugins.exporters.interface import ShardToExport
 from tfrecreg.core.records.hashing import record_digest
 from tfrecreg.core.records.writer import ShardWriter
-from tfrecreg.core.registry.manifest.model import ShardEntry
+from tfrecreg.core.registry.manifest import ShardEntry
 from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.storage.local import LocalStorage
 

@@ -14,16 +14,10 @@ from tests_support import flip
 
 from tfrecreg.builtin.export.formats.parquet import ParquetFormat
 from tfrecreg.core.example.decode import canonical
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import (
-    bytes_feature,
-    float_feature,
-    int64_feature,
-    unset_feature,
-)
+from tfrecreg.core.example.model import encode
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature, unset_feature
 from tfrecreg.core.plugins.exporters.convert import RecordFormat, ShardConversion
-from tfrecreg.core.plugins.exporters.interface import ShardRecord
-from tfrecreg.core.plugins.exporters.shards import ShardToExport
+from tfrecreg.core.plugins.exporters.interface import ShardRecord, ShardToExport
 from tfrecreg.core.records.hashing import record_digest
 from tfrecreg.core.values.errors import FailureError, ManifestError, RefusedError, UsageError
 

@@ -17,8 +17,8 @@ from tests_support import flip, tree
 
 import tfrecreg
 from tfrecreg.builtin.export.run import export
-from tfrecreg.core.example.features import bytes_feature, int64_feature
-from tfrecreg.core.registry.manifest.file import render_manifest, seal
+from tfrecreg.core.example.values import bytes_feature, int64_feature
+from tfrecreg.core.registry.manifest import render_manifest, seal
 from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.values.errors import FailureError, RefusedError, UsageError
 from tfrecreg.core.workers.local import LocalEngine

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from tfrecreg.builtin.export.formats.jsonl import JsonLines
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
-from tfrecreg.core.example.model import Example
+from tfrecreg.core.example.model import Example, encode
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
 from tfrecreg.core.plugins.exporters.convert import ShardConversion
 from tfrecreg.core.values.errors import FailureError
 

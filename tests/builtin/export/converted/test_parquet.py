@@ -13,14 +13,8 @@ import pytest
 from tfrecreg.builtin.export.formats import parquet as parquet_module
 from tfrecreg.builtin.export.formats.parquet import ParquetFormat
 from tfrecreg.core.example.decode import decode
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import (
-    bytes_feature,
-    float_feature,
-    int64_feature,
-    unset_feature,
-)
-from tfrecreg.core.example.model import Example
+from tfrecreg.core.example.model import Example, encode
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature, unset_feature
 from tfrecreg.core.plugins.exporters.convert import ShardConversion
 
 from .conftest import SCHEMA, MakeTask, parquet

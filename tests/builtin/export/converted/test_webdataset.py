@@ -15,14 +15,8 @@ import pytest
 from image_support import png
 
 from tfrecreg.builtin.export.formats.webdataset import WebDatasetFormat
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import (
-    bytes_feature,
-    float_feature,
-    int64_feature,
-    unset_feature,
-)
-from tfrecreg.core.example.model import Example
+from tfrecreg.core.example.model import Example, encode
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature, unset_feature
 from tfrecreg.core.plugins.exporters.convert import ShardConversion
 
 from .conftest import GIF, NANS, SCHEMA, MakeTask, webdataset

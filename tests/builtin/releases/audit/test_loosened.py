@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tfrecreg.builtin.releases.audit.releases import loosened
+from tfrecreg.builtin.releases.audit import loosened
 from tfrecreg.core.values.config import parse_config
 from tfrecreg.core.values.findings import Severity
 

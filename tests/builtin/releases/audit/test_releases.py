@@ -12,9 +12,9 @@ from git_support import commit, git, start
 from registry_support import empty_registry, put_build, write
 from release_support import put_next
 
-from tfrecreg.builtin.releases.audit.releases import audit_releases
+from tfrecreg.builtin.releases.audit import audit_releases
 from tfrecreg.cli.main import main
-from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.check.reports import Report
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.terminal.output import report_formats
 from tfrecreg.core.values.config import FailOn

@@ -10,9 +10,9 @@ import pytest
 from diff_support import example, put_build, put_release
 
 from tfrecreg.core.check.options import CheckOptions
-from tfrecreg.core.check.reports.model import Report
+from tfrecreg.core.check.reports import Report
 from tfrecreg.core.check.run import check
-from tfrecreg.core.example.features import int64_feature
+from tfrecreg.core.example.values import int64_feature
 
 EXAMPLES = {str(number): example(number) for number in range(20)}
 BEFORE = {"train": [EXAMPLES], "test": [{"t": example(100)}]}

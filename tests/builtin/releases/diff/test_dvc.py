@@ -17,14 +17,14 @@ from tfrecreg.builtin.adopt.run import adopt
 from tfrecreg.builtin.dvc import dvc
 from tfrecreg.builtin.releases.diff.run import diff
 from tfrecreg.builtin.releases.release import ReleaseRequest, release
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import int64_feature
+from tfrecreg.core.example.model import encode
+from tfrecreg.core.example.values import int64_feature
 from tfrecreg.core.plugins.engines import open_engine
 from tfrecreg.core.records.framing import frame
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.registry.lookup import resolve
 from tfrecreg.core.registry.registry import open_registry
-from tfrecreg.core.values.json_data import json_data
+from tfrecreg.core.values.text import json_data
 
 
 def put_shard(path: Path, **more: object) -> Path:

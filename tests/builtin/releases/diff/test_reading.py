@@ -16,15 +16,15 @@ from diff_support import example, image, put_build, side
 from engines_support import lighten
 from tests_support import flip
 
+from tfrecreg.builtin.releases.diff.compare import Readers, Reading
 from tfrecreg.builtin.releases.diff.match import Pairs
-from tfrecreg.builtin.releases.diff.reading import Readers, Reading
 from tfrecreg.builtin.releases.diff.run import diff
 from tfrecreg.cli.main import main
-from tfrecreg.core.example.features import bytes_feature, int64_feature
 from tfrecreg.core.example.model import Example
+from tfrecreg.core.example.values import bytes_feature, int64_feature
 from tfrecreg.core.plugins.engines import open_engine
 from tfrecreg.core.values.errors import FailureError
-from tfrecreg.core.values.json_data import json_data
+from tfrecreg.core.values.text import json_data
 from tfrecreg.core.workers.interface import Engine
 from tfrecreg.core.workers.local import LocalEngine
 
@@ -77,7 +77,7 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def small_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     """A task for every few pairs."""
     for name, value in SMALL_TASKS.items():
-        monkeypatch.setattr(f"tfrecreg.builtin.releases.diff.reading.{name}", value)
+        monkeypatch.setattr(f"tfrecreg.builtin.releases.diff.compare.{name}", value)
 
 
 def document(registry: Path, engine: Engine | None = None) -> str:
@@ -141,8 +141,8 @@ def test_features_and_labels_beyond_the_limit_are_counted_alike(
 ) -> None:
     monkeypatch.setattr("tfrecreg.builtin.releases.diff.compare._MOST", 2)
     pieces = document(registry)
-    monkeypatch.setattr("tfrecreg.builtin.releases.diff.reading._TASK", 10_000)
-    monkeypatch.setattr("tfrecreg.builtin.releases.diff.reading._MOST", 10_000)
+    monkeypatch.setattr("tfrecreg.builtin.releases.diff.compare._TASK", 10_000)
+    monkeypatch.setattr("tfrecreg.builtin.releases.diff.compare._READING_MOST", 10_000)
     whole = document(registry)
     assert json.loads(whole)[0]["more_labels"] > 0
     assert pieces == whole

@@ -9,15 +9,15 @@ import pytest
 from diff_support import SCHEMA, example, put_build, put_release, side
 from tests_support import flip, tree
 
-from tfrecreg.builtin.releases.diff.classify import classify
 from tfrecreg.builtin.releases.diff.run import diff
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.builtin.releases.diff.verdict import classify
+from tfrecreg.core.example.model import encode
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
 from tfrecreg.core.registry.lookup import resolve
-from tfrecreg.core.registry.manifest.file import parse_manifest, render_manifest, seal
+from tfrecreg.core.registry.manifest import parse_manifest, render_manifest, seal
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.values.errors import ManifestError, UsageError
-from tfrecreg.core.values.json_data import json_data
+from tfrecreg.core.values.text import json_data
 
 TWO = {"train": [{"a": example(1), "b": example(2)}], "test": [{"a": example(9)}]}
 

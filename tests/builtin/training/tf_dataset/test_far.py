@@ -137,7 +137,7 @@ def test_slices_and_conditions_read_what_they_name(tf: Any, port: int, tmp_path:
 def test_a_store_that_fails_now_and_then_costs_no_record(
     tf: Any, port: int, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tfrecreg.core.storage.remote.file_systems._FIRST_WAIT", 0.01)
+    monkeypatch.setattr("tfrecreg.core.storage.file_systems._FIRST_WAIT", 0.01)
     faults = Faults(0)
     with faulty(port, faults) as before:
         dataset = loaded(before, tmp_path / "blocks", batch_size=32)

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 from check_support import Digits, Document, document, framed
 
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
-from tfrecreg.core.example.model import Feature
+from tfrecreg.core.example.model import Feature, encode
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.values.errors import ConfigError
 
@@ -363,7 +362,7 @@ def test_a_dataset_without_labels_says_why_it_was_not_looked_at(tmp_path: Path) 
 
     from tfrecreg.builtin.python_data.build import build
     from tfrecreg.builtin.validators.annotations import AnnotationsValidator
-    from tfrecreg.cli.demo.digits import write_digits
+    from tfrecreg.cli.digits import write_digits
     from tfrecreg.core.build.request import BuildRequest
     from tfrecreg.core.registry.registry import open_registry
     from tfrecreg.core.storage.local import LocalStorage

@@ -9,9 +9,8 @@ import pytest
 from check_support import Document
 from duplicates_support import image, look, record, write
 
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
-from tfrecreg.core.example.model import Feature
+from tfrecreg.core.example.model import Feature, encode
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
 
 
 class TestDUP005:

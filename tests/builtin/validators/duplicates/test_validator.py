@@ -15,8 +15,8 @@ from image_support import jpeg, png
 
 from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.run import check
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature, float_feature, int64_feature
+from tfrecreg.core.example.model import encode
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
 from tfrecreg.core.images import decoder
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.values.errors import ConfigError

@@ -17,8 +17,8 @@ from tfrecreg.builtin.validators.inflation.stored_numbers import (
     decompressed,
     read_npy,
 )
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import float_feature
+from tfrecreg.core.example.model import encode
+from tfrecreg.core.example.values import float_feature
 
 
 @settings(max_examples=30)

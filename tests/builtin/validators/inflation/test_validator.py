@@ -9,8 +9,8 @@ import pytest
 from check_support import Digits, Document, document, framed
 from tests_support import flip
 
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature, int64_feature
+from tfrecreg.core.example.model import encode
+from tfrecreg.core.example.values import bytes_feature, int64_feature
 from tfrecreg.core.values.errors import ConfigError
 
 RECORDS = 260

@@ -24,12 +24,11 @@ from tfrecreg.builtin.validators.items import (
 from tfrecreg.cli.main import main
 from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.run import check
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature, int64_feature
-from tfrecreg.core.example.model import Feature
+from tfrecreg.core.example.model import Feature, encode
+from tfrecreg.core.example.values import bytes_feature, int64_feature
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import TfrecregError, UsageError
-from tfrecreg.core.values.json_data import json_data
+from tfrecreg.core.values.text import json_data
 
 Looked = Callable[..., dict[str, Any]]
 

@@ -10,7 +10,7 @@ import pytest
 from check_support import Document, document, framed
 from foreign_support import event, example, put, sequence, summary, write_set
 
-from tfrecreg.core.example.features import int64_feature
+from tfrecreg.core.example.values import int64_feature
 
 EXAMPLES = tuple(example(number) for number in range(9))
 SEQUENCES = tuple(sequence({"n": int64_feature(n)}, {"s": []}) for n in range(4))

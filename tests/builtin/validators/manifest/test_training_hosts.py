@@ -12,8 +12,8 @@ from tfrecreg.builtin.python_data.build import build
 from tfrecreg.builtin.validators.manifest import HostLoad, check_hosts
 from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.check.scan.tally import Tally
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature
+from tfrecreg.core.example.model import encode
+from tfrecreg.core.example.values import bytes_feature
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.values.errors import ConfigError
 from tfrecreg.core.values.shards import ShardPolicy

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tfrecreg.core.build.sources.parquet import ParquetReader, ParquetRows
-from tfrecreg.core.example.wire import varint
+from tfrecreg.core.example.model import varint
 from tfrecreg.core.storage.raw import RawFolder
 from tfrecreg.core.values.errors import RawDataError
 

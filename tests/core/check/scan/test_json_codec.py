@@ -61,7 +61,7 @@ def test_different_values_come_back() -> None:
     class Part(NamedTuple):
         seen: dict[str, DistinctValues]
 
-    from tfrecreg.core.example.features import bytes_feature, int64_feature
+    from tfrecreg.core.example.values import bytes_feature, int64_feature
 
     seen = DistinctValues(ValueCount(2, 5))
     seen.add(int64_feature([3, -1, 3]))

@@ -11,8 +11,8 @@ from scan_support import ODD, files, framed
 from tfrecreg.core.check.scan.interface import Target
 from tfrecreg.core.check.scan.record_validator import RecordCount, RecordProblem, RecordValidator
 from tfrecreg.core.check.scan.run import ScanResult, run_scan
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.features import bytes_feature, int64_feature
+from tfrecreg.core.example.model import encode
+from tfrecreg.core.example.values import bytes_feature, int64_feature
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.findings import Code, Severity
 from tfrecreg.core.workers.local import LocalEngine

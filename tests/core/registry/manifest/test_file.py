@@ -10,13 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrecreg.core.registry.manifest.file import (
-    manifest_digest,
-    parse_manifest,
-    render_manifest,
-    seal,
-)
-from tfrecreg.core.registry.manifest.model import (
+from tfrecreg.core.registry.manifest import (
     FORMAT_VERSION,
     Change,
     FileEntry,
@@ -30,9 +24,12 @@ from tfrecreg.core.registry.manifest.model import (
     ShardEntry,
     SourceEntry,
     SplitEntry,
+    manifest_digest,
+    parse_manifest,
+    render_manifest,
+    seal,
 )
-from tfrecreg.core.values.errors import ManifestError, NewerFormatError
-from tfrecreg.core.values.install_hint import upgrade_hint
+from tfrecreg.core.values.errors import ManifestError, NewerFormatError, upgrade_hint
 
 
 def open_part(data: bytes, original: dict[str, Any]) -> Provenance | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.core.registry.manifest.file import Totals, parse_manifest, quick_totals, totals_of
+from tfrecreg.core.registry.manifest import Totals, parse_manifest, quick_totals, totals_of
 
 Harm = Callable[[bytes], bytes]
 

@@ -16,7 +16,15 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tfrecreg.builtin.releases.diff.compare import Payloads, UnreadError, image_digest, images_of
+from tfrecreg.builtin.releases.diff.compare import (
+    Payloads,
+    Readers,
+    Reading,
+    UnreadError,
+    alone,
+    image_digest,
+    images_of,
+)
 from tfrecreg.builtin.releases.diff.match import (
     DIGEST,
     PLACE,
@@ -29,7 +37,6 @@ from tfrecreg.builtin.releases.diff.match import (
     Unmatched,
     split_numbers,
 )
-from tfrecreg.builtin.releases.diff.reading import Readers, Reading, alone
 from tfrecreg.core.registry.shardset.side import Side
 from tfrecreg.core.values.progress import Progress, working
 

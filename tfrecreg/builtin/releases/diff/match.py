@@ -28,7 +28,7 @@ import numpy.typing as npt
 from blake3 import blake3
 
 from tfrecreg.core.records.index import Index
-from tfrecreg.core.registry.manifest.model import SplitEntry
+from tfrecreg.core.registry.manifest import SplitEntry
 from tfrecreg.core.registry.shardset.side import Side
 from tfrecreg.core.storage.paths import advice
 from tfrecreg.core.values.errors import StorageError, UsageError

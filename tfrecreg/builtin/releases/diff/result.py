@@ -15,14 +15,15 @@ import numpy as np
 from tfrecreg.builtin.releases.diff.compare import (
     FeatureCounts,
     LabelMaps,
+    Readers,
+    Reading,
     RecordChange,
     UnreadError,
     changes_of,
 )
 from tfrecreg.builtin.releases.diff.match import Matched, Pairs, Places, record_of, shard_of
-from tfrecreg.builtin.releases.diff.reading import Readers, Reading
 from tfrecreg.builtin.releases.diff.verdict import ShardCounts, ShardOrder
-from tfrecreg.core.registry.manifest.model import Change
+from tfrecreg.core.registry.manifest import Change
 from tfrecreg.core.registry.shardset.side import Side
 from tfrecreg.core.schema.compat import SchemaChange
 from tfrecreg.core.values.text import safe

@@ -6,11 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 
-from tfrecreg.builtin.releases.diff.classify import count_pairs
-from tfrecreg.builtin.releases.diff.compare import LabelMaps
+from tfrecreg.builtin.releases.diff.compare import LabelMaps, Reading
 from tfrecreg.builtin.releases.diff.images import follow_images
 from tfrecreg.builtin.releases.diff.match import Matched, Places, match
-from tfrecreg.builtin.releases.diff.reading import Reading
 from tfrecreg.builtin.releases.diff.result import (
     CHANGE_KINDS,
     ChangeKind,
@@ -21,13 +19,14 @@ from tfrecreg.builtin.releases.diff.result import (
     SplitDiff,
 )
 from tfrecreg.builtin.releases.diff.verdict import (
+    count_pairs,
     judge_change,
     missing_hint,
     order_of,
     per_split,
     shard_counts,
 )
-from tfrecreg.core.registry.manifest.model import Change
+from tfrecreg.core.registry.manifest import Change
 from tfrecreg.core.registry.registry import RegistryLike
 from tfrecreg.core.registry.shardset.find import Built, TargetLike
 from tfrecreg.core.registry.shardset.side import Side, find_side, side_of

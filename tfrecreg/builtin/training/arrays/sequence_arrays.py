@@ -22,8 +22,7 @@ from tfrecreg.builtin.training.arrays.arrays import (
     shaped,
     values_of,
 )
-from tfrecreg.builtin.training.arrays.element_blocks import BlockReader
-from tfrecreg.builtin.training.arrays.elements import Elements
+from tfrecreg.builtin.training.arrays.elements import BlockReader, Elements
 from tfrecreg.core.example.kinds import SequenceExample, decode_sequence
 from tfrecreg.core.example.model import Feature, Kind
 from tfrecreg.core.example.sequences import (

@@ -20,8 +20,7 @@ from tfrecreg.builtin.training.mixtures.order import (
     expect_mixture,
     report_of,
 )
-from tfrecreg.builtin.training.orders.certificate import Certificate
-from tfrecreg.builtin.training.orders.consumed import expect_enough
+from tfrecreg.builtin.training.orders.certificate import Certificate, expect_enough
 from tfrecreg.builtin.training.orders.order import Order
 from tfrecreg.builtin.training.skipped import SkippedRecord
 from tfrecreg.core.values.errors import NoSuchRecordError

@@ -13,16 +13,23 @@ from typing import Any, SupportsIndex, overload
 import numpy as np
 
 from tfrecreg.builtin.training.orders.block_order import (
+    GIVEN,
     Blocks,
     BlockShuffle,
+    Draws,
     Permutation,
     RecordNumbers,
+    Weights,
     expect_same_blocks,
 )
-from tfrecreg.builtin.training.orders.consumed import Stage, expect_host, integer_of, joined, share
-from tfrecreg.builtin.training.orders.weights import GIVEN, Draws, Weights
-from tfrecreg.core.values.errors import UsageError
-from tfrecreg.core.values.install_hint import upgrade_hint
+from tfrecreg.builtin.training.orders.certificate import (
+    Stage,
+    expect_host,
+    integer_of,
+    joined,
+    share,
+)
+from tfrecreg.core.values.errors import UsageError, upgrade_hint
 from tfrecreg.core.values.text import listed, safe
 
 STATE_FORMAT = 4

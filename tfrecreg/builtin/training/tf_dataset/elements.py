@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tfrecreg.builtin.training.orders.certificate import DIGEST_FEATURE, KEY_FEATURE
-from tfrecreg.builtin.training.tf_dataset.form import PAYLOAD_NAME, ElementForm
-from tfrecreg.builtin.training.tf_dataset.images import together
-from tfrecreg.builtin.training.tf_dataset.sequences import (
+from tfrecreg.builtin.training.tf_dataset.form import (
+    PAYLOAD_NAME,
+    ElementForm,
     ListParser,
     ListSpec,
     why_no_sequence,
 )
+from tfrecreg.builtin.training.tf_dataset.images import together
 from tfrecreg.core.example.decode import decode_or_none
 from tfrecreg.core.images.model import ImageError
 from tfrecreg.core.images.read import read_header, why_undecodable

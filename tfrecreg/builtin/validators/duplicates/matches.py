@@ -23,7 +23,7 @@ import numpy.typing as npt
 from tfrecreg.core.example.model import Kind
 from tfrecreg.core.records.batch import RecordBatch
 from tfrecreg.core.records.hashing import DIGEST_BYTES
-from tfrecreg.core.schema.roles.payload_kinds import holds_integers, tables_of
+from tfrecreg.core.schema.payload_kinds import holds_integers, tables_of
 from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.values.findings import MAX_LOCATIONS
 

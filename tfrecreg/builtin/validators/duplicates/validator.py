@@ -32,8 +32,8 @@ from tfrecreg.core.check.scan.indexes import keys_of
 from tfrecreg.core.check.scan.interface import Shard, Target, Validator
 from tfrecreg.core.check.scan.tally import Tally, key_from
 from tfrecreg.core.images.decoder import require_pillow
-from tfrecreg.core.schema.roles.image_features import schema_images
-from tfrecreg.core.schema.roles.labels import IMAGE_LABEL, OF_OBJECTS
+from tfrecreg.core.schema.image_features import schema_images
+from tfrecreg.core.schema.labels import IMAGE_LABEL, OF_OBJECTS
 from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.codes import DUP001, DUP002, DUP004, DUP005

@@ -26,16 +26,15 @@ from tfrecreg.builtin.validators.duplicates.matches import (
 from tfrecreg.core.check.scan.indexes import index_of
 from tfrecreg.core.check.scan.interface import Shard, Visitor
 from tfrecreg.core.example.decode import canonical
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.model import Example, Kind
+from tfrecreg.core.example.model import Example, Kind, encode
 from tfrecreg.core.images.decoder import Undecodable, digest_pixels
 from tfrecreg.core.images.model import ImageError
 from tfrecreg.core.images.read import read_header
 from tfrecreg.core.records.batch import RecordBatch, StreamEnd
 from tfrecreg.core.records.hashing import DIGEST_BYTES, record_digest
 from tfrecreg.core.records.index import Index
-from tfrecreg.core.schema.roles.image_features import ImageFeatures
-from tfrecreg.core.schema.roles.payload_kinds import Table, Tables, tables_of, value_digest
+from tfrecreg.core.schema.image_features import ImageFeatures
+from tfrecreg.core.schema.payload_kinds import Table, Tables, tables_of, value_digest
 from tfrecreg.core.storage.interface import Storage
 
 _Text = Annotated[str, Meta(min_length=1)]

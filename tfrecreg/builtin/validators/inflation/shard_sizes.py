@@ -14,7 +14,7 @@ from tfrecreg.core.example.columns import message_bytes
 from tfrecreg.core.example.kinds import PayloadKind, decode_sequence, kind_of
 from tfrecreg.core.example.model import Example, Kind
 from tfrecreg.core.records.batch import RecordBatch, StreamEnd
-from tfrecreg.core.schema.roles.payload_kinds import Table, Tables, tables_of, value_digest
+from tfrecreg.core.schema.payload_kinds import Table, Tables, tables_of, value_digest
 from tfrecreg.core.values.findings import Location
 
 _BITS = 3

@@ -25,7 +25,7 @@ from tfrecreg.core.plugins.records import SourceRecord
 from tfrecreg.core.records.index import INDEX_LIMIT, Index, read_index
 from tfrecreg.core.registry.indexes import find_index, index_places
 from tfrecreg.core.registry.lookup import resolve
-from tfrecreg.core.registry.manifest.model import (
+from tfrecreg.core.registry.manifest import (
     LEDGER_NAME,
     FileEntry,
     Manifest,

@@ -14,15 +14,20 @@ from dataclasses import dataclass
 from tfrecreg._version import __version__
 from tfrecreg.core.build.make import warming
 from tfrecreg.core.build.planning.base import Base, find_base
-from tfrecreg.core.build.planning.changed_settings import ChangedSettings, compare_settings
 from tfrecreg.core.build.planning.plan import Plan, make_plan
-from tfrecreg.core.build.request import Prepared, code_of_source, source_detection
+from tfrecreg.core.build.request import (
+    ChangedSettings,
+    Prepared,
+    code_of_source,
+    compare_settings,
+    source_detection,
+)
 from tfrecreg.core.build.sources.interface import Item, Remark, Skipped
 from tfrecreg.core.build.state import expect_no_foreign_files, expect_no_loss, raw_files, raw_state
 from tfrecreg.core.plugins.manager import plugins_of
 from tfrecreg.core.plugins.records import SourceRecord
 from tfrecreg.core.registry.absence import expect_same_schema
-from tfrecreg.core.registry.manifest.model import RawTotals
+from tfrecreg.core.registry.manifest import RawTotals
 from tfrecreg.core.registry.registry import Dataset, Registry
 from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.values.errors import ManifestError, NewerFormatError, RawDataError, UsageError

@@ -28,7 +28,7 @@ from blake3 import blake3
 
 from tfrecreg.core.build.planning.base import Base, BaseShard, ShardItems, deal_from
 from tfrecreg.core.build.sources.interface import Item, Remark, Skipped
-from tfrecreg.core.registry.manifest.model import INDEX_FOLDER
+from tfrecreg.core.registry.manifest import INDEX_FOLDER
 from tfrecreg.core.storage.paths import advice
 from tfrecreg.core.values.errors import PluginError, StorageError, UsageError
 from tfrecreg.core.values.shards import ShardPolicy, bounds, is_split_name, shard_count, shard_name

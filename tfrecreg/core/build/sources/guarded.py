@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from tfrecreg.core.build.sources.deal import BY_HASHES, Deal, SourceOptions
 from tfrecreg.core.build.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
 from tfrecreg.core.build.sources.objects.listing import similar_names, similar_paths
-from tfrecreg.core.example.encode import encode
-from tfrecreg.core.example.model import Example
+from tfrecreg.core.example.model import Example, encode
 from tfrecreg.core.plugins.guard import PluginId, calling, failure, place_of
-from tfrecreg.core.registry.manifest.model import ParentVersion
+from tfrecreg.core.registry.manifest import ParentVersion
 from tfrecreg.core.storage.interface import Readable
 from tfrecreg.core.values.codes import CORE_CODES
 from tfrecreg.core.values.errors import PluginError, SchemaError, UsageError

@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import Any
 
 from tfrecreg.core.storage.interface import Readable, Reader
-from tfrecreg.core.storage.remote.reader import ReadingFile
+from tfrecreg.core.storage.remote_reader import ReadingFile
 from tfrecreg.core.values.errors import MissingExtraError, RawDataError, StorageError
 from tfrecreg.core.values.text import safe
 

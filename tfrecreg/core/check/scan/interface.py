@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkab
 from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.core.records.index import Index
 from tfrecreg.core.registry.foreign.labels import LabelsBeside
-from tfrecreg.core.registry.manifest.model import Manifest, ShardEntry
+from tfrecreg.core.registry.manifest import Manifest, ShardEntry
 from tfrecreg.core.storage.interface import Readable, Storage
 from tfrecreg.core.values.errors import TfrecregError
 from tfrecreg.core.values.findings import Code, Finding, Location, Measure

@@ -28,7 +28,7 @@ from markupsafe import Markup
 
 from tfrecreg.core.example.model import Example, Kind
 from tfrecreg.core.images.drawing.masks import Strip, strips_of
-from tfrecreg.core.schema.roles.labels import BOX, IMAGE_LABEL, KEYPOINTS, OBJECT_LABEL
+from tfrecreg.core.schema.labels import BOX, IMAGE_LABEL, KEYPOINTS, OBJECT_LABEL
 from tfrecreg.core.values.text import safe, safe_value
 
 COLORS = (

@@ -25,20 +25,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tfrecreg.core.example.decode import canonical
-from tfrecreg.core.example.features import (
-    bytes_feature,
-    float_feature,
-    int64_feature,
-    unset_feature,
-)
 from tfrecreg.core.example.model import Feature, Kind
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature, unset_feature
 from tfrecreg.core.plugins.exporters.interface import (
     ExportedDataset,
+    ExportedShard,
     Exporter,
     ShardRecord,
+    ShardToExport,
     verified_records,
 )
-from tfrecreg.core.plugins.exporters.shards import ExportedShard, ShardToExport
 from tfrecreg.core.records.hashing import DIGEST_BYTES, ContentHasher, content_digest, record_digest
 from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.values.errors import FailureError

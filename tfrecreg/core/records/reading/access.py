@@ -35,9 +35,8 @@ from tfrecreg.core.records.framing import (
     masked_crc,
 )
 from tfrecreg.core.records.gzip.random_access import DamagedGzipError, MemberReader
-from tfrecreg.core.records.reader import scan
+from tfrecreg.core.records.reader import SAME_BYTES, scan
 from tfrecreg.core.records.reading.offsets import RecordOffsets, find_offsets
-from tfrecreg.core.records.reading.second_read import SAME_BYTES
 from tfrecreg.core.records.scanner import make_frame_scanner, record_reader
 from tfrecreg.core.storage.interface import Readable, Reader
 from tfrecreg.core.storage.raw import storage_of

@@ -19,8 +19,8 @@ from tfrecreg.core.records.index import Index, load_index
 from tfrecreg.core.records.reading.access import Records
 from tfrecreg.core.records.reading.offsets import RecordOffsets, find_offsets, kept_offsets
 from tfrecreg.core.storage.interface import Readable
+from tfrecreg.core.storage.paths import is_url
 from tfrecreg.core.storage.raw import storage_at
-from tfrecreg.core.storage.remote.urls import is_url
 from tfrecreg.core.values.errors import (
     DamagedRecordError,
     ManifestError,
@@ -30,7 +30,7 @@ from tfrecreg.core.values.errors import (
 from tfrecreg.core.values.text import safe
 
 if TYPE_CHECKING:
-    from tfrecreg.core.storage.far.far_files import FarFile, FarFiles
+    from tfrecreg.core.storage.far_files import FarFile, FarFiles
 
 _OPEN = 64
 """Maximum number of open shards; processes may often open no more than 256 or 1,024 files."""

@@ -27,7 +27,7 @@ from tfrecreg.core.registry.foreign.tfds import (
     is_unfinished,
     read_info,
 )
-from tfrecreg.core.schema.roles.payload_kinds import (
+from tfrecreg.core.schema.payload_kinds import (
     NOT_AN_EXAMPLE,
     TOO_LARGE,
     PayloadCounts,

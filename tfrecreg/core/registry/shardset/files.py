@@ -11,12 +11,20 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from tfrecreg.core.records.stream import SNIFF_BYTES, begins_with_record
-from tfrecreg.core.registry.manifest.model import MANIFEST_NAME
+from tfrecreg.core.registry.manifest import MANIFEST_NAME
 from tfrecreg.core.storage.interface import Entry, Readable
 from tfrecreg.core.storage.local import LocalStorage
-from tfrecreg.core.storage.paths import locate, looked, looks_remembered, remembered
+from tfrecreg.core.storage.paths import (
+    is_url,
+    is_web,
+    locate,
+    looked,
+    looks_remembered,
+    query_of,
+    remembered,
+    split_url,
+)
 from tfrecreg.core.storage.raw import asked, storage_at, store_at
-from tfrecreg.core.storage.remote.urls import is_url, is_web, query_of, split_url
 from tfrecreg.core.values.errors import NoShardsError, StorageError
 from tfrecreg.core.values.shards import is_any_part, parse_shard_name
 from tfrecreg.core.values.text import did_you_mean, listed, safe

@@ -16,13 +16,19 @@ from typing import ClassVar, Literal, TypeAlias
 from blake3 import blake3
 
 from tfrecreg.core.registry.lookup import Resolved, resolve, resolve_folder
-from tfrecreg.core.registry.manifest.file import is_own_manifest, parse_manifest
-from tfrecreg.core.registry.manifest.model import LEDGER_NAME, MANIFEST_NAME, SCHEMA_NAME, Manifest
+from tfrecreg.core.registry.manifest import (
+    LEDGER_NAME,
+    MANIFEST_NAME,
+    SCHEMA_NAME,
+    Manifest,
+    is_own_manifest,
+    parse_manifest,
+)
 from tfrecreg.core.registry.registry import Registry, RegistryLike, find_registry, open_registry
 from tfrecreg.core.registry.shardset.files import close_file, names_files, names_folder, names_set
 from tfrecreg.core.storage.interface import Readable
+from tfrecreg.core.storage.paths import is_url, named_url
 from tfrecreg.core.storage.raw import storage_at
-from tfrecreg.core.storage.remote.urls import is_url, named_url
 from tfrecreg.core.values.errors import ManifestError, MissingFileError, NoSuchNameError
 from tfrecreg.core.values.reference import looks_like_reference, parse_reference
 from tfrecreg.core.values.text import safe

@@ -13,7 +13,7 @@ from tfrecreg.core.check.scan.interface import Shard
 from tfrecreg.core.records.batch import Fault, RecordBatch
 from tfrecreg.core.records.index import Index, load_index
 from tfrecreg.core.records.reader import scan
-from tfrecreg.core.registry.manifest.model import ShardEntry
+from tfrecreg.core.registry.manifest import ShardEntry
 from tfrecreg.core.storage.raw import asked
 from tfrecreg.core.values.errors import MissingFileError, RefusedError, TfrecregError, UsageError
 from tfrecreg.core.values.text import safe

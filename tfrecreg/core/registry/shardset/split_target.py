@@ -23,7 +23,7 @@ from tfrecreg.core.check.scan.conditions import chosen_records, shown_progress, 
 from tfrecreg.core.check.scan.interface import Shard, Target
 from tfrecreg.core.example.kinds import PayloadKind
 from tfrecreg.core.registry.lookup import Resolved, expect_schema
-from tfrecreg.core.registry.manifest.model import Manifest, adopted_kind
+from tfrecreg.core.registry.manifest import Manifest, adopted_kind
 from tfrecreg.core.registry.shardset.find import Built, FolderBuild
 from tfrecreg.core.registry.shardset.load_records import SplitRecords
 from tfrecreg.core.registry.shardset.target import (

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 from tfrecreg.core.check.scan.interface import RawSize, Shard, Target
 from tfrecreg.core.registry.foreign.labels import LabelsBeside
 from tfrecreg.core.registry.lookup import resolve_folder
-from tfrecreg.core.registry.manifest.model import MANIFEST_NAME, SCHEMA_NAME, Manifest, RawTotals
+from tfrecreg.core.registry.manifest import MANIFEST_NAME, SCHEMA_NAME, Manifest, RawTotals
 from tfrecreg.core.registry.registry import RegistryLike
 from tfrecreg.core.registry.shardset.files import (
     BareFile,
@@ -34,9 +34,8 @@ from tfrecreg.core.registry.shardset.find import (
     named_targets,
 )
 from tfrecreg.core.storage.interface import Readable, Storage
-from tfrecreg.core.storage.paths import list_through_links, looks_remembered
+from tfrecreg.core.storage.paths import is_web, list_through_links, looks_remembered, query_of
 from tfrecreg.core.storage.raw import RawStorage, absolute_place, raw_storage, storage_at
-from tfrecreg.core.storage.remote.urls import is_web, query_of
 from tfrecreg.core.values.errors import MissingFileError, StorageError, UsageError
 from tfrecreg.core.values.progress import SILENT, Progress, counting
 from tfrecreg.core.values.shards import (

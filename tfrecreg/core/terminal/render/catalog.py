@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from tfrecreg.core.registry.manifest.file import change_line
-from tfrecreg.core.registry.manifest.model import Change
+from tfrecreg.core.registry.manifest import Change, change_line
 from tfrecreg.core.terminal.console import PlainTable, line, print_facts
 from tfrecreg.core.values.shards import in_reading_order
 from tfrecreg.core.values.text import count, safe, si_bytes
 
 if TYPE_CHECKING:
     from tfrecreg.core.registry.listing import Listed, LogEntry
-    from tfrecreg.core.registry.manifest.model import ChangeCounts, Manifest
+    from tfrecreg.core.registry.manifest import ChangeCounts, Manifest
     from tfrecreg.core.registry.yanks import Yank
     from tfrecreg.core.schema.compat import SchemaChange, Value
 

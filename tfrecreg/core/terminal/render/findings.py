@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from tfrecreg.core.check.reports.places import location_text, safe_message, subject_text
+from tfrecreg.core.check.reports import location_text, safe_message, subject_text
 from tfrecreg.core.terminal.console import Line, line
 from tfrecreg.core.terminal.render.catalog import feature_sizes, size_against_raw
 from tfrecreg.core.values.findings import Finding, Location, Measure, Severity, TensorflowOutcome
 from tfrecreg.core.values.text import count, safe, si_bytes
 
 if TYPE_CHECKING:
-    from tfrecreg.core.check.reports.model import Report
+    from tfrecreg.core.check.reports import Report
 
 SEVERITY_STYLE = {
     Severity.ERROR: "bold red",

@@ -35,8 +35,8 @@ from tfrecreg.core.values.errors import PluginError, RefusedError, TfrecregError
 from tfrecreg.core.values.text import safe
 
 if TYPE_CHECKING:
-    from tfrecreg.core.check.reports.interface import ReportContext
-    from tfrecreg.core.check.reports.model import Report
+    from tfrecreg.core.check.report_format import ReportContext
+    from tfrecreg.core.check.reports import Report
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -155,7 +155,7 @@ def _show_document(
 
 
 def _context(session: Session, reports: Sequence[Report]) -> ReportContext:
-    from tfrecreg.core.check.reports.interface import ReportContext
+    from tfrecreg.core.check.report_format import ReportContext
     from tfrecreg.core.plugins.manager import code_named
 
     found = {each.code for report in reports for each in (*report.findings, *report.waived)}
@@ -283,7 +283,7 @@ class _Requested:
         *,
         finished: bool = True,
     ) -> None:
-        from tfrecreg.core.check.reports.model import error_report
+        from tfrecreg.core.check.reports import error_report
         from tfrecreg.core.plugins.manager import plugins
 
         hint = f"; hint: {error.hint}" if error.hint else ""

@@ -13,8 +13,8 @@ from typing import Literal
 
 from tfrecreg.core.build.sources.interface import Remark
 from tfrecreg.core.build.sources.objects.options import SkipImage
-from tfrecreg.core.example.features import bytes_feature, int64_feature
 from tfrecreg.core.example.model import Example
+from tfrecreg.core.example.values import bytes_feature, int64_feature
 from tfrecreg.core.images.model import ImageHeader
 from tfrecreg.core.storage.interface import Entry, Readable
 from tfrecreg.core.values.errors import RawDataError

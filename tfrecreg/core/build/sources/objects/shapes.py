@@ -13,13 +13,8 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from tfrecreg.core.build.sources.objects.options import BadAnnotation, ImageView, SkipImage
-from tfrecreg.core.example.features import (
-    bytes_feature,
-    float_feature,
-    float_features,
-    int64_feature,
-)
 from tfrecreg.core.example.model import Example, Feature
+from tfrecreg.core.example.values import bytes_feature, float_feature, float_features, int64_feature
 from tfrecreg.core.values.errors import RawDataError
 from tfrecreg.core.values.text import safe
 

@@ -1,0 +1,233 @@
+"""The operation `pipeline`: writing `dvc.yaml`, and the files that its stages need."""
+
+from __future__ import annotations
+
+import datetime
+import posixpath
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from tfrecreg.builtin.dvc import dvc
+from tfrecreg.builtin.dvc.dvc import PIPELINE_NAME
+from tfrecreg.builtin.dvc.dvc_yaml import (
+    Edited,
+    StageEntry,
+    artifact_of,
+    edited,
+    expect_params,
+    owners,
+    stages_of,
+)
+from tfrecreg.core.plugins.manager import plugins_of
+from tfrecreg.core.registry import git, layout
+from tfrecreg.core.registry.absence import expect_dataset, expect_same_schema, schema_hint
+from tfrecreg.core.registry.registry import Registry
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.storage.paths import is_url, without_secrets
+from tfrecreg.core.values.errors import MissingExtraError, UsageError
+from tfrecreg.core.values.text import ShortRepr, json_data, safe
+
+_KEEP = ".gitkeep"
+"""Keeps empty folders in git: stages read that of releases and write into that of reports."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """Names of entries of a section of `dvc.yaml`. False if empty."""
+
+    added: tuple[str, ...] = ()
+    updated: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    """Entries of datasets that are no longer configured."""
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.updated or self.removed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class PipelineResult(ShortRepr):
+    """Changes to `dvc.yaml`, applied unless this was only a check."""
+
+    datasets: tuple[str, ...]
+    tracked: tuple[str, ...]
+    """Datasets without stages: DVC tracks their builds by files `data/NAME.dvc`."""
+    stages: Changes
+    artifacts: Changes
+    made: tuple[str, ...]
+    """Files that were missing, which stages depend on."""
+    is_dvc: bool
+    """Whether the registry is in a DVC repository."""
+    commands: tuple[str, ...]
+    """Git commands to run next; empty outside git, and if nothing was done."""
+
+    @property
+    def current(self) -> bool:
+        """Whether there was nothing to do."""
+        return not (self.stages or self.artifacts or self.made)
+
+    def to_json(self) -> dict[str, Any]:
+        """The document of ``pipeline --json``."""
+        return {
+            "current": self.current,
+            "datasets": self.datasets,
+            "tracked": self.tracked,
+            **json_data(self.stages),
+            "artifacts": self.artifacts,
+            "made": self.made,
+        }
+
+
+def pipeline(
+    registry: Registry,
+    names: Sequence[str] = (),
+    *,
+    look: bool = False,
+    only_artifacts: bool = False,
+    today: datetime.date | None = None,
+) -> PipelineResult:
+    """Write the stages of datasets into `dvc.yaml` and their artifacts, or see if they are
+    there.
+    """
+    chosen = _chosen(registry, names)
+    storage = registry.storage
+    there = storage.stat(PIPELINE_NAME) is not None
+    text = storage.read(PIPELINE_NAME).decode("utf-8", "surrogateescape") if there else None
+    tracked: set[str] = set()
+    with_artifact = set(chosen)
+    if not (names or only_artifacts):
+        staged = owners(text, "stages")
+        tracked = {each for each in chosen if each not in staged and _pointer(registry, each)}
+        with_artifact -= tracked - owners(text, "artifacts")
+        if not look and len(tracked) == len(chosen):
+            tracked.clear()  # its error says how to get stages
+    stages: dict[str, StageEntry] = {}
+    artifacts: dict[str, StageEntry] = {}
+    missing: dict[str, bytes] = {}
+    for each in chosen:
+        if each in with_artifact:
+            artifacts |= artifact_of(registry, each)
+        if not (only_artifacts or each in tracked):
+            _expect_no_pointer(registry, each)
+            stages |= stages_of(registry, each, today=today)
+            missing |= _missing(registry, each)
+    prune = not names
+    first = Edited(text=text or "") if only_artifacts else edited(text, stages, prune=prune)
+    result = edited(first.text, artifacts, prune=prune, section="artifacts")
+    changed = result.text != (text or "")
+    if not look:
+        for path, data in missing.items():
+            storage.put_if_absent(path, data)
+        if changed:
+            with storage.create(PIPELINE_NAME) as writer:
+                writer.write(result.text.encode("utf-8", "surrogateescape"))
+    return PipelineResult(
+        datasets=tuple(each for each in chosen if each not in tracked),
+        tracked=tuple(sorted(tracked)),
+        stages=_changes(first),
+        artifacts=_changes(result),
+        made=tuple(missing),
+        is_dvc=dvc.initialised(storage.root),
+        commands=() if look else _commands(registry, changed, tuple(missing)),
+    )
+
+
+def expect_pipeline(registry: Registry, name: str) -> None:
+    """Refuse a `dvc.yaml` whose stages of a dataset do not name all settings they depend on."""
+    storage = registry.storage
+    if name not in registry.config.datasets or storage.stat(PIPELINE_NAME) is None:
+        return
+    text = storage.read(PIPELINE_NAME).decode("utf-8", "surrogateescape")
+    with suppress(MissingExtraError):  # nothing reads YAML here, and nothing runs a pipeline
+        expect_params(text, stages_of(registry, name))
+
+
+def _chosen(registry: Registry, names: Sequence[str]) -> tuple[str, ...]:
+    configured = registry.config.datasets
+    # Without names, the stages of all others are removed.
+    for name in names or registry.config.broken:
+        registry.config.dataset(name)
+    for name in names:
+        expect_dataset(registry.dataset(name))
+        if name not in configured:
+            raise UsageError(
+                f"there is no `{layout.dataset_path(name)}`, so no stage can rebuild `{name}`",
+                hint=f"write `source` and `raw` into `{layout.dataset_path(name)}`",
+            )
+        _expect_local(registry, name)
+    # DVC does not watch raw data behind URLs.
+    local = (name for name, config in sorted(configured.items()) if not is_url(config.raw or ""))
+    chosen = tuple(dict.fromkeys(names)) or tuple(local)
+    if not chosen:
+        for name in configured:
+            _expect_local(registry, name)
+        raise UsageError(
+            "no dataset is configured yet",
+            hint="tfrecreg build NAME --source SOURCE --raw PATH adds one",
+        )
+    return chosen
+
+
+def _expect_local(registry: Registry, name: str) -> None:
+    """Refuse a dataset whose raw data are behind a URL."""
+    raw = registry.dataset(name).config.raw or ""
+    if is_url(raw):
+        raise UsageError(
+            f"a pipeline is not supported for `{name}`: its raw data are "
+            f"`{safe(without_secrets(raw), limit=1000)}`, which DVC does not watch",
+            hint=f"run `tfrecreg build {name}` when they change",
+        )
+
+
+def _changes(done: Edited) -> Changes:
+    return Changes(added=done.added, updated=done.updated, removed=done.removed)
+
+
+def _expect_no_pointer(registry: Registry, name: str) -> None:
+    """Raises UsageError if DVC tracks an output of a stage by a file."""
+    pointer = _pointer(registry, name)
+    if pointer is not None:
+        raise UsageError(
+            f"DVC already tracks `{layout.build_folder(name)}` by `{pointer}`, and the stage "
+            f"`build-{name}` would write it",
+            hint=f"dvc remove {pointer}, which keeps the data, then tfrecreg pipeline {name}; "
+            f"for its artifact alone: tfrecreg pipeline {name} --artifacts",
+        )
+
+
+def _pointer(registry: Registry, name: str) -> str | None:
+    """The file by which DVC tracks an output of a stage; None without one."""
+    pointer = dvc.pointer(layout.build_folder(name))
+    config = registry.dataset(name).config
+    is_made = config.source is not None and config.raw is not None
+    return pointer if is_made and registry.storage.stat(pointer) is not None else None
+
+
+def _missing(registry: Registry, name: str) -> dict[str, bytes]:
+    """Missing files that stages depend on: git does not keep empty folders."""
+    found: dict[str, bytes] = {}
+    for folder in (f"{layout.RELEASES}/{name}", layout.reports_folder(name)):
+        if registry.storage.stat(folder) is None:
+            found[f"{folder}/{_KEEP}"] = b""
+    schema = registry.dataset(name).schema_path
+    if registry.storage.stat(schema) is None:
+        config = registry.dataset(name).config
+        if config.source is None or config.raw is None:
+            raise UsageError(
+                f"`{name}` has neither a schema `{schema}` nor a source with one",
+                hint=schema_hint(registry.dataset(name)),
+            )
+        known = plugins_of(registry.config)
+        options, _ = known.source_options(config.source, config.options)
+        raw = LocalStorage(posixpath.join(registry.storage.root, config.raw))
+        text = known.open_source(config.source, raw, options).schema()
+        expect_same_schema(registry.dataset(name), text)
+        found[schema] = text.encode("utf-8")
+    return found
+
+
+def _commands(registry: Registry, changed: bool, made: tuple[str, ...]) -> tuple[str, ...]:
+    if git.work_tree(registry.storage.root) is None or not (changed or made):
+        return ()
+    return (f"git add {' '.join([PIPELINE_NAME, *made])}", "git commit -m 'Update the pipeline'")

@@ -1,0 +1,285 @@
+"""`tfrecreg list`, `show`, `explain` and `digest`.
+
+The provenance of a build or a release, for people.
+
+The page of a finding code, and a table of all codes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+
+from tfrecreg.core.terminal import complete
+from tfrecreg.core.terminal.console import PlainTable, line, print_facts
+from tfrecreg.core.terminal.options import jobs_option
+from tfrecreg.core.terminal.render.findings import SEVERITY_STYLE
+from tfrecreg.core.terminal.session import Session, session_command
+from tfrecreg.core.values.codes import CORE_CODES
+from tfrecreg.core.values.errors import UsageError
+from tfrecreg.core.values.findings import Code
+from tfrecreg.core.values.text import count, did_you_mean, safe, si_bytes
+
+if TYPE_CHECKING:
+    from tfrecreg.builtin.look.digest import ContentDigests
+    from tfrecreg.core.build.conclude import Origin
+    from tfrecreg.core.registry.lookup import Resolved
+    from tfrecreg.core.values.findings import Code
+    from tfrecreg.core.workers.interface import Engine
+
+
+@session_command("list")
+def list_command(session: Session) -> None:
+    """List the datasets of the registry.
+
+    Each line has the newest release, the number of releases, and the size.
+    """
+    from tfrecreg.core.registry.listing import list_datasets
+
+    listed = list_datasets(session.open())
+    if session.printed_json({"datasets": listed}):
+        return
+    from tfrecreg.core.terminal.render.catalog import print_list
+
+    print_list(session.out, listed)
+
+
+@complete.silent
+def _frameworks(ctx: click.Context, incomplete: str) -> Iterable[str]:
+    del ctx, incomplete
+    from tfrecreg.builtin.look.snippets import FRAMEWORKS
+
+    return FRAMEWORKS
+
+
+@session_command("show")
+@click.argument("reference", metavar="REF", shell_complete=complete.references)
+@click.option(
+    "--code",
+    metavar="FRAMEWORK",
+    shell_complete=_frameworks,
+    help="Print Python code that uses it: tf, keras, numpy, grain, torch, tfds, mlflow or wandb.",
+)
+@click.option(
+    "--provenance",
+    is_flag=True,
+    help="Show where it comes from: source, raw data, versions.",
+)
+def show_command(session: Session, reference: str, code: str | None, provenance: bool) -> None:
+    """Show a build or a release.
+
+    REF is mnist for the build, mnist@1.0.0, mnist@1.* or mnist@latest for a release. The output has
+    its splits, sizes, source, items, labels and digests. `--code` prints a few lines of Python to
+    paste, which read it in a framework or log it. `--provenance` shows how it was made.
+    """
+    from tfrecreg.core.registry.lookup import resolve
+
+    if code is not None and provenance:
+        raise click.UsageError("--code and --provenance exclude each other")
+    resolved = resolve(session.open(), reference)
+    if code is not None:
+        _show_code(session, resolved, code)
+        return
+    if provenance:
+        _show_provenance(session, resolved)
+        return
+    if session.as_json:
+        from tfrecreg.core.registry.listing import manifest_json
+
+        session.print_json(manifest_json(resolved))
+        return
+    from tfrecreg.core.terminal.render.catalog import print_manifest
+
+    print_manifest(
+        session.out,
+        resolved.name,
+        resolved.folder,
+        resolved.manifest,
+        yanks=resolved.yanks,
+    )
+
+
+def _show_provenance(session: Session, resolved: Resolved) -> None:
+    from tfrecreg.core.build.conclude import origin_of
+
+    origin = origin_of(resolved)
+    if session.printed_json(origin):
+        return
+
+    print_origin(session.out, origin)
+
+
+def _show_code(session: Session, resolved: Resolved, framework: str) -> None:
+    from tfrecreg.builtin.look.snippets import snippet
+
+    text = snippet(resolved, framework, registry=session.registry)
+    if not session.printed_json({"reference": resolved.name, "framework": framework, "code": text}):
+        # A console would wrap and colour.
+        click.echo(text, nl=False)
+
+
+def print_origin(console: Console, origin: Origin) -> None:
+    """Print the facts about a version."""
+    console.print(line((f"provenance of {origin.reference}", "bold")))
+    print_facts(console, _facts(origin))
+
+
+def _facts(origin: Origin) -> Iterator[tuple[str, str]]:
+    manifest = origin.manifest
+    source, release, released = manifest.source, manifest.release, manifest.provenance
+    if source.name:
+        yield "source", f"{safe(source.name)} ({safe(source.distribution)} {safe(source.version)})"
+        given = ", ".join(f"{safe(key)}={safe(value)}" for key, value in source.options.items())
+        yield "options", given or "none"
+    raw = manifest.raw
+    stored = f"{count(raw.files, 'file')}, {si_bytes(raw.stored)} stored"
+    yield "raw", stored if raw.files else "unknown"
+    codecs = (f"{safe(name)} {safe(version)}" for name, version in manifest.codecs.items())
+    yield "codecs", ", ".join(codecs) or "unknown"
+    yield "schema", manifest.schema.blake3
+    for each in manifest.parents:
+        yield "from", f"{safe(each.reference)}, content {safe(each.content)}"
+    if manifest.base is not None:
+        base = manifest.base
+        yield "base", f"{safe(manifest.dataset)}@{safe(base.version)}, manifest {safe(base.digest)}"
+    if release is not None and release.parent is not None:
+        yield "parent", f"{safe(release.parent.version)}, manifest {safe(release.parent.digest)}"
+    if released is not None:
+        yield (
+            "released",
+            f"{safe(released.created)} by {safe(released.by)} on {safe(released.host)}",
+        )
+        commit = f", commit {safe(released.commit)}" if released.commit else ""
+        yield "with", f"tfrecreg {safe(released.tfrecreg)}, Python {safe(released.python)}{commit}"
+    yield "gate", origin.gate
+    yield "content", manifest.content
+    yield "manifest", manifest.digest
+
+
+@session_command("explain")
+@click.argument("code", required=False, shell_complete=complete.codes)
+def explain_command(session: Session, code: str | None) -> None:
+    """Explain a finding code.
+
+    Prints its meaning, why it matters, and what to do. Lists the codes of a family (CRC), or all
+    codes without a CODE.
+    """
+    if code is None:
+        _print_all(session, session.plugins(untrusted=True).codes())
+        return
+    found = CORE_CODES.get(code.upper())
+    if found is None:  # of a plugin
+        known = session.plugins(untrusted=True).codes()
+        found = known.get(code.upper())
+        family = {name: each for name, each in known.items() if name[:-3] == code.upper()}
+        if family:
+            _print_all(session, family)
+            return
+    if found is None:
+        close = did_you_mean(code.upper(), known)
+        raise UsageError(
+            f"no code `{safe(code)}`{close}", hint="`tfrecreg explain` lists all codes"
+        )
+    if session.as_json:
+        outcomes = [outcome.value for outcome in found.tensorflow]
+        more = {"hint": found.hint, "page": found.page, "tensorflow": outcomes}
+        session.print_json(_row(found) | more)
+        return
+
+    print_code(session.out, found)
+
+
+def _row(code: Code) -> dict[str, str]:
+    return {
+        "code": code.code,
+        "rule": code.rule,
+        "severity": code.severity.value,
+        "summary": code.summary,
+    }
+
+
+def _print_all(session: Session, known: dict[str, Code]) -> None:
+    if session.printed_json({"codes": [_row(code) for code in known.values()]}):
+        return
+
+    print_codes(session.out, known.values())
+
+
+def print_code(console: Console, code: Code) -> None:
+    """A code with its page and its hint."""
+    severity = (code.severity.value, SEVERITY_STYLE[code.severity])
+    console.print(line((f"{code.code} {code.rule}", "bold"), " (", severity, ")"))
+    console.print(line(f"{code.summary}."))
+    console.print("")
+    for paragraph in code.page.strip().split("\n\n"):
+        # Pages are wrapped at 100 columns; terminals wrap them at their own width.
+        if console.is_terminal:
+            console.print(line(" ".join(paragraph.split()), hang=0))
+        else:
+            console.print(paragraph)
+        console.print("")
+    if code.tensorflow:
+        outcomes = " or ".join(outcome.value for outcome in code.tensorflow)
+        console.print(line(("TensorFlow: ", "cyan"), outcomes))
+    console.print(line(("hint: ", "cyan"), code.hint))
+
+
+def print_codes(console: Console, codes: Iterable[Code]) -> None:
+    """One line per code."""
+    table = PlainTable("code", "severity", "summary")
+    for code in codes:
+        table.add_row(code.code, code.severity.value, code.summary)
+    console.print(table)
+
+
+@session_command("digest")
+@click.argument(
+    "targets", nargs=-1, required=True, metavar="TARGET..", shell_complete=complete.targets
+)
+@click.option(
+    "--split", metavar="NAME", help="Split of files whose names contain none, such as train."
+)
+@jobs_option
+def digest_command(
+    session: Session,
+    targets: tuple[str, ...],
+    split: str | None,
+    engine: Engine,
+) -> None:
+    """Print the content digest of each split.
+
+    TARGET is a reference (mnist, mnist@1.0.0), or a path, URL, folder or glob of TFRecord files of
+    any tool, which need no registry. The digest is computed from the records: equal records in
+    splits of equal names have equal digests, in any order and any shards, plain or gzip. The
+    manifest of a release has the same digest. `tfrecreg check TARGET --same-as REF` names the
+    records that differ.
+    """
+    from tfrecreg.builtin.look.digest import digest
+
+    found = digest(
+        targets,
+        split=split,
+        registry=session.registry,
+        engine=engine,
+        progress=session.progress(),
+    )
+    if session.printed_json({"targets": found}):
+        return
+    for each in found:
+        _print_digests(each, named=len(found) > 1)
+
+
+def _print_digests(found: ContentDigests, *, named: bool) -> None:
+    """One line per split, and one for all of them if there are several."""
+    rows = [(each.content, each.records, safe(each.split) or "(no name)") for each in found.splits]
+    if len(rows) != 1:
+        records = sum(each.records for each in found.splits)
+        rows.append((found.content, records, "(all splits)"))
+    target = f"  {found.target}" if named else ""
+    width = max(len(f"{records}") for _, records, _ in rows)
+    for content, records, name in rows:
+        # A console would wrap the line.
+        click.echo(f"{content}  {records:>{width}}  {name}{target}")

@@ -1,0 +1,427 @@
+"""Checking the releases of a registry, without their bytes: for pull requests.
+
+What one branch did wrong shows in its own files. That two branches made a release of the same
+number, or two after the same parent, shows only where both are looked at: `base` names the other.
+
+What a change loosens in `tfrecreg.toml`: new waivers, and gates that let more pass.
+
+For a pull request. A change that breaks data and accepts the damage itself passes its own gate, so
+reviewers have to know.
+"""
+
+from __future__ import annotations
+
+import datetime
+import posixpath
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from tfrecreg.builtin.releases.audit_validator import HISTORY, add_issue
+from tfrecreg.core.check.findings import judge_findings, severity_order
+from tfrecreg.core.check.gate import expect_policy
+from tfrecreg.core.check.reports import Report
+from tfrecreg.core.check.scan.tally import Tally
+from tfrecreg.core.plugins.manager import plugins
+from tfrecreg.core.registry import git, layout
+from tfrecreg.core.registry.absence import (
+    expect_dataset,
+    expects_schema,
+    missing_build,
+    schema_hint,
+)
+from tfrecreg.core.registry.audit import (
+    SHALLOW,
+    Audit,
+    audit,
+    by_cause,
+    ever_released,
+    fork_issue,
+    forks,
+    left_out_issue,
+    version_in,
+)
+from tfrecreg.core.registry.history import Issue, Link, link_of
+from tfrecreg.core.registry.lookup import resolve
+from tfrecreg.core.registry.manifest import MANIFEST_NAME, parse_manifest
+from tfrecreg.core.registry.registry import Dataset, Registry
+from tfrecreg.core.schema.proto import parse_schema
+from tfrecreg.core.values.codes import REG002, REG006, REG010, REG013
+from tfrecreg.core.values.config import (
+    CONFIG_NAME,
+    Config,
+    FailOn,
+    GateConfig,
+    Lowered,
+    Waiver,
+    parse_config,
+    severity_of,
+)
+from tfrecreg.core.values.errors import (
+    ConfigError,
+    FailureError,
+    ManifestError,
+    SchemaError,
+    TfrecregError,
+    UsageError,
+)
+from tfrecreg.core.values.findings import Finding, Location, Measure, Severity
+from tfrecreg.core.values.reference import Version
+from tfrecreg.core.values.text import listed, safe
+
+_STRICT = (FailOn.WARNING, FailOn.ERROR, FailOn.NEVER)
+"""The strictest first."""
+_DEFAULT = "default"
+_SHOWN = 5
+"""Maximum number of codes in a message."""
+
+
+def loosened(before: Config, after: Config) -> list[Finding]:
+    """A finding for each thing that `after` accepts and `before` does not.
+
+    A changed limit of a validator always counts: only the validator knows which is looser.
+    """
+    tally, where = Tally(), Location(shard=CONFIG_NAME)
+    for subject, message in (
+        *_waivers(before, after),
+        *_disabled(before, after),
+        *_gates(before, after),
+    ):
+        tally.add(REG013, message, where, subject=subject)
+    return list(tally.findings(""))
+
+
+def _waivers(before: Config, after: Config) -> Iterator[tuple[str, str]]:
+    longest: dict[tuple[str, str], Waiver] = {}
+    for each in sorted(before.waivers, key=lambda waiver: waiver.expires):
+        longest[each.code, each.fingerprint] = each
+    for each in after.waivers:
+        what = " ".join(f"`{safe(glob)}`" for glob in (each.code, each.fingerprint) if glob != "*")
+        subject = f"waivers.{each.code}.{each.fingerprint}"
+        until = f"until {each.expires} ({safe(each.owner)}: {safe(each.reason)})"
+        known = longest.get((each.code, each.fingerprint))
+        if known is None:
+            yield subject, f"a new waiver of {what} {until}"
+        elif known.expires < each.expires:
+            yield subject, f"the waiver of {what}, until {known.expires}, is extended {until}"
+    then, now = before.policy.max_waiver_days, after.policy.max_waiver_days
+    if then is not None and (now is None or now > then):
+        yield "policy.max_waiver_days", f"`policy.max_waiver_days` was {then}, is {_text(now)}"
+
+
+def _disabled(before: Config, after: Config) -> Iterator[tuple[str, str]]:
+    more = sorted(set(after.plugins.disable) - set(before.plugins.disable))
+    if more:
+        yield "plugins.disable", f"`plugins.disable` is with {listed(more)}"
+
+
+def _gates(before: Config, after: Config) -> Iterator[tuple[str, str]]:
+    told: set[tuple[str, str]] = set()
+    # The default first: changes for all gates are reported once.
+    for name in (_DEFAULT, *sorted({*before.gates, *after.gates} - {_DEFAULT})):
+        for change in _gate(before.gate(name), after.gate(name)):
+            if change not in told:
+                told.add(change)
+                key, message = change
+                yield f"gates.{name}.{key}", f"`gates.{safe(name)}.{safe(key)}`: {message}"
+
+
+def _gate(before: GateConfig, after: GateConfig) -> Iterator[tuple[str, str]]:
+    """The key of each setting that lets more pass, and how."""
+    if _STRICT.index(after.fail_on) > _STRICT.index(before.fail_on):
+        yield "fail_on", f"was {before.fail_on.value}, is {after.fail_on.value}"
+    lowered: dict[tuple[Severity, Severity], list[str]] = {}
+    codes = plugins().codes() if before.severity != after.severity else {}
+    for name, code in codes.items():
+        gates = (before, after)
+        then, now = (severity_of(name, code.severity, gate.severity) for gate in gates)
+        if now.rank < then.rank:
+            lowered.setdefault((then, now), []).append(name)
+    for (then, now), names in lowered.items():
+        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        shown = ", ".join(names[:_SHOWN])
+        yield "severity", f"was {then.value}, is {now.value} for {shown}{more}"
+    if after.validators is not None:
+        if before.validators is None:
+            yield "validators", f"was all that apply, is {listed(after.validators)}"
+        elif gone := sorted({*before.validators} - {*after.validators}):
+            yield "validators", f"is without {listed(gone)}"
+    for validator in sorted({*before.limits, *after.limits}):
+        limits = [each.limits.get(validator, {}) for each in (before, after)]
+        for option in sorted({*limits[0], *limits[1]}):
+            was, is_ = (each.get(option) for each in limits)
+            if was != is_:
+                yield f"limits.{validator}.{option}", f"was {_text(was)}, is {_text(is_)}"
+    for name, was in before.expect.items():
+        if (now_is := after.expect.get(name)) != was:
+            yield f"expect.{name}", "was changed" if now_is is not None else "was removed"
+
+
+def _text(value: object) -> str:
+    return "not set" if value is None else safe(str(value))
+
+
+VALIDATOR = "registry"
+"""Validator named in the report: the same one that checks a single release."""
+_FETCH = "`{}`; in CI, `fetch-depth: 0` for actions/checkout, `GIT_DEPTH: 0` for GitLab"
+_FETCH_ALL = "git fetch --unshallow origin '+refs/heads/*:refs/remotes/origin/*'"
+
+
+def audit_releases(
+    registry: Registry,
+    names: Sequence[str] = (),
+    *,
+    base: str | None = None,
+    fail_on: FailOn | str | None = None,
+    today: datetime.date | None = None,
+) -> Report:
+    """Check manifests, schemas, numbers and history of releases, and today's schemas."""
+    for name in names:
+        expect_dataset(registry.dataset(name))
+    expect_policy(registry, *names, today=today)
+    other = _Base.of(registry, base) if base is not None else None
+    limit = None if fail_on is None else FailOn.parse(fail_on)
+    findings: list[Finding] = []
+    waived: list[Finding] = []
+    waivers: list[Waiver] = []
+    lowered: list[Lowered] = []
+    errors: list[str] = []
+    changes: list[str] = []
+    failed, releases, unseen = False, 0, ""
+
+    def judge(issues: Iterable[Finding], config: Config, name: str = "") -> None:
+        nonlocal failed
+        verdict = judge_findings(
+            issues, config.gate(name), config.waivers, dataset=name, fail_on=limit, today=today
+        )
+        failed = failed or verdict.status == "fail"
+        findings.extend(verdict.findings)
+        waived.extend(verdict.waived)
+        waivers.extend(verdict.waivers)
+        lowered.extend(verdict.lowered)
+
+    if other is not None:
+        # By the gate and the waivers of the base: a change cannot accept itself.
+        looser = loosened(other.config, registry.config)
+        judge(looser, other.config)
+        changes += (f"{CONFIG_NAME}: {each.message}" for each in looser)
+    for name in sorted(set(names) or _all_datasets(registry, other)):
+        dataset = registry.dataset(name)
+        found = audit(dataset)
+        releases += len(dataset.versions)
+        unseen = unseen or found.unseen
+        changes += other.changes(dataset, found) if other is not None else ()
+        if name in registry.config.broken:
+            error = registry.config.broken[name]
+            errors.append(f"{error.message}; hint: {error.hint}")
+        issues = [
+            *found.issues,
+            *(_schema_issues(dataset) if name not in registry.config.broken else ()),
+            *(other.issues(dataset, found) if other else ()),
+        ]
+        judge(_findings(name, by_cause(issues)), registry.config, name)
+    against = f", with those of {safe(base)}" if base is not None else ""
+    if unseen == SHALLOW and not (other and other.meeting):
+        errors.append(f"{unseen}; hint: {_FETCH.format('git fetch --unshallow')}")
+    elif unseen and unseen != SHALLOW:
+        errors.append(unseen)
+    return Report(
+        target=f"the releases{against}",
+        status="error" if errors else "fail" if failed else "pass",
+        shards=0,
+        records=0,
+        bytes=0,
+        payload_bytes=0,
+        releases=releases,
+        findings=tuple(sorted(findings, key=severity_order)),
+        waived=tuple(waived),
+        waivers=tuple(waivers),
+        lowered=tuple(lowered),
+        measures=(Measure(HISTORY, unseen, unseen),) if unseen else (),
+        validators=(VALIDATOR,),
+        errors=tuple(errors),
+        changes=tuple(changes),
+    )
+
+
+def _all_datasets(registry: Registry, other: _Base | None) -> set[str]:
+    """Datasets of the registry, and those whose releases are missing or only on the other
+    branch.
+    """
+    found = {*registry.dataset_names(), *(other.datasets() if other is not None else ())}
+    try:
+        found |= ever_released(registry)
+    except FailureError:
+        return found  # the audit of each dataset reports why git failed
+    return found
+
+
+def _schema_issues(dataset: Dataset) -> Iterator[Issue]:
+    """Whether the next build can be checked against the dataset's schema."""
+    path, text = dataset.schema_path, dataset.schema_text()
+    if text is None:
+        if not expects_schema(dataset):
+            return
+        message = f"it is missing; {schema_hint(dataset)}"
+    else:
+        try:
+            parse_schema(text, path)
+        except SchemaError as error:
+            message = error.message
+        else:
+            return
+    yield Issue(code=REG010, versions=frozenset(), path=path, message=message)
+
+
+def _findings(name: str, issues: Iterable[Issue]) -> Iterator[Finding]:
+    tally = Tally()
+    for issue in issues:
+        add_issue(tally, issue)
+    return tally.findings(name)
+
+
+@dataclass(frozen=True)
+class _Base:
+    """The releases of another branch."""
+
+    root: str
+    revision: str
+    """Git revision as the user named it."""
+    commit: str
+    meeting: str
+    """The last common commit, as hex; empty if it is not here. In a shallow clone, the
+    commits since then are enough to judge what this branch did."""
+    config: Config
+    """The configuration at `meeting`, or else at `commit`."""
+    manifests: Mapping[str, str]
+    """Path and object of the manifests of its releases."""
+    common: Mapping[str, str]
+    """The same of the last commit that both have."""
+
+    @classmethod
+    def of(cls, registry: Registry, revision: str) -> _Base:
+        """Find it."""
+        root = registry.storage.root
+        if git.work_tree(root) is None:
+            raise UsageError(
+                f"`--base {safe(revision)}`: the registry is not in a git work tree",
+                hint="leave out `--base`",
+            )
+        try:
+            commit = git.find_commit(root, revision)
+        except UsageError as error:
+            if not git.is_shallow(root):
+                raise
+            message = error.message.removesuffix(" here")
+            raise FailureError(
+                f"{message} in this shallow clone", hint=_FETCH.format(_FETCH_ALL)
+            ) from None
+        head = git.head_commit(root)
+        meeting = git.merge_base(root, head, commit) if head else ""
+        common = _manifests(root, meeting) if meeting else {}
+        config = _config(root, meeting or commit)
+        return cls(root, revision, commit, meeting, config, _manifests(root, commit), common)
+
+    def datasets(self) -> list[str]:
+        """Those that have releases there."""
+        return sorted({path.split("/")[1] for path in self.manifests})
+
+    def changes(self, dataset: Dataset, here: Audit) -> Iterator[str]:
+        """Lines about a build that is not released, and about the releases that are not there."""
+        # With NumPy, which other audits do not need.
+        from tfrecreg.builtin.releases.diff.verdict import changes_of
+
+        if missing := missing_build(dataset):
+            yield missing
+        with suppress(TfrecregError):  # findings say why
+            build, released = dataset.build_manifest(), {each.build for each in here.links.values()}
+            if build is not None and build.digest not in released:
+                yield changes_of(resolve(dataset.registry, dataset.name))
+        for version in reversed(dataset.versions):
+            path = f"{layout.release_folder(dataset.name, version)}/{MANIFEST_NAME}"
+            blob = self.manifests.get(path)
+            with suppress(TfrecregError):
+                data = dataset.registry.storage.read(path)
+                if blob is None or git.blob_id(data, blob) != blob:
+                    yield changes_of(resolve(dataset.registry, f"{dataset}@{version}"))
+
+    def issues(self, dataset: Dataset, here: Audit) -> Iterator[Issue]:
+        """The issues of the releases of both branches together."""
+        name, versions = dataset.name, dataset.versions
+        shown = safe(self.revision)
+        links: dict[Version, Link] = dict(here.links)
+        theirs: dict[Version, Link] = {}
+        for path in sorted(self.manifests):
+            version = version_in(path)
+            if version is None or path.split("/")[1] != name:
+                continue
+            there = self._link(path)
+            if there is not None:
+                theirs[version] = there
+            if version in versions:
+                ours = here.links.get(version)
+                if ours is not None and there is not None and there.digest != ours.digest:
+                    message = (
+                        f"`{name}@{version}` is a different release on {shown}: expected digest "
+                        f"{there.digest[:16]}…, found {ours.digest[:16]}…"
+                    )
+                    yield Issue(
+                        code=REG006, versions=frozenset({version}), path=path, message=message
+                    )
+            elif path in self.common:
+                yield Issue(
+                    code=REG002,
+                    versions=frozenset({version}),
+                    path=path,
+                    message=f"`{name}@{version}` is missing here, but {shown} has it",
+                    command=f"git checkout {shlex.quote(shown)} -- {posixpath.dirname(path)}",
+                )
+            elif there is not None:
+                links[version] = there
+        known = set(forks(here.links))
+        for pair in forks(links):
+            if pair not in known:
+                others = [str(each.version) for each in pair if each.version not in here.links]
+                yield fork_issue(name, *pair, where=f"; {' and '.join(others)} is on {shown}")
+        yield from self._left_out(name, here.links, theirs)
+
+    def _left_out(
+        self, name: str, mine: Mapping[Version, Link], theirs: Mapping[Version, Link]
+    ) -> Iterator[Issue]:
+        """New releases of this branch that leave out a release of the other branch."""
+        shown = safe(self.revision)
+        for version in sorted(mine.keys() - theirs.keys()):
+            for link, other in forks({**theirs, version: mine[version]}, across=True):
+                if link.version == version:
+                    yield left_out_issue(name, link, other, other.version, shown)
+                # A correction of an older line is made with the newer one at hand.
+                elif other.version == version and link.version not in mine:
+                    yield left_out_issue(name, link, other, link.version, shown)
+
+    def _link(self, path: str) -> Link | None:
+        """None if it is damaged there: the check of that branch reports it."""
+        data = git.read_blob(self.root, self.commit, path)
+        if data is None:
+            return None
+        try:
+            return link_of(parse_manifest(data, f"{self.revision}:{path}"))
+        except (ManifestError, UsageError, ValueError):
+            return None
+
+
+def _config(root: str, commit: str) -> Config:
+    """What a commit has in `tfrecreg.toml`; the built-in gate if that is missing or damaged."""
+    data = git.read_blob(root, commit, CONFIG_NAME)
+    try:
+        return parse_config(data or b"")
+    except ConfigError:
+        return Config()
+
+
+def _manifests(root: str, commit: str) -> Mapping[str, str]:
+    return {
+        path: blob
+        for path, blob in git.list_blobs(root, commit, layout.RELEASES).items()
+        if path.endswith(f"/{MANIFEST_NAME}") and version_in(path) is not None
+    }

@@ -1,1 +1,0 @@
-"""Audit: checking the releases of a registry, without their bytes."""

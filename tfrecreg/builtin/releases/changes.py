@@ -1,0 +1,97 @@
+"""The validator `changes`: limits on what changed since the version before::
+
+[gates.default]
+limits.changes = { labels = "1%", removed = 0 }
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from tfrecreg.builtin.releases.audit_validator import EmptyPart, Ignoring
+from tfrecreg.builtin.releases.diff.run import diff_sides
+from tfrecreg.builtin.releases.diff.verdict import previous_of
+from tfrecreg.core.check.scan.interface import Shard, Target, Validator
+from tfrecreg.core.registry.lookup import resolve
+from tfrecreg.core.registry.registry import Registry
+from tfrecreg.core.registry.shardset.side import side_of
+from tfrecreg.core.values.codes import REG014, CodeList
+from tfrecreg.core.values.config import read_limits
+from tfrecreg.core.values.errors import FailureError
+from tfrecreg.core.values.findings import Code, Finding, Measure, fingerprint
+from tfrecreg.core.values.text import count
+from tfrecreg.core.values.typed_values import SkipLimit
+
+_Limit = Annotated[SkipLimit, SkipLimit.parse]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeLimits:
+    """`[gates.<gate>.limits.changes]`: numbers of examples, or shares of those of the version
+    before.
+    """
+
+    labels: _Limit | None = None
+    """Examples with another label."""
+    changed: _Limit | None = None
+    """Examples with the same key and another record."""
+    removed: _Limit | None = None
+    """Examples that are gone."""
+    added: _Limit | None = None
+    """Examples that are new."""
+    moved: _Limit | None = None
+    """Examples in another split."""
+
+
+class ChangesValidator(Validator):
+    """Compares a build or release with the version before, example by example."""
+
+    name = "changes"
+    codes: Sequence[Code] = CodeList("REG014")
+    Options = ChangeLimits
+
+    def __init__(self) -> None:
+        self._limits = ChangeLimits()
+
+    def applies(self, target: Target) -> str | None:
+        if target.home is None or target.manifest is None:
+            return "it has no version before: it does not belong to a registry"
+        return None
+
+    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Ignoring]:
+        del target
+        self._limits = read_limits(ChangeLimits, options, self.name)
+        return Ignoring
+
+    def finish(
+        self, target: Target, parts: Iterable[tuple[Shard, EmptyPart]]
+    ) -> Iterator[Finding | Measure]:
+        del parts
+        assert target.home is not None
+        found = resolve(Registry(target.home), target.reference)
+        before = previous_of(found)
+        if before is None:
+            return
+        result = diff_sides(side_of(before), side_of(found))
+        if not result.known or result.unread:
+            why = result.unread_reason or "indexes are not here"
+            raise FailureError(f"the changes since `{before.name}`: {why}", hint=result.hint)
+        examples = result.before.records
+        for kind, changed in (*result.totals.items(), ("labels", result.relabelled)):
+            limit: SkipLimit | None = getattr(self._limits, kind, None)
+            yield Measure(f"changes.{kind}", changed, f"{changed:,}")
+            if limit is None or limit.allows(changed, examples):
+                continue
+            what = count(changed, "label") if kind == "labels" else count(changed, "example")
+            yield Finding(
+                code=REG014.code,
+                rule=REG014.rule,
+                severity=REG014.severity,
+                message=f"{what} {'changed' if kind == 'labels' else kind} since `{before.name}`, "
+                f"which has {count(examples, 'example')}: at most {limit} may",
+                hint=REG014.hint,
+                fingerprint=fingerprint(REG014.code, dataset=target.dataset, subject=kind),
+                count=changed,
+            )

@@ -1,1 +1,0 @@
-"""The validator `changes`: what may change since the version before."""

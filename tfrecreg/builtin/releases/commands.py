@@ -1,0 +1,219 @@
+"""`tfrecreg release`, `tag`, `yank`, `log` and `audit`.
+
+A new release, with the findings that its gate accepted.
+
+The tags that were made, and those that were there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from tfrecreg.core.terminal import complete
+from tfrecreg.core.terminal.console import line
+from tfrecreg.core.terminal.options import jobs_option
+from tfrecreg.core.terminal.output import open_format
+from tfrecreg.core.terminal.render.findings import print_accepted
+from tfrecreg.core.terminal.render.reports import (
+    ReportCommand,
+    choose_format,
+    exit_code,
+    fail_on_option,
+    format_options,
+    show,
+)
+from tfrecreg.core.terminal.session import Session, session_command
+from tfrecreg.core.values.errors import UsageError
+from tfrecreg.core.values.text import safe
+
+if TYPE_CHECKING:
+    from tfrecreg.builtin.releases.release import ReleaseResult
+    from tfrecreg.builtin.releases.tag import TagResult
+    from tfrecreg.core.check.reports import Report
+    from tfrecreg.core.terminal.session import Session
+    from tfrecreg.core.workers.interface import Engine
+
+
+@session_command("release")
+@click.argument("name", shell_complete=complete.datasets)
+@click.option("--version", metavar="X.Y.Z|auto", help="Version number of the release.")
+@click.option(
+    "--bump",
+    type=click.Choice(["auto", "patch", "minor", "major"]),
+    help="Increment the newest version. auto takes the smallest legal number. Default: auto.",
+)
+@click.option(
+    "--raw", metavar="PATH", help="Folder of the raw data, or its URL, to judge inflation."
+)
+@click.option("--note", default="", metavar="TEXT", help="Note to store in the release.")
+@jobs_option
+def release_command(
+    session: Session,
+    name: str,
+    version: str | None,
+    bump: Literal["auto", "patch", "minor", "major"] | None,
+    raw: str | None,
+    note: str,
+    engine: Engine,
+) -> None:
+    """Freeze a build under a version number.
+
+    The build is data/NAME. The gate must pass, and the number must not understate the change: PATCH
+    for the same examples, MINOR if examples were only added, MAJOR for anything else. A release
+    never changes.
+    """
+    from tfrecreg.builtin.releases.release import ReleaseRequest, release
+
+    if version is not None and bump is not None:
+        raise UsageError(
+            "`--version` and `--bump` exclude each other",
+            hint="give one of them; the default is `--bump auto`",
+        )
+    request = ReleaseRequest(name=name, version=version, bump=bump or "auto", note=note, raw=raw)
+    registry = session.open()
+    session.warn_of_broken_plugins()
+    result = release(registry, request, engine=engine, progress=session.progress())
+    if session.as_json:
+        session.print_json(
+            {
+                "reference": f"{name}@{result.version}",
+                "created": result.created,
+                "change": result.change.level,
+                "reasons": result.change.reasons,
+                "content": result.manifest.content,
+                "digest": result.manifest.digest,
+                **accepted(result.report),
+            }
+        )
+        return
+    print_release(session, result)
+
+
+def accepted(report: Report | None) -> dict[str, Any]:
+    """Findings that did not fail, for a JSON document."""
+    document = report.to_json() if report is not None else {}
+    return {key: document.get(key, []) for key in ("findings", "waived", "lowered")}
+
+
+def print_release(session: Session, result: ReleaseResult) -> None:
+    """Print the release, new or existing, and the commands to run next."""
+    name = f"{result.manifest.dataset}@{result.version}"
+    if not result.created:
+        session.out.print(f"{name} already exists with this content: nothing to do")
+        return
+    if result.report is not None:
+        print_accepted(session.err, result.report)
+    session.out.print(line((f"released {name}", "bold"), f" ({result.change.level})"))
+    for reason in result.change.reasons:
+        session.out.print(line(f"  {safe(reason)}"))
+    session.commands(result.commands)
+
+
+@session_command("tag")
+@click.argument("reference", metavar="REF", shell_complete=complete.releases)
+@click.option("--stage", metavar="S", help="Assign the release to this stage, such as prod.")
+@click.option(
+    "--commit",
+    metavar="REV",
+    help="Commit to tag. Default: the first one with the release and DVC's pointer to its bytes.",
+)
+def tag_command(session: Session, reference: str, stage: str | None, commit: str | None) -> None:
+    """Tag a release in git.
+
+    REF is a release (mnist@1.2.0). The tags are in GTO's format: mnist@v1.2.0 for the version, and
+    mnist#prod#1 for a stage. They point to a commit that holds the release and DVC's pointer to its
+    bytes.
+    """
+    from tfrecreg.builtin.releases.tag import TagRequest, tag
+
+    request = TagRequest(reference=reference, stage=stage, commit=commit)
+    result = tag(session.open(), request, progress=session.progress())
+    if not session.printed_json(result):
+        print_tags(session, result)
+
+
+def print_tags(session: Session, result: TagResult) -> None:
+    """Each tag with its commit, and the commands that publish them."""
+    at = f" at commit {result.commit[:12]}"
+    for each in result.made:
+        session.out.print(line((f"tagged {safe(each)}", "bold"), at))
+    for each in result.there:
+        session.out.print(line(f"{safe(each)} exists", at))
+    session.commands(result.commands)
+
+
+@session_command("yank")
+@click.argument("reference", metavar="REF", shell_complete=complete.releases)
+@click.option(
+    "--reason", metavar="TEXT", required=True, help="Reason to show to users of the release."
+)
+def yank_command(session: Session, reference: str, reason: str) -> None:
+    """Mark a release as wrong, so that `latest` skips it.
+
+    REF is a release (mnist@1.2.0). It stays available under its full version, where `show` gives
+    the reason and `check` warns. If GTO's tags register the version, a further tag deregisters it.
+    """
+    from tfrecreg.builtin.releases.tag import yank
+
+    result = yank(session.open(), reference, reason, progress=session.progress())
+    if session.printed_json(result):
+        return
+    from tfrecreg.core.terminal.console import line
+    from tfrecreg.core.values.text import safe
+
+    word = "yanked" if result.yanked_now else "already yanked:"
+    head = (f"{word} {result.reference}", "bold")
+    session.out.print(line(head, f": {safe(result.yank.reason, limit=1000)}"))
+    print_tags(session, result)
+
+
+@session_command("log")
+@click.argument("name", shell_complete=complete.datasets)
+def log_command(session: Session, name: str) -> None:
+    """Show the history of a dataset.
+
+    Lists the releases of NAME, newest first, with the changes of each.
+    """
+    from tfrecreg.core.registry.listing import log
+
+    entries = log(session.open(), name)
+    if session.printed_json({"dataset": name, "releases": entries}):
+        return
+    from tfrecreg.core.terminal.render.catalog import print_log
+
+    print_log(session.out, name, entries)
+
+
+@session_command("audit", cls=ReportCommand)
+@click.argument("targets", nargs=-1, metavar="[NAME..]", shell_complete=complete.datasets)
+@click.option(
+    "--base",
+    metavar="REV",
+    help="Also read the releases at this git revision, to find duplicate numbers and forks (in a "
+    "pull request: the target branch).",
+)
+@fail_on_option
+@format_options
+def audit_command(
+    session: Session,
+    targets: tuple[str, ...],
+    base: str | None,
+    fail_on: str | None,
+    form: str | None,
+    output: str | None,
+    saved: str | None,
+) -> int:
+    """Check the releases of datasets, without their bytes.
+
+    Checks manifests, version numbers, parents and git history, and that today's schemas parse. NAME
+    is a dataset; without one, all datasets of the registry are audited.
+    """
+    from tfrecreg.builtin.releases.audit import audit_releases
+
+    chosen = open_format(choose_format(session, form), session.plugins)
+    session.warn_of_broken_plugins()
+    report = audit_releases(session.open(), targets, base=base, fail_on=fail_on)
+    show(session, [report], chosen, output, saved=saved)
+    return exit_code([report])

@@ -1,0 +1,294 @@
+"""A build that was made, and differences between versions, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from tfrecreg.builtin.releases.commands import accepted, print_release
+from tfrecreg.builtin.releases.diff.result import (
+    CHANGE_KINDS,
+    ChangeKind,
+    DiffResult,
+    RecordDiff,
+    SideSummary,
+)
+from tfrecreg.core.terminal.console import PlainTable, line, print_facts
+from tfrecreg.core.terminal.render.catalog import print_changes, print_manifest
+from tfrecreg.core.terminal.render.findings import print_accepted
+from tfrecreg.core.terminal.session import Session
+from tfrecreg.core.values.shards import in_reading_order
+from tfrecreg.core.values.text import count, safe, si_bytes
+from tfrecreg.core.workers.interface import Engine
+
+if TYPE_CHECKING:
+    from tfrecreg.builtin.releases.release import ReleaseResult
+    from tfrecreg.core.build.conclude import BuildResult
+    from tfrecreg.core.build.planning.begin import Growth
+
+
+def print_built(
+    session: Session,
+    result: BuildResult,
+    released: ReleaseResult | None,
+    *,
+    parts: object | None = None,
+) -> None:
+    """Print the new build, and its release if there is one."""
+    manifest = result.manifest
+    if session.as_json:
+        document: dict[str, Any] = {
+            "dataset": manifest.dataset,
+            "folder": result.folder,
+            "content": manifest.content,
+            "digest": manifest.digest,
+            "splits": {split.name: split.records for split in manifest.splits},
+            "shards": len(manifest.shards),
+            "bytes": sum(shard.bytes for shard in manifest.shards),
+            "resumed_shards": result.resumed,
+            "unchanged": result.unchanged,
+            "settings": result.settings.to_json(),
+            "growth": growth_json(result.growth),
+            **accepted(result.report),
+            "parts": parts,
+            "release": None,
+        }
+        if released is not None:
+            document["release"] = {
+                "version": str(released.version),
+                "created": released.created,
+                **accepted(released.report),
+            }
+        session.print_json(document)
+        return
+    again = " again, the same as before" if result.unchanged else ""
+    if result.resumed:
+        kept = "shard" if result.resumed == 1 else "shards"
+        session.err.print(
+            f"reused {result.resumed} finished {kept} of an earlier run; --anew rebuilds every "
+            "shard"
+        )
+    if result.growth is not None:
+        print_growth(session.err, result.growth)
+    if released is None or released.report is None:
+        print_accepted(session.err, result.report)  # else it is among the gate's findings
+    title = f"built {manifest.dataset}{again}, in {result.folder}"
+    print_manifest(session.out, title, result.folder, manifest, brief=True)
+    if released is not None:
+        print_release(session, released)
+
+
+def print_growth(console: Console, growth: Growth, *, would: bool = False) -> None:
+    """The shards that a build keeps, rewrites and adds, on one line."""
+    parts = [
+        f"{count(number, 'shard')} {what} ({si_bytes(size)})"
+        for number, what, size in (
+            (growth.kept, "unchanged", growth.kept_bytes),
+            (growth.rewritten, "rewritten", growth.rewritten_bytes),
+            (growth.new, "new", growth.new_bytes),
+        )
+        if number
+    ]
+    sent = growth.written_bytes
+    cost = "" if would or not sent else f"; a push sends {si_bytes(sent)} and the indexes"
+    console.print(line(f"grown from {growth.base}: {', '.join(parts)}{cost}"))
+
+
+def growth_json(growth: Growth | None) -> dict[str, Any] | None:
+    """What a build grew from, for a JSON document."""
+    return None if growth is None else {**asdict(growth), "written_bytes": growth.written_bytes}
+
+
+_LABELS = 20
+_FEATURES = 20
+_STYLES: dict[ChangeKind, str] = {
+    "removed": "red",
+    "added": "green",
+    "changed": "yellow",
+    "moved": "magenta",
+    "renamed": "cyan",
+}
+
+
+def print_diff(
+    console: Console, diff: DiffResult, *, records: bool = False, engine: Engine | None = None
+) -> None:
+    """The sizes, the splits in numbers, the first examples of each kind, and the verdict."""
+    before, after = diff.before, diff.after
+    console.print(line((f"{safe(before.name)} → {safe(after.name)}", "bold")))
+    print_facts(console, list(_facts(diff)))
+    console.print("")
+    console.print(_splits(diff))
+    for kind in CHANGE_KINDS:
+        if diff.totals[kind]:
+            _print_kind(console, diff, kind, records=records, engine=engine)
+    if diff.compared or diff.unread:
+        _print_features(console, diff)
+    if diff.labels:
+        _print_labels(console, diff)
+    if diff.schema is None:
+        console.print(
+            line(("schema: ", "bold"), "not compared: one of them is missing or does not parse")
+        )
+    elif diff.schema:
+        console.print(line(("schema: ", "bold"), count(len(diff.schema), "difference")))
+        print_changes(console, diff.schema, indent=2)
+    console.print("")
+    _print_verdict(console, diff)
+
+
+def _facts(diff: DiffResult) -> Iterator[tuple[str, str]]:
+    before, after = diff.before, diff.after
+    yield "examples", _step(before.records, after.records, f"{after.records - before.records:+,}")
+    delta = after.bytes - before.bytes
+    sign = "+" if delta >= 0 else ""
+    sizes = f"{si_bytes(before.bytes)} → {si_bytes(after.bytes)}"
+    yield "size", f"{sizes} ({sign}{si_bytes(delta)})" if delta else sizes
+    yield "shards", _shards(diff)
+    grown = _grown(before, after)
+    if grown:
+        yield "features", grown
+    if diff.order is not None:
+        words = {"same": "the same", "other": "another", "unknown": "not known"}
+        yield "order", words[diff.order]
+
+
+def _step(before: int, after: int, change: str) -> str:
+    return f"{before:,} → {after:,} ({change})" if before != after else f"{after:,}"
+
+
+def _shards(diff: DiffResult) -> str:
+    shards = diff.shards
+    parts = [f"{shards.kept:,} unchanged ({si_bytes(shards.kept_bytes)})"]
+    if shards.recoded:
+        parts.append(f"{shards.recoded:,} recompressed")
+    if shards.new or shards.recoded:
+        parts.append(f"{shards.new:,} new or rewritten ({si_bytes(shards.new_bytes)})")
+    if shards.gone:
+        parts.append(f"{shards.gone:,} removed")
+    return ", ".join(parts)
+
+
+def _grown(before: SideSummary, after: SideSummary) -> str:
+    """The features whose bytes differ, the largest difference first."""
+    old, new = before.features, after.features
+    names = {*old, *new}
+    deltas = {name: new.get(name, 0) - old.get(name, 0) for name in names}
+    ordered = sorted((name for name in names if deltas[name]), key=lambda n: (-abs(deltas[n]), n))
+    shown = [
+        f"{safe(name)} {'+' if deltas[name] > 0 else ''}{si_bytes(deltas[name])}"
+        for name in ordered[:_FEATURES]
+    ]
+    more = len(ordered) - _FEATURES
+    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+
+
+def _splits(diff: DiffResult) -> PlainTable:
+    right = ("before", "after", *CHANGE_KINDS[:3], "moved in", "moved out", "renamed")
+    table = PlainTable("split", *right, right=right, indent=2)
+    for split in sorted(diff.splits, key=lambda each: in_reading_order(each.name)):
+        numbers = (
+            split.added and f"+{split.added:,}",
+            split.changed,
+            split.moved_in,
+            split.moved_out,
+            split.renamed,
+        )
+        added, changed, moved_in, moved_out, renamed = (
+            each if isinstance(each, str) else f"{each:,}" if each else "" for each in numbers
+        )
+        removed = f"-{split.removed:,}" if split.removed else ""
+        cells = [removed, added, changed, moved_in, moved_out, renamed]
+        if not split.known:
+            cells = ["?"] * len(cells)
+        table.add_row(
+            safe(split.name), _number(split.records_before), _number(split.records_after), *cells
+        )
+    return table
+
+
+def _number(value: int | None) -> str:
+    return "-" if value is None else f"{value:,}"
+
+
+def _print_kind(
+    console: Console, diff: DiffResult, kind: ChangeKind, *, records: bool, engine: Engine | None
+) -> None:
+    total = diff.totals[kind]
+    console.print("")
+    console.print(line((f"{kind}: ", f"bold {_STYLES[kind]}"), count(total, "example")))
+    shown: Iterable[RecordDiff] = diff.examples[kind]
+    if records:
+        shown = diff.listing(kind, engine=engine)
+    for each in shown:
+        console.print(line(f"  {_record(each)}"))
+    more = 0 if records else total - len(diff.examples[kind])
+    if more:
+        console.print(line(f"  … and {more:,} more"))
+
+
+def _record(each: RecordDiff) -> str:
+    text = f"{safe(each.split)} {safe(each.key)}"
+    if each.from_split is not None or each.from_key is not None:
+        origin = [each.from_split or each.split, each.from_key or each.key]
+        text = f"{' '.join(map(safe, origin))} → {text}"
+    details = [f"{safe(name)} {safe(old)} → {safe(new)}" for name, old, new in each.labels]
+    told = {name for name, _, _ in each.labels}
+    details += [_feature(name) for name in each.features_changed if name not in told]
+    details += [f"+{_feature(name)}" for name in each.features_added]
+    details += [f"-{_feature(name)}" for name in each.features_removed]
+    return f"{text}: {', '.join(details)}" if details else text
+
+
+def _feature(name: str) -> str:
+    return safe(name) if name else "(payload)"
+
+
+def _print_features(console: Console, diff: DiffResult) -> None:
+    console.print("")
+    of = count(diff.compared, "example")
+    console.print(line(("features: ", "bold"), f"of {of} compared"))
+    ordered = sorted(
+        diff.features.items(),
+        key=lambda item: (-(item[1].changed + item[1].added + item[1].removed), item[0]),
+    )
+    for name, counts in ordered[:_FEATURES]:
+        told = (
+            ("changed in", counts.changed),
+            ("added to", counts.added),
+            ("removed from", counts.removed),
+        )
+        parts = [f"{verb} {number:,}" for verb, number in told if number]
+        console.print(line(f"  {_feature(name)}: {', '.join(parts)}"))
+    if len(ordered) > _FEATURES:
+        console.print(line(f"  … and {len(ordered) - _FEATURES:,} more"))
+    if diff.unread:
+        about = f"{count(diff.unread, 'example')} not compared: {diff.unread_reason}"
+        console.print(line(f"  {about}"))
+
+
+def _print_labels(console: Console, diff: DiffResult) -> None:
+    console.print("")
+    total = sum(each.count for each in diff.labels) + diff.more_labels
+    console.print(line(("labels: ", "bold"), f"{count(total, 'change')}"))
+    for each in diff.labels[:_LABELS]:
+        change = f"{safe(each.before)} → {safe(each.after)}"
+        console.print(line(f"  {safe(each.feature)} {change}: {count(each.count, 'example')}"))
+    if len(diff.labels) > _LABELS:
+        console.print(line(f"  … and {len(diff.labels) - _LABELS:,} more kinds"))
+
+
+def _print_verdict(console: Console, diff: DiffResult) -> None:
+    if diff.same:
+        console.print(line(("no difference", "bold")))
+        return
+    level = diff.change.level
+    number = f"{diff.version} ({level})" if diff.version is not None else level
+    console.print(line(("smallest legal number: ", "bold"), number))
+    for reason in diff.change.reasons:
+        console.print(line(f"  {safe(reason, limit=1000)}"))
+    if diff.hint:
+        console.print(line(("  hint: ", "cyan"), diff.hint))

@@ -1,0 +1,251 @@
+"""`tfrecreg schema` and its subcommands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from tfrecreg.core.terminal import complete
+from tfrecreg.core.terminal.options import jobs_option
+from tfrecreg.core.terminal.output import expect_free_file, write_text
+from tfrecreg.core.terminal.session import LazyGroup, Session, session_command
+from tfrecreg.core.values.config import FailOn
+from tfrecreg.core.values.text import safe
+
+if TYPE_CHECKING:
+    from tfrecreg.core.workers.interface import Engine
+
+
+@session_command("infer")
+@click.argument("target", shell_complete=complete.targets)
+@click.option(
+    "--output",
+    metavar="FILE",
+    shell_complete=complete.files,
+    help="Write the draft to FILE, which must not exist.",
+)
+@jobs_option
+def infer_command(session: Session, target: str, output: str | None, engine: Engine) -> int:
+    """Draft a schema from records.
+
+    TARGET is a reference, or a path, URL, folder or glob of TFRecord files. A schema inferred from
+    data accepts that same data: review the draft before you rely on it. Damaged records are
+    skipped, and the exit code is then 1.
+    """
+    from tfrecreg.core.check.infer import PassedOver, infer_schema, passed_over
+    from tfrecreg.core.registry.shardset.target import find_target
+
+    if output is not None:
+        expect_free_file(output)
+    found = find_target(target, registry=session.registry)
+    damage: list[PassedOver] = []
+    draft = infer_schema(found, engine, session.progress(), damage=damage)
+    if output is not None:
+        write_text(output, draft, new=True)
+        session.err.print(
+            f"wrote {safe(output)}: review it, because it accepts everything in the data"
+        )
+    elif session.as_json:
+        session.print_json({"target": found.name, "schema": draft, "damage": damage})
+        return 1 if damage else 0
+    else:
+        click.echo(draft.rstrip("\n"))
+    if damage:
+        raise passed_over(found.name, damage)
+    return 0
+
+
+@session_command("show")
+@click.argument("schema", shell_complete=complete.targets)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "tf", "json"]),
+    default="text",
+    help="text: the schema's text. tf: Python for tf.io.parse_example. json: feature by feature.",
+)
+def show_command(session: Session, schema: str, form: str) -> None:
+    """Show a schema as text, as a tf.io feature spec or as JSON.
+
+    SCHEMA is a dataset (mnist), a release (mnist@1.0.0), or a file.
+    """
+    from tfrecreg.core.registry.schemas import find_schema
+    from tfrecreg.core.schema.compiled import schema_json, tf_source
+    from tfrecreg.core.schema.proto import parse_schema
+
+    text, where = find_schema(schema, registry=session.registry)
+    parsed = parse_schema(text, where)
+    if session.as_json or form == "json":
+        session.print_json({"schema": where, **schema_json(parsed)})
+    else:
+        click.echo((tf_source(parsed) if form == "tf" else text).rstrip("\n"))
+
+
+@session_command("diff")
+@click.argument("expected", metavar="A", shell_complete=complete.targets)
+@click.argument("found", metavar="B", shell_complete=complete.targets)
+@click.option("--exit-code", is_flag=True, help="Exit with 1 if they differ, as git diff does.")
+def diff_command(session: Session, expected: str, found: str, exit_code: bool) -> int:
+    """Compare two schemas, feature by feature.
+
+    A and B are a dataset (mnist), a release (mnist@1.0.0), or a file. The values of A are shown as
+    expected, those of B as found. Comments, order and layout are ignored.
+    """
+    from tfrecreg.builtin.schemas.compare import diff_schemas
+
+    result = diff_schemas(expected, found, registry=session.registry)
+    if not session.printed_json(result):
+        from tfrecreg.builtin.schemas.compare import print_schema_diff
+
+        print_schema_diff(session.out, result)
+    return 1 if exit_code and result.changes else 0
+
+
+_MODES = ("backward", "forward", "full")
+
+
+@session_command("check")
+@click.argument("schema", shell_complete=complete.targets)
+@click.option(
+    "--mode",
+    type=click.Choice([*_MODES, *(f"{mode}-transitive" for mode in _MODES)]),
+    default="full",
+    show_default=True,
+    help="backward: today's reader, yesterday's records. forward: yesterday's reader, today's "
+    "records. full: both. -transitive: against every release, not only the latest.",
+)
+@click.option(
+    "--against",
+    multiple=True,
+    metavar="REF|FILE",
+    shell_complete=complete.targets,
+    help="Compare with this schema instead of releases. Repeatable.",
+)
+@click.option("--environment", metavar="E", help="Compare the schemas in this environment.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["error", "warning", "never"]),
+    default="error",
+    show_default=True,
+    help="Exit with 1 on findings of this severity or higher.",
+)
+def check_command(
+    session: Session,
+    schema: str,
+    mode: str,
+    against: tuple[str, ...],
+    environment: str | None,
+    fail_on: str,
+) -> int:
+    """Check that readers of one version parse records of another.
+
+    SCHEMA is today's schema: a dataset (mnist), a release (mnist@1.0.0), or a file. Yesterday's is
+    the schema of the latest release. A reader parses with the specification that `schema show
+    --format tf` prints.
+    """
+    from tfrecreg.builtin.schemas.compare import CompatibilityOptions, check_compatibility
+    from tfrecreg.core.schema.compat import parse_mode
+
+    way, transitive = parse_mode(mode)
+    options = CompatibilityOptions(
+        mode=way,
+        transitive=transitive,
+        against=against,
+        environment=environment,
+        fail_on=FailOn(fail_on),
+    )
+    report = check_compatibility(schema, registry=session.registry, options=options)
+    if not session.printed_json(report):
+        from tfrecreg.builtin.schemas.compare import print_compatibility
+
+        print_compatibility(session.out, report)
+    return report.exit_code
+
+
+@session_command("accept")
+@click.argument("target", shell_complete=complete.targets)
+@click.option(
+    "--feature",
+    "features",
+    multiple=True,
+    metavar="F",
+    help="Resolve only the findings of this feature. Repeatable.",
+)
+@click.option(
+    "--schema",
+    metavar="FILE",
+    shell_complete=complete.files,
+    help="Change this schema instead of the target's own.",
+)
+@click.option("--write", is_flag=True, help="Write the change. Default: only show it.")
+@jobs_option
+def accept_command(
+    session: Session,
+    target: str,
+    features: tuple[str, ...],
+    schema: str | None,
+    write: bool,
+    engine: Engine,
+) -> int:
+    """Propose a schema change that accepts the data.
+
+    TARGET is a dataset, whose build is checked against its working schema; or, with --schema, any
+    target of `check`. The smallest possible change is shown as a diff. Comments and layout of the
+    file are preserved. The exit code is 1 if there are findings that no schema change can resolve.
+    """
+    from tfrecreg.builtin.schemas.accept import AcceptOptions, propose, write_proposal
+
+    options = AcceptOptions(features=features, schema=schema)
+    proposal = propose(
+        target,
+        registry=session.registry,
+        options=options,
+        engine=engine,
+        progress=session.progress(),
+    )
+    written = write and proposal.before != proposal.after
+    if written:
+        write_proposal(proposal)
+    if not session.printed_json(proposal.to_json(written=written)):
+        from tfrecreg.builtin.schemas.compare import print_proposal
+
+        print_proposal(session.out, session.err, proposal, written=written)
+    return proposal.exit_code
+
+
+_PLACES = {
+    "infer": (
+        "tfrecreg.builtin.schemas.command:infer_command",
+        "Draft a schema from records",
+    ),
+    "show": (
+        "tfrecreg.builtin.schemas.command:show_command",
+        "Show a schema as text, as a tf.io feature spec or as JSON",
+    ),
+    "diff": (
+        "tfrecreg.builtin.schemas.command:diff_command",
+        "Compare two schemas, feature by feature",
+    ),
+    "check": (
+        "tfrecreg.builtin.schemas.command:check_command",
+        "Check that readers of one version parse records of another",
+    ),
+    "accept": (
+        "tfrecreg.builtin.schemas.command:accept_command",
+        "Propose a schema change that accepts the data",
+    ),
+}
+
+
+@click.group(
+    name="schema",
+    cls=LazyGroup,
+    places=_PLACES,
+    no_args_is_help=True,
+)
+def command() -> None:
+    """Work with schemas.
+
+    A schema declares the features of all records and the values they may have.
+    """

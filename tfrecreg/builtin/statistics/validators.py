@@ -1,0 +1,279 @@
+"""The validators `statistics` (anomalies of TFDV) and `drift` (distances between distributions)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from tfrecreg.builtin.statistics.collect import (
+    Conflict,
+    StatisticsPart,
+    TooManyFeatures,
+    make_visitor,
+)
+from tfrecreg.builtin.statistics.distance import Distance, comparators, distances
+from tfrecreg.builtin.statistics.make import stats_of
+from tfrecreg.builtin.statistics.options import StatisticsOptions
+from tfrecreg.builtin.statistics.tfdv import Anomaly, judge_statistics, missing_tfdv
+from tfrecreg.core.check.scan.interface import BaselineError, Shard, Target, Validator, Visitor
+from tfrecreg.core.schema.environments import EnvironmentOptions, environment_options
+from tfrecreg.core.schema.payload_kinds import no_schema_fits
+from tfrecreg.core.schema.proto import parse_schema, schema_message
+from tfrecreg.core.values.codes import CORE_CODES, DRF001, DRF002, DRF003, DRF004, SCH199, CodeList
+from tfrecreg.core.values.codes.pages import anomaly_code
+from tfrecreg.core.values.config import read_limits
+from tfrecreg.core.values.errors import MissingExtraError, TfrecregError
+from tfrecreg.core.values.findings import Code, Finding, Location, Measure, Severity, fingerprint
+from tfrecreg.core.values.text import listed, safe
+
+_UNEXPECTED_TYPE = 70
+_TOO_MANY = 98
+
+
+class StatisticsValidator(Validator):
+    """Computes the statistics of each split and compares them with the schema, as TFDV does.
+
+    Its options are :class:`EnvironmentOptions`.
+    """
+
+    name = "statistics"
+    Options = EnvironmentOptions
+    codes: Sequence[Code] = CodeList("SCH1*")
+
+    def __init__(self) -> None:
+        self._environment: str | None = None
+        self._environments: Mapping[str, str] = {}
+        self._schema: Any = None
+
+    def applies(self, target: Target) -> str | None:
+        """None if the target has a schema of Examples and TFDV is installed."""
+        if target.schema is None:
+            return no_schema_fits(target) or "no schema: name one with --schema"
+        return no_schema_fits(target) or expect_tfdv()
+
+    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Visitor]:
+        """Read the schema."""
+        self._environment, self._environments = environment_options(self.name, options)
+        path = target.schema_path or "schema"
+        self._schema = schema_message(parse_schema(target.schema or "", path))
+        wanted = StatisticsOptions(schema=target.schema, schema_path=path)
+        return partial(make_visitor, wanted)
+
+    def merge(self, part: StatisticsPart, more: StatisticsPart) -> StatisticsPart:
+        """Merge the parts of two adjacent shards: see
+        :meth:`tfrecreg.core.check.scan.Validator.merge`."""
+        part.merge(more)
+        return part
+
+    def finish(
+        self, target: Target, parts: Iterable[tuple[Shard, StatisticsPart]]
+    ) -> Iterator[Finding | Measure]:
+        total = 0
+        for split, part in by_split(parts).items():
+            total += part.examples
+            if isinstance(part.conflict, TooManyFeatures):
+                yield _finding(target, split, Anomaly("", _TOO_MANY, False, str(part.conflict)))
+            elif part.conflict is not None:
+                one, other = part.conflict.types
+                text = f"{one} values in some examples and {other} values in others"
+                anomaly = Anomaly(part.conflict.feature, _UNEXPECTED_TYPE, False, text)
+                yield _finding(target, split, anomaly)
+            elif part.examples:
+                environment = self._environments.get(split, self._environment)
+                found = judge_statistics(part.proto(), self._schema, environment=environment)
+                for anomaly in found:
+                    yield _finding(target, split, anomaly)
+        text = f"{total:,} examples judged" if total else "no Examples to judge"
+        yield Measure("statistics.examples", total, text)
+
+
+def expect_tfdv() -> str | None:
+    """None if TFDV is installed, else why it is not available for this Python."""
+    missing = missing_tfdv()
+    if isinstance(missing, MissingExtraError):
+        raise missing
+    return None if missing is None else f"{missing.message}: {missing.hint}"
+
+
+def by_split(parts: Iterable[tuple[Shard, StatisticsPart]]) -> dict[str, StatisticsPart]:
+    """One part for each split, in order of their names."""
+    found: dict[str, StatisticsPart] = {}
+    for shard, part in parts:
+        if shard.split in found:
+            found[shard.split].merge(part)
+        else:
+            found[shard.split] = part
+    return dict(sorted(found.items()))
+
+
+def _finding(target: Target, split: str, anomaly: Anomaly) -> Finding:
+    code = CORE_CODES.get(anomaly_code(anomaly.number), SCH199)
+    about = f"`{safe(anomaly.feature)}`: " if anomaly.feature else ""
+    text = safe(" ".join(anomaly.text.split()), limit=1000).rstrip(". ")
+    return Finding(
+        code=code.code,
+        rule=code.rule,
+        severity=Severity.WARNING if anomaly.warning else code.severity,
+        message=f"{about}{text}",
+        hint=code.hint,
+        fingerprint=fingerprint(
+            code.code, dataset=target.dataset, split=split, feature=anomaly.feature
+        ),
+        count=1,
+        locations=(Location(split=split or None, feature=anomaly.feature or None),),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DriftOptions:
+    """The limits of the validator."""
+
+    threshold: Annotated[float, Meta(ge=0, le=1)] = 0.1
+    """The largest distance, 0 to 1, of labels and sizes if the schema has no comparator."""
+    min_examples: Annotated[int, Meta(ge=0)] = 100
+    """Smaller splits are compared only if the schema has a comparator."""
+    split: str = "train"
+    """The split that the others of its version are compared with."""
+
+
+class DriftValidator(Validator):
+    """Compares distributions by the schema's comparators; without any, those of labels and
+    sizes.
+    """
+
+    name = "drift"
+    Options = DriftOptions
+    codes: Sequence[Code] = (DRF001, DRF002, DRF003, DRF004)
+
+    def __init__(self) -> None:
+        self._options = DriftOptions()
+        self._schema: Any = None
+        self._before: Mapping[str, Any] = {}
+        """By split: the statistics of the baseline."""
+
+    def applies(self, target: Target) -> str | None:
+        """None if there are two datasets to compare."""
+        if target.baseline is None and len({shard.split for shard in target.shards}) < 2:
+            return "only one split: name a dataset to compare it with by --against"
+        return None
+
+    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Visitor]:
+        """Read the schema, if there is one, and the baseline.
+
+        The target's schema determines the categories on both sides.
+        """
+        self._options = read_limits(DriftOptions, options, self.name)
+        path = target.schema_path or "schema"
+        if target.schema is not None:
+            self._schema = schema_message(parse_schema(target.schema, path))
+        wanted = StatisticsOptions(schema=target.schema, schema_path=path)
+        if target.baseline is not None:
+            given = target.baseline
+            try:
+                made = stats_of(
+                    given.target, options=wanted, engine=given.engine, progress=given.progress
+                )
+            except TfrecregError as error:
+                raise BaselineError(error) from error
+            self._before = {each.statistics.split: each.statistics.proto for each in made.splits}
+        return partial(make_visitor, wanted)
+
+    def merge(self, part: StatisticsPart, more: StatisticsPart) -> StatisticsPart:
+        """Merge the parts of two adjacent shards: see
+        :meth:`tfrecreg.core.check.scan.Validator.merge`."""
+        part.merge(more)
+        return part
+
+    def finish(
+        self, target: Target, parts: Iterable[tuple[Shard, StatisticsPart]]
+    ) -> Iterator[Finding | Measure]:
+        protos = {
+            split: part.proto()
+            for split, part in by_split(parts).items()
+            if part.examples and not isinstance(part.conflict, Conflict)
+        }
+        if target.baseline is not None:
+            other = target.baseline.target.name
+            if not protos.keys() & self._before.keys():
+                yield _nothing_in_common(target, other, protos, self._before)
+            for split, proto in protos.items():
+                before = self._before.get(split)
+                if before is not None:
+                    name = f"`{split}` of {other}" if split else other
+                    yield from self._compare(target, split, proto, before, "drift", name)
+        base = protos.get(self._options.split)
+        if base is not None:
+            for split, proto in protos.items():
+                if split != self._options.split:
+                    yield from self._compare(
+                        target, split, proto, base, "skew", f"`{self._options.split}`"
+                    )
+
+    def _compare(
+        self,
+        target: Target,
+        split: str,
+        proto: Any,
+        other: Any,
+        kind: Literal["drift", "skew"],
+        name: str,
+    ) -> Iterator[Finding | Measure]:
+        """Compare one split with another."""
+        options = self._options
+        fewest = min(proto.datasets[0].num_examples, other.datasets[0].num_examples)
+        threshold = options.threshold if fewest >= options.min_examples else None
+        wanted = comparators(self._schema, proto, kind, threshold)
+        if not wanted:
+            yield Measure(
+                f"drift.{kind}.{split}",
+                None,
+                f"`{safe(split)}` was not compared with {safe(name)}: no comparator, or "
+                f"fewer than {options.min_examples} examples",
+            )
+            return
+        found, one_sided = distances(proto, other, wanted)
+        code = DRF001 if kind == "drift" else DRF002
+        for distance in found:
+            if distance.value > distance.threshold:
+                yield _drift_finding(target, split, code, distance.feature, _text(distance, name))
+        for feature in one_sided:
+            text = f"`{safe(feature)}` is missing here or in {safe(name)}, so it was not compared"
+            yield _drift_finding(target, split, DRF003, feature, text)
+        largest = max(found, key=lambda each: each.value, default=None)
+        told = _text(largest, name) if largest is not None else f"no distance to {name}"
+        told = f"split `{safe(split)}`, {told}" if split else told
+        yield Measure(f"drift.{kind}.{split}", largest.value if largest is not None else None, told)
+
+
+def _text(distance: Distance, name: str) -> str:
+    return (
+        f"`{safe(distance.feature)}`: the {distance.measure} distance to {safe(name)} is "
+        f"{distance.value:.3g}, allowed {distance.threshold:g}"
+    )
+
+
+def _nothing_in_common(
+    target: Target, other: str, splits: Iterable[str], others: Iterable[str]
+) -> Finding:
+    here, there = (
+        listed(split or "(no name)" for split in sorted(each)) for each in (splits, others)
+    )
+    told = f"nothing was compared with {safe(other)}: splits here {here}, there {there}"
+    return replace(_drift_finding(target, "", DRF004, "", told), locations=())
+
+
+def _drift_finding(target: Target, split: str, code: Code, feature: str, message: str) -> Finding:
+    return Finding(
+        code=code.code,
+        rule=code.rule,
+        severity=code.severity,
+        message=f"split `{safe(split)}`, {message}" if split else message,
+        hint=code.hint,
+        fingerprint=fingerprint(code.code, dataset=target.dataset, split=split, feature=feature),
+        count=1,
+        locations=(Location(split=split or None, feature=feature),),
+    )

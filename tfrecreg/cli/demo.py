@@ -1,0 +1,201 @@
+"""`tfrecreg demo`: the whole workflow on generated data, step by step."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tfrecreg.builtin.releases.release import ReleaseRequest, ReleaseResult, release
+from tfrecreg.cli.digits import write_digits
+from tfrecreg.core.build.conclude import BuildResult
+from tfrecreg.core.build.request import BuildRequest
+from tfrecreg.core.build.run import build_from_source
+from tfrecreg.core.check.reports import Report
+from tfrecreg.core.check.run import check
+from tfrecreg.core.registry.init import InitResult, init
+from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.terminal import complete
+from tfrecreg.core.terminal.options import jobs_option
+from tfrecreg.core.terminal.session import Session, session_command
+from tfrecreg.core.values.errors import UsageError
+from tfrecreg.core.values.shards import ShardPolicy
+from tfrecreg.core.values.text import safe
+from tfrecreg.core.workers.interface import Engine
+
+if TYPE_CHECKING:
+    from tfrecreg.core.check.reports import Report
+    from tfrecreg.core.values.findings import Finding
+    from tfrecreg.core.workers.interface import Engine
+
+
+@session_command("demo")
+@click.argument("folder", metavar="[DIR]", required=False, shell_complete=complete.folders)
+@jobs_option
+def command(session: Session, folder: str | None, engine: Engine) -> None:
+    """Run the whole workflow on generated sample data.
+
+    The digits are built, released and checked; then a copy of a shard is damaged, and the damage
+    is found. DIR is an empty folder or a new one; without it, a temporary folder is made and kept.
+    Nothing is downloaded.
+    """
+
+    session.warn_of_broken_plugins()
+    path = demo_folder(folder)
+    steps = []
+    for step in run_demo(path, engine):
+        steps.append(step)
+        if not session.as_json:
+            _print_step(session, step, str(path))
+    if session.as_json:
+        shown = [{"title": step.title, "command": step.command} for step in steps]
+        session.print_json({"folder": str(path), "steps": shown})
+        return
+    _print_next(session, str(path))
+
+
+def _print_step(session: Session, step: DemoStep, folder: str) -> None:
+    from tfrecreg.builtin.releases.commands import print_release
+    from tfrecreg.builtin.releases.release import ReleaseResult
+    from tfrecreg.core.build.conclude import BuildResult
+    from tfrecreg.core.check.reports import Report
+    from tfrecreg.core.registry.init import InitResult
+    from tfrecreg.core.terminal.console import line
+    from tfrecreg.core.terminal.render.catalog import print_manifest
+    from tfrecreg.core.terminal.render.findings import print_report
+
+    session.out.print(line(("# ", "dim"), (step.title, "bold")))
+    if step.command:
+        session.out.print(line(("$ ", "dim"), (_from(folder, step.command), "bold green")))
+    if isinstance(step.result, InitResult):
+        session.out.print(line(("$ ", "dim"), (f"cd {folder}", "bold green")))
+    elif isinstance(step.result, BuildResult):
+        manifest = step.result.manifest
+        title = f"built {manifest.dataset}, in {step.result.folder}"
+        print_manifest(session.out, title, step.result.folder, manifest, brief=True)
+    elif isinstance(step.result, ReleaseResult):
+        print_release(session, step.result)
+    elif isinstance(step.result, Report):
+        print_report(session.out, _seen_from(folder, step.result))
+    session.out.print("")
+
+
+def _from(folder: str, text: str) -> str:
+    """Paths as typed inside the folder."""
+    return text.replace(f"{folder}/", "")
+
+
+def _seen_from(folder: str, report: Report) -> Report:
+    """The report as printed when the command runs in the folder."""
+    from dataclasses import replace
+
+    def seen(finding: Finding) -> Finding:
+        places = (
+            replace(each, shard=_from(folder, each.shard or "")) for each in finding.locations
+        )
+        return replace(finding, locations=tuple(places))
+
+    findings = tuple(seen(finding) for finding in report.findings)
+    return replace(report, target=_from(folder, report.target), findings=findings)
+
+
+def _print_next(session: Session, folder: str) -> None:
+    from tfrecreg.core.terminal.console import line
+
+    session.out.print(line(("What to try next", "bold")))
+    name = _own_name()
+    for text in (
+        f"cd {folder}",
+        f"{name} head digits@1.0.0 -n 1          # show a record",
+        f"{name} schema show digits --format tf  # how TensorFlow parses it",
+        f"{name} explain CRC002                  # explain that finding",
+        f"{name} check YOUR/FILES/*.tfrecord     # your own files; needs no registry",
+    ):
+        session.out.print(line("  ", (text, "green")))
+
+
+def _own_name() -> str:
+    """The command name for a shell: its path if PATH does not contain it."""
+    script = Path(sys.argv[0]).absolute()
+    if shutil.which("tfrecreg") is None and script.name == "tfrecreg" and script.is_file():
+        return str(script)
+    return "tfrecreg"
+
+
+NAME = "digits"
+"""The dataset of the demo."""
+
+_TRAIN, _TEST, _SHARDS = 2000, 400, 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoStep:
+    """One thing that the demo did."""
+
+    title: str
+    command: str
+    """Command that a user would type; empty for a preparation by the demo itself."""
+    result: InitResult | BuildResult | ReleaseResult | Report | None
+
+
+def demo_folder(folder: str | None) -> Path:
+    """The folder to work in: the one that is named, if it is free, or a new temporary one."""
+    if folder is None:
+        return Path(tempfile.mkdtemp(prefix="tfrecreg-demo-"))
+    path = Path(folder).absolute()
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise UsageError(
+            f"`{safe(str(path))}` is not an empty folder",
+            hint="name another folder; existing files are not overwritten",
+        )
+    return path
+
+
+def run_demo(folder: Path, engine: Engine) -> Iterator[DemoStep]:
+    """Draw digits, build, release and check them, then damage a copy of a shard and find it."""
+    initialised = init(folder, nested=True)
+    raw = LocalStorage(folder / "raw")
+    write_digits(raw, train=_TRAIN, test=_TEST, seed=1)
+    title = f"{_TRAIN + _TEST} digits were drawn into raw/, in MNIST's own format"
+    yield DemoStep(title=title, command="", result=None)
+    command = f"tfrecreg init {folder}"
+    yield DemoStep(title="A folder becomes a registry", command=command, result=initialised)
+    registry = open_registry(folder)
+    request = BuildRequest(
+        name=NAME, source="mnist", raw=str(folder / "raw"), policy=ShardPolicy(shards=_SHARDS)
+    )
+    built = build_from_source(registry, request, engine=engine)
+    command = f"tfrecreg build {NAME} --source mnist --raw raw --shards {_SHARDS}"
+    yield DemoStep(title="Raw data become sharded TFRecords", command=command, result=built)
+    registry = open_registry(folder)
+    released = release(registry, ReleaseRequest(name=NAME, version="1.0.0"), engine=engine)
+    command = f"tfrecreg release {NAME} --version 1.0.0"
+    yield DemoStep(title="The build is frozen under a number", command=command, result=released)
+    reference = f"{NAME}@1.0.0"
+    (report,) = check([reference], registry=str(folder), engine=engine)
+    command = f"tfrecreg check {reference}"
+    yield DemoStep(title="Every byte is checked", command=command, result=report)
+    copies = _damaged_copies(folder, built)
+    (report,) = check([copies], registry=str(folder), engine=engine)
+    title = "One bit of a copy of a shard is flipped, and found"
+    yield DemoStep(title=title, command=f"tfrecreg check {copies}", result=report)
+
+
+def _damaged_copies(folder: Path, built: BuildResult) -> str:
+    """A folder with copies of the test shards, one bit flipped in the middle of the first."""
+    copies = LocalStorage(folder / "damaged")
+    names = [shard.path for shard in built.manifest.shards if shard.split == "test"]
+    for name in names:
+        data = bytearray((folder / built.folder / name).read_bytes())
+        if name == names[0]:
+            data[len(data) // 2] ^= 0x10
+        with copies.create(name) as writer:
+            writer.write(bytes(data))
+    return copies.root

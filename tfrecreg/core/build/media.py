@@ -1,0 +1,284 @@
+"""Sounds, videos and images as features of an example, and what their headers say.
+
+The names begin with a base, by default that of the kind: `audio/encoded`, `audio/sample_rate`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Iterable, Iterator, Mapping
+from importlib.metadata import version
+from importlib.util import find_spec
+from typing import Literal, NamedTuple
+
+from tfrecreg.core.example.model import Example, Feature
+from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
+from tfrecreg.core.images.model import IMAGE_FORMATS
+from tfrecreg.core.images.read import read_header, truncation_text
+from tfrecreg.core.storage.interface import Readable, Reader
+from tfrecreg.core.values.errors import MissingExtraError, RawDataError
+from tfrecreg.core.values.text import safe
+
+MEDIA_FORMATS = ("aiff", "flac", "mp3", "mp4", "ogg", "wav", "wma")
+"""The known formats; ``mp4`` is also M4A and QuickTime, ``ogg`` also Opus."""
+
+_WMA = b"\x30\x26\xb2\x75\x8e\x66\xcf\x11"
+_WAV_HEADER = 44
+"""Fewest bytes of the header of a WAV."""
+_UNKNOWN = 0xFFFFFFFF
+"""Size of the samples of a WAV that was written to a pipe."""
+_IMAGES = (b"avif", b"avis", b"heic", b"heix", b"mif1", b"msf1")
+"""Brands of images in the boxes of an MP4."""
+
+
+class MediaError(ValueError):
+    """The bytes are not a sound or a video of a known format, or their header is invalid.
+
+    Args:
+        detail: the problem in words; one line, without characters that need escaping.
+        code: the code of a skipped item.
+    """
+
+    def __init__(self, detail: str, code: str = "SRC060") -> None:
+        super().__init__(detail, code)
+        self.detail = detail
+        self.code = code
+
+
+class MediaHeader(NamedTuple):
+    """What a sound or a video says of itself."""
+
+    format: str
+    """One of :data:`MEDIA_FORMATS`."""
+    duration: float | None
+    """Seconds; None if the file does not say."""
+    sample_rate: int | None
+    """Samples of sound per second; None without sound."""
+    channels: int | None
+    """Channels of sound; None without sound."""
+    problem: str
+    """Why the file is incomplete although its header can be read; empty if nothing is missing."""
+
+
+def require_tinytag(what: str) -> None:
+    """Check that headers of sounds and videos can be read, without importing anything.
+
+    Raises:
+        MissingExtraError: tinytag is not installed.
+    """
+    if find_spec("tinytag") is None:
+        raise MissingExtraError(what, "media")
+
+
+def sniff_media(data: bytes) -> str | None:
+    """The format of a sound or a video, one of :data:`MEDIA_FORMATS`, by the first bytes."""
+    start, kind = data[:4], data[8:12]
+    if start in (b"ID3\2", b"ID3\3", b"ID3\4"):
+        size = 0
+        for byte in data[6:10]:
+            size = size << 7 | byte & 0x7F
+        return "flac" if data[10 + size : 14 + size] == b"fLaC" else "mp3"
+    if start == b"RIFF" and kind == b"WAVE":
+        return "wav"
+    if start == b"FORM" and kind in (b"AIFF", b"AIFC"):
+        return "aiff"
+    if data[4:8] == b"ftyp":
+        return "mp4" if kind not in _IMAGES else None
+    if data.startswith(_WMA):
+        return "wma"
+    # A frame of MPEG, layer III, with a known bit rate and sample rate.
+    if len(data) > 3 and data[0] == 0xFF and data[1] & 0xE6 == 0xE2:
+        return "mp3" if 0 < data[2] >> 4 < 15 and data[2] >> 2 & 3 < 3 else None
+    return {b"fLaC": "flac", b"OggS": "ogg"}.get(start)
+
+
+def read_media(data: bytes) -> MediaHeader:
+    """What a sound or a video says of itself. Nothing is decoded.
+
+    Raises:
+        MediaError: it is none of a known format, or its header is invalid.
+        MissingExtraError: tinytag is not installed.
+    """
+    if not data:
+        raise MediaError("the file has no bytes", "SRC061")
+    found = sniff_media(data)
+    if found is None:
+        raise MediaError("not a sound or a video of a known format")
+    require_tinytag("reading sounds and videos")
+    from tinytag import TinyTag, TinyTagException
+
+    try:
+        tag = TinyTag.get(file_obj=io.BytesIO(data), tags=False)
+    except TinyTagException as error:
+        raise MediaError(f"a damaged {found.upper()}: {safe(str(error), limit=200)}") from error
+    duration, problem = tag.duration or None, ""
+    if found == "wav" and duration and tag.bitrate:
+        # tinytag believes a header that says more than there is.
+        rate = tag.bitrate * 125
+        size, present = round(duration * rate), len(data) - _WAV_HEADER
+        if size > present:
+            duration = max(present, 0) / rate
+            if size != _UNKNOWN:
+                problem = f"{size} bytes of sound expected, found at most {present}"
+    return MediaHeader(found, duration, tag.samplerate, tag.channels, problem)
+
+
+MediaKind = Literal["image", "audio", "video", "file"]
+"""The kind of a file, which decides its features."""
+
+_SUFFIXES: dict[str, MediaKind] = {
+    **dict.fromkeys(("jpg", "jpeg", "png", "gif", "webp", "bmp"), "image"),
+    **dict.fromkeys(("wav", "flac", "mp3", "m4a"), "audio"),
+    **dict.fromkeys(("mp4", "m4v", "mov"), "video"),
+}
+_FORMATS = {"image": IMAGE_FORMATS, "audio": MEDIA_FORMATS, "video": ("mp4",)}
+_NUMBERS: dict[str, tuple[str, ...]] = {
+    "image": ("height", "width"),
+    "audio": ("sample_rate", "channels"),
+    "video": (),
+    "file": (),
+}
+
+
+class MadeMedia(NamedTuple):
+    """The features of a file."""
+
+    features: Example
+    code: str = ""
+    """The code of a remark; empty for none."""
+    detail: str = ""
+
+
+def media_kind(name: str) -> MediaKind:
+    """The kind of a file by the suffix of its name: ``file`` if no other is known."""
+    return _SUFFIXES.get(name.rpartition(".")[2].lower(), "file")
+
+
+def media_features(kind: MediaKind, base: str, name: str, data: bytes) -> MadeMedia:
+    """The features of a file; its bytes are one of them, unchanged.
+
+    Args:
+        base: the names of the features begin with it.
+        name: the name of the file, without folders.
+
+    Raises:
+        ImageError: it should be an image, and its header cannot be read.
+        MediaError: it should be a sound or a video, and its header cannot be read.
+        MissingExtraError: it should be a sound or a video, and tinytag is not installed.
+    """
+    code = detail = ""
+    features: dict[str, Feature] = {}
+    if kind == "image":
+        image = read_header(data)
+        features[f"{base}/format"] = bytes_feature(image.format)
+        features[f"{base}/height"] = int64_feature(image.height)
+        features[f"{base}/width"] = int64_feature(image.width)
+        detail = truncation_text(data, image)
+        code = "SRC014" if detail else ""
+    elif kind != "file":
+        header = read_media(data)
+        numbers = [(each, getattr(header, each)) for each in _NUMBERS[kind]]
+        if any(value is None for _, value in numbers):
+            raise MediaError(f"the sound is missing in this {header.format.upper()}")
+        if header.format not in _FORMATS[kind]:
+            raise MediaError(f"expected a video, found a sound: {header.format.upper()}")
+        features[f"{base}/format"] = bytes_feature(header.format)
+        features.update({f"{base}/{each}": int64_feature(value) for each, value in numbers})
+        durations = () if header.duration is None else (header.duration,)
+        features[f"{base}/duration"] = float_feature(durations)
+        if header.problem:
+            code, detail = "SRC062", f"{header.problem}; written unchanged"
+    features[f"{base}/{_content(kind)}"] = bytes_feature(data)
+    features[f"{base}/filename"] = bytes_feature(name)
+    features[f"{base}/key/sha256"] = bytes_feature(hashlib.sha256(data).hexdigest())
+    return MadeMedia(features, code, detail)
+
+
+def _content(kind: MediaKind) -> str:
+    return "bytes" if kind == "file" else "encoded"
+
+
+def media_codecs(kinds: Iterable[MediaKind]) -> Mapping[str, str]:
+    """What reads the headers of files of these kinds, with its version, for `Source.codecs`.
+
+    Raises:
+        MissingExtraError: sounds or videos are among them, and tinytag is not installed.
+    """
+    if {"audio", "video"}.isdisjoint(kinds):
+        return {}
+    require_tinytag("reading sounds and videos")
+    return {"tinytag": version("tinytag")}
+
+
+def media_schema(kind: MediaKind, base: str, *, required: bool = True) -> str:
+    """The part of a schema for the features of :func:`media_features`.
+
+    Args:
+        base: ASCII without quotes and backslashes, or escaped.
+        required: whether every record has them.
+
+    Raises:
+        MissingExtraError: as :func:`media_codecs`.
+    """
+    media_codecs([kind])  # before anything is built
+    return "".join(_schema(kind, base, "min_fraction: 1" if required else "min_count: 1"))
+
+
+def _schema(kind: MediaKind, base: str, presence: str) -> Iterator[str]:
+    def feature(name: str, of: str, more: str) -> str:
+        text = f'feature {{\n  name: "{base}/{name}"\n  type: {of}\n  presence {{ {presence} }}\n'
+        return f"{text}  {more}\n}}\n"
+
+    domain = " image_domain {}" if kind == "image" else ""
+    yield feature(_content(kind), "BYTES", f"shape {{}}{domain}")
+    if kind != "file":
+        values = " ".join(f'value: "{each}"' for each in _FORMATS[kind])
+        domain = f'string_domain {{ name: "{base}/format" {values} }}'
+        yield feature("format", "BYTES", f"shape {{}} {domain}")
+    for number in _NUMBERS[kind]:
+        yield feature(number, "INT", "shape {} int_domain { min: 1 }")
+    if kind in ("audio", "video"):
+        bounds = "value_count { min: 0 max: 1 } float_domain { min: 0 disallow_nan: true }"
+        yield feature("duration", "FLOAT", bounds)
+    yield feature("filename", "BYTES", "shape {}")
+    yield feature("key/sha256", "BYTES", "shape {}")
+
+
+_MAX_BYTES = 1 << 30
+"""Most bytes of a file: a record may have twice as many, and a worker holds a few copies."""
+
+
+def read_media_file(raw: Readable, path: str) -> bytes:
+    """The bytes of an image, a sound, a video or any other file, at most 1 GiB.
+
+    Raises:
+        MediaError: it is larger (SRC063).
+        RawDataError: it became shorter meanwhile.
+        StorageError: it cannot be read.
+    """
+    with raw.open(path) as file:
+        if file.size > _MAX_BYTES:
+            raise MediaError(f"a file of {file.size} bytes, at most {_MAX_BYTES} go in", "SRC063")
+        return read_whole_file(file, path)
+
+
+def read_whole_file(file: Reader, path: str) -> bytes:
+    """All bytes of an open file.
+
+    Args:
+        path: for messages.
+
+    Raises:
+        RawDataError: it became shorter meanwhile.
+        StorageError: it cannot be read.
+    """
+    size = file.size
+    data = file.read_at(0, size)
+    if len(data) != size:
+        raise RawDataError(
+            f"`{safe(path)}` became shorter while it was read: expected {size} bytes, found "
+            f"{len(data)}",
+            hint="build again when no other process writes to the raw data",
+        )
+    return data

@@ -1,0 +1,240 @@
+"""The kinds of the payloads of a shard, and the locations of those that are not Examples.
+
+The records of a batch as tables of columns, without decoding each record.
+
+Records of one source mostly have the same features in the same order. Validators read single
+columns, and a few array operations find these in hundreds of records: see
+:mod:`tfrecreg.core.example.columns`. The first validator that asks creates the tables and digests
+of a batch, and all others share them.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from blake3 import blake3
+
+from tfrecreg.core.check.scan.interface import Shard, Target
+from tfrecreg.core.example.columns import Column, Slot, divide
+from tfrecreg.core.example.kinds import PayloadKind, payload_kind
+from tfrecreg.core.example.model import Example, Feature, Kind
+from tfrecreg.core.records.batch import RecordBatch
+from tfrecreg.core.records.hashing import DIGEST_BYTES
+from tfrecreg.core.records.reader import scan
+from tfrecreg.core.registry.manifest import adopted_kind
+from tfrecreg.core.values.errors import StorageError
+from tfrecreg.core.values.findings import MAX_LOCATIONS, Location
+from tfrecreg.core.values.text import hex_start
+
+NOT_AN_EXAMPLE = "the payload should be a tf.train.Example"
+"""The message of `SCH001`."""
+
+TOO_LARGE = "too_large"
+"""The kind of records too large for memory, whose real kind is unknown."""
+
+_SHARDS = 4
+"""Maximum number of shards that are searched for a first record: some may be empty."""
+_PROBE = 1 << 20
+"""Maximum size in bytes of a first record that is examined."""
+_SHOWN = 8
+"""Number of bytes of a payload that a finding shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class PayloadCounts:
+    """Counts of the payloads of a shard. Plain data, small."""
+
+    kinds: dict[str, int] = field(default_factory=dict)
+    """Number of payloads by value of a :class:`PayloadKind`, or :data:`TOO_LARGE`."""
+    others: list[Location] = field(default_factory=list)
+    """Locations of the first records that are not Examples."""
+
+
+class PayloadCounter:
+    """Counts the kinds of a shard's payloads."""
+
+    def __init__(self, shard: Shard) -> None:
+        self._kinds: Counter[str] = Counter()
+        self._others: list[Location] = []
+        self._shard = shard
+
+    def add(self, batch: RecordBatch) -> None:
+        """Count a batch."""
+        if not batch.whole:
+            self._kinds[TOO_LARGE] += len(batch)
+            return
+        for position, kind in enumerate(batch.kinds):
+            if kind is not None:
+                self.count(batch, position, kind)
+
+    def count(self, batch: RecordBatch, position: int, kind: PayloadKind) -> None:
+        """Count one record of a batch, whose kind is known."""
+        self._kinds[kind.value] += 1
+        if kind is not PayloadKind.EXAMPLE and len(self._others) < MAX_LOCATIONS:
+            self._others.append(other_location(self._shard, batch, position, kind))
+
+    def seen(self) -> PayloadCounts:
+        """The counts so far."""
+        return PayloadCounts(dict(self._kinds), list(self._others))
+
+
+def other_location(shard: Shard, batch: RecordBatch, position: int, kind: PayloadKind) -> Location:
+    """The location of a record that is not an Example, with its actual kind."""
+    start, length = batch.starts[position], batch.lengths[position]
+    what = {PayloadKind.SEQUENCE_EXAMPLE: "a SequenceExample, ", PayloadKind.EVENT: "an event, "}
+    head = hex_start(batch.memory[start : start + min(length, _SHOWN + 1)], _SHOWN)
+    found = f"found {what.get(kind, '')}{length} byte{'' if length == 1 else 's'}: {head}"
+    return shard.locate(batch, position, detail=found if length else "found no bytes")
+
+
+def mostly_examples(kinds: Mapping[str, int]) -> bool:
+    """Whether more than half of the records whose kind is known are Examples.
+
+    Then the records are a set of Examples, and the others do not belong there. The reverse does not
+    hold: a SequenceExample without lists, and possibly a short text, has the bytes of an Example.
+    """
+    known = sum(kinds.values()) - kinds.get(TOO_LARGE, 0)
+    return 2 * kinds.get(PayloadKind.EXAMPLE.value, 0) > known
+
+
+def no_schema_fits(target: Target, *, sequences: bool = False) -> str:
+    """Why no schema of Examples applies to `target`; empty if one may.
+
+    With `sequences`, schemas of SequenceExamples are meant, too.
+
+    A manifest declares the kind of its payloads. For bare files without a schema the first record
+    determines it, so that a schema is requested only if it would help.
+    """
+    kind = adopted_kind(target.manifest)
+    if target.manifest is None and target.schema is None:
+        kind = _first_kind(target) or kind
+    if kind is PayloadKind.EXAMPLE or (kind is PayloadKind.OTHER and target.manifest is None):
+        return ""
+    if sequences and kind is PayloadKind.SEQUENCE_EXAMPLE:
+        return ""
+    return f"not applicable to {kind.plural}: a schema describes Examples"
+
+
+def _first_kind(target: Target) -> PayloadKind | None:
+    for shard in target.shards[:_SHARDS]:
+        try:
+            for event in scan(shard.storage, shard.path, batch_bytes=_PROBE, hold_limit=_PROBE):
+                if not isinstance(event, RecordBatch):
+                    break  # damaged, or empty
+                return payload_kind(event.payload(0)) if event.whole else None
+        except StorageError:
+            continue  # the scan reports it
+    return None
+
+
+def described(kinds: Mapping[str, int]) -> str:
+    """The counts in words: ``10 Examples, 3 SequenceExamples``."""
+    return ", ".join(_pieces(kinds))
+
+
+def _pieces(kinds: Mapping[str, int]) -> Iterable[str]:
+    for kind in PayloadKind:
+        if number := kinds.get(kind.value):
+            yield kind.counted(number)
+    if number := kinds.get(TOO_LARGE):
+        yield f"{number:,} too large to identify"
+
+
+_Ints = npt.NDArray[np.int64]
+
+
+class Table(NamedTuple):
+    """Records of a batch with the same layout.
+
+    Each feature has a single value; lists of floats may have more, the same number in each record.
+    """
+
+    positions: _Ints
+    """Positions in the batch, ascending."""
+    sample: Example
+    """One of the records, decoded."""
+    columns: Mapping[str, tuple[Slot, Column]]
+    """Columns by feature, one row per record."""
+
+
+class Tables:
+    """The records of a batch: tables, and the rest, which is decoded record by record."""
+
+    def __init__(self, batch: RecordBatch) -> None:
+        # The batch holds its tables. A cycle would keep its memory until the next collection.
+        self._batch: RecordBatch = weakref.proxy(batch)
+        self._digests: dict[tuple[int, str], list[bytes]] = {}
+        groups, rest = divide(batch.memory, batch.starts, batch.lengths, batch.example)
+        self.tables = [Table(*each) for each in groups]
+        self.rest = rest
+        """Positions of the records that are not in a table."""
+
+    def examples(self) -> Iterator[tuple[int, Example | None]]:
+        """Position and content of the records that are not in a table."""
+        if len(self.rest) == len(self._batch):
+            yield from enumerate(self._batch.examples)
+            return
+        for position in self.rest:
+            yield position, self._batch.example(position)
+
+    def values(self, table: Table, name: str) -> Iterator[bytes]:
+        """The values of a feature of bytes in a table, row by row."""
+        memory = self._batch.memory
+        _, column = table.columns[name]
+        for start, stop in zip(column.start.tolist(), column.stop.tolist(), strict=True):
+            yield memory[start:stop]
+
+    def digests(self, table: Table, name: str) -> list[bytes]:
+        """16 bytes of blake3 of each of these values, computed once per batch."""
+        key = id(table), name
+        if key not in self._digests:
+            self._digests[key] = [
+                blake3(value).digest(DIGEST_BYTES) for value in self.values(table, name)
+            ]
+        return self._digests[key]
+
+
+def value_digest(batch: RecordBatch, position: int, name: str, feature: Feature) -> bytes:
+    """16 bytes of blake3 of the values of a feature of bytes, computed once per batch.
+
+    The digest of a single value covers its bytes alone.
+    """
+    known: dict[int, bytes] = batch.shared.setdefault((value_digest, name), {})
+    digest = known.get(position)
+    if digest is None:
+        digest = known[position] = _digest(feature)
+    return digest
+
+
+def _digest(feature: Feature) -> bytes:
+    if feature.count == 1:
+        return blake3(feature.values[0]).digest(DIGEST_BYTES)
+    hasher = blake3()
+    for value in feature.values:
+        hasher.update(len(value).to_bytes(8, "little"))
+        hasher.update(value)
+    return hasher.digest(DIGEST_BYTES)
+
+
+def tables_of(batch: RecordBatch) -> Tables:
+    """The tables of a batch with its records in memory; always the same object."""
+    known: Tables | None = batch.shared.get(tables_of)
+    if known is None:
+        known = batch.shared[tables_of] = Tables(batch)
+    return known
+
+
+def holds_bytes(table: Table, name: str) -> bool:
+    """Whether a table has a feature of bytes with that name."""
+    return name in table.columns and table.columns[name][0].kind is Kind.BYTES
+
+
+def holds_integers(table: Table, name: str) -> bool:
+    """Whether a table has a feature of integers with that name."""
+    return name in table.columns and table.columns[name][0].kind is Kind.INT64

@@ -1,0 +1,431 @@
+"""One file of a store, open for reading: ranges, read ahead in parallel, in bounded memory.
+
+A reader that is read from front to back fetches blocks of :data:`BLOCK_BYTES`, several at once; one
+that jumps fetches what is asked for. All readers of a process share :data:`_THREADS` threads and
+the memory of :data:`_HELD` blocks.
+
+A file that changes while it is read is an error, and so is a range that is not as long as the size
+of the file says: neither passes as damage.
+
+A reader as one of Python's file objects, for libraries that take such.
+
+Whole objects of a store, fetched before they are asked for, in bounded memory.
+
+Whoever reads many of them knows their sizes from a listing. So each costs one request, and several
+are on their way at once.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import os
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError, Future
+from contextlib import contextmanager
+from contextvars import ContextVar
+from threading import Lock
+from typing import Any
+
+from blake3 import blake3
+
+from tfrecreg.core.storage.file_systems import (
+    AT_ONCE,
+    DaemonThreads,
+    awaited,
+    invoke,
+    kind_of_error,
+    patiently,
+    shared_threads,
+)
+from tfrecreg.core.storage.interface import Reader, RereadableReader
+from tfrecreg.core.storage.paths import path_text
+from tfrecreg.core.values.errors import StorageError, TransferError
+
+BLOCK_BYTES = 8 << 20
+"""Number of bytes of a request, if a file is read from front to back."""
+_THREADS = 4
+_AHEAD = 4
+"""Maximum number of blocks of a file that are requested before they are read."""
+_HELD = 7
+"""Maximum number of blocks in memory, of all files of this process."""
+_NEAR = 1 << 20
+"""A read that begins no farther than this from the end of the one before it continues it."""
+_LEAST = 1 << 16
+"""Number of bytes of the smallest request: more than asked for, as much as arrives at once."""
+_REMEMBERED = 256
+"""Number of reads elsewhere whose digests are kept for :meth:`RemoteReader.confirm`."""
+
+
+class _LengthError(OSError):
+    """A range is shorter or longer than requested."""
+
+
+class _Blocks:
+    """The threads and blocks of this process."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._held: OrderedDict[tuple[int, int], Future[bytes]] = OrderedDict()
+        self._threads: DaemonThreads[bytes] = DaemonThreads(_THREADS, "tfrecreg-remote")
+        self.process = self._threads.process
+
+    def get(self, reader: int, block: int, fetch: Callable[[int], bytes]) -> Future[bytes]:
+        """A block, which may still be on its way; the one used least recently is dropped for it."""
+        key = (reader, block)
+        with self._lock:
+            found = self._held.get(key)
+            if found is None:
+                found = self._held[key] = self._threads.submit(fetch, block)
+            self._held.move_to_end(key)
+            while len(self._held) > _HELD:
+                self._held.popitem(last=False)[1].cancel()
+        return found
+
+    def drop(self, reader: int) -> None:
+        """Forget the blocks of a reader."""
+        with self._lock:
+            for key in [key for key in self._held if key[0] == reader]:
+                self._held.pop(key).cancel()
+
+
+_blocks: _Blocks | None = None
+_serials = itertools.count()
+
+
+def _shared() -> _Blocks:
+    # Threads and locks do not survive a fork.
+    global _blocks
+    if _blocks is None or _blocks.process != os.getpid():
+        _blocks = _Blocks()
+    return _blocks
+
+
+class RemoteReader(RereadableReader):
+    """A file of a store. See :class:`tfrecreg.core.storage.interface.Reader`. Safe for threads and
+    after a fork.
+    """
+
+    def __init__(
+        self,
+        system: Callable[[], Any],
+        path: str,
+        shown: str,
+        size: int,
+        version: str,
+        look: Callable[[], tuple[int, str] | None],
+    ) -> None:
+        self.size = size
+        self._serial = next(_serials)
+        self._system = system
+        self._path = path
+        self._shown = shown
+        self._version = version
+        self._look = look
+        self._position = 0
+        self._steps = 1
+        """Number of reads in a row that continued the one before."""
+        self._depth = 0
+        """Number of blocks to request ahead; it grows with each block that is read in order."""
+        self._last = -2
+        self._delivered: dict[int, bytes] = {}
+        """Digest by block, as the store delivered it first."""
+        self._elsewhere: deque[tuple[int, int, bytes]] = deque(maxlen=_REMEMBERED)
+        self._confirmed: set[int] = set()
+        self._is_checked = size <= BLOCK_BYTES
+        """Whether the file was found unchanged after its last block arrived."""
+
+    def read_at(self, start: int, length: int) -> bytes:
+        length = min(length, self.size - start)
+        if length <= 0:
+            return b""
+        is_near = abs(start - self._position) <= _NEAR
+        self._steps = self._steps + 1 if is_near else 0
+        self._position = start + length
+        if self._steps == 0:
+            return self._read_elsewhere(start, length)
+        pieces = []
+        while length:
+            block, offset = divmod(start, BLOCK_BYTES)
+            data = self._block(block)
+            piece = data[offset : offset + length] if offset or length < len(data) else data
+            pieces.append(piece)
+            start += len(piece)
+            length -= len(piece)
+        if start == self.size and not self._is_checked:
+            self.expect_unchanged()
+            self._is_checked = True
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def read_whole(self) -> bytes:
+        """All bytes of the file, by one request."""
+        return self._range(0, self.size) if self.size else b""
+
+    def read_range(self, start: int, length: int) -> bytes:
+        """Exactly these bytes of the file, by one request; nothing is read ahead."""
+        return self._range(start, length)
+
+    def confirm(self, start: int, stop: int) -> bool:
+        """Read from the store again what it delivered of these bytes."""
+        self.expect_unchanged()
+        is_known = False
+        for block in range(start // BLOCK_BYTES, -(-min(stop, self.size) // BLOCK_BYTES)):
+            known = self._delivered.get(block)
+            if known is None:
+                continue
+            is_known = True
+            if block not in self._confirmed:
+                self._expect_same(known, self._fetch(block))
+                self._confirmed.add(block)
+        for at, length, known in list(self._elsewhere):
+            if at < stop and start < at + length:
+                is_known = True
+                self._expect_same(known, self._range(at, length))
+        return is_known
+
+    def expect_unchanged(self) -> None:
+        """Compare the file with its state when it was opened."""
+        if self._look() != (self.size, self._version):
+            raise StorageError(
+                f"`{path_text(self._shown)}` was changed while it was read",
+                hint="run the command again when nothing writes to it",
+            )
+
+    def expect_ranges(self) -> None:
+        """Refuse a web server that sends whole files when a range is asked for."""
+        if self.size <= BLOCK_BYTES or not self._shown.startswith(("http:", "https:")):
+            return
+
+        def second_byte() -> None:
+            # fsspec checks the response's headers before it reads it; `cat_file` does not.
+            with self._system().open(self._path, "rb", cache_type="none") as file:
+                file.seek(1)
+                file.read(1)
+
+        try:
+            second_byte()
+        except (ValueError, NotImplementedError) as error:
+            raise StorageError(
+                f"cannot read `{path_text(self._shown)}`: its server does not serve ranges",
+                hint="download it first",
+            ) from error
+        except Exception:
+            return  # an error that may pass: reading tries again
+
+    def close(self) -> None:
+        _shared().drop(self._serial)
+
+    def _block(self, block: int) -> bytes:
+        shared = _shared()
+        found = shared.get(self._serial, block, self._fetch)
+        if block != self._last:
+            self._depth = min(self._depth + 1, _AHEAD) if block == self._last + 1 else 0
+            self._last = block
+        for ahead in range(block + 1, block + 1 + self._depth):
+            if ahead * BLOCK_BYTES < self.size:
+                shared.get(self._serial, ahead, self._fetch)
+        try:
+            data = awaited(found)
+        except CancelledError:
+            data = self._fetch(block)  # other readers took its place
+        except BaseException:
+            shared.drop(self._serial)  # the next read of it tries again
+            raise
+        if block not in self._delivered:
+            self._delivered[block] = blake3(data).digest(16)
+        return data
+
+    def _read_elsewhere(self, start: int, length: int) -> bytes:
+        data = self._range(start, min(max(length, _LEAST), self.size - start))
+        self._elsewhere.append((start, len(data), blake3(data).digest(16)))
+        return data[:length] if len(data) > length else data
+
+    def _fetch(self, block: int) -> bytes:
+        start = block * BLOCK_BYTES
+        return self._range(start, min(BLOCK_BYTES, self.size - start))
+
+    def _range(self, start: int, length: int) -> bytes:
+        """Exactly these bytes of the file."""
+        try:
+            return patiently(
+                "read", self._shown, lambda timeout: self._fetch_once(timeout, start, length)
+            )
+        except StorageError as error:
+            cause = error.__cause__
+            if cause is not None and kind_of_error(cause) != "passing":
+                self.expect_unchanged()
+            raise
+
+    def _fetch_once(self, timeout: float, start: int, length: int) -> bytes:
+        data: bytes = invoke(
+            timeout, self._system(), "cat_file", self._path, start=start, end=start + length
+        )
+        if len(data) == self.size > length:
+            return data[start : start + length]  # a small file of a server without ranges
+        if len(data) != length:
+            self.expect_unchanged()
+            raise _LengthError(f"expected {length} bytes, received {len(data)}")
+        return data
+
+    def _expect_same(self, known: bytes, again: bytes) -> None:
+        if blake3(again).digest(16) != known:
+            _shared().drop(self._serial)
+            raise transfer_error(self._shown)
+
+
+def transfer_error(shown: str) -> TransferError:
+    """The error for a file that had other bytes on a second read."""
+    return TransferError(
+        f"`{path_text(shown)}` had other bytes on a second read",
+        hint="the store or the network alters bytes; run the command again",
+    )
+
+
+class ReadingFile(io.RawIOBase):
+    """Reads a file of a storage at any offset. Closing it is up to the owner of the reader."""
+
+    def __init__(self, reader: Reader) -> None:
+        super().__init__()
+        self._reader = reader
+        self._position = 0
+
+    def readable(self) -> bool:
+        """True."""
+        return True
+
+    def seekable(self) -> bool:
+        """True."""
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        """Fill `buffer`, as far as the file goes."""
+        view = memoryview(buffer).cast("B")
+        data = self._reader.read_at(self._position, len(view))
+        view[: len(data)] = data
+        self._position += len(data)
+        return len(data)
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        """Go to an offset."""
+        start = {io.SEEK_CUR: self._position, io.SEEK_END: self._reader.size}.get(whence, 0)
+        self._position = max(start + offset, 0)
+        return self._position
+
+    def tell(self) -> int:
+        """The offset of the next byte."""
+        return self._position
+
+
+_READ_AHEAD_AHEAD = 2 * AT_ONCE
+"""Maximum number of objects that are requested before they are read."""
+_HELD_BYTES = 4 * BLOCK_BYTES
+"""Maximum size of these objects together."""
+
+
+class ReadAhead:
+    """Objects that are read about in this order.
+
+    Those above :data:`~tfrecreg.core.storage.remote_reader.BLOCK_BYTES` are left out: they are
+    read in blocks.
+    """
+
+    def __init__(
+        self, root: str, fetch: Callable[[str, int], bytes], sized: Iterable[tuple[str, int]]
+    ) -> None:
+        self.root = root
+        self._fetch = fetch
+        # In place of a path that occurs again, its first place counts.
+        sizes = {path: size for path, size in sized if size <= BLOCK_BYTES}
+        self._objects = list(sizes.items())
+        self._numbers = {path: number for number, path in enumerate(sizes)}
+        self._first = 0
+        """Number of the first object that was not taken."""
+        self._next = 0
+        """Number of the first object that was not requested."""
+        self._requested: dict[int, Future[bytes]] = {}
+        self._bytes = 0
+        """Size of the objects in `_requested`."""
+
+    def take(self, path: str) -> bytes | None:
+        """The bytes of an object, once; None if it is not among the objects to read."""
+        number = self._numbers.get(path, -1)
+        if number < self._first:
+            return None
+        for skipped in range(self._first, number):
+            self._drop(skipped)
+        self._first, self._next = number, max(number, self._next)
+        self._fill()
+        try:
+            return awaited(self._requested[number])
+        finally:
+            self._drop(number)
+            self._first = number + 1
+            self._fill()
+
+    def close(self) -> None:
+        """Forget everything."""
+        for number in list(self._requested):
+            self._drop(number)
+        self._next = self._first = len(self._objects)
+
+    def _fill(self) -> None:
+        while self._next < min(len(self._objects), self._first + _READ_AHEAD_AHEAD):
+            path, size = self._objects[self._next]
+            if self._requested and self._bytes + size > _HELD_BYTES:
+                return
+            self._requested[self._next] = shared_threads().submit(self._fetch, path, size)
+            self._bytes += size
+            self._next += 1
+
+    def _drop(self, number: int) -> None:
+        future = self._requested.pop(number, None)
+        if future is not None:
+            future.cancel()
+            self._bytes -= self._objects[number][1]
+
+
+_active: ContextVar[tuple[ReadAhead, ...]] = ContextVar("read_ahead", default=())
+
+
+@contextmanager
+def active(ahead: ReadAhead) -> Iterator[None]:
+    """Have :func:`taken` use these objects, too, in this thread."""
+    token = _active.set((ahead, *_active.get()))
+    try:
+        yield
+    finally:
+        _active.reset(token)
+        ahead.close()
+
+
+def taken(root: str, path: str) -> bytes | None:
+    """The bytes of an object that was fetched ahead; None if it was not."""
+    for ahead in _active.get():
+        data = ahead.take(path) if ahead.root == root else None
+        if data is not None:
+            return data
+    return None
+
+
+class HeldReader(RereadableReader):
+    """A file in memory. See :class:`tfrecreg.core.storage.interface.RereadableReader`."""
+
+    def __init__(self, shown: str, data: bytes, opened: Callable[[], Reader]) -> None:
+        self._shown, self._data, self._opened = shown, data, opened
+        self.size = len(data)
+
+    def read_at(self, start: int, length: int) -> bytes:
+        if start == 0 and length >= self.size:
+            return self._data
+        return self._data[start : start + max(length, 0)]
+
+    def confirm(self, start: int, stop: int) -> bool:
+        del start, stop  # all of it was delivered
+        with self._opened() as reader:
+            if reader.size != self.size or reader.read_at(0, self.size) != self._data:
+                raise transfer_error(self._shown)
+        return True
+
+    def close(self) -> None:
+        self._data = b""
