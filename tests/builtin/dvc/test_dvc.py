@@ -192,7 +192,7 @@ def test_looking_imports_nothing() -> None:
         "dvc.available(); dvc.initialised('.'); dvc.pointer('data/mnist')\n"
         "sys.exit('dvc' in sys.modules)"
     )
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[4])}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)
 
 
