@@ -12,7 +12,7 @@ __all__ = ["main"]
 
 _PLAN = """
 import resource, sys, time
-from tfrecreg.core.build.planning.plan import make_plan
+from tfrecreg.core.build.plan import make_plan
 from tfrecreg.core.values.shards import ShardPolicy
 from tfrecreg.core.build.sources.interface import Item
 count = int(sys.argv[1])

@@ -31,7 +31,7 @@ from tfrecreg.core.check.run import check
 from tfrecreg.core.example.model import encode
 from tfrecreg.core.example.values import bytes_feature
 from tfrecreg.core.records.framing import frame, frame_header
-from tfrecreg.core.records.gzip.writer import INPUT_BUFFER, GzipEncoder
+from tfrecreg.core.records.gzip_writer import INPUT_BUFFER, GzipEncoder
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.registry.registry import open_registry
 

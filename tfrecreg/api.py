@@ -129,7 +129,7 @@ if TYPE_CHECKING:
         read_whole_file,
     )
     from tfrecreg.core.build.sources.deal import stratified
-    from tfrecreg.core.build.sources.objects.listing import (
+    from tfrecreg.core.build.sources.listing import (
         MAX_IMAGE_BYTES,
         Symlinks,
         image_features,
@@ -140,7 +140,7 @@ if TYPE_CHECKING:
         paths_remark,
         read_text,
     )
-    from tfrecreg.core.build.sources.objects.options import (
+    from tfrecreg.core.build.sources.object_options import (
         BadAnnotation,
         ImageRemarks,
         ImageView,
@@ -150,14 +150,14 @@ if TYPE_CHECKING:
         class_summary,
         object_schema,
     )
-    from tfrecreg.core.build.sources.objects.shapes import (
+    from tfrecreg.core.build.sources.parquet import ParquetReader, ParquetRows
+    from tfrecreg.core.build.sources.shapes import (
         Boxes,
         Keypoints,
         ObjectLabel,
         Polygons,
         box_around,
     )
-    from tfrecreg.core.build.sources.parquet import ParquetReader, ParquetRows
     from tfrecreg.core.check.report_format import ReportContext, ReportFormat
     from tfrecreg.core.check.reports import (
         Report,
@@ -183,13 +183,13 @@ if TYPE_CHECKING:
         verify_pixels,
     )
     from tfrecreg.core.images.pixels import Resizing, decode_pixels, decode_resized
-    from tfrecreg.core.plugins.exporters.convert import (
+    from tfrecreg.core.plugins.convert import (
         RecordExporter,
         RecordFormat,
         feature_from_json,
         feature_to_json,
     )
-    from tfrecreg.core.plugins.exporters.interface import (
+    from tfrecreg.core.plugins.exporters import (
         ExportedDataset,
         ExportedShard,
         Exporter,
@@ -407,16 +407,16 @@ _LATER = (
     ("tfrecreg.core.example.decode", "canonical decode"),
     ("tfrecreg.core.example.model", "encode"),
     ("tfrecreg.core.example.tensors", "serialize_tensor"),
-    ("tfrecreg.core.plugins.exporters.convert", "RecordExporter RecordFormat"),
-    ("tfrecreg.core.plugins.exporters.interface", "ExportedDataset Exporter"),
-    ("tfrecreg.core.plugins.exporters.convert", "feature_from_json feature_to_json"),
+    ("tfrecreg.core.plugins.convert", "RecordExporter RecordFormat"),
+    ("tfrecreg.core.plugins.exporters", "ExportedDataset Exporter"),
+    ("tfrecreg.core.plugins.convert", "feature_from_json feature_to_json"),
     (
-        "tfrecreg.core.plugins.exporters.interface",
+        "tfrecreg.core.plugins.exporters",
         "KeyedExample ShardRecord export_gzip keyed_examples written_records "
         "verified_records write_records",
     ),
     (
-        "tfrecreg.core.plugins.exporters.interface",
+        "tfrecreg.core.plugins.exporters",
         "ExportedShard ShardToExport export_plain export_unchanged",
     ),
     (
@@ -446,19 +446,19 @@ _LATER = (
     ("tfrecreg.core.check.scan.record_validator", "RecordCount RecordProblem RecordValidator"),
     ("tfrecreg.core.schema.definition", "Schema SchemaFeature"),
     ("tfrecreg.core.schema.proto", "parse_schema"),
-    ("tfrecreg.core.build.sources.objects.shapes", "Boxes ObjectLabel"),
-    ("tfrecreg.core.build.sources.objects.listing", "MAX_IMAGE_BYTES image_features image_size"),
+    ("tfrecreg.core.build.sources.shapes", "Boxes ObjectLabel"),
+    ("tfrecreg.core.build.sources.listing", "MAX_IMAGE_BYTES image_features image_size"),
     (
-        "tfrecreg.core.build.sources.objects.listing",
+        "tfrecreg.core.build.sources.listing",
         "Symlinks link_problem list_files path_ends paths_remark read_text",
     ),
     (
-        "tfrecreg.core.build.sources.objects.options",
+        "tfrecreg.core.build.sources.object_options",
         "ObjectOptions choose_splits class_summary object_schema",
     ),
-    ("tfrecreg.core.build.sources.objects.shapes", "Keypoints Polygons box_around"),
+    ("tfrecreg.core.build.sources.shapes", "Keypoints Polygons box_around"),
     (
-        "tfrecreg.core.build.sources.objects.options",
+        "tfrecreg.core.build.sources.object_options",
         "BadAnnotation ImageRemarks ImageView SkipImage",
     ),
     ("tfrecreg.core.build.sources.deal", "stratified"),

@@ -17,7 +17,7 @@ from mutants_support import Mutant, disagreement, expected, mutant
 
 from docs.other_readers import OtherReader, Reading, record_mark
 from tfrecreg.core.records.framing import frame_header
-from tfrecreg.core.records.gzip.writer import INPUT_BUFFER, GzipEncoder
+from tfrecreg.core.records.gzip_writer import INPUT_BUFFER, GzipEncoder
 from tfrecreg.core.values.codes import CORE_CODES, CodeList
 from tfrecreg.core.values.findings import TensorflowOutcome
 

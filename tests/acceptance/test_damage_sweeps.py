@@ -18,7 +18,7 @@ from memory_support import MemoryReader, MemoryStorage, Seen, see
 
 from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.core.records.framing import frame
-from tfrecreg.core.records.gzip.writer import GzipEncoder
+from tfrecreg.core.records.gzip_writer import GzipEncoder
 from tfrecreg.core.records.reader import scan
 from tfrecreg.core.records.scanner import VARIABLE, load_scanner, scanner_kind
 from tfrecreg.core.values.errors import FailureError

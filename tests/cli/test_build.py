@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests_support import tree
 
-from tfrecreg.core.build.planning import plan as item_store
+from tfrecreg.core.build import plan as item_store
 
 
 def test_build_makes_shards_manifest_labels_ledger_and_schema(cli, raw, registry) -> None:

@@ -182,7 +182,7 @@ IN_VAIN = frozenset(
         "tfrecreg.core.terminal.progress_bar",
         "tfrecreg.core.plugins.recognition",
         "tfrecreg.core.records.reading.access",
-        "tfrecreg.core.records.gzip.reader",
+        "tfrecreg.core.records.gzip_reader",
         "tfrecreg.core.records.writer",
         "tfrecreg.core.registry.audit",
         "tfrecreg.core.schema.check",

@@ -139,7 +139,7 @@ def test_the_wheel_holds_nothing_but_code_and_data_of_its_packages(
     known = (".py", ".pbtxt", "/py.typed")
     others = {name for name in files if not name.endswith(known) and ".dist-info/" not in name}
     others -= {f"tfrecreg/core/values/codes/{page}.md" for page in PAGES}
-    others -= {"tfrecreg/core/images/drawing/tokens.css"}
+    others -= {"tfrecreg/core/images/tokens.css"}
     others -= {f"tfrecreg/builtin/pages/templates/{name}" for name in TEMPLATES}
     others -= {path.relative_to(CHECKOUT).as_posix() for path in [*PLUGIN_TEMPLATES, *VIEWER]}
     assert others == ({LIBRARY} if has_compiler() else set())

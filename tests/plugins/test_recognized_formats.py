@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from image_support import png
 
-from tfrecreg.core.build.planning.detection import Candidate, candidates_for
+from tfrecreg.core.build.detection import Candidate, candidates_for
 from tfrecreg.core.plugins.manager import Plugins, plugins
 from tfrecreg.core.plugins.records import SourceRecord
 from tfrecreg.core.storage.raw import RawFolder

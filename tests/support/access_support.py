@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from scan_support import framed
 
-from tfrecreg.core.records.gzip.writer import GzipEncoder
+from tfrecreg.core.records.gzip_writer import GzipEncoder
 
 PAYLOADS = [bytes([number]) * (number * 7 % 90) for number in range(60)]
 STREAM = b"".join(map(framed, PAYLOADS))

@@ -27,7 +27,7 @@ from tfrecreg.core.example.values import bytes_feature, float_feature, int64_fea
 from tfrecreg.core.images.model import ImageError
 from tfrecreg.core.images.read import is_truncated, read_header, sniff
 from tfrecreg.core.records.framing import frame_header, unmask
-from tfrecreg.core.records.gzip.writer import GzipEncoder
+from tfrecreg.core.records.gzip_writer import GzipEncoder
 from tfrecreg.core.records.hashing import record_digest
 from tfrecreg.core.records.index import IndexBuilder, read_index
 from tfrecreg.core.records.reading.offsets import parse_sidecar

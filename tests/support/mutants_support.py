@@ -15,7 +15,7 @@ from memory_support import Seen, see
 
 from docs.other_readers import Reading, record_mark
 from tfrecreg.core.records.framing import frame_header
-from tfrecreg.core.records.gzip.writer import INPUT_BUFFER, GzipEncoder
+from tfrecreg.core.records.gzip_writer import INPUT_BUFFER, GzipEncoder
 from tfrecreg.core.values.findings import TensorflowOutcome
 
 Compression = Literal["none", "gzip"]

@@ -18,7 +18,7 @@ from salvage_support import Made, filler, make, nested
 
 from tfrecreg.core.records.frame_scan import header_candidates
 from tfrecreg.core.records.framing import frame_header, header_length, masked_crc
-from tfrecreg.core.records.gzip.writer import MAGIC, MEMBER_HEADER, TRAILER
+from tfrecreg.core.records.gzip_writer import MAGIC, MEMBER_HEADER, TRAILER
 
 ADDED = -1
 """Of a byte that is not of the sound file."""

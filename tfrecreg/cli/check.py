@@ -9,7 +9,7 @@ import click
 from tfrecreg.core.terminal import complete
 from tfrecreg.core.terminal.options import jobs_option, pairs
 from tfrecreg.core.terminal.output import PluginFormat, open_format, write_json, write_text
-from tfrecreg.core.terminal.render.reports import (
+from tfrecreg.core.terminal.reports import (
     ReportCommand,
     choose_format,
     exit_code,

@@ -67,9 +67,9 @@ def _print_step(session: Session, step: DemoStep, folder: str) -> None:
     from tfrecreg.core.build.conclude import BuildResult
     from tfrecreg.core.check.reports import Report
     from tfrecreg.core.registry.init import InitResult
+    from tfrecreg.core.terminal.catalog import print_manifest
     from tfrecreg.core.terminal.console import line
-    from tfrecreg.core.terminal.render.catalog import print_manifest
-    from tfrecreg.core.terminal.render.findings import print_report
+    from tfrecreg.core.terminal.findings import print_report
 
     session.out.print(line(("# ", "dim"), (step.title, "bold")))
     if step.command:

@@ -10,7 +10,7 @@ from tfrecreg._version import JSON_VERSION
 from tfrecreg.core.terminal import complete
 from tfrecreg.core.terminal.options import jobs_option
 from tfrecreg.core.terminal.output import write_text
-from tfrecreg.core.terminal.render.reports import choose_format
+from tfrecreg.core.terminal.reports import choose_format
 from tfrecreg.core.terminal.session import Session, session_command
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.text import json_data, safe, si_bytes

@@ -8,7 +8,7 @@ import click
 
 from tfrecreg.core.terminal import complete
 from tfrecreg.core.terminal.output import open_format
-from tfrecreg.core.terminal.render.reports import (
+from tfrecreg.core.terminal.reports import (
     ReportCommand,
     choose_format,
     exit_code,

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
+from rich.console import Console
 
 from tfrecreg.core.terminal import complete
+from tfrecreg.core.terminal.console import line
 from tfrecreg.core.terminal.options import where_option
 from tfrecreg.core.terminal.session import Session, session_command
+from tfrecreg.core.values.text import safe
 
 if TYPE_CHECKING:
     from tfrecreg.builtin.look.head import ShownRecord
@@ -104,7 +107,6 @@ def command(
         asked = {} if where is None else {"where": where}
         session.print_json({"target": target, **asked, "records": shown, "damage": damage})
         return 1 if damage else 0
-    from tfrecreg.builtin.look.printed_records import print_records
 
     places: list[tuple[str, int]] = []
     seen = saved = 0
@@ -145,3 +147,16 @@ def _open(session: Session, target: Target, places: Sequence[tuple[str, int]]) -
         file.write(show_records(target, places))
     webbrowser.open(Path(file.name).as_uri())
     session.err.print(f"page: {file.name}")
+
+
+_STYLES = {"place": "bold", "other": "yellow", "row": "cyan"}
+
+
+def print_records(console: Console, records: Iterable[ShownRecord]) -> None:
+    """Each record with its location and one line per feature."""
+    for each in records:
+        for kind, label, rest in each.lines():
+            hang = len(label) + 2 if kind == "row" else None
+            console.print(line((label, _STYLES[kind]), rest, hang=hang))
+        for path in each.saved:
+            console.print(line(("  saved: ", "green"), safe(path, limit=1 << 16)))

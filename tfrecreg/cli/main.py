@@ -108,7 +108,7 @@ def _refuse(session: Session, arguments: Sequence[str], error: TfrecregError) ->
     findings = error.findings if isinstance(error, RefusedError) else ()
     if findings:
         from tfrecreg.core.terminal.console import stderr
-        from tfrecreg.core.terminal.render.findings import print_findings
+        from tfrecreg.core.terminal.findings import print_findings
 
         print_findings(stderr(), findings)
     hint = error.hint

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tfrecreg.core.registry import registry as registries
 from tfrecreg.core.registry.lookup import resolve
-from tfrecreg.library.progress import shown
+from tfrecreg.library.display import shown
 from tfrecreg.library.schemas import SchemaVerbs
 from tfrecreg.library.targets import path_or_none
 from tfrecreg.library.versions import Build, Release

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from tfrecreg.core.registry.lookup import Resolved
-from tfrecreg.library.progress import shown
+from tfrecreg.library.display import shown
 from tfrecreg.library.targets import path_or_none
 
 if TYPE_CHECKING:

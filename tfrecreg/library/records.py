@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, overload
 
 from tfrecreg.core.registry.lookup import Resolved
-from tfrecreg.library.notebook import Head
-from tfrecreg.library.progress import shown
+from tfrecreg.library.display import Head, shown
 from tfrecreg.library.targets import path_or_none, tuple_of
 
 if TYPE_CHECKING:
@@ -272,7 +271,7 @@ def salvage(
         >>> [(shard.status, shard.kept) for shard in result.shards]
         [('sound', 30), ('sound', 30), ('sound', 100), ('sound', 100)]
     """
-    from tfrecreg.builtin.salvage.run import salvage
+    from tfrecreg.builtin.salvage.command import salvage
 
     return salvage(targets, output, registry=registry, engine=engine, progress=shown(progress))
 

@@ -11,7 +11,7 @@ from tfrecreg.core.registry import registry as registries
 from tfrecreg.core.values.errors import NoSuchNameError, UsageError
 from tfrecreg.core.values.reference import parse_reference
 from tfrecreg.library.dataset import Dataset
-from tfrecreg.library.progress import shown
+from tfrecreg.library.display import shown
 from tfrecreg.library.targets import FailOnWord, Words, check_options
 from tfrecreg.library.versions import Build, Release, handle
 

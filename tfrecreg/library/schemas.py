@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from tfrecreg.library.progress import shown
+from tfrecreg.library.display import shown
 from tfrecreg.library.targets import FailOnWord, path_or_none
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from tfrecreg.core.registry.lookup import Resolved
-from tfrecreg.library.progress import shown
+from tfrecreg.library.display import shown
 
 if TYPE_CHECKING:
     from tfrecreg.builtin.pages.make import PageResult

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfrecreg.core.registry import lookup
 from tfrecreg.core.values.text import count, safe
-from tfrecreg.library.progress import shown
+from tfrecreg.library.display import shown
 from tfrecreg.library.questions import QuestionVerbs
 from tfrecreg.library.schemas import SchemaVerbs
 from tfrecreg.library.targets import FailOnWord, Words, path_or_none
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tfrecreg.builtin.releases.diff.result import DiffResult
     from tfrecreg.builtin.releases.release import ReleaseResult
     from tfrecreg.builtin.releases.tag import TagResult, YankResult
-    from tfrecreg.builtin.repair.run import RepairResult
+    from tfrecreg.builtin.repair.command import RepairResult
     from tfrecreg.builtin.statistics.make import Stats
     from tfrecreg.builtin.training.load import load
     from tfrecreg.builtin.training.open import data_source
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tfrecreg.core.check.reports import Report
     from tfrecreg.core.values.progress import Progress
     from tfrecreg.core.workers.interface import Engine
-    from tfrecreg.library.notebook import Head
+    from tfrecreg.library.display import Head
 
 
 class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
@@ -46,7 +46,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
         return f"<{type(self).__name__} {self.name}: {records} {noun} in {shards}>"
 
     def _repr_html_(self) -> str:
-        from tfrecreg.library.notebook import version_html
+        from tfrecreg.library.display import version_html
 
         return version_html(self)
 
@@ -314,7 +314,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
             >>> reg["mnist"].built.repair().files
             ()
         """
-        from tfrecreg.builtin.repair.run import repair
+        from tfrecreg.builtin.repair.command import repair
 
         raw = path_or_none(raw)
         return repair(self.registry, self.name, raw=raw, engine=engine, progress=shown(progress))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrecreg.builtin.export.formats.connectors import (
+from tfrecreg.builtin.export.connectors import (
     Connectors,
     ImagesSeen,
     make_connectors,

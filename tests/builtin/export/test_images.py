@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.builtin.export.formats.connectors import look_at_image
+from tfrecreg.builtin.export.connectors import look_at_image
 
 
 def chunk(kind: bytes, data: bytes) -> bytes:

@@ -12,7 +12,7 @@ from tests_support import flip
 
 from tfrecreg.core.example.model import encode
 from tfrecreg.core.example.values import bytes_feature, int64_feature
-from tfrecreg.core.plugins.exporters.interface import ShardToExport, export_plain
+from tfrecreg.core.plugins.exporters import ShardToExport, export_plain
 from tfrecreg.core.records.writer import ShardWriter
 from tfrecreg.core.registry.manifest import ShardEntry
 from tfrecreg.core.storage.local import LocalStorage

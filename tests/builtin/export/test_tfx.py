@@ -20,7 +20,7 @@ from tfrecreg.builtin.export.run import export
 from tfrecreg.builtin.statistics.tfx import tfx_path
 from tfrecreg.core.example.model import encode
 from tfrecreg.core.example.values import bytes_feature, int64_feature
-from tfrecreg.core.plugins.exporters.interface import ShardToExport, export_gzip
+from tfrecreg.core.plugins.exporters import ShardToExport, export_gzip
 from tfrecreg.core.records.writer import ShardWriter
 from tfrecreg.core.registry.manifest import ShardEntry
 from tfrecreg.core.registry.registry import Registry

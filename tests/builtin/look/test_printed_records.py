@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from tfrecreg.builtin.look.head import ShownFeature, ShownRecord
-from tfrecreg.builtin.look.printed_records import (
-    print_records,
-)
+from tfrecreg.cli.head import print_records
 from tfrecreg.core.example.format_payload import ShownPart
 
 RECORDS = [

@@ -12,7 +12,7 @@ import tfrecreg
 from tfrecreg.builtin.pages.collect import BUDGET, make_page
 from tfrecreg.builtin.pages.content import TargetPage
 from tfrecreg.builtin.pages.features import PageFeature
-from tfrecreg.core.images.drawing.svg import Bars
+from tfrecreg.core.images.svg import Bars
 from tfrecreg.core.workers.local import LocalEngine
 
 NONE = np.zeros(0, np.int64)

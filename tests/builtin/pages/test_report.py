@@ -25,7 +25,7 @@ import tfrecreg
 from tfrecreg.builtin.pages.collect import BUDGET, Surveys, make_page
 from tfrecreg.builtin.pages.make import diff_page
 from tfrecreg.builtin.pages.render import render_page
-from tfrecreg.core.images.drawing.svg import Bars
+from tfrecreg.core.images.svg import Bars
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.workers.local import LocalEngine
 

@@ -12,8 +12,8 @@ from memory_support import see
 from salvage_support import Made, filler, make, nested, payloads_in, put, rescue
 
 from tfrecreg.core.records.framing import frame_header
-from tfrecreg.core.records.gzip.reader import GzipStream
-from tfrecreg.core.records.gzip.writer import MEMBER_HEADER, TRAILER
+from tfrecreg.core.records.gzip_reader import GzipStream
+from tfrecreg.core.records.gzip_writer import MEMBER_HEADER, TRAILER
 
 RECORDS = 40
 

@@ -20,7 +20,7 @@ from salvage_support import Made, nested, payloads_of
 from tfrecreg.builtin.salvage.shard import salvage_shard
 from tfrecreg.core.check.scan.interface import Shard
 from tfrecreg.core.records.framing import header_length, masked_crc
-from tfrecreg.core.records.gzip.writer import Compression
+from tfrecreg.core.records.gzip_writer import Compression
 from tfrecreg.core.registry.manifest import ShardEntry
 from tfrecreg.core.storage.interface import Storage
 

@@ -10,7 +10,7 @@ from image_support import png
 
 import tfrecreg
 from tfrecreg.cli.digits import write_digits
-from tfrecreg.core.build.planning.detection import candidates_for, detect_source
+from tfrecreg.core.build.detection import candidates_for, detect_source
 from tfrecreg.core.plugins.manager import Plugins, plugins
 from tfrecreg.core.plugins.records import SourceRecord
 from tfrecreg.core.registry.init import init

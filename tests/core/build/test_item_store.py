@@ -10,8 +10,8 @@ import sys
 import pytest
 from memory_support import PRINT_PEAK, on_linux
 
-from tfrecreg.core.build.planning import plan as item_store
-from tfrecreg.core.build.planning.plan import ItemShare, Plan, make_plan
+from tfrecreg.core.build import plan as item_store
+from tfrecreg.core.build.plan import ItemShare, Plan, make_plan
 from tfrecreg.core.build.sources.interface import Item
 from tfrecreg.core.values.shards import ShardPolicy
 
@@ -50,7 +50,7 @@ def test_a_plan_on_disk_is_that_in_memory(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 PLAN = f"""
-from tfrecreg.core.build.planning.plan import make_plan
+from tfrecreg.core.build.plan import make_plan
 from tfrecreg.core.values.shards import ShardPolicy
 from tfrecreg.core.build.sources.interface import Item
 listed = (Item("train", f"class/image_{{number:09d}}.jpg", 100_000) for number in range(3_000_000))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tfrecreg.core.build.planning.plan import make_plan, order_key
+from tfrecreg.core.build.plan import make_plan, order_key
 from tfrecreg.core.build.sources.interface import Item, Remark, Skipped
 from tfrecreg.core.values.errors import PluginError
 from tfrecreg.core.values.shards import ShardPolicy

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tfrecreg.core.build.assemble import ledgers
-from tfrecreg.core.build.planning.plan import Plan, make_plan
+from tfrecreg.core.build.plan import Plan, make_plan
 from tfrecreg.core.build.shard import BuildTask, MadeShard, Maker, StageSink, make_shard
 from tfrecreg.core.build.sources.guarded import GuardedSource
 from tfrecreg.core.build.sources.interface import Item, Remark, Skipped, Written

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.core.build.planning.plan import SEGMENT_BYTES, PlannedShard
+from tfrecreg.core.build.plan import SEGMENT_BYTES, PlannedShard
 from tfrecreg.core.build.shard import (
     BuildTask,
     Maker,

@@ -15,7 +15,7 @@ from memory_support import MemoryReader, MemoryStorage, Seen
 
 from tfrecreg.core.records import scanner as scanner_module
 from tfrecreg.core.records.framing import frame
-from tfrecreg.core.records.gzip.writer import MEMBER_BYTES, GzipEncoder
+from tfrecreg.core.records.gzip_writer import MEMBER_BYTES, GzipEncoder
 from tfrecreg.core.values.errors import FailureError
 
 

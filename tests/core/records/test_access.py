@@ -24,7 +24,7 @@ from tests_support import flip
 
 from tfrecreg.core.records.batch import Fault, RecordBatch
 from tfrecreg.core.records.framing import frame_header
-from tfrecreg.core.records.gzip.writer import GzipEncoder
+from tfrecreg.core.records.gzip_writer import GzipEncoder
 from tfrecreg.core.records.index import IndexBuilder
 from tfrecreg.core.records.reader import scan
 from tfrecreg.core.records.reading.access import Records, read

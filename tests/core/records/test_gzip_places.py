@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from memory_support import MemoryReader
 
-from tfrecreg.core.records.gzip.random_access import HEADER_LIMIT, member_places, python_members
-from tfrecreg.core.records.gzip.writer import MAGIC
+from tfrecreg.core.records.gzip_access import HEADER_LIMIT, member_places, python_members
+from tfrecreg.core.records.gzip_writer import MAGIC
 from tfrecreg.core.records.scanner import VARIABLE, load_scanner
 from tfrecreg.core.records.stream import READ_BYTES, HashedFile
 

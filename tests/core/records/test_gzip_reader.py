@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from salvage_support import nested
 
-from tfrecreg.core.records.gzip.reader import GzipStream
+from tfrecreg.core.records.gzip_reader import GzipStream
 from tfrecreg.core.records.stream import HashedFile
 
 TEXT = random.Random(3).randbytes(400) * 60

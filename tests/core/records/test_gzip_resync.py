@@ -17,7 +17,7 @@ from memory_support import see
 from salvage_support import nested
 
 from tfrecreg.core.records.framing import header_length, masked_crc
-from tfrecreg.core.records.gzip.writer import GzipEncoder
+from tfrecreg.core.records.gzip_writer import GzipEncoder
 
 FEW = 250
 MANY = 12_000

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.core.records.gzip.writer import (
+from tfrecreg.core.records.gzip_writer import (
     INPUT_BUFFER,
     MEMBER_BYTES,
     MEMBER_HEADER,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scan_support import framed
 from tests_support import flip
 
-from tfrecreg.builtin.export.formats.files import render_sidecar
+from tfrecreg.builtin.export.files import render_sidecar
 from tfrecreg.core.records.reading.access import Records, read
 from tfrecreg.core.records.reading.offsets import parse_sidecar
 from tfrecreg.core.values.errors import DamagedRecordError, UsageError

@@ -9,7 +9,7 @@ import pytest
 from blake3 import blake3
 
 from tfrecreg.core.records.framing import MAX_LENGTH
-from tfrecreg.core.records.gzip.writer import INPUT_BUFFER, ends_badly
+from tfrecreg.core.records.gzip_writer import INPUT_BUFFER, ends_badly
 from tfrecreg.core.records.hashing import record_digest
 from tfrecreg.core.records.index import read_index
 from tfrecreg.core.records.writer import SegmentWriter, ShardWriter, hashed_write

@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from image_support import decoded_mask
 
-from tfrecreg.core.build.sources.objects.options import BadAnnotation
+from tfrecreg.core.build.sources.object_options import BadAnnotation
 from tfrecreg.core.images.read import read_header
 from tfrecreg_coco.objects import Masks, decode_rle, encode_mask
 

@@ -12,10 +12,10 @@ import click
 from rich.console import Console
 
 from tfrecreg.core.terminal import complete
+from tfrecreg.core.terminal.catalog import print_manifest
 from tfrecreg.core.terminal.console import PlainTable, line
+from tfrecreg.core.terminal.findings import print_findings
 from tfrecreg.core.terminal.options import jobs_option
-from tfrecreg.core.terminal.render.catalog import print_manifest
-from tfrecreg.core.terminal.render.findings import print_findings
 from tfrecreg.core.terminal.session import Session, session_command
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.shards import in_reading_order

@@ -28,7 +28,7 @@ from tfrecreg.core.check.scan.run import ScanResult, run_scan
 from tfrecreg.core.example.kinds import PayloadKind
 from tfrecreg.core.plugins.manager import plugins
 from tfrecreg.core.plugins.records import ValidatorRecord
-from tfrecreg.core.records.gzip.writer import Compression
+from tfrecreg.core.records.gzip_writer import Compression
 from tfrecreg.core.records.hashing import ContentHasher, FileDigest, hash_both
 from tfrecreg.core.records.index import INDEX_LIMIT, INDEX_MAGIC, load_index
 from tfrecreg.core.records.writer import hashed_write

@@ -36,7 +36,7 @@ from tfrecreg.core.check.gate import expect_policy
 from tfrecreg.core.check.scan.interface import Shard
 from tfrecreg.core.example.kinds import PayloadKind
 from tfrecreg.core.example.sequences import PayloadSketch
-from tfrecreg.core.records.gzip.writer import Compression
+from tfrecreg.core.records.gzip_writer import Compression
 from tfrecreg.core.records.hashing import FileDigest
 from tfrecreg.core.records.writer import hashed_write
 from tfrecreg.core.registry import layout

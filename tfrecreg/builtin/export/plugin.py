@@ -22,7 +22,7 @@ def tfrecreg_exporters() -> Iterator[ExporterRecord]:
         summary="ArrayRecord files, for Grain and TFDS",
         load=partial(
             _load,
-            "tfrecreg.builtin.export.formats.arrayrecord",
+            "tfrecreg.builtin.export.arrayrecord",
             "ArrayRecordExporter",
             _expect_arrayrecord,
         ),
@@ -31,35 +31,33 @@ def tfrecreg_exporters() -> Iterator[ExporterRecord]:
     yield ExporterRecord(
         name="croissant",
         summary="the shards, with a description in Croissant's JSON-LD",
-        load=partial(_load, "tfrecreg.builtin.export.formats.croissant", "CroissantExporter"),
+        load=partial(_load, "tfrecreg.builtin.export.croissant", "CroissantExporter"),
     )
     yield ExporterRecord(
         name="files",
         summary="all files as they are, to a folder or a URL, where every command reads them",
-        load=partial(_load, "tfrecreg.builtin.export.formats.files", "FilesExporter"),
+        load=partial(_load, "tfrecreg.builtin.export.files", "FilesExporter"),
     )
     yield ExporterRecord(
         name="index",
         summary="the shards, each with an index, for readers such as DALI's",
-        load=partial(_load, "tfrecreg.builtin.export.formats.files", "IndexExporter"),
+        load=partial(_load, "tfrecreg.builtin.export.files", "IndexExporter"),
     )
     yield ExporterRecord(
         name="jsonl",
         summary="JSON Lines, one record per line",
-        load=partial(_load, "tfrecreg.builtin.export.formats.jsonl", "JsonLinesExporter"),
+        load=partial(_load, "tfrecreg.builtin.export.jsonl", "JsonLinesExporter"),
     )
     yield ExporterRecord(
         name="parquet",
         summary="Parquet files, for pandas, Spark and others",
-        load=partial(
-            _load, "tfrecreg.builtin.export.formats.parquet", "ParquetExporter", _expect_parquet
-        ),
+        load=partial(_load, "tfrecreg.builtin.export.parquet", "ParquetExporter", _expect_parquet),
         extra="parquet",
     )
     yield ExporterRecord(
         name="tfds",
         summary="a folder for TensorFlow Datasets",
-        load=partial(_load, "tfrecreg.builtin.export.formats.tfds", "TfdsExporter"),
+        load=partial(_load, "tfrecreg.builtin.export.tfds", "TfdsExporter"),
     )
     yield ExporterRecord(
         name="tfx",
@@ -70,7 +68,7 @@ def tfrecreg_exporters() -> Iterator[ExporterRecord]:
     yield ExporterRecord(
         name="webdataset",
         summary="WebDataset's tar files, for PyTorch",
-        load=partial(_load, "tfrecreg.builtin.export.formats.webdataset", "WebDatasetExporter"),
+        load=partial(_load, "tfrecreg.builtin.export.webdataset", "WebDatasetExporter"),
     )
 
 

@@ -23,7 +23,7 @@ from tfrecreg.core.build.state import remove_leftovers
 from tfrecreg.core.check.scan.conditions import chosen_records
 from tfrecreg.core.example.kinds import PayloadKind
 from tfrecreg.core.plugins.discovery import Announced
-from tfrecreg.core.plugins.exporters.interface import (
+from tfrecreg.core.plugins.exporters import (
     ExportedDataset,
     ExportedShard,
     Exporter,
@@ -173,7 +173,7 @@ def exporter_class(kind: type[Any], plugin_id: PluginId) -> type[Exporter]:
 
 
 class GuardedExporter:
-    """An exporter of a dataset. See :class:`tfrecreg.core.plugins.exporters.interface.Exporter`."""
+    """An exporter of a dataset. See :class:`tfrecreg.core.plugins.exporters.Exporter`."""
 
     def __init__(
         self, kind: type[Exporter], plugin_id: PluginId, dataset: ExportedDataset, options: Any

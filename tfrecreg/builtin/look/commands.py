@@ -15,8 +15,8 @@ from rich.console import Console
 
 from tfrecreg.core.terminal import complete
 from tfrecreg.core.terminal.console import PlainTable, line, print_facts
+from tfrecreg.core.terminal.findings import SEVERITY_STYLE
 from tfrecreg.core.terminal.options import jobs_option
-from tfrecreg.core.terminal.render.findings import SEVERITY_STYLE
 from tfrecreg.core.terminal.session import Session, session_command
 from tfrecreg.core.values.codes import CORE_CODES
 from tfrecreg.core.values.errors import UsageError
@@ -42,7 +42,7 @@ def list_command(session: Session) -> None:
     listed = list_datasets(session.open())
     if session.printed_json({"datasets": listed}):
         return
-    from tfrecreg.core.terminal.render.catalog import print_list
+    from tfrecreg.core.terminal.catalog import print_list
 
     print_list(session.out, listed)
 
@@ -91,7 +91,7 @@ def show_command(session: Session, reference: str, code: str | None, provenance:
 
         session.print_json(manifest_json(resolved))
         return
-    from tfrecreg.core.terminal.render.catalog import print_manifest
+    from tfrecreg.core.terminal.catalog import print_manifest
 
     print_manifest(
         session.out,

@@ -109,7 +109,7 @@ class ShownRecord(ShortRepr):
 
     def _repr_html_(self) -> str:
         """Its place, its features and its images with their objects, for a notebook."""
-        from tfrecreg.core.images.drawing.drawing import draw_over  # only notebooks draw
+        from tfrecreg.core.images.drawing import draw_over
 
         key = "" if self.key is None else f", key {self.key}"
         rows: Iterable[tuple[str, str, str]]

@@ -101,7 +101,7 @@ def report_command(
             }
         )
     else:
-        from tfrecreg.core.terminal.render.findings import print_page
+        from tfrecreg.core.terminal.findings import print_page
 
         print_page(session.out, output, made.html, made.reports, made.left_out)
     if opens:

@@ -23,9 +23,9 @@ from tfrecreg.builtin.pages.survey import Survey
 from tfrecreg.builtin.releases.diff.result import DiffResult, RecordDiff
 from tfrecreg.builtin.statistics.make import Stats
 from tfrecreg.core.check.reports import Report
-from tfrecreg.core.images.drawing.drawing import name_of_class, overlay
-from tfrecreg.core.images.drawing.svg import Bars, Scatter
+from tfrecreg.core.images.drawing import name_of_class, overlay
 from tfrecreg.core.images.pixels import decode_pixels
+from tfrecreg.core.images.svg import Bars, Scatter
 from tfrecreg.core.registry.listing import LogEntry
 from tfrecreg.core.registry.manifest import Manifest
 from tfrecreg.core.schema.labels import IMAGE_LABEL, OBJECT_LABEL

@@ -22,8 +22,8 @@ from tfrecreg.builtin.statistics.summary import (
     number_buckets,
 )
 from tfrecreg.core.check.reports import Report
-from tfrecreg.core.images.drawing.drawing import class_color, name_of_class
-from tfrecreg.core.images.drawing.svg import Bars, Histogram, Scatter, Series
+from tfrecreg.core.images.drawing import class_color, name_of_class
+from tfrecreg.core.images.svg import Bars, Histogram, Scatter, Series
 from tfrecreg.core.registry.listing import LogEntry
 from tfrecreg.core.registry.manifest import Manifest
 from tfrecreg.core.values.shards import in_reading_order

@@ -1,4 +1,4 @@
-"""The operations: a page about targets, and a folder of pages about a registry."""
+"""The operations: a page about targets, as a report format as well, and pages of a registry."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from tfrecreg.builtin.pages.render import (
 )
 from tfrecreg.builtin.releases.diff.result import DiffResult
 from tfrecreg.core.check.options import CheckOptions
+from tfrecreg.core.check.report_format import ReportContext, ReportFormat
 from tfrecreg.core.check.reports import Report, error_report
-from tfrecreg.core.check.scan.interface import Target
+from tfrecreg.core.check.scan.interface import Target, Validator
 from tfrecreg.core.registry.lock import free_folder, new_folder
 from tfrecreg.core.registry.lookup import Build, Release, Resolved, open_release, resolve
 from tfrecreg.core.registry.registry import Dataset, RegistryLike, open_registry
@@ -281,3 +282,21 @@ def _sample_images(page: Page) -> Iterator[PageImage]:
 def _write_in(stage: Storage, name: str, html: str) -> None:
     with stage.create(name) as writer:
         writer.write(html.encode("utf-8"))
+
+
+class HtmlFormat(ReportFormat):
+    """A page: with records if a check just read them, otherwise without."""
+
+    def __init__(self) -> None:
+        self._surveys = Surveys()
+
+    def look(self, target: Target) -> Sequence[Validator]:
+        """The survey of the records."""
+        return self._surveys.look(target)
+
+    def render(self, reports: Sequence[Report], context: ReportContext) -> str:
+        """The page. It shows no paths that lead anywhere."""
+        page = self._surveys.page(reports)
+        if page.notice:
+            context.note(page.notice)
+        return render_page(page)

@@ -18,6 +18,6 @@ def tfrecreg_report_formats() -> Iterator[ReportFormatRecord]:
 
 
 def _load() -> type[ReportFormat]:
-    from tfrecreg.builtin.pages.report_format import HtmlFormat
+    from tfrecreg.builtin.pages.make import HtmlFormat
 
     return HtmlFormat

@@ -12,7 +12,7 @@ from tfrecreg.core.check.scan.interface import Shard, Target
 from tfrecreg.core.example.decode import decode_or_none
 from tfrecreg.core.example.format_payload import ShownImage
 from tfrecreg.core.example.model import Example
-from tfrecreg.core.images.drawing.drawing import ClassMark, Drawing, drawing_of, marks_of
+from tfrecreg.core.images.drawing import ClassMark, Drawing, drawing_of, marks_of
 from tfrecreg.core.plugins.decoders import Decoders, target_decoders
 from tfrecreg.core.records.framing import HEADER_BYTES
 from tfrecreg.core.records.reader import HOLD_LIMIT

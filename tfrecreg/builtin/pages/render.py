@@ -34,15 +34,8 @@ from tfrecreg.builtin.statistics.summary import STATS_COLUMNS, stats_row
 from tfrecreg.core.check.scan.indexes import index_of
 from tfrecreg.core.check.scan.interface import Target
 from tfrecreg.core.check.scan.run import run_scan
-from tfrecreg.core.images.drawing.drawing import overlay
-from tfrecreg.core.images.drawing.svg import (
-    Bars,
-    Histogram,
-    bar_chart,
-    column_chart,
-    scatter_chart,
-    tokens,
-)
+from tfrecreg.core.images.drawing import overlay
+from tfrecreg.core.images.svg import Bars, Histogram, bar_chart, column_chart, scatter_chart, tokens
 from tfrecreg.core.registry.shardset.find import Built
 from tfrecreg.core.registry.shardset.target import target_of
 from tfrecreg.core.values.errors import TfrecregError

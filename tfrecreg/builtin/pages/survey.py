@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from tfrecreg.core.check.scan.interface import Part, Shard, Target, Validator, Visitor
 from tfrecreg.core.example.model import Example, Feature, Kind
-from tfrecreg.core.images.drawing.drawing import text_of
+from tfrecreg.core.images.drawing import text_of
 from tfrecreg.core.plugins.decoders import Decoders, decoders_of
 from tfrecreg.core.records.batch import RecordBatch, StreamEnd
 from tfrecreg.core.schema.image_features import ImageFeatures, neighbours, schema_images

@@ -13,10 +13,9 @@ from typing import Any
 
 from tfrecreg.builtin.query.answers import answer_rows
 from tfrecreg.builtin.query.catalog import CatalogCache, ShardCatalog, catalogs_of
-from tfrecreg.builtin.query.cells import arrow_module, expect_packages
+from tfrecreg.builtin.query.cells import arrow_module, expect_packages, sql_name, sql_text
 from tfrecreg.builtin.query.connection import Connection
 from tfrecreg.builtin.query.rows import COLUMN_FEATURES
-from tfrecreg.builtin.query.sql import sql_name, sql_text
 from tfrecreg.builtin.query.tables import (
     FINDING_COLUMNS,
     LEDGER_COLUMNS,

@@ -1,4 +1,4 @@
-"""The values of one feature in many records, as Arrow columns.
+"""The values of one feature in many records, as Arrow columns; names and texts in SQL.
 
 Single values and lists of up to :data:`SHORT_VALUES` values are stored, bytes up to
 :data:`SHORT_BYTES` per record. For larger ones only the number of values and their size are stored.
@@ -7,7 +7,7 @@ Names of classes are longer at times: of :data:`CLASS_NAMES`, texts up to :data:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any
 
@@ -239,3 +239,24 @@ def texts(pa: Any, raw: Any) -> Any:
     except pa.ArrowInvalid:
         values = (each.decode("utf-8", "backslashreplace") for each in raw.to_pylist())
         return pa.array(values, pa.string())
+
+
+def sql_name(name: str) -> str:
+    """A name of a column or a table."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def sql_text(value: str) -> str:
+    """A text."""
+    return "'" + shown_text(value).replace("'", "''") + "'"
+
+
+def shown_text(value: str) -> str:
+    """A text of Python as DuckDB has it: without NULs and bytes that are not UTF-8."""
+    shown = value.replace("\0", "\\x00").encode("utf-8", "surrogateescape")
+    return shown.decode("utf-8", "backslashreplace")
+
+
+def sql_list(values: Iterable[str]) -> str:
+    """A list of expressions."""
+    return f"[{', '.join(values)}]"

@@ -15,14 +15,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from tfrecreg.builtin.query.cells import CellColumns
+from tfrecreg.builtin.query.cells import CellColumns, sql_list, sql_name, sql_text
 from tfrecreg.builtin.query.rows import (
     BOX_COLUMNS,
     COLUMN_FEATURES,
     IMAGE_COLUMNS,
     CatalogEntry,
 )
-from tfrecreg.builtin.query.sql import sql_list, sql_name, sql_text
 from tfrecreg.core.schema.labels import IMAGE_LABEL
 
 FIXED = (

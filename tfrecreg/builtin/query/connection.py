@@ -21,9 +21,8 @@ from threading import RLock
 from typing import Any
 
 from tfrecreg.builtin.query.catalog import is_readable, remove_files
-from tfrecreg.builtin.query.cells import arrow_module, duckdb_module
+from tfrecreg.builtin.query.cells import arrow_module, duckdb_module, sql_list, sql_name, sql_text
 from tfrecreg.builtin.query.columns import FIXED
-from tfrecreg.builtin.query.sql import sql_list, sql_name, sql_text
 from tfrecreg.core.values.errors import FailureError, TfrecregError, UsageError
 from tfrecreg.core.values.text import did_you_mean, safe
 

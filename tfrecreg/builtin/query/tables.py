@@ -12,10 +12,9 @@ from typing import Any, Literal
 from blake3 import blake3
 
 from tfrecreg.builtin.query.catalog import ShardCatalog
-from tfrecreg.builtin.query.cells import arrow_module, parquet
+from tfrecreg.builtin.query.cells import arrow_module, parquet, sql_list, sql_name, sql_text
 from tfrecreg.builtin.query.columns import FIXED, RecordColumns, class_names
 from tfrecreg.builtin.query.rows import OBJECT_NUMBERS, OBJECT_SIDES, CatalogEntry
-from tfrecreg.builtin.query.sql import sql_list, sql_name, sql_text
 from tfrecreg.core.check.reports import Report
 from tfrecreg.core.check.saved_report import parse_report
 from tfrecreg.core.check.scan.interface import Target

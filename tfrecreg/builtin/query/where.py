@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from tfrecreg.builtin.query.ask import Questions, ask_targets, expect_sound
 from tfrecreg.builtin.query.catalog import ShardCatalog, state_of
-from tfrecreg.builtin.query.cells import arrow_module, duckdb_module, expect_packages
+from tfrecreg.builtin.query.cells import arrow_module, duckdb_module, expect_packages, shown_text
 from tfrecreg.builtin.query.connection import Connection
-from tfrecreg.builtin.query.sql import shown_text
 from tfrecreg.core.check.scan.interface import Shard, Target
 from tfrecreg.core.values.errors import StorageError, UsageError
 from tfrecreg.core.values.progress import SILENT, Progress

@@ -13,10 +13,10 @@ import click
 
 from tfrecreg.core.terminal import complete
 from tfrecreg.core.terminal.console import line
+from tfrecreg.core.terminal.findings import print_accepted
 from tfrecreg.core.terminal.options import jobs_option
 from tfrecreg.core.terminal.output import open_format
-from tfrecreg.core.terminal.render.findings import print_accepted
-from tfrecreg.core.terminal.render.reports import (
+from tfrecreg.core.terminal.reports import (
     ReportCommand,
     choose_format,
     exit_code,
@@ -181,7 +181,7 @@ def log_command(session: Session, name: str) -> None:
     entries = log(session.open(), name)
     if session.printed_json({"dataset": name, "releases": entries}):
         return
-    from tfrecreg.core.terminal.render.catalog import print_log
+    from tfrecreg.core.terminal.catalog import print_log
 
     print_log(session.out, name, entries)
 

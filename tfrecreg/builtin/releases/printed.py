@@ -16,9 +16,9 @@ from tfrecreg.builtin.releases.diff.result import (
     RecordDiff,
     SideSummary,
 )
+from tfrecreg.core.terminal.catalog import print_changes, print_manifest
 from tfrecreg.core.terminal.console import PlainTable, line, print_facts
-from tfrecreg.core.terminal.render.catalog import print_changes, print_manifest
-from tfrecreg.core.terminal.render.findings import print_accepted
+from tfrecreg.core.terminal.findings import print_accepted
 from tfrecreg.core.terminal.session import Session
 from tfrecreg.core.values.shards import in_reading_order
 from tfrecreg.core.values.text import count, safe, si_bytes
@@ -26,8 +26,8 @@ from tfrecreg.core.workers.interface import Engine
 
 if TYPE_CHECKING:
     from tfrecreg.builtin.releases.release import ReleaseResult
+    from tfrecreg.core.build.begin import Growth
     from tfrecreg.core.build.conclude import BuildResult
-    from tfrecreg.core.build.planning.begin import Growth
 
 
 def print_built(

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tfrecreg.core.build.planning.plan import PlannedShard, make_plan
+from tfrecreg.core.build.plan import PlannedShard, make_plan
 from tfrecreg.core.build.request import BuildRequest, Prepared, prepare
 from tfrecreg.core.build.shard import (
     BuildTask,
@@ -22,7 +22,7 @@ from tfrecreg.core.build.sources.interface import Item, Skipped
 from tfrecreg.core.build.state import raw_files, remove_leftovers
 from tfrecreg.core.example.decode import canonical
 from tfrecreg.core.records.batch import RecordBatch
-from tfrecreg.core.records.gzip.writer import Compression
+from tfrecreg.core.records.gzip_writer import Compression
 from tfrecreg.core.records.hashing import record_digest
 from tfrecreg.core.records.index import Index
 from tfrecreg.core.records.reader import scan

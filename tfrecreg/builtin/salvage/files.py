@@ -9,7 +9,7 @@ from typing import Literal
 from blake3 import blake3
 
 from tfrecreg.builtin.salvage.model import Piece, StoredFile
-from tfrecreg.core.records.gzip.writer import GzipEncoder
+from tfrecreg.core.records.gzip_writer import GzipEncoder
 from tfrecreg.core.storage.interface import Storage, Writer
 from tfrecreg.core.values.errors import StorageError
 

@@ -23,8 +23,8 @@ from tfrecreg.core.check.scan.interface import Shard
 from tfrecreg.core.example.decode import canonical
 from tfrecreg.core.records.batch import Fault
 from tfrecreg.core.records.framing import HEADER_BYTES
-from tfrecreg.core.records.gzip.reader import GzipStream
-from tfrecreg.core.records.gzip.writer import Compression
+from tfrecreg.core.records.gzip_reader import GzipStream
+from tfrecreg.core.records.gzip_writer import Compression
 from tfrecreg.core.records.hashing import DIGEST_BYTES, record_digest
 from tfrecreg.core.records.index import Index
 from tfrecreg.core.records.reader import HOLD_LIMIT, open_stream, scan

@@ -12,7 +12,7 @@ from tfrecreg.builtin.salvage.original import IndexMatch, Original
 from tfrecreg.builtin.salvage.work import ShardSalvage
 from tfrecreg.core.check.scan.interface import Shard
 from tfrecreg.core.records.batch import RecordBatch, StreamEnd
-from tfrecreg.core.records.gzip.writer import Compression
+from tfrecreg.core.records.gzip_writer import Compression
 from tfrecreg.core.records.index import Index, load_index
 from tfrecreg.core.records.reader import Event, scan
 from tfrecreg.core.records.stream import SNIFF_BYTES, sniff_compression

@@ -27,9 +27,9 @@ from tfrecreg.core.schema.compat import (
 )
 from tfrecreg.core.schema.definition import SEQUENCE, Schema, ValueCount
 from tfrecreg.core.schema.proto import parse_schema
+from tfrecreg.core.terminal.catalog import print_changes
 from tfrecreg.core.terminal.console import line
-from tfrecreg.core.terminal.render.catalog import print_changes
-from tfrecreg.core.terminal.render.findings import print_findings
+from tfrecreg.core.terminal.findings import print_findings
 from tfrecreg.core.values.codes import SCH020, SCH021
 from tfrecreg.core.values.config import FailOn
 from tfrecreg.core.values.errors import UsageError

@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta
 
-from tfrecreg.core.build.sources.objects.options import has_places
+from tfrecreg.core.build.sources.object_options import has_places
 from tfrecreg.core.check.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.core.check.scan.tally import JsonCodec, Tally, key_from
 from tfrecreg.core.example.model import Example

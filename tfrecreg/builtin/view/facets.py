@@ -7,13 +7,13 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tfrecreg.builtin.query.sql import sql_name, sql_text
+from tfrecreg.builtin.query.cells import sql_name, sql_text
 from tfrecreg.builtin.view.background import Catalog
 from tfrecreg.builtin.view.record import finite
 from tfrecreg.builtin.view.selections import ChosenRecords, Selections
 from tfrecreg.builtin.view.shards import ViewedShards
 from tfrecreg.core.check.scan.interface import Target
-from tfrecreg.core.images.drawing.drawing import COLORS, class_color
+from tfrecreg.core.images.drawing import COLORS, class_color
 from tfrecreg.core.schema.labels import IMAGE_LABEL
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.text import safe

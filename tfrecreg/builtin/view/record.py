@@ -26,7 +26,7 @@ from tfrecreg.core.example.format_payload import (
 )
 from tfrecreg.core.example.kinds import PayloadKind, kind_of
 from tfrecreg.core.example.model import Example, Feature, Kind
-from tfrecreg.core.images.drawing.drawing import COLORS, Drawing, class_color, drawing_of, marks_of
+from tfrecreg.core.images.drawing import COLORS, Drawing, class_color, drawing_of, marks_of
 from tfrecreg.core.images.read import sniff
 from tfrecreg.core.plugins.decoders import Decoders
 from tfrecreg.core.plugins.manager import plugins_with

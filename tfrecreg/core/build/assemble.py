@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from blake3 import blake3
 
-from tfrecreg.core.build.planning.base import Base
-from tfrecreg.core.build.planning.plan import Plan
+from tfrecreg.core.build.base import Base
+from tfrecreg.core.build.plan import Plan
 from tfrecreg.core.build.request import Prepared
 from tfrecreg.core.build.shard import MadeShard
 from tfrecreg.core.build.sources.interface import Remark, Skipped

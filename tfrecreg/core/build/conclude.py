@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 
 from tfrecreg.core.build.assemble import assemble, ledgers, outline
-from tfrecreg.core.build.planning.begin import BuildStart, Growth, growth_of
+from tfrecreg.core.build.begin import BuildStart, Growth, growth_of
 from tfrecreg.core.build.request import ChangedSettings
 from tfrecreg.core.build.shard import MadeShard, StageSink
 from tfrecreg.core.build.state import BuildRecord, expect_raw_unchanged, remember

@@ -8,7 +8,7 @@ from contextlib import closing
 from itertools import islice
 from typing import TypeVar
 
-from tfrecreg.core.build.planning.plan import Plan, PlannedShard
+from tfrecreg.core.build.plan import Plan, PlannedShard
 from tfrecreg.core.build.request import Prepared
 from tfrecreg.core.build.shard import (
     BUILD,

@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, Protocol, cast
 
-from tfrecreg.core.build.planning.base import announced_source, made_before, made_of_python_data
+from tfrecreg.core.build.base import announced_source, made_before, made_of_python_data
 from tfrecreg.core.build.sources.guarded import GuardedSource
 from tfrecreg.core.plugins.bundled import OURS
 from tfrecreg.core.plugins.discovery import Announced
@@ -286,7 +286,7 @@ class _Detection(Protocol):
 
 def source_detection() -> _Detection:
     """The room that looks into raw data, which only the first build of a dataset needs."""
-    return cast("_Detection", import_module("tfrecreg.core.build.planning.detection"))
+    return cast("_Detection", import_module("tfrecreg.core.build.detection"))
 
 
 def _expect_text(name: str, raw: str) -> None:

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal
 
-from tfrecreg.core.build.planning.base import BaseShard
-from tfrecreg.core.build.planning.plan import PlannedShard
+from tfrecreg.core.build.base import BaseShard
+from tfrecreg.core.build.plan import PlannedShard
 from tfrecreg.core.build.sources.guarded import GuardedSource
 from tfrecreg.core.build.sources.interface import Item, Remark, Skipped
 from tfrecreg.core.records.hashing import hash_file, record_digest

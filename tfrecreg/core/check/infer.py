@@ -16,7 +16,7 @@ from tfrecreg.core.example.kinds import PayloadKind
 from tfrecreg.core.example.sequences import PayloadSketch
 from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.core.records.framing import HEADER_BYTES
-from tfrecreg.core.records.gzip.random_access import DamagedGzipError, Inflater
+from tfrecreg.core.records.gzip_access import DamagedGzipError, Inflater
 from tfrecreg.core.records.stream import sniff_compression
 from tfrecreg.core.schema.payload_kinds import PayloadCounter, described
 from tfrecreg.core.storage.interface import Reader

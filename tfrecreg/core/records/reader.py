@@ -23,7 +23,7 @@ import google_crc32c
 from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.core.records.frame_scan import FrameScan, Stop
 from tfrecreg.core.records.framing import FOOTER_BYTES, HEADER_BYTES, OVERHEAD, header_length, mask
-from tfrecreg.core.records.gzip.writer import Compression
+from tfrecreg.core.records.gzip_writer import Compression
 from tfrecreg.core.records.reading.tensorflow_reader import of_length, of_misread, of_rest
 from tfrecreg.core.records.resync import (
     Offsets,
@@ -436,7 +436,7 @@ def open_stream(
         # An index with members belongs to a gzip file, even if nothing of the first member is left.
         head and not _begins_plain(file, head) and (len(members) or _is_headless(file, declared))
     ):
-        from tfrecreg.core.records.gzip.reader import GzipStream  # most shards are plain
+        from tfrecreg.core.records.gzip_reader import GzipStream
 
         stream = GzipStream(
             file, digest=digest, members=members, misread=True, list_members=list_members
@@ -463,8 +463,8 @@ def _begins_plain(file: HashedFile, head: bytes) -> bool:
 
 def _is_headless(file: HashedFile, declared: Compression | None) -> bool:
     """Whether a file whose beginning is damaged is gzip of records."""
-    from tfrecreg.core.records.gzip.random_access import member_places
-    from tfrecreg.core.records.gzip.reader import GzipStream
+    from tfrecreg.core.records.gzip_access import member_places
+    from tfrecreg.core.records.gzip_reader import GzipStream
 
     if declared == "none":
         return False

@@ -145,7 +145,7 @@ def load_scanner() -> Native:
 
 
 def _members(find: Callable[..., int], memory: bytes, stop: int) -> Iterator[int]:
-    """The compiled version of :func:`tfrecreg.core.records.gzip.random_access.python_members`."""
+    """The compiled version of :func:`tfrecreg.core.records.gzip_access.python_members`."""
     room = array("q", bytes(8 * _PLACES))
     address, _ = room.buffer_info()
     at, count = 0, _PLACES

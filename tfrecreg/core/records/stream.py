@@ -15,7 +15,7 @@ from typing import Protocol
 from blake3 import blake3
 
 from tfrecreg.core.records.framing import HEADER_BYTES, header_length
-from tfrecreg.core.records.gzip.writer import (
+from tfrecreg.core.records.gzip_writer import (
     GZIP_BITS,
     MAGIC,
     MEMBER_HEADER,

@@ -2,7 +2,7 @@
 
 Equal records give equal bytes on every machine and every time: the output does not depend on time,
 machine or the sequence of calls (for gzip it depends on the encoder, see
-:mod:`tfrecreg.core.records.gzip.writer`).
+:mod:`tfrecreg.core.records.gzip_writer`).
 
 TFRecord files written by hand: records one after the other, from any program.
 """
@@ -23,8 +23,8 @@ from tfrecreg.core.example.decode import canonical
 from tfrecreg.core.example.model import NotAnExampleError, encode
 from tfrecreg.core.example.values import to_example
 from tfrecreg.core.records.framing import MAX_LENGTH, OVERHEAD, frame
-from tfrecreg.core.records.gzip.random_access import inflated
-from tfrecreg.core.records.gzip.writer import Compression, GzipEncoder
+from tfrecreg.core.records.gzip_access import inflated
+from tfrecreg.core.records.gzip_writer import Compression, GzipEncoder
 from tfrecreg.core.records.hashing import FileDigest, FileHasher, record_digest
 from tfrecreg.core.records.index import IndexBuilder
 from tfrecreg.core.storage.interface import Storage, Unfinished, Writer
@@ -98,7 +98,7 @@ class RecordEncoder:
         """Whether the segment's file can come next unchanged; the member before it has ended.
 
         Rarely, about once in ten thousand segments, it cannot: one of its members would end badly
-        in the shard (:func:`tfrecreg.core.records.gzip.writer.ends_badly`).
+        in the shard (:func:`tfrecreg.core.records.gzip_writer.ends_badly`).
         """
         return self._gzip is None or self._gzip.fits(segment.members, segment.bytes)
 

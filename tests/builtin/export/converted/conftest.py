@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.builtin.export.formats.arrayrecord import ArrayRecordFormat
-from tfrecreg.builtin.export.formats.columns import schema_columns
-from tfrecreg.builtin.export.formats.jsonl import JsonLines
-from tfrecreg.builtin.export.formats.parquet import ParquetFormat
-from tfrecreg.builtin.export.formats.webdataset import WebDatasetFormat, sample_layout
+from tfrecreg.builtin.export.arrayrecord import ArrayRecordFormat
+from tfrecreg.builtin.export.columns import schema_columns
+from tfrecreg.builtin.export.jsonl import JsonLines
+from tfrecreg.builtin.export.parquet import ParquetFormat
+from tfrecreg.builtin.export.webdataset import WebDatasetFormat, sample_layout
 from tfrecreg.core.example.decode import canonical
 from tfrecreg.core.example.model import Example, encode
 from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature, unset_feature
-from tfrecreg.core.plugins.exporters.convert import RecordFormat
-from tfrecreg.core.plugins.exporters.interface import ShardToExport
+from tfrecreg.core.plugins.convert import RecordFormat
+from tfrecreg.core.plugins.exporters import ShardToExport
 from tfrecreg.core.records.hashing import record_digest
 from tfrecreg.core.records.writer import ShardWriter
 from tfrecreg.core.registry.manifest import ShardEntry

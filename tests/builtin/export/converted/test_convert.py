@@ -12,12 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests_support import flip
 
-from tfrecreg.builtin.export.formats.parquet import ParquetFormat
+from tfrecreg.builtin.export.parquet import ParquetFormat
 from tfrecreg.core.example.decode import canonical
 from tfrecreg.core.example.model import encode
 from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature, unset_feature
-from tfrecreg.core.plugins.exporters.convert import RecordFormat, ShardConversion
-from tfrecreg.core.plugins.exporters.interface import ShardRecord, ShardToExport
+from tfrecreg.core.plugins.convert import RecordFormat, ShardConversion
+from tfrecreg.core.plugins.exporters import ShardRecord, ShardToExport
 from tfrecreg.core.records.hashing import record_digest
 from tfrecreg.core.values.errors import FailureError, ManifestError, RefusedError, UsageError
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.builtin.export.formats.jsonl import JsonLines
+from tfrecreg.builtin.export.jsonl import JsonLines
 from tfrecreg.core.example.model import Example, encode
 from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
-from tfrecreg.core.plugins.exporters.convert import ShardConversion
+from tfrecreg.core.plugins.convert import ShardConversion
 from tfrecreg.core.values.errors import FailureError
 
 from .conftest import GIF, MakeTask

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.builtin.export.formats import parquet as parquet_module
-from tfrecreg.builtin.export.formats.parquet import ParquetFormat
+from tfrecreg.builtin.export import parquet as parquet_module
+from tfrecreg.builtin.export.parquet import ParquetFormat
 from tfrecreg.core.example.decode import decode
 from tfrecreg.core.example.model import Example, encode
 from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature, unset_feature
-from tfrecreg.core.plugins.exporters.convert import ShardConversion
+from tfrecreg.core.plugins.convert import ShardConversion
 
 from .conftest import SCHEMA, MakeTask, parquet
 

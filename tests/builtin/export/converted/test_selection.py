@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import tfrecreg
-from tfrecreg.builtin.export.formats.tfds import TfdsExporter
+from tfrecreg.builtin.export.tfds import TfdsExporter
 from tfrecreg.cli.main import main
 from tfrecreg.core.values.errors import FailureError, RefusedError, UsageError
 

@@ -14,10 +14,10 @@ from urllib.parse import unquote_to_bytes
 import pytest
 from image_support import png
 
-from tfrecreg.builtin.export.formats.webdataset import WebDatasetFormat
+from tfrecreg.builtin.export.webdataset import WebDatasetFormat
 from tfrecreg.core.example.model import Example, encode
 from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature, unset_feature
-from tfrecreg.core.plugins.exporters.convert import ShardConversion
+from tfrecreg.core.plugins.convert import ShardConversion
 
 from .conftest import GIF, NANS, SCHEMA, MakeTask, webdataset
 

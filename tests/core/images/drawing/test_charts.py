@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 from markupsafe import Markup
 
-from tfrecreg.core.images.drawing.svg import (
+from tfrecreg.core.images.svg import (
     Bars,
     Histogram,
     Scatter,

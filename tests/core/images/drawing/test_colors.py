@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from tfrecreg.core.images.drawing.drawing import COLORS, INK, class_color
-from tfrecreg.core.images.drawing.svg import tokens
+from tfrecreg.core.images.drawing import COLORS, INK, class_color
+from tfrecreg.core.images.svg import tokens
 
 Floats = npt.NDArray[np.float64]
 

@@ -12,7 +12,7 @@ from hostile_support import NAMES
 from PIL import Image
 
 from tfrecreg.core.example.values import to_example
-from tfrecreg.core.images.drawing.drawing import (
+from tfrecreg.core.images.drawing import (
     COLORS,
     ClassMark,
     Drawing,
@@ -24,7 +24,7 @@ from tfrecreg.core.images.drawing.drawing import (
     marks_of,
     overlay,
 )
-from tfrecreg.core.images.drawing.masks import Strip
+from tfrecreg.core.images.masks import Strip
 from tfrecreg.core.values.text import safe
 
 LABEL = "image/object/class/label"

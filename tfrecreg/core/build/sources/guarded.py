@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from tfrecreg.core.build.sources.deal import BY_HASHES, Deal, SourceOptions
 from tfrecreg.core.build.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
-from tfrecreg.core.build.sources.objects.listing import similar_names, similar_paths
+from tfrecreg.core.build.sources.listing import similar_names, similar_paths
 from tfrecreg.core.example.model import Example, encode
 from tfrecreg.core.plugins.guard import PluginId, calling, failure, place_of
 from tfrecreg.core.registry.manifest import ParentVersion

@@ -34,7 +34,7 @@ from tfrecreg.core.records.framing import (
     header_length,
     masked_crc,
 )
-from tfrecreg.core.records.gzip.random_access import DamagedGzipError, MemberReader
+from tfrecreg.core.records.gzip_access import DamagedGzipError, MemberReader
 from tfrecreg.core.records.reader import SAME_BYTES, scan
 from tfrecreg.core.records.reading.offsets import RecordOffsets, find_offsets
 from tfrecreg.core.records.scanner import make_frame_scanner, record_reader

@@ -33,7 +33,7 @@ from blake3 import blake3
 
 from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.core.records.framing import HEADER_BYTES, MAX_LENGTH, OVERHEAD, header_length
-from tfrecreg.core.records.gzip.random_access import DamagedGzipError, Inflater, Members
+from tfrecreg.core.records.gzip_access import DamagedGzipError, Inflater, Members
 from tfrecreg.core.records.index import INDEX_LIMIT, INDEX_MAGIC, Index, load_index, read_index
 from tfrecreg.core.records.reader import scan
 from tfrecreg.core.records.stream import sniff_compression

@@ -21,7 +21,7 @@ import zlib
 from collections.abc import Callable
 
 from tfrecreg.core.records.framing import FOOTER_BYTES, HEADER_BYTES
-from tfrecreg.core.records.gzip.writer import GZIP_BITS, INPUT_BUFFER, Compression
+from tfrecreg.core.records.gzip_writer import GZIP_BITS, INPUT_BUFFER, Compression
 from tfrecreg.core.values.findings import TensorflowOutcome
 
 CRASH_LENGTH = 1 << 35

@@ -93,7 +93,7 @@ def raw_totals(folder: str, progress: Progress = SILENT) -> RawTotals:
 
 def _raw_files(storage: RawStorage, progress: Progress) -> Iterator[RawFile]:
     from tfrecreg.core.build.sources.interface import RawFile
-    from tfrecreg.core.records.gzip.random_access import decoded_size
+    from tfrecreg.core.records.gzip_access import decoded_size
 
     with counting(progress, "measuring raw data", "files") as ticker:
         for entry in list_through_links(storage):

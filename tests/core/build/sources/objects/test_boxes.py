@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.core.build.sources.objects.options import BadAnnotation, ImageView, ObjectOptions
-from tfrecreg.core.build.sources.objects.shapes import Boxes, ObjectLabel, fit_box, unclipped_box
+from tfrecreg.core.build.sources.object_options import BadAnnotation, ImageView, ObjectOptions
+from tfrecreg.core.build.sources.shapes import Boxes, ObjectLabel, fit_box, unclipped_box
 from tfrecreg.core.images.model import ImageHeader
 
 HEADER = ImageHeader("png", height=80, width=100, channels=3, bits=8, animated=False)

@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from tfrecreg.core.build.sources.objects.options import BadAnnotation
-from tfrecreg.core.build.sources.objects.shapes import Keypoints
+from tfrecreg.core.build.sources.object_options import BadAnnotation
+from tfrecreg.core.build.sources.shapes import Keypoints
 
 
 def feature(points: Keypoints, name: str) -> list[float]:

@@ -27,7 +27,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from tfrecreg.core.example.model import Example, Kind
-from tfrecreg.core.images.drawing.masks import Strip, strips_of
+from tfrecreg.core.images.masks import Strip, strips_of
 from tfrecreg.core.schema.labels import BOX, IMAGE_LABEL, KEYPOINTS, OBJECT_LABEL
 from tfrecreg.core.values.text import safe, safe_value
 
@@ -80,7 +80,7 @@ class ClassMark(NamedTuple):
     name: str
     """Escaped by `safe`, not for HTML; empty for an object without a class."""
     color: int
-    """A position in :data:`~tfrecreg.core.images.drawing.drawing.COLORS`."""
+    """A position in :data:`~tfrecreg.core.images.drawing.COLORS`."""
     objects: int = 1
     """Objects of the class in the record; 1 for the class of the image itself."""
 

@@ -27,14 +27,14 @@ from tfrecreg.api import (
     keyed_examples,
     safe,
 )
-from tfrecreg.builtin.export.formats.columns import (
+from tfrecreg.builtin.export.columns import (
     FeatureColumn,
     hub_metadata,
     notes_on_names,
     schema_columns,
     text_features,
 )
-from tfrecreg.builtin.export.formats.webdataset import WritingFile
+from tfrecreg.builtin.export.webdataset import WritingFile
 
 _KEY, _SPLIT, _REST = "__key__", "__split__", "__rest__"
 _GROUP_ROWS, _GROUP_BYTES = 10_000, 32 << 20

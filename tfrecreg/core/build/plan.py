@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 from blake3 import blake3
 
-from tfrecreg.core.build.planning.base import Base, BaseShard, ShardItems, deal_from
+from tfrecreg.core.build.base import Base, BaseShard, ShardItems, deal_from
 from tfrecreg.core.build.sources.interface import Item, Remark, Skipped
 from tfrecreg.core.registry.manifest import INDEX_FOLDER
 from tfrecreg.core.storage.paths import advice

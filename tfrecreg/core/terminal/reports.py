@@ -118,7 +118,7 @@ def show(
 
 
 def _show_text(session: Session, reports: Sequence[Report], output: str | None) -> None:
-    from tfrecreg.core.terminal.render.findings import print_report
+    from tfrecreg.core.terminal.findings import print_report
 
     console = session.out
     if output is None:
@@ -147,7 +147,7 @@ def _show_document(
     else:
         write_text(output, text)
         if form.has_looked:
-            from tfrecreg.core.terminal.render.findings import print_page
+            from tfrecreg.core.terminal.findings import print_page
 
             print_page(session.out, output, text, reports)
     if finished:
@@ -182,7 +182,7 @@ def _document(reports: Sequence[Report], more: Mapping[str, object] | None) -> d
 
 class ReportCommand(click.Command):
     """A command with the options of
-    :func:`tfrecreg.core.terminal.render.reports.format_options`."""
+    :func:`tfrecreg.core.terminal.reports.format_options`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         given = list(args)

@@ -45,7 +45,7 @@ from tfrecreg.api import (
     write_records,
     written_records,
 )
-from tfrecreg.builtin.export.formats.connectors import (
+from tfrecreg.builtin.export.connectors import (
     Connectors,
     ImagesSeen,
     Json,
@@ -142,7 +142,7 @@ class TfdsRecords(RecordFormat):
 
     def _arrays(self) -> Any:
         # The library is of an extra, and the other format does without it.
-        from tfrecreg.builtin.export.formats.arrayrecord import ArrayRecordFormat
+        from tfrecreg.builtin.export.arrayrecord import ArrayRecordFormat
 
         return ArrayRecordFormat()
 

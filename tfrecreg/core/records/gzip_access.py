@@ -8,7 +8,7 @@ The search for gzip headers in any bytes: where a member may begin.
 
 A member begins with three fixed bytes, which occur elsewhere too. Most such places are excluded by
 what follows: reserved flags, a name without an end, or a first block that no decoder accepts. What
-is left is decoded by :mod:`tfrecreg.core.records.gzip.reader`.
+is left is decoded by :mod:`tfrecreg.core.records.gzip_reader`.
 
 :func:`python_members` is always available; ``walk.c`` has the compiled version, which finds the
 same places.
@@ -20,7 +20,7 @@ import bisect
 import zlib
 from collections.abc import Iterator
 
-from tfrecreg.core.records.gzip.writer import (
+from tfrecreg.core.records.gzip_writer import (
     FCOMMENT,
     FEXTRA,
     FHCRC,

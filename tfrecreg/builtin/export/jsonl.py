@@ -23,7 +23,7 @@ from tfrecreg.api import (
     keyed_examples,
     safe,
 )
-from tfrecreg.builtin.export.formats.webdataset import buffered
+from tfrecreg.builtin.export.webdataset import buffered
 
 
 class JsonLinesExporter(RecordExporter):

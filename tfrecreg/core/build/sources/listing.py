@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Literal
 
 from tfrecreg.core.build.sources.interface import Remark
-from tfrecreg.core.build.sources.objects.options import SkipImage
+from tfrecreg.core.build.sources.object_options import SkipImage
 from tfrecreg.core.example.model import Example
 from tfrecreg.core.example.values import bytes_feature, int64_feature
 from tfrecreg.core.images.model import ImageHeader

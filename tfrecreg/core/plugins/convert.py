@@ -27,7 +27,7 @@ from typing import Any
 from tfrecreg.core.example.decode import canonical
 from tfrecreg.core.example.model import Feature, Kind
 from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature, unset_feature
-from tfrecreg.core.plugins.exporters.interface import (
+from tfrecreg.core.plugins.exporters import (
     ExportedDataset,
     ExportedShard,
     Exporter,

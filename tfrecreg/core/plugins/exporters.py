@@ -3,7 +3,7 @@
 The core finds the dataset, makes a hidden folder, puts every shard there in worker processes, and
 renames the folder when it is complete. An exporter names the files, converts the shards, and writes
 the files beside them. One that writes the records to files of another format is a
-:class:`tfrecreg.core.plugins.exporters.convert.RecordExporter`.
+:class:`tfrecreg.core.plugins.convert.RecordExporter`.
 
 The records of a registered shard, verified while they are read, and decoded ones with keys.
 """
@@ -25,7 +25,7 @@ from tfrecreg.core.example.decode import decode_fast, decode_fully
 from tfrecreg.core.example.model import Example, NotAnExampleError
 from tfrecreg.core.records.batch import Fault, RecordBatch
 from tfrecreg.core.records.framing import OVERHEAD, frame
-from tfrecreg.core.records.gzip.writer import GzipEncoder
+from tfrecreg.core.records.gzip_writer import GzipEncoder
 from tfrecreg.core.records.hashing import hash_file
 from tfrecreg.core.records.index import Index, load_index
 from tfrecreg.core.records.reader import open_stream, scan

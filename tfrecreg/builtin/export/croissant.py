@@ -20,7 +20,7 @@ from tfrecreg.api import (
     Schema,
     SchemaFeature,
 )
-from tfrecreg.builtin.export.formats.connectors import relied_on
+from tfrecreg.builtin.export.connectors import relied_on
 
 _Json = dict[str, Any]
 

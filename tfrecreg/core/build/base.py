@@ -44,11 +44,11 @@ from tfrecreg.core.values.errors import (
     UsageError,
 )
 
-if TYPE_CHECKING:  # only assigning items to shards needs NumPy
+if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from tfrecreg.core.build.planning.plan import ItemStore
+    from tfrecreg.core.build.plan import ItemStore
 
 _MERGED = 10
 """Merge small shards up to one part in this many of the added bytes."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from tfrecreg.core.check.reports import location_text, safe_message, subject_text
+from tfrecreg.core.terminal.catalog import feature_sizes, size_against_raw
 from tfrecreg.core.terminal.console import Line, line
-from tfrecreg.core.terminal.render.catalog import feature_sizes, size_against_raw
 from tfrecreg.core.values.findings import Finding, Location, Measure, Severity, TensorflowOutcome
 from tfrecreg.core.values.text import count, safe, si_bytes
 

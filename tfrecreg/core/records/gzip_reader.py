@@ -20,8 +20,8 @@ from collections.abc import Iterator, Sequence
 from blake3 import blake3
 
 from tfrecreg.core.records.framing import HEADER_BYTES, MAX_LENGTH, header_length
-from tfrecreg.core.records.gzip.random_access import HEADER_LIMIT, member_places
-from tfrecreg.core.records.gzip.writer import (
+from tfrecreg.core.records.gzip_access import HEADER_LIMIT, member_places
+from tfrecreg.core.records.gzip_writer import (
     MAGIC,
     MEMBER_HEADER,
     TRAILER,

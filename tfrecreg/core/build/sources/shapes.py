@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from tfrecreg.core.build.sources.objects.options import BadAnnotation, ImageView, SkipImage
+from tfrecreg.core.build.sources.object_options import BadAnnotation, ImageView, SkipImage
 from tfrecreg.core.example.model import Example, Feature
 from tfrecreg.core.example.values import bytes_feature, float_feature, float_features, int64_feature
 from tfrecreg.core.values.errors import RawDataError

@@ -17,7 +17,7 @@ from importlib import resources
 
 from markupsafe import Markup, escape
 
-from tfrecreg.core.images.drawing.drawing import COLORS, INK
+from tfrecreg.core.images.drawing import COLORS, INK
 from tfrecreg.core.values.text import si_bytes
 
 
@@ -254,8 +254,6 @@ def tokens() -> str:
 
     A document is light or dark as its reader prefers; `data-theme` of its root overrides that.
     """
-    text = (resources.files("tfrecreg.core.images.drawing") / "tokens.css").read_text(
-        encoding="utf-8"
-    )
+    text = (resources.files("tfrecreg.core.images") / "tokens.css").read_text(encoding="utf-8")
     colors = " ".join(f"--c{number}: {color};" for number, color in enumerate(COLORS))
     return f":root {{ --ink: {INK}; {colors} }}\n{text}"

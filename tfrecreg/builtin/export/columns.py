@@ -32,7 +32,7 @@ from tfrecreg.api import (
     listed,
     verified_records,
 )
-from tfrecreg.builtin.export.formats.connectors import usable_names
+from tfrecreg.builtin.export.connectors import usable_names
 
 _KINDS = {"BYTES": Kind.BYTES, "FLOAT": Kind.FLOAT, "INT": Kind.INT64}
 _FLOAT_BYTES = 4

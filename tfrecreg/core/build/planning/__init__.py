@@ -1,1 +1,0 @@
-"""What a build makes, before it makes anything: items, shards, and what an earlier build has."""

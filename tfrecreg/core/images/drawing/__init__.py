@@ -1,1 +1,0 @@
-"""How records look, the same on a page, in a viewer and in a notebook: colors, boxes, masks."""

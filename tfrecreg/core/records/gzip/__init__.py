@@ -1,1 +1,0 @@
-"""Records in gzip files: reading, writing, and reading by number."""
