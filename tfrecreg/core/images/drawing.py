@@ -12,7 +12,7 @@ A script needs no rule: documents and answers name colors by their number, and `
 them as `--c0` to `--c7`.
 
 The eight colors differ for people with each kind of color blindness, by at least 20 in CIELAB, and
-:data:`INK` can be read on all of them: `tests/core/images/drawing/test_colors.py` computes both.
+:data:`INK` can be read on all of them: `tests/core/images/test_colors.py` computes both.
 """
 
 from __future__ import annotations
