@@ -1,1 +1,20 @@
 """The source `tfrecreg`: its raw data are versions of other datasets of the registry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tfrecreg.api import Source, SourceRecord, hookimpl
+
+
+@hookimpl
+def tfrecreg_sources() -> Iterator[SourceRecord]:
+    """Announce the source `tfrecreg`."""
+    summary = "records of other datasets of the registry: selected, joined, renumbered"
+    yield SourceRecord("tfrecreg", summary, _load, raw=".")
+
+
+def _load() -> type[Source]:
+    from tfrecreg.builtin.derived.source import DerivedSource
+
+    return DerivedSource

@@ -1,1 +1,23 @@
 """Pages: HTML files that open anywhere, without a network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tfrecreg.core.plugins.records import ReportFormatRecord, hookimpl
+
+if TYPE_CHECKING:
+    from tfrecreg.core.check.report_format import ReportFormat
+
+
+@hookimpl
+def tfrecreg_report_formats() -> Iterator[ReportFormatRecord]:
+    """Yield the one format whose document shows records."""
+    yield ReportFormatRecord(name="html", summary="a page with images", load=_load)
+
+
+def _load() -> type[ReportFormat]:
+    from tfrecreg.builtin.pages.make import HtmlFormat
+
+    return HtmlFormat

@@ -1,1 +1,34 @@
 """Questions in SQL: the catalog of a target, and DuckDB over it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from tfrecreg.core.plugins.records import ValidatorRecord, hookimpl
+from tfrecreg.core.values.codes import CodeList
+
+if TYPE_CHECKING:
+    from tfrecreg.core.check.scan.interface import Validator
+
+
+@hookimpl
+def tfrecreg_validators() -> Iterator[ValidatorRecord]:
+    """Yield `questions`; its module loads under a gate that expects something."""
+    yield ValidatorRecord(
+        "questions",
+        "the answers to `expect` of a gate, in SQL",
+        CodeList("QRY*"),
+        _load,
+        runs_with="limits",
+        extra="query",
+    )
+
+
+def _load() -> type[Validator]:
+    from tfrecreg.builtin.query.cells import expect_packages
+
+    expect_packages()
+    found: type[Validator] = import_module("tfrecreg.builtin.query.questions").QuestionsValidator
+    return found

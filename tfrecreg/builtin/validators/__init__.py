@@ -1,1 +1,72 @@
-"""The bundled validators. `plugin` announces them by the hook that all plugins use."""
+"""The bundled validators, announced by the hook that all plugins use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from tfrecreg.core.plugins.records import ValidatorRecord, hookimpl
+from tfrecreg.core.values.codes import CodeList
+
+if TYPE_CHECKING:
+    from tfrecreg.core.check.scan.interface import Validator
+
+
+@hookimpl
+def tfrecreg_validators() -> Iterator[ValidatorRecord]:
+    """Yield every bundled validator; their modules load when a check uses them."""
+    yield _record("crc", "framing, checksums and compression", "CRC*", reads_back=True)
+    yield _record("manifest", "all files, byte by byte", "SHD00*", "SHD01[23]", reads_back=True)
+    yield _record(
+        "schema",
+        "every record against the schema",
+        *("SCH00*", "SCH010"),
+        reads_back=True,
+        needs_schema=True,
+    )
+    yield _record("inflation", "size against the raw data", "INF*")
+    yield _record(
+        "source", "images against their raw files, and the ledger", "SRC01[6-9]", "SRC047"
+    )
+    yield _record("duplicates", "duplicates in a split and across splits", "DUP*")
+    yield _record("images", "encoded images", "IMG*")
+    yield _record("annotations", "labels, boxes, classes", "ANN*")
+    about = "whole splits against the schema, by TFDV"
+    yield _record("statistics", about, "SCH1*", runs_with="asked")
+    about = "versions and splits against each other"
+    yield _record("drift", about, "DRF*", runs_with="baseline")
+    about = "records against another version or a digest"
+    yield _record("content", about, "SHD01[01]", runs_with="expected")
+    about = "the items of raw data, and the records that hold them"
+    yield _record("items", about, "SRC017", "SRC09[01]", runs_with="items")
+    about = "releases, their numbers and history"  # REG009 and REG013 are the gate's
+    yield _record("registry", about, "REG00[1-8]", "REG01[0-2]", "SRC10[01]")
+
+
+def _record(name: str, summary: str, *codes: str, **when: Any) -> ValidatorRecord:
+    return ValidatorRecord(name, summary, CodeList(*codes), partial(_load, name), **when)
+
+
+_MODULES = {
+    "crc": "tfrecreg.builtin.validators.crc",
+    "manifest": "tfrecreg.builtin.validators.manifest",
+    "schema": "tfrecreg.builtin.schemas.validator",
+    "inflation": "tfrecreg.builtin.validators.inflation.validator",
+    "source": "tfrecreg.builtin.validators.source",
+    "duplicates": "tfrecreg.builtin.validators.duplicates.validator",
+    "images": "tfrecreg.builtin.validators.images",
+    "annotations": "tfrecreg.builtin.validators.annotations",
+    "statistics": "tfrecreg.builtin.statistics.validators",
+    "drift": "tfrecreg.builtin.statistics.validators",
+    "content": "tfrecreg.core.check.content",
+    "items": "tfrecreg.builtin.validators.items",
+    "registry": "tfrecreg.builtin.releases.audit_validator",
+}
+
+
+def _load(name: str) -> type[Validator]:
+    """The class, which is named after its validator."""
+    found: type[Validator] = getattr(import_module(_MODULES[name]), f"{name.capitalize()}Validator")
+    return found

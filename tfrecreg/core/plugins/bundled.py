@@ -23,16 +23,16 @@ SOURCES = (
 """The bundled sources but `tfrecreg`. Each is the package ``plugins/tfrecreg_<name>``."""
 
 BUNDLED = (
-    "tfrecreg.builtin.releases.plugin",
-    "tfrecreg.builtin.derived.plugin",
-    "tfrecreg.builtin.export.plugin",
-    "tfrecreg.builtin.images.plugin",
+    "tfrecreg.builtin.releases",
+    "tfrecreg.builtin.derived",
+    "tfrecreg.builtin.export",
+    "tfrecreg.builtin.images",
     "tfrecreg.builtin.engines.plugin",
-    "tfrecreg.builtin.query.plugin",
-    "tfrecreg.builtin.reports.plugin",
-    "tfrecreg.builtin.pages.plugin",
+    "tfrecreg.builtin.query",
+    "tfrecreg.builtin.reports",
+    "tfrecreg.builtin.pages",
     "tfrecreg.core.terminal.plugin",
-    "tfrecreg.builtin.validators.plugin",
+    "tfrecreg.builtin.validators",
     *(f"tfrecreg_{name}.plugin" for name in SOURCES),
 )
 """Modules with hooks, as an entry point would name them."""
