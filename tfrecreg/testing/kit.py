@@ -3,10 +3,6 @@
 The base class has methods `verify_…` and no test, so that a module that imports it does not run it.
 A class that inherits from it gets a test for each of them: `verify_keys` becomes `test_keys`.
 
-A plugin under test: by the name of an installed one, or by its class, which is not installed.
-
-What a validator finds in a few records, without a registry.
-
 `python -m tfrecreg.testing.kit FILE` reads what to do from a file and writes the result
 beside it. Both are pickled by the parent and by this process.
 """

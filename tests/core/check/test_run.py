@@ -312,6 +312,15 @@ def test_a_digest_that_differs_is_not_told_beside_the_damage_that_explains_it(
     assert codes(report) == ["SHD002"]
 
 
+def test_an_error_does_not_leave_with_a_warning_that_explains_it(digits_registry: Path) -> None:
+    flip(digits_registry / TRAIN.format(0), 30)
+    config = digits_registry / "tfrecreg.toml"
+    config.write_text(config.read_text() + '[gates.default]\nseverity = { CRC002 = "warning" }\n')
+    (report,) = check(["digits"], registry=digits_registry)
+    assert sorted(codes(report)) == ["CRC002", "SHD002"]
+    assert report.status == "fail"
+
+
 def test_undeclared_features_of_the_same_records_are_one_finding(tmp_path: Path) -> None:
     root = tfrecreg.init(tmp_path, with_dvc=False)
     features = {f"f{number:02}": 1.5 for number in range(20)}

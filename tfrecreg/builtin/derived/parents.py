@@ -1,7 +1,4 @@
-"""The options of the source `tfrecreg`, and the versions that it is derived from.
-
-The features that records of a derived dataset have: kept, left out, renamed.
-"""
+"""The options of the source `tfrecreg`, and the versions that it is derived from."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`tfrecreg push`, `pull`, `gc` and `pipeline`, and what they print.
-
-The stages of a pipeline, and their changes.
-"""
+"""`tfrecreg push`, `pull`, `gc` and `pipeline`, and what they print."""
 
 from __future__ import annotations
 

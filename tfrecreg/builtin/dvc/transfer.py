@@ -1,7 +1,4 @@
-"""The bytes of releases, fetched to this machine and sent to a DVC remote.
-
-Releases, and the folders that DVC keeps of them.
-"""
+"""The bytes of releases, fetched to this machine and sent to a DVC remote."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """The operation: a reference, an exporter, a new folder; and files sent to a store.
 
-The exporter of a plugin, called under guard, with answers that are checked.
-
 A file is verified in the store after it was sent. None there is replaced. One that has the bytes
 already is kept, so a command that was interrupted goes on where it was.
 """

@@ -1,9 +1,4 @@
-"""`tfrecreg list`, `show`, `explain` and `digest`.
-
-The provenance of a build or a release, for people.
-
-The page of a finding code, and a table of all codes.
-"""
+"""`tfrecreg list`, `show`, `explain` and `digest`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`tfrecreg plugins new`: names that fit, and the files of the package.
-
-What differs between the kinds of plugins in the package of a new one.
-"""
+"""`tfrecreg plugins new`: names that fit, and the files of the package."""
 
 from __future__ import annotations
 

@@ -2,10 +2,6 @@
 
 Strings that come from data are escaped for terminals by :func:`tfrecreg.core.values.text.safe`,
 not for HTML.
-
-The six numbers at the top of a page.
-
-The darkest, lightest and least sharp images of a sample, judged by their thumbnails.
 """
 
 from __future__ import annotations

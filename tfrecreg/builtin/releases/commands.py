@@ -1,9 +1,4 @@
-"""`tfrecreg release`, `tag`, `yank`, `log` and `audit`.
-
-A new release, with the findings that its gate accepted.
-
-The tags that were made, and those that were there.
-"""
+"""`tfrecreg release`, `tag`, `yank`, `log` and `audit`."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""`tfrecreg repair`: compare files with the manifest, rebuild, verify, publish.
-
-The files of a release that were made or copied again.
-
-Sound copies of damaged files, from other places that have them.
-"""
+"""`tfrecreg repair`: compare files with the manifest, rebuild, verify, publish."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`tfrecreg salvage`: find damaged shards, write their undamaged records, mark the folder.
-
-Printing salvaged and lost records of damaged shards.
-"""
+"""`tfrecreg salvage`: find damaged shards, write their undamaged records, mark the folder."""
 
 from __future__ import annotations
 

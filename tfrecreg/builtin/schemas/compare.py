@@ -1,7 +1,4 @@
-"""Comparisons of schemas of datasets, releases and files, and how they are printed.
-
-Whether readers of the lists of SequenceExamples parse the records of another schema.
-"""
+"""Comparisons of schemas of datasets, releases and files, and how they are printed."""
 
 from __future__ import annotations
 

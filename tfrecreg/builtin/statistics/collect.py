@@ -1,9 +1,5 @@
 """Statistics from a scan: one visitor for each shard, one part for each split.
 
-Statistics of a shard: from payloads to columns.
-
-Cache of statistics, keyed by content digest: derived data, never part of a release.
-
 A file is a line of JSON and the serialized proto. What does not hold is made again.
 """
 

@@ -1,7 +1,4 @@
-"""What a request leaves open, decided: the source, its raw data, the settings of the build.
-
-The settings of a build: those of a request, merged over `datasets/NAME.toml`.
-"""
+"""What a request leaves open, decided: the source, its raw data, the settings of the build."""
 
 from __future__ import annotations
 

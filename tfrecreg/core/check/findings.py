@@ -31,7 +31,7 @@ from tfrecreg.core.registry.manifest import is_adopted, is_python_data
 from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.values.codes import REG009, SCH005
 from tfrecreg.core.values.codes.pages import record_code
-from tfrecreg.core.values.config import FailOn, GateConfig, Lowered, Waiver, judge
+from tfrecreg.core.values.config import FailOn, GateConfig, Lowered, Waiver, judge, severity_of
 from tfrecreg.core.values.findings import MAX_LOCATIONS, Finding, Location, Severity, fingerprint
 from tfrecreg.core.values.text import overrides, safe
 
@@ -54,9 +54,19 @@ def complete_findings(findings: Sequence[Finding], target: Target) -> list[Findi
 
 
 def without_repetitions(
-    findings: Sequence[Finding], validators: Iterable[tuple[PluginId, Validator]]
+    findings: Sequence[Finding],
+    validators: Iterable[tuple[PluginId, Validator]],
+    severity: Mapping[str, Severity],
 ) -> tuple[list[Finding], list[str]]:
-    """The findings that no validator explains better, and what failed on the way."""
+    """The findings that no validator explains better, and what failed on the way.
+
+    A finding is explained only by those that the gate takes at least as seriously: an error never
+    leaves with a warning. `severity` has what the gate says of codes.
+    """
+
+    def rank(finding: Finding) -> int:
+        return severity_of(finding.code, finding.severity, severity).rank
+
     kept, problems = list(findings), []
     for plugin_id, validator in validators if len(findings) > 1 else ():
         if not overrides(validator, Validator, "explains"):
@@ -66,7 +76,14 @@ def without_repetitions(
                 codes = {code.code for code in validator.codes}
                 own = [each for each in findings if each.code in codes]
                 others = [each for each in kept if each.code not in codes]
-                explained = {id(each) for each in validator.explains(own, others)} if own else ()
+                explained = {
+                    id(each)
+                    for level in {rank(other) for other in others}
+                    if (causes := [each for each in own if rank(each) >= level])
+                    for each in validator.explains(
+                        causes, [other for other in others if rank(other) == level]
+                    )
+                }
         except Exception as error:
             problems.append(f"{plugin_id} failed in `explains`: {reason_of(traced(error))}")
             continue

@@ -1,7 +1,4 @@
-"""Drafts of a schema, and other results of every record of a target.
-
-Records that a scan does not hold in memory, read once more where their bytes are needed.
-"""
+"""Drafts of a schema, and other results of every record of a target."""
 
 from __future__ import annotations
 

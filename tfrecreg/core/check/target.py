@@ -77,12 +77,13 @@ def check_target(
     fail_on = None if options.fail_on is None else FailOn.parse(options.fail_on)
     judged = fail_on is not FailOn.NEVER
     plugin_id = (each for each, _ in choice.announced)
+    gate = gate if judged else GateConfig()
     distinct, unexplained = without_repetitions(
-        result.findings, zip(plugin_id, choice.running, strict=True)
+        result.findings, zip(plugin_id, choice.running, strict=True), gate.severity
     )
     verdict = judge_findings(
         complete_findings(distinct, target),
-        gate if judged else GateConfig(),
+        gate,
         config.waivers if judged else (),
         dataset=target.dataset,
         fail_on=fail_on,

@@ -1,9 +1,5 @@
 """The model of an example, its bytes in the canonical form, and protobuf's wire format.
 
-The key of a record, taken from one of its features.
-
-What a description beside the records says of a feature, before the records are asked.
-
 A varint has seven bits per byte, lowest first; the top bit is set in all bytes but the last.
 Source: https://protobuf.dev/programming-guides/encoding/
 """

@@ -3,34 +3,6 @@
 A record is small and is made whenever plugins are listed; the function `load` does slow imports. It
 returns a class, or, for a command, the command of click.
 
-The hooks that a plugin implements, by pluggy.
-
-A plugin is a module with one or more of these functions, marked with ``hookimpl``, and an entry
-point of the group ``tfrecreg`` that names the module::
-
-    # lines_plugin.py
-    from tfrecreg.api import SourceRecord, hookimpl
-
-    @hookimpl
-    def tfrecreg_sources():
-        yield SourceRecord("lines", "one example a file of text", load_lines)
-
-    def load_lines():
-        from lines_source import Lines
-        return Lines
-
-    # pyproject.toml
-    [project.entry-points.tfrecreg]
-    lines = "lines_plugin"
-
-The module is imported whenever plugins are listed, so it stays small: the function `load` of the
-record does slow imports. A hook yields records, or returns a list of them; it is called once per
-process, and never for its side effects. Every record has a name (``[a-z][a-z0-9_]*``), one line
-that describes it, and a function without arguments that imports and returns the class. A class is
-defined at the top level of a module, since worker processes find it by the module's name. A record
-may also say which extra of its distribution it needs (``extra="parquet"``), and, with ``codes``,
-which :class:`~tfrecreg.api.Code` are its own.
-
 A plugin is a module with one or more of these functions, marked with ``hookimpl``, and an entry
 point of the group ``tfrecreg`` that names the module::
 

@@ -5,8 +5,6 @@ build: as long as it means the same, the build stands, and a release freezes the
 manifest names. A build has that text in its folder, unless it was adopted in place. It is found by
 its digest, so no place need be trusted.
 
-Files that belong to a build and are not in its folder: published with it, or not at all.
-
 The schema of a first build is one. It is put before the folder, so that no build is seen without
 it. A note in the stage says which files these are; where the folder did not follow, whoever holds
 the lock next removes them.

@@ -1,9 +1,5 @@
 """Paths that a local storage accepts, URLs as targets, and the wording of file system errors.
 
-Listing that follows symbolic links.
-
-What stores were found to have, remembered for a short while.
-
 Opening a dataset asks about each of its files in several places: whether it is a file, whether it
 has an index, in which state it is. Inside of :func:`looks_remembered` a store is asked once.
 

@@ -1,7 +1,5 @@
 """Values as text and as JSON-able data: escaping for terminals and logs, sizes, counts.
 
-Suggestions: close matches for names that do not exist.
-
 A base class of plugins inherits from :class:`ExtensionPoint`, so that a misspelled method is an
 error and not a method without calls.
 """

@@ -5,8 +5,6 @@ values. :mod:`tfrecreg.core.example.columns` reads such records with a few array
 fraction of the time that decoding each takes. Elements equal those of
 :class:`tfrecreg.builtin.training.arrays.arrays.ExampleReader`, which reads the records that have
 another layout or do not fit the schema.
-
-Runs of records inside shards, and the share of one host: for readers that read in sequence.
 """
 
 from __future__ import annotations

@@ -11,8 +11,6 @@ features have the same digest: a split that holds a record twice expects it twic
 records have the same digest with a probability of 2^-128. Memory is 16 bytes for each record that
 was handed out, twice that while it is compared.
 
-The methods of a data source that prove what an epoch handed out.
-
 Hosts share a sequence like dealt cards: of `hosts`, the host h takes the places h, h + hosts,
 h + 2 * hosts and so on. If each has consumed the same number, what is consumed is a prefix of the
 sequence. If they are apart, the rest has gaps; a :class:`Stage` numbers it without them. The rest

@@ -1,7 +1,5 @@
 """The form of the elements of a dataset, from the schema and the arguments.
 
-Features whose values the decoders of plugins read: one call of Python for each value.
-
 A list whose steps have one shape is ragged in its steps alone; one whose steps differ in length is
 ragged twice. The context is parsed as an Example, which it is by its bytes: of a batch without
 records, `tf.io.parse_sequence_example` refuses a context of fixed shape (TensorFlow 2.16).
