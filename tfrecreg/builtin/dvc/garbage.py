@@ -12,9 +12,9 @@ from typing import Literal
 from tfrecreg.builtin.dvc import cache, cloud, dvc
 from tfrecreg.builtin.dvc.transfer import dvc_folder
 from tfrecreg.core.registry import git, layout
-from tfrecreg.core.registry.indexes import CATALOGS, unreferenced
 from tfrecreg.core.registry.manifest import MANIFEST_NAME, Manifest, parse_manifest
 from tfrecreg.core.registry.registry import Registry
+from tfrecreg.core.registry.shardset.indexes import CATALOGS, unreferenced
 from tfrecreg.core.registry.transaction import Removal, removal
 from tfrecreg.core.storage.interface import Readable
 from tfrecreg.core.storage.writer import is_temporary

@@ -9,7 +9,8 @@ from typing import Literal
 
 from tfrecreg.builtin.dvc import dvc
 from tfrecreg.core.records.hashing import hash_file
-from tfrecreg.core.registry import layout, pointers
+from tfrecreg.core.registry import absence as pointers
+from tfrecreg.core.registry import layout
 from tfrecreg.core.registry.history import Issue, Link, expect_intact, repair_hint
 from tfrecreg.core.registry.keeper import ReleaseChange, Tracker
 from tfrecreg.core.registry.manifest import MANIFEST_NAME, Manifest

@@ -1,4 +1,4 @@
-"""`tfrecreg list`, `show`, `explain` and `digest`."""
+"""`tfrecreg list`, `show`, `log`, `explain` and `digest`."""
 
 from __future__ import annotations
 
@@ -278,3 +278,20 @@ def _print_digests(found: ContentDigests, *, named: bool) -> None:
     for content, records, name in rows:
         # A console would wrap the line.
         click.echo(f"{content}  {records:>{width}}  {name}{target}")
+
+
+@session_command("log")
+@click.argument("name", shell_complete=complete.datasets)
+def log_command(session: Session, name: str) -> None:
+    """Show the history of a dataset.
+
+    Lists the releases of NAME, newest first, with the changes of each.
+    """
+    from tfrecreg.core.registry.listing import log
+
+    entries = log(session.open(), name)
+    if session.printed_json({"dataset": name, "releases": entries}):
+        return
+    from tfrecreg.core.terminal.catalog import print_log
+
+    print_log(session.out, name, entries)

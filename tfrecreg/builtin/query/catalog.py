@@ -1,6 +1,6 @@
 """The catalogs of all shards of a target: from the cache, or made in a pass over the bytes.
 
-`tfrecreg.core.registry.indexes` has their names. A file with the name of a catalog is that catalog:
+`tfrecreg.core.registry.shardset.indexes` has their names. A file with such a name is that catalog:
 files get their names when they are complete. One that cannot be opened is removed. As in git's
 index, no note is kept of a file that was changed less than two seconds before it was read: its time
 might not show the next change.
@@ -26,7 +26,7 @@ from tfrecreg.core.check.scan.interface import Shard, Target
 from tfrecreg.core.check.scan.run import Crashed, ScanTask, ShardScan, scan_shard
 from tfrecreg.core.plugins.guard import PluginId
 from tfrecreg.core.records.hashing import hash_file
-from tfrecreg.core.registry.indexes import (
+from tfrecreg.core.registry.shardset.indexes import (
     CATALOGS,
     FileStamp,
     PlaceNote,

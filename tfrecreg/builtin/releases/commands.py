@@ -1,4 +1,4 @@
-"""`tfrecreg release`, `tag`, `yank`, `log` and `audit`."""
+"""`tfrecreg release`, `tag`, `yank` and `audit`."""
 
 from __future__ import annotations
 
@@ -162,23 +162,6 @@ def yank_command(session: Session, reference: str, reason: str) -> None:
     head = (f"{word} {result.reference}", "bold")
     session.out.print(line(head, f": {safe(result.yank.reason, limit=1000)}"))
     print_tags(session, result)
-
-
-@session_command("log")
-@click.argument("name", shell_complete=complete.datasets)
-def log_command(session: Session, name: str) -> None:
-    """Show the history of a dataset.
-
-    Lists the releases of NAME, newest first, with the changes of each.
-    """
-    from tfrecreg.core.registry.listing import log
-
-    entries = log(session.open(), name)
-    if session.printed_json({"dataset": name, "releases": entries}):
-        return
-    from tfrecreg.core.terminal.catalog import print_log
-
-    print_log(session.out, name, entries)
 
 
 @session_command("audit", cls=ReportCommand)

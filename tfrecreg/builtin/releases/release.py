@@ -26,6 +26,7 @@ from tfrecreg.core.registry.history import (
     expect_intact,
     link_of,
     links_of,
+    read_yanks,
     repair_hint,
     step,
 )
@@ -37,7 +38,6 @@ from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.registry.schemas import built_schema
 from tfrecreg.core.registry.shardset.target import target_of
 from tfrecreg.core.registry.transaction import Transaction, transaction
-from tfrecreg.core.registry.yanks import read_yanks
 from tfrecreg.core.values.codes import REG001, REG005
 from tfrecreg.core.values.errors import ConflictError, FailureError, RefusedError, UsageError
 from tfrecreg.core.values.findings import Code, Finding, fingerprint

@@ -24,7 +24,6 @@ from tfrecreg.core.records.writer import hashed_write
 from tfrecreg.core.registry import layout
 from tfrecreg.core.registry.absence import absent_release, fetch_command
 from tfrecreg.core.registry.history import altered, below, copy_verified
-from tfrecreg.core.registry.indexes import find_index, index_places
 from tfrecreg.core.registry.keeper import tracker
 from tfrecreg.core.registry.lookup import Release, Resolved, resolve
 from tfrecreg.core.registry.manifest import (
@@ -40,6 +39,7 @@ from tfrecreg.core.registry.manifest import (
 )
 from tfrecreg.core.registry.registry import Dataset, Registry
 from tfrecreg.core.registry.schemas import schema_of_digest
+from tfrecreg.core.registry.shardset.indexes import find_index, index_places
 from tfrecreg.core.registry.transaction import Transaction, transaction
 from tfrecreg.core.storage.interface import Readable, Storage
 from tfrecreg.core.terminal import complete

@@ -21,6 +21,7 @@ from tfrecreg.core.plugins.guard import PluginId
 from tfrecreg.core.plugins.manager import plugins
 from tfrecreg.core.registry import layout
 from tfrecreg.core.registry.absence import has_shards, missing_build, strays
+from tfrecreg.core.registry.history import not_yanked
 from tfrecreg.core.registry.lookup import Resolved, open_release, resolve
 from tfrecreg.core.registry.registry import (
     Dataset,
@@ -36,7 +37,6 @@ from tfrecreg.core.registry.shardset.target import (
     find_target,
     target_of,
 )
-from tfrecreg.core.registry.yanks import not_yanked
 from tfrecreg.core.storage.local import user_cache
 from tfrecreg.core.storage.raw import is_absolute
 from tfrecreg.core.values.config import Config

@@ -78,7 +78,7 @@ COMMANDS_BY_GROUP = {
         ),
         "show": ("tfrecreg.builtin.look.commands:show_command", "Show a build or a release"),
         "log": (
-            "tfrecreg.builtin.releases.commands:log_command",
+            "tfrecreg.builtin.look.commands:log_command",
             "Show the history of a dataset",
         ),
         "diff": ("tfrecreg.cli.diff", "Compare two builds or releases, example by example"),

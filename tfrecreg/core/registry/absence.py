@@ -1,11 +1,15 @@
-"""Data that the registry names but this machine lacks, and the command that fetches them.
+"""Data that the registry names but this machine lacks, as DVC's small files say, and their command.
 
 Every message about an absent build, release or schema is made here, so that its hint fits the
 state: a pointer of DVC, a stage of a pipeline, a release, or nothing but the raw data.
+
+DVC itself writes `NAME.dvc` and `dvc.lock`, and `tfrecreg pipeline` writes `dvc.yaml`, all in
+YAML's block style. Files in another style are ignored.
 """
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -14,12 +18,10 @@ from pathlib import Path
 from blake3 import blake3
 
 from tfrecreg.core.registry import layout
-from tfrecreg.core.registry.history import links_of
+from tfrecreg.core.registry.history import Yank, links_of, not_yanked
 from tfrecreg.core.registry.keeper import tracker
 from tfrecreg.core.registry.manifest import MANIFEST_NAME, SCHEMA_NAME, Manifest
-from tfrecreg.core.registry.pointers import named_hash
 from tfrecreg.core.registry.registry import Dataset, Registry
-from tfrecreg.core.registry.yanks import Yank, not_yanked
 from tfrecreg.core.storage.paths import is_url
 from tfrecreg.core.values.errors import (
     FailureError,
@@ -33,6 +35,60 @@ from tfrecreg.core.values.errors import (
 from tfrecreg.core.values.reference import Reference, Version, is_dataset_name
 from tfrecreg.core.values.shards import parse_shard_name
 from tfrecreg.core.values.text import did_you_mean, listed, safe
+
+_STAGE = re.compile(r"  ([^\s#:][^:]*):\s*")
+_SECTION = re.compile(r"\s*([a-z]+):\s*")
+_HASH = re.compile(r"""\bmd5["']?:\s*["']?([^\s"',}]+)""")
+_OUT = re.compile(r"\s*- (?:path: )?([^\s:]+?)/?:?\s*")
+
+
+def bring_command(root: str, folder: str) -> str:
+    """The command that fetches a folder from DVC; empty if DVC's files do not name it."""
+    if Path(root, f"{folder}.dvc").is_file():
+        return f"dvc pull {folder}.dvc"
+    if folder in dict(_outs(Path(root, "dvc.lock"))):
+        return f"dvc pull {folder}"
+    stage = dict(_outs(Path(root, "dvc.yaml"))).get(folder)
+    return f"dvc repro {stage}" if stage is not None else ""
+
+
+def is_output(root: str, folder: str) -> bool:
+    """Whether a stage of a pipeline makes a folder, which then has no pointer of its own."""
+    return any(folder in dict(_outs(Path(root, name))) for name in ("dvc.lock", "dvc.yaml"))
+
+
+def named_hash(root: str, folder: str) -> str | None:
+    """DVC's hash of a folder, from its pointer or else from `dvc.lock`; empty if it has none, None
+    if neither names the folder.
+    """
+    lock = dict(_outs(Path(root, "dvc.lock"), _HASH))
+    try:
+        text = Path(root, f"{folder}.dvc").read_text("utf-8", "replace")
+    except FileNotFoundError:
+        return lock.get(folder)
+    except OSError:
+        return ""
+    found = _HASH.search(text)
+    return found[1] if found is not None else ""
+
+
+def _outs(path: Path, wanted: re.Pattern[str] | None = None) -> Iterator[tuple[str, str]]:
+    """The outs of the stages in `dvc.yaml` or `dvc.lock`, each with the name of its stage."""
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return
+    stage = section = folder = ""
+    for line in lines:
+        if named := _STAGE.fullmatch(line):
+            stage, section = named[1], ""
+        elif opened := _SECTION.fullmatch(line):
+            section = opened[1]
+        elif section == "outs" and (out := _OUT.fullmatch(line)):
+            folder = out[1]
+            yield folder, "" if wanted else stage
+        elif section == "outs" and wanted and (value := wanted.search(line)):
+            yield folder, value[1]
 
 
 def absent_build(dataset: Dataset) -> NotHereError:

@@ -8,6 +8,10 @@ anybody sees; the next transaction on the dataset clears it away.
 Locks, in the order in which they are taken: that of the registry, shared; that of the dataset;
 that of the settings; DVC's own. :func:`removal` takes the first one alone, so that it sees no
 command in the middle of a change.
+
+Releases that were yanked: a file beside the folder of each, a line of JSON a yank.
+
+Lines are appended and never changed, so that a file of two branches is the lines of both.
 """
 
 from __future__ import annotations
@@ -17,22 +21,66 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from tfrecreg.core.registry import layout
-from tfrecreg.core.registry.history import below, expect_intact
-from tfrecreg.core.registry.indexes import keep_indexes_of_release
-from tfrecreg.core.registry.keeper import tracker
+from tfrecreg.core.registry import git, layout
+from tfrecreg.core.registry.history import Yank, append_yank, below, expect_intact, repair_hint
+from tfrecreg.core.registry.keeper import ReleaseChange, tracker
 from tfrecreg.core.registry.lock import copy_unless_read, dataset_lock, locked_registry
-from tfrecreg.core.registry.manifest import MANIFEST_NAME, SCHEMA_NAME, Manifest, render_manifest
+from tfrecreg.core.registry.manifest import (
+    MANIFEST_NAME,
+    SCHEMA_NAME,
+    Manifest,
+    parse_manifest,
+    render_manifest,
+)
 from tfrecreg.core.registry.registry import Dataset, Registry
 from tfrecreg.core.registry.schemas import published_with, settle_beside
-from tfrecreg.core.registry.versions import keep_in_versions
-from tfrecreg.core.registry.yanks import Yank, append_yank
+from tfrecreg.core.registry.shardset.indexes import keep_indexes_of_release
 from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.storage.renames import ASIDE
 from tfrecreg.core.storage.writer import is_temporary
-from tfrecreg.core.values.errors import MissingFileError, StorageError
+from tfrecreg.core.values.errors import ConflictError, MissingFileError, StorageError
 from tfrecreg.core.values.progress import SILENT, Progress
 from tfrecreg.core.values.reference import Version, check_dataset_name
+
+
+def keep_in_versions(change: ReleaseChange, build: Manifest, version: Version) -> None:
+    """Keep the bytes of a build, and never those of two releases of one number."""
+    dataset = change.dataset
+    storage = dataset.registry.storage
+    folder = layout.build_folder(dataset.name)
+    copy = layout.version_folder(dataset.name, version)
+    _expect_leftover(dataset, copy, build, version)
+    with change.stage("versions") as staged:
+        for path in (*build.entries, MANIFEST_NAME):
+            # A file that is missing is found below.
+            if storage.stat(f"{folder}/{path}") is not None:
+                staged.link(f"{folder}/{path}", path, origin=storage)
+        expect_intact(
+            build,
+            below(staged),
+            what=f"nothing was released: the bytes of `{dataset}`",
+            hint=repair_hint(dataset.name),
+            progress=change.progress,
+        )
+        change.undo(storage.remove, copy)
+        change.replace(copy, staged, build, verified=True)
+
+
+def _expect_leftover(dataset: Dataset, copy: str, build: Manifest, version: Version) -> None:
+    """Refuse to replace the only bytes of a release that another branch has."""
+    storage = dataset.registry.storage
+    if storage.stat(f"{copy}/{MANIFEST_NAME}") is None:
+        return
+    folder = layout.release_folder(dataset.name, version)
+    for data in git.blobs_of_refs(storage.root, folder, MANIFEST_NAME):
+        other = parse_manifest(data, f"{folder}/{MANIFEST_NAME} in git").release
+        if other is not None and other.build != build.digest:
+            raise ConflictError(
+                f"`{copy}` holds the bytes of another `{dataset}@{version}`, which a "
+                "branch or tag names",
+                hint=f"release under another number: tfrecreg release {dataset} --version X.Y.Z",
+            )
+
 
 _WAITING = "waiting for another command"
 _SWAP = "swap"

@@ -142,7 +142,7 @@ def test_features_and_labels_beyond_the_limit_are_counted_alike(
     monkeypatch.setattr("tfrecreg.builtin.releases.diff.compare._MOST", 2)
     pieces = document(registry)
     monkeypatch.setattr("tfrecreg.builtin.releases.diff.compare._TASK", 10_000)
-    monkeypatch.setattr("tfrecreg.builtin.releases.diff.compare._READING_MOST", 10_000)
+    monkeypatch.setattr("tfrecreg.builtin.releases.diff.compare._MOST_RECORDS", 10_000)
     whole = document(registry)
     assert json.loads(whole)[0]["more_labels"] > 0
     assert pieces == whole

@@ -9,12 +9,12 @@ from functools import cached_property
 
 from tfrecreg.core.records.index import ROW_BYTES, Index, read_index
 from tfrecreg.core.records.reading.access import Records
-from tfrecreg.core.registry.indexes import IndexPlace, find_index, index_places
 from tfrecreg.core.registry.keeper import tracker
 from tfrecreg.core.registry.lookup import Resolved
 from tfrecreg.core.registry.manifest import FileEntry, Manifest, ShardEntry
 from tfrecreg.core.registry.registry import Registry, RegistryLike
 from tfrecreg.core.registry.shardset.find import Built, FolderBuild, TargetLike, find, named_targets
+from tfrecreg.core.registry.shardset.indexes import IndexPlace, find_index, index_places
 from tfrecreg.core.schema.definition import Schema
 from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.storage.interface import Readable
