@@ -301,7 +301,10 @@ class WebDatasetSource(Source):
                 f"`{safe(path)}` became shorter while it was read",
                 hint="build again when no other process writes to the raw data",
             )
-        return {name: data[at - first :][:size] for name, at, size in place.members}
+        return {
+            each.suffix: data[each.offset - first : each.offset - first + each.size]
+            for each in place.members
+        }
 
     def _known(self) -> _Context:
         if self._context is None:

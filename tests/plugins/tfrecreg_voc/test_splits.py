@@ -70,9 +70,7 @@ class TestImageSets:
     def test_what_a_list_names_and_is_not_there_is_skipped(self, raw: Any) -> None:
         self.several(raw)
         raw.put("ImageSets/Main/train.txt", "a\nb\n../../etc/passwd\n")
-        skipped = raw.skipped()
-        assert skipped.code == "SRC020"
-        assert skipped.detail == "there is no image of `JPEGImages/../../etc/passwd`"
+        assert raw.skipped().code == "SRC020"
 
     def test_an_image_without_xml_is_skipped_or_background(self, raw: Any) -> None:
         self.several(raw)
