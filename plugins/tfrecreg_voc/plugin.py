@@ -10,6 +10,9 @@ from tfrecreg.api import Source, SourceRecord, hookimpl
 if TYPE_CHECKING:
     from tfrecreg.api import RawPreview, Recognition
 
+_LOOKED_INTO = 5
+"""XML files in which an annotation is looked for."""
+
 
 @hookimpl
 def tfrecreg_sources() -> Iterator[SourceRecord]:
@@ -28,9 +31,28 @@ def tfrecreg_sources() -> Iterator[SourceRecord]:
 
 
 def _examine(preview: RawPreview) -> Recognition | None:
-    from tfrecreg_voc.recognition import recognize_annotations
+    from tfrecreg.api import Recognition
+    from tfrecreg_voc.files import MASK_FOLDERS, VOC_SUFFIXES
 
-    return recognize_annotations(preview)
+    files = preview.below()
+    xmls = [path for path in files if path.lower().endswith(".xml")]
+    pictures = [path for path in files if path.lower().endswith(VOC_SUFFIXES)]
+    masks = {path for path in pictures if set(path.split("/")) & set(MASK_FOLDERS.values())}
+    images = [path for path in pictures if path not in masks]
+    starts = map(preview.start, xmls[:_LOOKED_INTO] if images else ())
+    if not any(b"<annotation" in start for start in starts):
+        return None
+    lists = [path for path in files if path.endswith(".txt") and "ImageSets" in path.split("/")]
+    reason = (
+        f"{preview.counted(len(xmls), 'XML file')} with Pascal VOC's annotations and "
+        f"{preview.counted(len(images), 'image')}"
+    )
+    if lists:
+        reason += f", {preview.counted(len(lists), 'list')} in `ImageSets`"
+    if masks:
+        found = preview.counted(len(masks), "mask")
+        reason += f"; {found} in PNG, read with --option masks=class,object"
+    return Recognition("exact", reason, preview.aside([*xmls, *images, *lists]))
 
 
 def _load() -> type[Source]:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from tfrecreg.api import Source, SourceRecord, hookimpl
+from tfrecreg.api import Source, SourceRecord, hookimpl, listed
 
 if TYPE_CHECKING:
     from tfrecreg.api import RawPreview, Recognition
+
+_SHOWN = 5
+_LOOKED_INTO = 3
+"""Tar files in which samples are looked for."""
 
 
 @hookimpl
@@ -25,9 +31,43 @@ def tfrecreg_sources() -> Iterator[SourceRecord]:
 
 
 def _examine(preview: RawPreview) -> Recognition | None:
-    from tfrecreg_webdataset.recognition import recognize_shards
+    """Members that share a key are a layout, and so is what tfrecreg exported; any archive of files
+    has members with suffixes.
+    """
+    from tfrecreg.api import Recognition
+    from tfrecreg_webdataset.samples import DESCRIPTION, SCHEMA, split_name
 
-    return recognize_shards(preview)
+    shards = [path for path in preview.below() if path.lower().endswith(".tar")]
+    keys: dict[str, set[str]] = {}
+    for path in shards[:_LOOKED_INTO]:
+        for name in _names(preview.start(path)):
+            key, suffix = split_name(name)
+            if suffix:
+                keys.setdefault(key, set()).add(suffix)
+    if not keys:
+        return None
+    suffixes = [f".{each}" for each in sorted(set.union(*keys.values()))]
+    found = preview.counted(len(shards), "tar file")
+    reason = f"{found} with samples of {listed(suffixes, most=_SHOWN)}"
+    exported = [DESCRIPTION, SCHEMA] if DESCRIPTION in preview.files() else []
+    if exported:
+        reason += f", exported by tfrecreg (`{DESCRIPTION}`)"
+    is_layout = exported or max(map(len, keys.values())) > 1
+    aside = preview.aside([*shards, *exported])
+    return Recognition("layout" if is_layout else "general", reason, aside)
+
+
+def _names(start: bytes) -> Iterator[str]:
+    """The names of the files at the beginning of an archive, which is cut at an arbitrary place."""
+    import tarfile
+
+    with (
+        suppress(tarfile.TarError, ValueError, EOFError),  # a wrong number is a ValueError
+        tarfile.open(fileobj=io.BytesIO(start), mode="r:") as archive,
+    ):
+        for member in archive:
+            if member.isfile():
+                yield member.name.removeprefix("./")
 
 
 def _load() -> type[Source]:

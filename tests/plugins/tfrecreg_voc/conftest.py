@@ -9,8 +9,8 @@ import pytest
 from image_support import png
 from object_sources_support import RawFolder
 
+from tfrecreg_voc.files import VocOptions
 from tfrecreg_voc.source import VocSource
-from tfrecreg_voc.voc_options import VocOptions
 
 SIZE = "<size><width>100</width><height>80</height><depth>3</depth></size>"
 

@@ -17,8 +17,8 @@ from tfrecreg.core.build.sources.interface import Written
 from tfrecreg.core.images.pixels import decode_pixels
 from tfrecreg_coco.files import CocoOptions
 from tfrecreg_coco.source import CocoSource
+from tfrecreg_voc.files import VocOptions
 from tfrecreg_voc.source import VocSource
-from tfrecreg_voc.voc_options import VocOptions
 from tfrecreg_yolo.source import YoloSource
 from tfrecreg_yolo.yolo_options import YoloOptions
 

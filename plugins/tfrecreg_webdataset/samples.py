@@ -1,0 +1,319 @@
+"""The options; members to samples, as the library WebDataset groups them; samples to items.
+
+Neighbors with the same key are a sample. The key is the path up to the first dot of the file's
+name; the suffix is what follows, in lower case.
+
+Folders that `tfrecreg export --to webdataset` wrote: `tfrecreg.json` names the files with their
+splits and numbers of records, and the JSON of a sample has the key of its record.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from tfrecreg.api import (
+    ImageRemarks,
+    Item,
+    RawDataError,
+    RawFile,
+    Reader,
+    Remark,
+    Skipped,
+    Storage,
+    list_files,
+    missing_files,
+    paths_remark,
+    safe,
+    splits_of_files,
+)
+from tfrecreg_webdataset.tars import TarDamage, TarMember, TarWalk
+
+DESCRIPTION = "tfrecreg.json"
+SCHEMA = "schema.pbtxt"
+MAX_SAMPLE_BYTES = 1 << 30
+"""Most bytes of a sample: a record may have twice as many."""
+_MAX_SUFFIXES = 1000
+_OVERHEAD = 90
+"""Estimated bytes of an example beside its members."""
+_COMPRESSED = (".tar.gz", ".tgz", ".tar.zst", ".tar.bz2", ".tar.xz")
+_METADATA = re.compile(r"__[^/]*__(/.*)?", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class WebDatasetOptions:
+    """What can be set with `--option`, and under `options` in `datasets/NAME.toml`."""
+
+    splits: tuple[str, ...] = ()
+    """Splits of the tar files, each as `SPLIT=PATTERN`: the first pattern that matches a path
+    decides, and other tar files are left out. By default the names of the files decide.
+    """
+    suffixes: tuple[str, ...] = ()
+    """Read only members with these suffixes, such as `jpg,cls`. By default all are read."""
+    classes: str = ""
+    """A file in the raw folder with the names of the classes: one per line, or JSON."""
+    json_fields: tuple[str, ...] = ()
+    """Fields of the member `json` that become features, each as `NAME:TYPE` with the type `int`,
+    `float` or `text`, instead of the JSON as a whole.
+    """
+    npy: Literal["tensor", "bytes"] = "tensor"
+    """How members `npy` are written: as a serialized tensor, or as the unchanged file."""
+    keys: Literal["sample", "shard"] = "sample"
+    """Keys of items: those of the samples, or with the path of the tar file before them, for
+    samples whose numbers start again in each file.
+    """
+    restore: bool = True
+    """Whether to restore the original records of a folder that `tfrecreg export` wrote."""
+
+    def __post_init__(self) -> None:
+        for name, kind in self.fields.items():
+            if not name or kind not in ("int", "float", "text"):
+                raise ValueError(
+                    "`json_fields` expects NAME:TYPE with the type int, float or text, found "
+                    f"`{safe(name)}:{safe(kind)}`"
+                )
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """The option `json_fields`: the types by name."""
+        return {name: kind for name, _, kind in (each.rpartition(":") for each in self.json_fields)}
+
+    def takes(self, suffix: str) -> bool:
+        """Whether members with this suffix are read."""
+        return not self.suffixes or suffix in {each.lower().lstrip(".") for each in self.suffixes}
+
+
+class MemberPlace(NamedTuple):
+    """Where a member is in its tar file."""
+
+    suffix: str
+    offset: int
+    size: int
+
+
+class SamplePlace(NamedTuple):
+    """The data of an item beside its key, packed as MessagePack into its state."""
+
+    file: int
+    """Number of the tar file."""
+    members: list[MemberPlace]
+
+
+def split_name(name: str) -> tuple[str, str]:
+    """The key of a member's sample, and its suffix; both empty for a member of no sample."""
+    folder, slash, file = name.rpartition("/")
+    stem, _, suffix = file.partition(".")
+    return (folder + slash + stem, suffix.lower()) if stem and suffix else ("", "")
+
+
+class _ExportedFile(msgspec.Struct):
+    path: str
+    split: str
+    records: int
+
+
+class Exported(msgspec.Struct):
+    """What a folder that `tfrecreg export` wrote says of itself."""
+
+    to: str
+    files: list[_ExportedFile]
+    labels: dict[str, list[str]]
+    schema_text: str = ""
+
+
+class _Keyed(msgspec.Struct):
+    key: str | None
+
+
+_KEYED = msgspec.json.Decoder(_Keyed)
+
+
+def _read_exported(raw: Storage) -> Exported | None:
+    entry = raw.stat(DESCRIPTION)
+    if entry is None or entry.kind != "file":
+        return None
+    try:
+        found = msgspec.json.decode(raw.read(DESCRIPTION), type=Exported)
+        if found.to != "webdataset":
+            return None
+        found.schema_text = raw.read(SCHEMA).decode()
+    except ValueError as error:
+        raise _unlike_export(f"`{DESCRIPTION}`: {safe(str(error), limit=200)}") from None
+    return found
+
+
+def _unlike_export(why: str) -> RawDataError:
+    return RawDataError(
+        f"the folder is not as `tfrecreg export` wrote it: {why}",
+        hint="export it again, or read the samples as any others: --option restore=no",
+    )
+
+
+class Samples:
+    """All samples of the tar files of a folder."""
+
+    def __init__(self, raw: Storage, options: WebDatasetOptions) -> None:
+        self._options = options
+        self.exported = _read_exported(raw) if options.restore else None
+        sizes, left_out = _tar_files(raw)
+        if self.exported is None:
+            self.splits = splits_of_files(list(sizes), options.splits)
+        else:
+            self.splits = {each.path: each.split for each in self.exported.files}
+            if lost := self.splits.keys() - sizes.keys():
+                raise _unlike_export(f"`{safe(min(lost))}` is missing")
+        self.paths = [path for path in sizes if path in self.splits]
+        """The tar files that are read."""
+        self.files = [RawFile(path, sizes[path], sizes[path]) for path in self.paths]
+        self.entries: list[Item | Skipped | Remark] = [*missing_files(sizes, self.splits)]
+        self.count = 0
+        """Samples that are items."""
+        self.suffixes: Counter[str] = Counter()
+        """Number of these by suffix."""
+        self._keys: dict[str, set[str]] = defaultdict(set)
+        if left_out := left_out + [path for path in sizes if path not in self.splits]:
+            split = self.splits[self.paths[0]]
+            self.entries.append(paths_remark(split, "SRC070", left_out, "tar files left out"))
+        records = {each.path: each.records for each in self.exported.files} if self.exported else {}
+        for number, path in enumerate(self.paths):
+            before = self.count
+            with raw.open(path) as reader:
+                self._read(number, path, reader)
+            found = self.count - before
+            if found != records.get(path, found):
+                raise _unlike_export(f"{found} of {records[path]} records are in `{safe(path)}`")
+
+    def _read(self, number: int, path: str, reader: Reader) -> None:
+        """Add the items of a tar file, and what is skipped or left out."""
+        split, walk = self.splits[path], TarWalk(reader)
+        notes: dict[str, ImageRemarks] = defaultdict(ImageRemarks)
+        before: set[str] = set()
+        for key, group in groupby(_keyed(walk, path, notes), itemgetter(0)):
+            members: dict[str, MemberPlace] = {}
+            problem: tuple[str, str] | None = None
+            for _, suffix, member in group:
+                if isinstance(member, TarDamage):
+                    problem = problem or ("SRC074", f"{member}; what follows is not read")
+                elif member is None:
+                    if members and before - members.keys():
+                        problem = problem or ("SRC074", "it is cut after a member of the sample")
+                elif member.kind == "refused":
+                    problem = problem or ("SRC072", f"`{safe(member.name)}` is {member.detail}")
+                elif not self._options.takes(suffix):
+                    _leave_out(notes["suffixes"], member.name, "has another suffix")
+                elif suffix in members:
+                    problem = problem or ("SRC071", f"it has two members `{safe(suffix)}`")
+                else:
+                    members[suffix] = MemberPlace(suffix, member.offset, member.size)
+            before = {*members}
+            if sum(each.size for each in members.values()) > MAX_SAMPLE_BYTES:
+                problem = problem or ("SRC073", f"it has more than {MAX_SAMPLE_BYTES} bytes")
+            if self.exported is not None and not problem and "json" in members:
+                _, offset, size = members["json"]
+                key = _original_key(reader.read_at(offset, size)) or key
+            elif self._options.keys == "shard" and key:
+                key = f"{path.rpartition('.')[0]}/{key}"
+            if members or problem:
+                place = SamplePlace(number, [*members.values()])
+                self._add(split, key or path, path, place, problem)
+        if walk.end_note:
+            notes["end"].add("SRC075", walk.end_note)
+        for each in notes.values():
+            self.entries += each.remarks(split, path)
+
+    def _add(
+        self, split: str, key: str, path: str, place: SamplePlace, problem: tuple[str, str] | None
+    ) -> None:
+        if key in self._keys[split]:
+            problem = problem or ("SRC071", "another sample has this key already")
+            key = f"{key}#{path}"
+        self._keys[split].add(key)
+        if problem:
+            code, detail = problem
+            self.entries.append(Skipped(split, key, code, f"`{safe(path)}`: {detail}"))
+            return
+        self.count += 1
+        self.suffixes.update(each.suffix for each in place.members)
+        if len(self.suffixes) > _MAX_SUFFIXES:
+            raise RawDataError(
+                f"more than {_MAX_SUFFIXES} suffixes, the last in `{safe(key)}` of `{safe(path)}`",
+                hint="a key ends at the first dot: write the shards with keys that have none, or "
+                "name the suffixes: --option suffixes=jpg,cls",
+            )
+        size = sum(each.size for each in place.members) + _OVERHEAD
+        self.entries.append(Item(split, key, size, msgspec.msgpack.encode(place)))
+
+
+def _tar_files(raw: Storage) -> tuple[dict[str, int], list[str]]:
+    """The sizes of all tar files; those that are left out, hidden ones and devices."""
+    sizes: dict[str, int] = {}
+    left_out: list[str] = []
+    for entry in sorted(list_files(raw), key=lambda each: os.fsencode(each.path)):
+        name = entry.path.rpartition("/")[2].lower()
+        if name.endswith(_COMPRESSED):
+            raise RawDataError(
+                f"`{safe(entry.path)}` is compressed: its members cannot be read alone",
+                hint="decompress the shards first, as with `gunzip *.tar.gz`",
+            )
+        if name.endswith(".tar") and (name.startswith(".") or entry.kind == "other"):
+            left_out.append(entry.path)
+        elif name.endswith(".tar"):
+            sizes[entry.path] = entry.size
+    if not sizes:
+        raise RawDataError(
+            f"`{safe(raw.root, limit=4096)}` holds no file `*.tar`",
+            hint="name the folder of the shards with `--raw`",
+        )
+    return sizes, left_out
+
+
+def _keyed(
+    walk: TarWalk, path: str, notes: Mapping[str, ImageRemarks]
+) -> Iterator[tuple[str, str, TarMember | TarDamage | None]]:
+    """The members that belong to samples, each after its key and its suffix.
+
+    Damage comes last, or None for an archive without blocks that end it: with the key of the sample
+    that they cut, or with an empty one.
+    """
+    key = ""
+    try:
+        for member in walk.members():
+            found, suffix = split_name(member.name)
+            if member.kind == "dir":
+                _leave_out(notes["folders"], member.name, "is a folder")
+            elif not suffix:
+                _leave_out(notes["keyless"], member.name, "has no key")
+            elif _METADATA.fullmatch(member.name):
+                _leave_out(notes["metadata"], member.name, "has metadata")
+            else:
+                key = found
+                yield key, suffix, member
+        if not walk.has_end:
+            yield key, "", None
+    except TarDamage as damage:
+        if damage.is_other:
+            raise RawDataError(
+                f"`{safe(path)}` is not a tar file: {damage}",
+                hint="fetch it again, or decompress it, or take it out of the raw folder",
+            ) from None
+        yield key if key == split_name(damage.name)[0] else "", "", damage
+
+
+def _leave_out(remarks: ImageRemarks, name: str, why: str) -> None:
+    remarks.add("SRC070", f"`{safe(name)}` {why}, and was left out")
+
+
+def _original_key(data: bytes) -> str | None:
+    """The key of the record that a sample was exported from, by its JSON."""
+    try:
+        return _KEYED.decode(data).key
+    except ValueError:
+        return None
