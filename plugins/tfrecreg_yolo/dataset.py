@@ -1,211 +1,448 @@
-"""A whole dataset: its splits, its classes, its task, and what is remarked on before any image."""
+"""The raw data of the source `yolo`: their files, what describes them, the images of each split."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Annotated, Any, Literal, NamedTuple
+
+import msgspec
 
 from tfrecreg.api import (
-    Item,
-    ObjectLabel,
+    Entry,
+    MissingExtraError,
+    ObjectOptions,
     RawDataError,
-    RawFile,
     Remark,
-    SkipImage,
-    Skipped,
     Storage,
-    UsageError,
+    Symlinks,
     choose_splits,
-    image_size,
     link_problem,
+    list_files,
+    listed,
+    normal_splits,
+    path_ends,
     paths_remark,
+    read_text,
     safe,
 )
-from tfrecreg_yolo.description import YoloDescription, read_description
-from tfrecreg_yolo.raw_listing import YoloListing, label_paths
-from tfrecreg_yolo.rows import MAX_LABEL_BYTES, find_task, rows_of
-from tfrecreg_yolo.splits import find_yolo_splits
-from tfrecreg_yolo.yolo_options import YoloOptions, YoloTask
 
-_OVERHEAD = 600
-"""Bytes of an example beside the image: keys, lengths, names, the checksum."""
+SUFFIXES = (
+    *(".jpg", ".jpeg", ".jpe", ".png", ".gif", ".bmp", ".webp"),
+    # Images that no record can have: they are skipped with a reason (SRC003).
+    *(".tif", ".tiff", ".mpo", ".dng", ".pfm", ".heic", ".heif", ".avif", ".jp2"),
+)
+YoloTask = Literal["detect", "segment", "pose", "obb"]
+_MAX_BYTES = 1 << 20
+"""Most bytes of a file that describes the dataset: the names of ten thousand classes."""
+_YAML_NAMES = ("data.yaml", "data.yml", "dataset.yaml", "dataset.yml")
+_NAMES_FILES = ("classes.txt", "obj.names")
+_NOT_LABELS = frozenset({"classes.txt", "obj.names", "labels.txt", "train.txt", "val.txt"})
+_SPLIT_KEYS = ("train", "val", "valid", "validation", "test")
+_USUAL_SPLITS = ("train", "validation", "test")
+_ROOT = "the raw folder"
 
 
-class YoloContext(NamedTuple):
-    """What all items share. Picklable and small."""
+@dataclass(frozen=True)
+class YoloOptions(ObjectOptions):
+    """Options of the source `yolo`."""
 
-    task: YoloTask
-    kpt_shape: tuple[int, ...]
-    labels: Mapping[int, ObjectLabel]
-    """By the number of the class."""
+    task: Literal["auto", "detect", "segment", "pose", "obb"] = "auto"
+    """What a row of a label file is: a box, a polygon, a box with keypoints, or an oriented box.
+    `detect` takes the boxes around polygons. `auto` looks at all label files, and refuses rows that
+    may be of several kinds."""
+    data: str = ""
+    """The file that describes the dataset, if it is not `data.yaml` or `obj.data`."""
+    classes: tuple[str, ...] = ()
+    """The names of the classes in order of their numbers, where no file lists them."""
+    kpt_shape: tuple[int, ...] = ()
+    """Number of keypoints, and of numbers for each: `17,3`, if `data.yaml` does not have it."""
+    splits: tuple[str, ...] = ()
+    """Read only these splits."""
+    unlabeled: Literal["background", "skip"] = "background"
+    """Handling of images without a label file: write them without objects, or skip them."""
+    symlinks: Symlinks = "all"
+    """`all`: follow symbolic links wherever they lead. `inside`: follow those that stay in the raw
+    folder. `none`: follow none."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.refuse_repeated("splits", "classes")
+
+
+class Description(msgspec.Struct):
+    """What `data.yaml` or `obj.data` says, and the option `kpt_shape`; other keys are ignored."""
+
+    path: str = ""
+    train: str | list[str] = ""
+    val: str | list[str] = ""
+    valid: str | list[str] = ""
+    validation: str | list[str] = ""
+    test: str | list[str] = ""
+    names: list[str] | dict[Annotated[int, msgspec.Meta(ge=0, lt=1 << 16)], str] = []
+    nc: Annotated[int, msgspec.Meta(ge=0, le=1 << 16)] | None = None
+    kpt_shape: tuple[Annotated[int, msgspec.Meta(ge=1, le=10_000)], Literal[2, 3]] | None = None
+    kpt_names: list[str] | dict[str, list[str]] = []
+
+
+class RawFiles:
+    """The files of the raw data, links followed as far as the options allow."""
+
+    def __init__(self, raw: Storage, symlinks: Symlinks) -> None:
+        self._raw = raw
+        self.symlinks = symlinks
+        self.images: dict[str, int] = {}
+        """Size in bytes of each image, by path."""
+        self.texts: dict[str, int] = {}
+        """The same of files that may be label files."""
+        self.others: dict[str, int] = {}
+        """The same of all other files. Hidden ones are among them."""
+        self.unusable: dict[str, Entry] = {}
+        """FIFOs, devices, and links that are not followed."""
+        self.links: list[str] = []
+        """Those of them that may lead to folders."""
+        for entry in list_files(raw, symlinks=symlinks):
+            path = entry.path
+            name = path.lower()
+            kind = self.others
+            hidden = "/." in f"/{path}" or "__MACOSX" in path.split("/")
+            if name.endswith(".txt") and not hidden:
+                kind = self.texts
+            elif name.endswith(SUFFIXES) and not hidden:
+                kind = self.images
+            kind[path] = entry.size
+            if entry.kind != "file":
+                self.unusable[path] = entry
+                if entry.kind == "link" and kind is self.others and not hidden:
+                    self.links.append(path)
+        if not self.images:
+            raise RawDataError(
+                f"`{safe(raw.root, limit=4096)}` holds no image",
+                hint="name the folder with `images` and `labels`, or the one with `data.yaml`",
+            )
+        self.folders = {""}
+        """Folders with images in them, also below; the raw folder is the empty path."""
+        for folder in {path.rpartition("/")[0] for path in self.images}:
+            while folder not in self.folders:
+                self.folders.add(folder)
+                folder = folder.rpartition("/")[0]
+
+    def size(self, path: str) -> int | None:
+        """The size in bytes of a file; None if there is none."""
+        return self.images.get(path, self.texts.get(path, self.others.get(path)))
+
+    def entry(self, path: str) -> Entry | None:
+        """What is at a path."""
+        size = self.size(path)
+        found = None if size is None else Entry(path, "file", size, 0, 0)
+        return self.unusable.get(path, found)
+
+    def text(self, path: str, limit: int) -> str:
+        """The text of a small file."""
+        entry = self.unusable.get(path)
+        return read_text(self._raw, path, limit=limit, entry=entry, symlinks=self.symlinks)
+
+    def label(self, image: str) -> tuple[str, int]:
+        """The label file of an image, and which of :func:`label_paths` it is; else empty and -1."""
+        for number, path in enumerate(label_paths(image)):
+            if path in self.texts:
+                return path, number
+        return "", -1
+
+
+class YoloSplit(NamedTuple):
+    """A split, with its images in the order of the data."""
+
+    name: str
+    key: str
+    """What the description calls it."""
+    paths: Sequence[str]
+    """Its folders and lists of images, as they are written."""
+    origins: list[str]
+    """The same in the raw folder."""
+    images: list[str]
+    """Paths. One that a list names and that does not exist is among them."""
+    remarks: list[Remark]
 
 
 class YoloDataset:
     """The raw data, listed and described once."""
 
     def __init__(self, raw: Storage, options: YoloOptions) -> None:
-        self._raw = raw
+        self._root = raw.root
         self._options = options
-        self._listing = YoloListing(raw, options)
-        self.description = read_description(raw, self._listing, options)
-        every = find_yolo_splits(self._listing, self.description, options.splits)
-        self.splits = choose_splits(every, options.splits)
-        self.context = YoloContext(
-            self._task(), self.description.kpt_shape, _labels(self.description)
-        )
-        self._require_labels()
+        self.files = RawFiles(raw, options.symlinks)
+        self.file = options.data or self._usual_description()
+        """The file that describes the dataset; empty without one."""
+        self.names_file = ""
+        """The file that lists the classes, if that is another one."""
+        says = self._description()
+        beside = (self.file.rpartition("/")[0], "")
+        root, _ = _find(says.path, beside, self.files.folders) if says.path else (None, False)
+        self._bases = beside if root is None else (root, *beside)
+        self.kpt_shape = says.kpt_shape or ()
+        lists = says.kpt_names if isinstance(says.kpt_names, dict) else {"": says.kpt_names}
+        named = {tuple(names) for names in lists.values()}
+        (names,) = named if len(named) == 1 else ((),)
+        self.kpt_names = names if self.kpt_shape and len(names) == self.kpt_shape[0] else ()
+        """Names of the keypoints; empty where nothing says them, or not the same for all."""
+        self.names = self._classes(says)
+        """Names of the classes in order of their numbers; a number without a class has none."""
+        self.splits = self._find_splits(says)
 
-    def raw_files(self) -> Iterator[RawFile]:
-        """The files that describe the dataset, the images, and the label files."""
-        listing, description = self._listing, self.description
-        seen: set[str] = set()
-        for path in (description.file, description.names_file, *self._lists()):
-            size = listing.others.get(path, listing.texts.get(path))
-            if path and size is not None and path not in seen:
-                seen.add(path)
-                yield RawFile(path, size, size)
-        for split in self.splits:
-            for image in split.images:
-                if image in seen or image in listing.unusable or image not in listing.images:
-                    continue
-                seen.add(image)
-                yield RawFile(image, listing.images[image], listing.images[image])
-                label, _ = listing.find_label(image)
-                if label and label not in seen and label not in listing.unusable:
-                    seen.add(label)
-                    yield RawFile(label, listing.texts[label], listing.texts[label])
-
-    def items(self) -> Iterator[Item | Skipped | Remark]:
-        """Every image of every split, and the remarks on them together."""
-        for split in self.splits:
-            yield from split.remarks
-            unlabeled: list[str] = []
-            owners: dict[str, str] = {}
-            shared: list[str] = []
-            for image in split.images:
-                label, _ = self._listing.find_label(image)
-                if label and owners.setdefault(label, image) != image:
-                    shared.append(image)
-                try:
-                    yield self._item(split.name, image, unlabeled)
-                except SkipImage as error:
-                    yield Skipped(split.name, image, error.code, error.detail)
-            if shared:
-                yield paths_remark(split.name, "SRC049", shared, "the label file of another image")
-            if unlabeled:
-                yield paths_remark(split.name, "SRC043", unlabeled, "no label file; no objects")
-        yield from self._left_aside()
-
-    def _item(self, split: str, image: str, unlabeled: list[str]) -> Item:
-        listing = self._listing
-        size = image_size(image, listing.entry(image), symlinks=listing.symlinks)
-        try:
-            image.encode()
-        except UnicodeEncodeError:
-            raise SkipImage("SRC012", "the name is not UTF-8") from None
-        label, rule = listing.find_label(image)
-        if not label:
-            if self._options.unlabeled == "skip":
-                raise SkipImage("SRC043", "no label file")
-            unlabeled.append(image)
-            return Item(split, image, size + _OVERHEAD)
-        if label in listing.unusable:
-            try:
-                image_size(label, listing.unusable[label], symlinks=listing.symlinks)
-            except SkipImage as error:
-                detail = f"its label file `{safe(label)}`: {error.detail}"
-                raise SkipImage("SRC041", detail) from None
-        if listing.texts[label] > MAX_LABEL_BYTES:
-            detail = f"its label file has {listing.texts[label]:,} bytes, too many"
-            raise SkipImage("SRC041", detail)
-        return Item(split, image, size + _OVERHEAD + listing.texts[label], b"%d" % rule)
-
-    def _left_aside(self) -> Iterator[Remark]:
-        """Images in no split, label files without an image, and all other files."""
-        first = self.splits[0].name
-        listing, description = self._listing, self.description
-        if not self._options.splits:
-            taken = {image for split in self.splits for image in split.images}
-            if orphans := [image for image in listing.images if image not in taken]:
-                yield paths_remark(first, "SRC030", orphans, "in no split")
-        read = {description.file, description.names_file, *self._lists()}
-        places = {path for image in listing.images for path in label_paths(image)}
-        unused = listing.unused_labels(places, read)
-        if unused:
-            yield paths_remark(first, "SRC042", unused, "no image has it")
-        known = places.union(unused, read)
-        known.update(listing.links)
-        strays = [path for path in (*listing.others, *listing.texts) if path not in known and path]
-        if strays:
-            yield paths_remark(first, "SRC015", strays, "neither an image nor a label file")
-        if listing.links:
-            yield paths_remark(first, "SRC011", listing.links, link_problem(listing.symlinks))
-
-    def _lists(self) -> list[str]:
+    def lists(self) -> list[str]:
         """The lists of images that were read."""
         every = (origin for split in self.splits for origin in split.origins)
-        return [origin for origin in every if origin in self._listing.texts]
+        return [origin for origin in every if origin in self.files.texts]
 
-    def _task(self) -> YoloTask:
-        options, shape = self._options, self.description.kpt_shape
-        if options.task == "pose" and not shape:
-            raise UsageError(
-                "`task=pose` needs the number of keypoints, and no `kpt_shape` says it",
-                hint="--option kpt_shape=17,3 for 17 keypoints of x, y and visibility",
-            )
-        if options.task != "auto":
-            return options.task
-        if shape:
-            return "pose"
-        counts: Counter[int] = Counter()
-        example = ""
-        for path in self._label_files():
-            found = self._coordinates(path)
-            if 8 in found and not example:
-                example = path
-            counts.update(found)
-        task = find_task(counts)
-        if task is None:
+    def left_aside(self) -> Iterator[Remark]:
+        """Images in no split, label files without an image, and all other files."""
+        first, files = self.splits[0].name, self.files
+        if not self._options.splits:
+            taken = {image for split in self.splits for image in split.images}
+            if orphans := [image for image in files.images if image not in taken]:
+                yield paths_remark(first, "SRC030", orphans, "in no split")
+        labels = {path for image in files.images for path in label_paths(image)}
+        known = labels.union(self.lists(), files.links, (self.file, self.names_file))
+        folders = {path.rpartition("/")[0] for path in labels}
+        unused: list[str] = []
+        strays: list[str] = []
+        for path in chain(files.others, files.texts):
+            folder, _, name = path.rpartition("/")
+            if path not in known:
+                is_label = path in files.texts and folder in folders
+                (unused if is_label and name.lower() not in _NOT_LABELS else strays).append(path)
+        if unused:
+            yield paths_remark(first, "SRC042", unused, "no image has it")
+        if strays:
+            yield paths_remark(first, "SRC015", strays, "neither an image nor a label file")
+        if files.links:
+            yield paths_remark(first, "SRC011", files.links, link_problem(files.symlinks))
+
+    def _usual_description(self) -> str:
+        others = self.files.others
+        found = (
+            [name for name in _YAML_NAMES if name in others][:1]
+            or [name for name in others if name.endswith(".data") and name.count("/") < 2]
+            or [name for name in others if name.endswith((".yaml", ".yml")) and "/" not in name]
+        )
+        if len(found) > 1:
             raise RawDataError(
-                f"the rows of `{safe(example)}` have 8 coordinates: they may be polygons of four "
-                "points, or oriented boxes",
-                hint="--option task=segment or --option task=obb says which",
+                f"several files may describe the dataset: {listed(found[:5])}",
+                hint=f"--option data={safe(found[0])}",
             )
-        return task
+        return found[0] if found else ""
 
-    def _label_files(self) -> Iterator[str]:
-        """The label files in the order of the splits."""
-        for split in self.splits:
-            for image in split.images:
-                label, _ = self._listing.find_label(image)
-                if label and label not in self._listing.unusable:
-                    yield label
-
-    def _coordinates(self, path: str) -> Counter[int]:
-        """The number of rows of a label file by the number of their coordinates."""
-        if self._listing.texts[path] > MAX_LABEL_BYTES:
-            return Counter()
-        data = self._raw.read(path, limit=MAX_LABEL_BYTES)
+    def _description(self) -> Description:
+        """What the file says that describes the dataset."""
+        found: dict[str, Any] = {}
+        text = self.files.text(self.file, _MAX_BYTES) if self.file else ""
+        if self.file.lower().endswith((".yaml", ".yml")):
+            found = _read_yaml(self.file, text)
+        elif self.file:
+            # Darknet's: lines such as `train = data/train.txt`.
+            pairs = (line.partition("=") for line in text.splitlines())
+            found = {key.strip(): value.strip() for key, sign, value in pairs if sign}
+            self.names_file = found.pop("names", "")
+        found["kpt_shape"] = self._options.kpt_shape or found.get("kpt_shape", "")
         try:
-            return Counter(len(line.split()) - 1 for _, line in rows_of(data))
-        except SkipImage:  # the image is skipped with this reason
-            return Counter()
+            said = {key: value for key, value in found.items() if value != ""}
+            return msgspec.convert(said, Description, strict=False, str_keys=True)
+        except msgspec.ValidationError as error:
+            file = f"`{safe(self.file)}`" if self.file else "an option"
+            raise RawDataError(f"{file} cannot be used: {safe(str(error))}") from None
 
-    def _require_labels(self) -> None:
-        """Refuse images without any label file: the label files are elsewhere."""
-        if next(self._label_files(), None) is None:
-            image = self.splits[0].images[0]
+    def _classes(self, says: Description) -> Sequence[str]:
+        names = says.names
+        if isinstance(names, dict):
+            names = [names.get(number, "") for number in range(max(names, default=-1) + 1)]
+        if says.nc is not None and names and says.nc != len(names):
             raise RawDataError(
-                f"no image has a label file: looked for `{safe(label_paths(image)[0])}` and so on",
-                hint="label files are in a folder `labels` in place of `images`, or beside the "
-                "images; name the folder above both with `--raw`",
+                f"`{safe(self.file)}` has {len(names)} `names`, and says `nc: {says.nc}`"
+            )
+        numbered = [f"class{number}" for number in range(says.nc or 0)]
+        return self._options.classes or names or numbered or self._listed_classes()
+
+    def _listed_classes(self) -> Sequence[str]:
+        """The classes of the file that lists them. Copies of one list are one."""
+        known = [*self.files.texts, *self.files.others]
+        if self.names_file:
+            path, _ = _find(self.names_file, self._bases, set(known))
+            paths = [] if path is None else [path]
+        else:
+            paths = [path for path in known if path.rpartition("/")[2] in _NAMES_FILES]
+            paths.sort(key=lambda path: (path.count("/"), path))
+        if not paths:
+            file = safe(self.names_file) or "classes.txt"
+            raise RawDataError(
+                f"no file of `{safe(self._root, limit=4096)}` lists the names of the classes: "
+                f"expected `names` in `{safe(self.file or 'data.yaml')}`, or `{file}`",
+                hint="--option classes=cat,dog names them in the order of their numbers",
+            )
+        texts = [self.files.text(path, _MAX_BYTES) for path in paths]
+        lists = [[line.strip() for line in text.rstrip().split("\n")] for text in texts]
+        if any(names != lists[0] for names in lists):
+            raise RawDataError(
+                f"{listed(paths)} list different classes",
+                hint="--option classes=cat,dog names them in the order of their numbers",
+            )
+        self.names_file = paths[0]
+        return lists[0]
+
+    def _find_splits(self, says: Description) -> list[YoloSplit]:
+        """The splits of the description, of the lists in the raw folder, or of its folders."""
+        written: dict[str, Sequence[str]] = {}
+        for key in _SPLIT_KEYS:
+            paths = getattr(says, key)
+            if found := [each for each in ([paths] if isinstance(paths, str) else paths) if each]:
+                written[key] = found
+        bases = self._bases if written else ("",)
+        written = written or self._usual_lists() or self._split_folders()
+        names = normal_splits(written)
+        every = [YoloSplit(names[key], key, paths, [], [], []) for key, paths in written.items()]
+        chosen = choose_splits(every, self._options.splits)
+        for split in chosen:
+            self._find_images(split, bases)
+        return chosen
+
+    def _usual_lists(self) -> dict[str, Sequence[str]]:
+        """The lists of images in the raw folder that are called like splits."""
+        stems = {path.rpartition(".")[0] for path in self.files.images}
+        names = [path.removesuffix(".txt") for path in self.files.texts if "/" not in path]
+        return {name: [f"{name}.txt"] for name in names if name not in stems and _is_usual(name)}
+
+    def _split_folders(self) -> dict[str, Sequence[str]]:
+        """The folders `train`, `train/images` or `images/train`; else the raw folder."""
+        found: dict[str, list[str]] = {}
+        deep = ""
+        for folder in sorted(self.files.folders):
+            name = folder.rpartition("/")[2]
+            if _is_usual(name):
+                if [part for part in folder.split("/") if part != "images"] == [name]:
+                    found.setdefault(name, []).append(folder)
+                deep = deep or folder
+        if deep and not found:
+            raise RawDataError(
+                f"`{safe(deep)}` is a folder of a split, and too deep in the raw folder",
+                hint="name the folder that holds `images` or the folders of splits with `--raw`, "
+                "or describe the splits in `data.yaml`",
+            )
+        return {**found} or {"train": ["."]}
+
+    def _find_images(self, split: YoloSplit, bases: Sequence[str]) -> None:
+        """Find the folders and lists of a split, and the images in them."""
+        files = self.files
+        known = {*files.folders, *files.texts, *files.links}  # reading a link says what is wrong
+        images: dict[str, None] = {}
+        for text in split.paths:
+            place, moved = _find(text, bases, known)
+            if place is None:
+                raise RawDataError(
+                    f"`{safe(self.file)}`: `{split.key}` is `{safe(text)}`, which is neither a "
+                    "folder with images nor a list of images in the raw folder",
+                    hint="correct the path, or read other splits alone: --option splits=",
+                )
+            if moved:
+                read = place or "."
+                detail = f"`{safe(text)}` is outside the raw folder; `{safe(read)}` was read"
+                split.remarks.append(Remark(split.name, read, "SRC045", detail))
+            split.origins.append(place or _ROOT)
+            if place in files.folders:
+                prefix = f"{place}/" if place else ""
+                images.update((path, None) for path in files.images if path.startswith(prefix))
+            else:
+                self._read_list(split, place, images)
+        split.images.extend(images)
+        if not images:
+            raise RawDataError(
+                f"the split `{safe(split.key)}` has no image",
+                hint="read other splits alone: --option splits=",
             )
 
+    def _read_list(self, split: YoloSplit, path: str, images: dict[str, None]) -> None:
+        """Add the images of a list to those of a split."""
+        bases = tuple(dict.fromkeys((path.rpartition("/")[0], *self._bases)))
+        moved: list[str] = []
+        repeated: list[str] = []
+        for text in filter(None, map(str.strip, self.files.text(path, 1 << 28).splitlines())):
+            place, was_moved = _find(text, bases, self.files.images)
+            if was_moved:
+                moved.append(text)
+            # What is not there is an item that is skipped, under the name in the list.
+            image = text if place is None else place
+            if image in images:
+                repeated.append(image)
+            images[image] = None
+        if moved:
+            detail = (
+                f"`{safe(moved[0])}` is outside the raw folder; the file with the same end was read"
+            )
+            split.remarks.append(Remark(split.name, path, "SRC045", detail, len(moved)))
+        if repeated:
+            detail = f"`{safe(repeated[0])}` is listed twice, and written once"
+            split.remarks.append(Remark(split.name, path, "SRC022", detail, len(repeated)))
 
-def _labels(description: YoloDescription) -> dict[int, ObjectLabel]:
-    return {
-        number: ObjectLabel(number, name.encode())
-        for number, name in enumerate(description.names)
-        if name
-    }
+
+def label_paths(image: str) -> Sequence[str]:
+    """Where the label file of an image may be, the first that exists: with the last folder `images`
+    replaced by `labels`, and beside the image.
+    """
+    stem, dot, _ = image.rpartition(".")
+    beside = f"{stem if dot else image}.txt"
+    above, found, below = f"/{beside}".rpartition("/images/")
+    return (f"{above}/labels/{below}"[1:], beside) if found else (beside,)
+
+
+def _read_yaml(path: str, text: str) -> dict[str, Any]:
+    """The mapping of a YAML file, whose scalars are the texts that are written there: a class that
+    is called `no` is not False.
+    """
+    try:
+        import yaml
+    except ModuleNotFoundError:
+        raise MissingExtraError(f"reading `{safe(path)}`", "yaml") from None
+    try:
+        found = yaml.load(text, Loader=yaml.BaseLoader) or {}
+        if not isinstance(found, dict):
+            raise yaml.YAMLError("expected a mapping with `train`, `val` and `names`")
+    except (yaml.YAMLError, RecursionError) as error:
+        problem = safe(" ".join(str(error).split()), limit=300)
+        raise RawDataError(f"`{safe(path)}` cannot be read as YAML: {problem}") from None
+    return found
+
+
+def _find(text: str, bases: Sequence[str], known: Collection[str]) -> tuple[str | None, bool]:
+    """The path in `known` that is meant, or None; and whether only the end of `text` is one, as in
+    paths of another machine.
+    """
+    parts = text.replace("\\", "/").split("/")
+    if not (parts[0] == "" or parts[0].endswith(":")):
+        for base in bases:
+            joined = _joined(base, parts)
+            if joined is not None and joined in known:
+                return joined, False
+    for end in path_ends(text):
+        for base in bases:
+            joined = f"{base}/{end}" if base else end
+            if joined in known:
+                return joined, True
+    return None, False
+
+
+def _joined(base: str, parts: Sequence[str]) -> str | None:
+    """A path below a folder, `..` resolved; None if it leaves the raw folder."""
+    found = base.split("/") if base else []
+    for part in parts:
+        if part == "..":
+            if not found:
+                return None
+            found.pop()
+        elif part not in ("", "."):
+            found.append(part)
+    return "/".join(found)
+
+
+def _is_usual(name: str) -> bool:
+    """Whether a name is that of a usual split, in any spelling."""
+    return normal_splits([name])[name] in _USUAL_SPLITS

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from tfrecreg.api import Source, SourceRecord, hookimpl
+from tfrecreg.api import Source, SourceRecord, hookimpl, listed
 
 if TYPE_CHECKING:
     from tfrecreg.api import RawPreview, Recognition
+
+_DESCRIBES = re.compile(rb"^[ \t]*(?:names|nc|classes|train|kpt_shape)[ \t]*[:=]", re.MULTILINE)
+_DESCRIPTIONS = ("data.yaml", "data.yml", "dataset.yaml", "dataset.yml", "obj.data")
+_LISTS = ("classes.txt", "obj.names", "train.txt", "val.txt", "valid.txt", "test.txt")
+_NUMBERS = re.compile(rb"[-.e0-9\s]+")
+_LOOKED_INTO = 10
+"""Label files in which a row is looked for: those of images without objects are empty."""
 
 
 @hookimpl
@@ -24,9 +32,35 @@ def tfrecreg_sources() -> Iterator[SourceRecord]:
 
 
 def _examine(preview: RawPreview) -> Recognition | None:
-    from tfrecreg_yolo.recognition import recognize_label_files
+    from tfrecreg.api import Recognition
+    from tfrecreg_yolo.dataset import SUFFIXES, label_paths
 
-    return recognize_label_files(preview)
+    files = preview.below()
+    texts = {path for path in files if path.endswith(".txt")}
+    images = [path for path in files if path.lower().endswith(SUFFIXES)]
+    found = (next(filter(texts.__contains__, label_paths(path)), "") for path in images)
+    labels = [path for path in found if path]
+    described = [
+        path
+        for path in preview.files()
+        if path in _DESCRIPTIONS and _DESCRIBES.search(preview.start(path))
+    ]
+    if not images or not (described or _have_rows(preview, labels)):
+        return None
+    reason = f"{preview.counted(len(images), 'image')}, {len(labels):,} with YOLO's label files"
+    if described:
+        reason += f", described by {listed(described)}"
+    beside = [path for path in preview.files() if path in _LISTS]
+    return Recognition("exact", reason, preview.aside([*images, *labels, *described, *beside]))
+
+
+def _have_rows(preview: RawPreview, labels: Iterable[str]) -> bool:
+    """Whether the first label file in a folder `labels` that is not empty begins with a row."""
+    for path in [each for each in labels if "labels" in each.split("/")][:_LOOKED_INTO]:
+        line = preview.start(path).partition(b"\n")[0]
+        if words := line.split():
+            return len(words) >= 5 and _NUMBERS.fullmatch(line) is not None
+    return False
 
 
 def _load() -> type[Source]:

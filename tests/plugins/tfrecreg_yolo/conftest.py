@@ -9,8 +9,8 @@ import pytest
 from image_support import png
 from object_sources_support import RawFolder
 
+from tfrecreg_yolo.dataset import YoloOptions
 from tfrecreg_yolo.source import YoloSource
-from tfrecreg_yolo.yolo_options import YoloOptions
 
 
 class Raw(RawFolder):

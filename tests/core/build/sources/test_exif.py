@@ -19,8 +19,8 @@ from tfrecreg_coco.files import CocoOptions
 from tfrecreg_coco.source import CocoSource
 from tfrecreg_voc.files import VocOptions
 from tfrecreg_voc.source import VocSource
+from tfrecreg_yolo.dataset import YoloOptions
 from tfrecreg_yolo.source import YoloSource
-from tfrecreg_yolo.yolo_options import YoloOptions
 
 pytest.importorskip("PIL", reason="the extra `images` is not installed")
 
