@@ -1,15 +1,13 @@
-"""The first pass over all tables: rows, keys and splits, and what the columns are."""
+"""The first pass over all tables: rows, keys and splits, and what the columns become."""
 
 from __future__ import annotations
 
 import re
 from array import array
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from decimal import Decimal
 from struct import Struct
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from tfrecreg.api import (
     Item,
@@ -21,307 +19,260 @@ from tfrecreg.api import (
     UsageError,
     did_you_mean,
     is_split_name,
+    listed,
     media_kind,
     missing_files,
     normal_splits,
     safe,
 )
-from tfrecreg_table.columns import TableColumn
-from tfrecreg_table.rows import Place, Rows, open_rows
-from tfrecreg_table.survey import ColumnSurvey
-from tfrecreg_table.table_files import (
+from tfrecreg_table.columns import Column, Survey, text_of, ticked
+from tfrecreg_table.rows import Batch, RowError, open_rows
+from tfrecreg_table.tables import (
+    DEFAULT_SPLIT,
+    FILE_KINDS,
     FILE_NAME,
-    UNNAMED_SPLIT,
+    Mapped,
     TableFile,
+    TableOptions,
     file_size,
     find_tables,
     is_split_folder,
+    unsafe_path,
 )
-from tfrecreg_table.table_options import FILE_KINDS, Mapped, TableOptions, unsafe_path
-from tfrecreg_table.values import CellError, text_of, ticked
 
-ROW_STATE = Struct("<HQIQ")
+ITEM_STATE = Struct("<HQIQ")
 """The state of an item: the number of its table, first byte, length, line."""
 _MAX_SPLITS = 100
 
 
-@dataclass
-class _GoodRows:
-    """The good rows of one table, an entry per row in each list."""
+class Known(NamedTuple):
+    """What a worker needs to know of the listing."""
 
-    places: bytearray = field(default_factory=bytearray)
-    numbers: array[int] = field(default_factory=lambda: array("Q"))
-    sizes: array[int] = field(default_factory=lambda: array("Q"))
-    """Bytes of the row and of the files that it names."""
-    splits: list[str] = field(default_factory=list)
-    """As the rows have them, if they do."""
-    keys: list[str] = field(default_factory=list)
-    """If a column has them."""
+    files: Sequence[TableFile]
+    columns: Sequence[Column]
+    labels: Mapping[str, Sequence[str]]
+    key_column: Column | None
+    """The column of files whose values are the keys."""
 
 
-class _Unusable(Exception):
-    """A row has no key or no file: the code and the reason."""
-
-
-class TableListing:
+class Listing:
     """All rows of the tables, and what the columns become."""
 
     def __init__(self, raw: Storage, options: TableOptions) -> None:
         self._raw, self._options = raw, options
-        self.files, self._left_tables = find_tables(raw, options)
-        self._names_files = any(each.names_files for each in self.files)
+        self._files, self._left_tables = find_tables(raw, options)
+        self._names_files = any(each.names_files for each in self._files)
         self._mapping = options.mapping
         if self._names_files and not any(each.name == FILE_NAME for each in self._mapping):
-            star = () if self._mapping else (Mapped("*", "", "", ""),)
-            self._mapping = (*star, *self._mapping, Mapped(FILE_NAME, "file", "{}", ""))
+            all_others = () if self._mapping else (Mapped("*"),)
+            self._mapping = (*all_others, *self._mapping, Mapped(FILE_NAME, "file", "{}"))
         self._naming = [each for each in self._mapping if each.kind in FILE_KINDS]
-        self._key = options.key
-        if self._key is None and len(self._naming) == 1:
-            self._key = self._naming[0].name
+        self._key = options.key or (self._naming[0].name if len(self._naming) == 1 else None)
         self._splits_in_rows = options.split_column is not None or (
-            self._names_files and not self.files[0].folder
+            self._names_files and not self._files[0].folder
         )
-        self._sizes: dict[str, int] = {}
-        if self._naming:
-            for each in raw.list(""):
-                size = file_size(raw, each.path) if each.kind == "link" else each.size
-                if size is not None and each.kind != "dir":
-                    self._sizes[each.path] = size
-        self._surveys: dict[str, ColumnSurvey | None] = {}
-        self._total = 0
-        self._seen_keys: dict[str, set[str]] = {}
-        self._skipped: list[tuple[TableFile, Skipped]] = []
+        found = raw.list("") if self._naming else ()
+        self._sizes = {
+            each.path: each.size if each.kind == "file" else None
+            for each in found
+            if each.kind != "dir"
+        }
+        """Of the files in the raw folder, if columns name some; None for links."""
+        self._surveys: dict[str, Survey] = {}
+        self._states, self._row_sizes = bytearray(), array("Q")
+        self._row_splits: list[str] = []
+        self._keys: list[str] = []
+        self._seen: dict[str, set[str]] = {}
+        """Keys by split, if a column has them."""
+        self._skipped: list[Skipped] = []
+        self._notes: list[Remark] = []
+        self._named: dict[str, int] = {}
+        """The size of each file that a row names."""
         self._splits: dict[str, str] = {}
         """By the names in the rows."""
-        self._notes: list[tuple[TableFile, str, str, str]] = []
-        """Key, code and detail of remarks on tables."""
-        self.named_files: dict[str, int] = {}
-        """Path to size of each file that a row names."""
-        self._tables = [self._read(file) for file in self.files]
+        self._rows = sum(self._read(number) for number in range(len(self._files)))
         self._require_columns()
         self._splits = normal_splits(list(self._splits))
-        self.kept: dict[str, str] = {}
+        self._kept: dict[str, str] = {}
         """Why columns of numbers are kept as text."""
-        self.columns = tuple(self._columns())
-        self.labels = {
-            each.feature: _class_names(self._survey(each.name).names)
-            for each in self.columns
+        columns = tuple(self._columns())
+        labels = {
+            each.feature: _class_names(self._surveys[each.name].classes)
+            for each in columns
             if each.kind == "label"
         }
-
-    @property
-    def path_column(self) -> TableColumn | None:
-        """The column of files whose values are the keys."""
-        found = [each for each in self.columns if each.kind in FILE_KINDS]
-        return found[0] if len(found) == 1 and found[0].name == self._key else None
-
-    @property
-    def rows(self) -> int:
-        """Number of rows that are items."""
-        return sum(len(each.numbers) for each in self._tables)
-
-    @property
-    def left_out(self) -> list[str]:
-        """Columns that are not used, but for those that are skipped on purpose."""
-        used = (self._key, self._options.split_column)
-        return [
-            name
-            for name, survey in self._surveys.items()
-            if survey is None and name not in used and not self._mapped(name)
-        ]
+        naming = [each for each in columns if each.kind in FILE_KINDS]
+        has_keys = len(naming) == 1 and naming[0].name == self._key
+        self.known = Known(self._files, columns, labels, naming[0] if has_keys else None)
 
     def raw_files(self) -> Iterator[RawFile]:
         """The tables, and the files that their rows name."""
-        for file in self.files:
-            yield RawFile(file.path, file.size, file.size)
-        for path, size in self.named_files.items():
+        for path, size in {**{each.path: each.size for each in self._files}, **self._named}.items():
             yield RawFile(path, size, size)
 
     def items(self) -> Iterator[Item | Skipped | Remark]:
         """Every row, and the remarks on columns and tables."""
-        overhead = sum(len(each.feature) + 24 for each in self.columns)
-        tables_of = Counter(file.split for file in self.files)
-        for file, rows in zip(self.files, self._tables, strict=True):
-            prefix = f"{file.path}:" if tables_of[file.split] > 1 else ""
-            for at, number in enumerate(rows.numbers):
-                split = self._splits[rows.splits[at]] if rows.splits else file.split
-                key = rows.keys[at] if rows.keys else f"{prefix}{number:08}"
-                state = bytes(rows.places[at * ROW_STATE.size : (at + 1) * ROW_STATE.size])
-                yield Item(split, key, rows.sizes[at] + overhead, state)
-        some = min(self._splits.values(), default=UNNAMED_SPLIT)
+        overhead = sum(len(each.feature) + 24 for each in self.known.columns)
+        rows = zip(self._row_splits, self._keys, self._row_sizes, strict=True)
+        for at, (split, key, size) in enumerate(rows):
+            state = bytes(self._states[at * ITEM_STATE.size : (at + 1) * ITEM_STATE.size])
+            yield Item(self._splits.get(split, split), key, size + overhead, state)
+        some = min(self._splits.values(), default=self._files[0].split)
+        missing: Iterator[Skipped] = iter(())
         if not self._options.file:
-            taken = {each.path: each.split for each in self.files}
-            for each in missing_files([*taken, *self._left_tables], taken):
-                yield each._replace(split=some) if self._splits_in_rows else each
-        for file, skipped in self._skipped:
-            yield skipped._replace(split=some if self._splits_in_rows else file.split)
-        split = some if self._splits_in_rows else self.files[0].split
-        yield from self._remarks(split)
+            taken = {each.path: each.split for each in self._files}
+            missing = missing_files([*taken, *self._left_tables], taken)
+        entries: Sequence[Skipped | Remark] = [*missing, *self._skipped, *self._notes]
+        for entry in entries:
+            yield entry._replace(split=some) if self._splits_in_rows else entry
+        yield from self._remarks(some)
 
     def _remarks(self, split: str) -> Iterator[Remark]:
-        for name, why in self.kept.items():
-            yield Remark(split, name, "SRC056", why)
+        for name, why in self._kept.items():
+            yield Remark(split, name, "SRC056", f"the column {ticked(name)} is text: {why}")
         for name, survey in self._surveys.items():
-            if survey is not None and survey.marks:
-                some = ", ".join(ticked(each) for each in sorted(survey.marks)[:5])
-                detail = (
-                    f"the column {ticked(name)} has no value in the cells {some}, "
-                    f"first in line {survey.mark_line}"
-                )
-                yield Remark(split, name, "SRC032", detail, sum(survey.marks.values()))
-        if self.left_out:
-            names = ", ".join(ticked(name) for name in self.left_out[:5])
-            detail = f"not in `columns`: {names}"
-            yield Remark(split, self.left_out[0], "SRC057", detail, len(self.left_out))
-        for file, key, code, detail in self._notes:
-            yield Remark(split if self._splits_in_rows else file.split, key, code, detail)
-        if self._names_files:
-            media = (path for path in self._sizes if media_kind(path) != "file")
-            left = sorted(path for path in media if path not in self.named_files)
-            if left:
-                detail = f"no row names these files, the first of them `{safe(left[0])}`"
-                yield Remark(split, left[0], "SRC030", detail, len(left))
-        if self._left_tables:
-            first = self._left_tables[0]
-            detail = f"tables that are not named after a split, the first of them `{safe(first)}`"
-            yield Remark(split, first, "SRC015", detail, len(self._left_tables))
+            if survey.marks:
+                cells = ", ".join(ticked(each) for each in sorted(survey.marks)[:5])
+                detail = f"the column {ticked(name)} has no value in the cells {cells}, first in "
+                times = sum(survey.marks.values())
+                yield Remark(split, name, "SRC032", f"{detail}line {survey.mark_line}", times)
+        media = (path for path in self._sizes if media_kind(path) != "file")
+        not_named = sorted(path for path in media if path not in self._named)
+        for code, names, detail in (
+            ("SRC057", self._left_out(), "not in `columns`"),
+            ("SRC030", not_named if self._names_files else [], "no row names these files"),
+            ("SRC015", self._left_tables, "tables that are not named after a split"),
+        ):
+            if names:
+                some = ", ".join(ticked(name) for name in names[:5])
+                yield Remark(split, names[0], code, f"{detail}: {some}", len(names))
 
-    def _read(self, file: TableFile) -> _GoodRows:
-        rows = _GoodRows()
+    def describe(self) -> Mapping[str, str]:
+        """The tables and what their columns become."""
+        found = {
+            "tables": ", ".join(f"{safe(each.path)} ({each.split})" for each in self._files),
+            "rows": str(len(self._keys)),
+        }
+        for column in self.known.columns:
+            text = column.kind
+            if column.feature != column.name:
+                text += f", as {safe(column.feature)}"
+            if column.kind == "label":
+                text += f", {len(self.known.labels[column.feature])} classes"
+            if column.times == "optional":
+                text += ", values missing"
+            if column.name in self._kept:
+                text += f": {self._kept[column.name]}"
+            found[f"column {safe(column.name, limit=60)}"] = text
+        if left_out := self._left_out():
+            found["left out"] = ", ".join(safe(name, limit=60) for name in left_out[:20])
+        return found
+
+    def _left_out(self) -> list[str]:
+        """Columns that are not used, but for those that are skipped on purpose."""
+        used = (self._key, self._options.split_column, *(each.name for each in self._mapping))
+        found = self._surveys.items()
+        return [name for name, survey in found if not survey.mapped and name not in used]
+
+    def _read(self, number: int) -> int:
+        """Read a table; return the number of its rows that can be parsed."""
+        file, before = self._files[number], len(self._keys)
         reader = open_rows(self._raw, file.path, self._options)
         seen: set[str] = set()
-        found = 0
+        rows = bad = 0
         for batch in reader.batches():
-            for each in batch.bad:
-                self._skip(file, reader, each.line, each.code, each.detail)
-            found += len(batch.places) + len(batch.bad)
-            self._total += len(batch.places)
+            rows, bad = rows + len(batch.places), bad + len(batch.bad)
+            for line, error in batch.bad:
+                self._skip(file, reader.unit, line, error)
             for name, values in batch.columns.items():
-                seen.add(name)
-                survey = self._survey_of(name)
-                if survey is not None:
-                    survey.add(name, values, batch.places)
-            self._add_rows(file, reader, rows, batch.places, batch.columns)
-        if not found:
-            self._notes.append((file, file.path, "SRC059", f"`{safe(file.path)}` has no rows"))
-        lacking = [each.name for each in self._mapping if each.kind != "skip"]
-        for name in dict.fromkeys(lacking) if rows.numbers else ():
-            if name not in seen and name != "*":
-                detail = f"`{safe(file.path)}` has no column {ticked(name)}: no value in its rows"
-                self._notes.append((file, name, "SRC058", detail))
+                self._survey(name).add(values, batch.places)
+            seen.update(batch.columns)
+            self._add_rows(number, reader.unit, batch)
+        name = safe(file.path)
+        if not rows + bad:
+            self._notes.append(Remark(file.split, file.path, "SRC059", f"`{name}` has no rows"))
+        if len(self._keys) > before:
+            wanted = [each.name for each in self._mapping if each.kind != "skip"]
+            for column in dict.fromkeys(wanted):
+                if column not in (*seen, "*"):
+                    detail = f"`{name}` has no column {ticked(column)}: no value in its rows"
+                    self._notes.append(Remark(file.split, column, "SRC058", detail))
         return rows
 
-    def _mapped(self, name: str) -> list[Mapped]:
-        return [each for each in self._mapping if each.name == name]
-
-    def _taken(self, name: str) -> list[Mapped]:
-        """What the column becomes; nothing if it is left out."""
-        found = self._mapped(name)
-        if not found:
-            found = self._mapped("*") if self._mapping else [Mapped(name, "", "", "")]
-        return [each for each in found if each.kind != "skip"]
-
-    def _survey_of(self, name: str) -> ColumnSurvey | None:
+    def _survey(self, name: str) -> Survey:
         if name not in self._surveys:
-            if not name:
-                raise RawDataError("a column has an empty name", hint="name it")
-            kinds = [each.kind for each in self._taken(name)]
-            texts = not any(file.has_types for file in self.files)
-            rounds = self._options.decimals == "round"
-            survey = ColumnSurvey(kinds, texts=texts, rounds=rounds) if kinds else None
-            self._surveys[name] = survey
+            mapped = [each for each in self._mapping if each.name == name]
+            if not mapped:
+                others = [each for each in self._mapping if each.name == "*"]
+                mapped = others if self._mapping else [Mapped(name)]
+            self._surveys[name] = Survey(
+                name,
+                [each for each in mapped if each.kind != "skip"],
+                texts=not any(file.has_types for file in self._files),
+                rounds=self._options.decimals == "round",
+            )
         return self._surveys[name]
 
-    def _survey(self, name: str) -> ColumnSurvey:
-        survey = self._surveys[name]
-        if survey is None:
-            raise KeyError(name)
-        return survey
-
-    def _add_rows(
-        self,
-        file: TableFile,
-        reader: Rows,
-        rows: _GoodRows,
-        places: Sequence[Place],
-        columns: Mapping[str, Sequence[Any]],
-    ) -> None:
-        number = self.files.index(file)
-        nothing = (None,) * len(places)
+    def _add_rows(self, number: int, unit: str, batch: Batch) -> None:
+        file, columns = self._files[number], batch.columns
+        nothing = (None,) * len(batch.places)
         keys = columns.get(self._key or "", nothing)
         splits = columns.get(self._options.split_column or "", nothing)
         if self._options.split_column is None and self._splits_in_rows:
             splits = [_split_of_path(each) for each in columns.get(FILE_NAME, nothing)]
         named = [(each, columns.get(each.name, nothing)) for each in self._naming]
-        good: list[Place] = []
-        for at, place in enumerate(places):
-            split = file.split
-            if self._splits_in_rows:
-                split = self._split(f"`{safe(file.path)}`, {reader.unit} {place.line}", splits[at])
-            size = place.length
+        is_alone = [each.split for each in self._files].count(file.split) == 1
+        prefix = "" if is_alone else f"{file.path}:"
+        for at, place in enumerate(batch.places):
+            split, key, size = file.split, f"{prefix}{place.number:08}", place.length
             try:
+                if self._splits_in_rows:
+                    split = self._split(splits[at], f"`{safe(file.path)}`, {unit} {place.line}")
                 for mapped, values in named:
                     size += self._named_file(mapped, values[at], file)
                 if self._key is not None:
-                    rows.keys.append(self._checked_key(split, keys[at]))
-            except _Unusable as error:
-                self._skip(file, reader, place.line, *error.args)
+                    key = self._key_of(keys[at], split)
+            except RowError as error:
+                self._skip(file, unit, place.line, error)
                 continue
-            good.append(place)
-            rows.sizes.append(size)
-            if self._splits_in_rows:
-                rows.splits.append(split)
-        rows.numbers.extend([place.number for place in good])
-        rows.places += b"".join(
-            [ROW_STATE.pack(number, each.start, each.length, each.line) for each in good]
-        )
+            self._keys.append(key)
+            self._row_splits.append(split)
+            self._row_sizes.append(size)
+            self._states += ITEM_STATE.pack(number, place.start, place.length, place.line)
 
-    def _skip(self, file: TableFile, reader: Rows, line: int, code: str, why: str) -> None:
-        detail = f"`{safe(file.path)}`, {reader.unit} {line}: {why}"
-        self._skipped.append((file, Skipped("", f"{file.path}:{line}", code, detail)))
+    def _skip(self, file: TableFile, unit: str, line: int, error: RowError) -> None:
+        detail = f"`{safe(file.path)}`, {unit} {line}: {error}"
+        self._skipped.append(Skipped(file.split, f"{file.path}:{line}", error.code, detail))
 
     def _named_file(self, mapped: Mapped, value: Any, file: TableFile) -> int:
         """The size of the file that a value names."""
-        if value is None:
-            raise _Unusable("SRC054", f"the column {ticked(mapped.name)} names no file")
-        try:
-            path = mapped.path(value, file.folder)
-        except CellError as error:
-            raise _Unusable("SRC054", f"the column {ticked(mapped.name)}: {error}") from error
+        path = mapped.path(_name_in(mapped.name, value, "SRC054"), file.folder)
         if unsafe_path(path):
-            raise _Unusable("SRC055", f"{ticked(path)} leaves the raw folder, or could")
-        if path not in self._sizes:  # not listed: missing, or below a link to a folder
+            raise RowError(f"{ticked(path)} leaves the raw folder, or could", "SRC055")
+        size = self._named.get(path, self._sizes.get(path))
+        if size is None:  # not listed: missing, or below a link to a folder
             size = file_size(self._raw, path)
-            if size is None:
-                raise _Unusable("SRC054", f"there is no file {ticked(path)}")
-            self._sizes[path] = size
-        return self.named_files.setdefault(path, self._sizes[path])
+        if size is None:
+            raise RowError(f"there is no file {ticked(path)}", "SRC054")
+        self._named[path] = size
+        return size
 
-    def _checked_key(self, split: str, value: Any) -> str:
-        if value is None:
-            raise _Unusable("SRC053", f"no key: the column {ticked(self._key)} has no value")
-        try:
-            key = text_of(value)
-        except CellError as error:
-            raise _Unusable("SRC053", f"no key: {error}") from error
-        seen = self._seen_keys.setdefault(split, set())
+    def _key_of(self, value: Any, split: str) -> str:
+        key = _name_in(self._key or "", value, "SRC053")
+        seen = self._seen.setdefault(split, set())
         if key in seen:
-            raise _Unusable("SRC053", f"another row before it has the key {ticked(key)}")
+            raise RowError(f"another row before it has the key {ticked(key)}", "SRC053")
         seen.add(key)
         return key
 
-    def _split(self, where: str, value: Any) -> str:
+    def _split(self, value: Any, where: str) -> str:
         name = "" if value is None else str(value)
         if name not in self._splits:
-            if not is_split_name(name):
+            if not is_split_name(name) or len(self._splits) == _MAX_SPLITS:
                 raise RawDataError(
-                    f"{where}: the split is {ticked(name)}, expected letters, digits and `_`",
-                    hint="fill the column: the name becomes part of file names",
-                )
-            if len(self._splits) == _MAX_SPLITS:
-                raise RawDataError(
-                    f"{where}: more than {_MAX_SPLITS} splits",
-                    hint="is it the column of the splits?",
+                    f"{where}: {ticked(name)} is no split: expected at most {_MAX_SPLITS} names of "
+                    "letters, digits and `_`",
+                    hint="`split_column` names the column of the splits, which every row has",
                 )
             self._splits[name] = name
         return name
@@ -329,73 +280,80 @@ class TableListing:
     def _require_columns(self) -> None:
         known = list(self._surveys)
         if not known:
-            names = ", ".join(f"`{safe(each.path)}`" for each in self.files)
-            why = f"; {self._skipped[0][1].detail}" if self._skipped else ""
+            names = listed([each.path for each in self._files])
             raise RawDataError(
-                f"no row of {names} can be read{why}",
+                f"no row of {names} can be read"
+                + "".join(f"; {each.detail}" for each in self._skipped[:1]),
                 hint="each row makes a record: name a table that has some",
             )
-        asked = [(each.name, "columns") for each in self._mapping if each.name != "*"]
-        asked += [(self._options.key or "", "key")]
-        asked += [(self._options.split_column or "", "split_column")]
-        for name, option in asked:
-            if name and name not in known:
+        wanted = [(each.name, "columns") for each in self._mapping]
+        wanted += [(self._options.key or "", "key")]
+        wanted += [(self._options.split_column or "", "split_column")]
+        for name, option in wanted:
+            if name not in ("", "*", *known):
                 raise UsageError(
                     f"the option `{option}` names the column {ticked(name)}, which no table has"
                     f"{did_you_mean(name, known)}",
                     hint=f"columns: {', '.join(ticked(each) for each in known[:8])}",
                 )
 
-    def _columns(self) -> Iterator[TableColumn]:
-        features: dict[str, str] = {}
-        for name in self._surveys:
-            for mapped in self._taken(name):
-                column = self._column(name, mapped)
+    def _columns(self) -> Iterator[Column]:
+        made_by: dict[str, str] = {}
+        for name, survey in self._surveys.items():
+            for mapped in survey.mapped:
+                column = self._column(mapped, survey)
                 for feature in column.features:
-                    other = features.setdefault(feature, name)
-                    if other != name or column.features.count(feature) > 1:
+                    # Those of a file only begin with it.
+                    key = f"{feature}/" if column.kind in FILE_KINDS else feature
+                    if not name or key in made_by:
                         raise RawDataError(
-                            f"the columns {ticked(other)} and {ticked(name)} would both be the "
-                            f"feature {ticked(feature)}",
+                            f"the columns {ticked(made_by.get(key, ''))} and {ticked(name)} would "
+                            f"both be the feature {ticked(feature)}",
                             hint="give one another name: --option 'columns=*,NAME:TYPE=FEATURE'",
                         )
+                    made_by[key] = name
                 yield column
 
-    def _column(self, name: str, mapped: Mapped) -> TableColumn:
-        survey = self._survey(name)
-        kind = mapped.kind
+    def _column(self, mapped: Mapped, survey: Survey) -> Column:
+        name, kind = survey.name, mapped.kind
         if kind == "file":
             kind = media_kind(str(survey.first))
         if not kind:
-            kind, kept = survey.kind(name)
+            kind, kept = survey.kind()
             if kept is not None:
-                why = f"the column {ticked(name)} is text: line {kept.line}, {kept.why}"
-                self.kept[name] = why
-        missing = survey.missing or survey.rows < self._total
+                self._kept[name] = f"line {kept[0]}, {kept[1]}"
+        times: Literal["one", "optional", "list"] = "list" if survey.lists else "one"
+        if times == "one" and (survey.missing or survey.rows < self._rows):
+            times = "optional"
         feature = mapped.feature or self._usual_feature(name, kind)
-        return TableColumn(name, kind, feature, mapped, missing, survey.lists)
+        return Column(name, kind, feature, mapped, times)
 
     def _usual_feature(self, name: str, kind: str) -> str:
         """The feature of a column that was given none."""
         if kind in ("image", "audio", "video") and len(self._naming) == 1:
             return kind
         labels = [each for each in self._mapping if each.kind == "label"]
-        if kind == "label" and len(labels) == 1:
-            images = len(self._naming) == 1 and self._is_image(self._naming[0])
-            if images or name == "label":
-                return "image/class/label" if images else "class/label"
-        return name
+        if kind != "label" or len(labels) != 1:
+            return name
+        if len(self._naming) == 1:
+            files = self._naming[0]
+            first = str(self._surveys[files.name].first)
+            if "image" in (files.kind, media_kind(first) if files.kind == "file" else ""):
+                return "image/class/label"
+        return "class/label" if name == "label" else name
 
-    def _is_image(self, mapped: Mapped) -> bool:
-        if mapped.kind != "file":
-            return mapped.kind == "image"
-        return media_kind(str(self._survey(mapped.name).first)) == "image"
+
+def _name_in(column: str, value: Any, code: str) -> str:
+    """The file or the key that a value names."""
+    if value is None or isinstance(value, (bytes, list)):
+        raise RowError(f"the column {ticked(column)} has no name: {ticked(value)}", code)
+    return text_of(value)
 
 
 def _split_of_path(path: Any) -> str:
     """The split whose folder a path begins with, or the default one."""
     folder, slash, _ = str(path).removeprefix("./").partition("/")
-    return folder if slash and is_split_folder(folder) else UNNAMED_SPLIT
+    return folder if slash and is_split_folder(folder) else DEFAULT_SPLIT
 
 
 def _class_names(names: set[str]) -> Sequence[str]:
