@@ -12,7 +12,7 @@ import json
 import re
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from tfrecreg.api import (
     ParquetReader,
@@ -31,16 +31,12 @@ _LONGEST_CELL = 1 << 24
 
 
 class Place(NamedTuple):
-    """Where a row is."""
+    """Where a row is. Parquet files have numbers of rows in place of lines and bytes."""
 
     number: int
-    """Of the row, from 1."""
     line: int
-    """Its first line, from 1; the number of the row where a table has no lines."""
     start: int
-    """Its first byte; its position where a table has no lines."""
     length: int
-    """In bytes."""
 
 
 class RowError(Exception):
@@ -61,33 +57,21 @@ class Batch(NamedTuple):
     """The lines of rows that cannot be read, and why."""
 
 
-class Rows(Protocol):
-    """One table."""
-
-    unit: str
-    """What its rows are counted in."""
-
-    def batches(self) -> Iterator[Batch]:
-        """All rows, in their order."""
-
-    def row(self, start: int, length: int) -> Mapping[str, Any]:
-        """The values of one row by column, without those that are missing."""
-
-
 def open_rows(
     raw: Storage, path: str, options: TableOptions, wanted: Sequence[str] | None = None
-) -> Rows:
+) -> TextRows | ParquetTable:
     """The rows of a table; those of a Parquet file have the wanted columns."""
     suffix = suffix_of(path)
     if suffix == "parquet":
-        return _Parquet(raw, path, wanted)
+        return ParquetTable(raw, path, wanted)
     return (_JsonLines if suffix in JSON_SUFFIXES else _Csv)(raw, path, options)
 
 
-class _Text:
+class TextRows:
     """A table whose rows are lines of text in UTF-8."""
 
     unit = "line"
+    """What its rows are counted in."""
 
     def __init__(self, raw: Storage, path: str, options: TableOptions) -> None:
         self._path, self._options = path, options
@@ -101,6 +85,7 @@ class _Text:
             self._file.close()
 
     def batches(self) -> Iterator[Batch]:
+        """All rows, in their order."""
         rows, places, bad = list[Any](), list[Place](), list[tuple[int, RowError]]()
         for number, (line, start, row) in enumerate(self._parsed(), start=1):
             if isinstance(row, RowError):
@@ -119,6 +104,10 @@ class _Text:
 
     @abstractmethod
     def _by_column(self, rows: Sequence[Any]) -> Mapping[str, Sequence[Any]]: ...
+
+    @abstractmethod
+    def row(self, start: int, length: int) -> Mapping[str, Any]:
+        """The values of one row by column, without those that are missing."""
 
     def _lines(self) -> Iterator[str]:
         self._end, self._line = self._start, 0
@@ -141,7 +130,7 @@ class _Text:
         )
 
 
-class _Csv(_Text):
+class _Csv(TextRows):
     def __init__(self, raw: Storage, path: str, options: TableOptions) -> None:
         super().__init__(raw, path, options)
         self._missing = frozenset(each.strip() for each in options.missing)
@@ -216,7 +205,7 @@ class _Csv(_Text):
         return {name: cell for name, cell in pairs if not self._is_missing(cell)}
 
 
-class _JsonLines(_Text):
+class _JsonLines(TextRows):
     def _parsed(self) -> Iterator[tuple[int, int, Mapping[str, Any] | RowError]]:
         end = self._start
         for line in self._lines():
@@ -228,13 +217,15 @@ class _JsonLines(_Text):
                     yield self._line, start, error
 
     def _by_column(self, rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Sequence[Any]]:
-        return _by_column(rows)
+        return _columns_of(rows)
 
     def row(self, start: int, length: int) -> Mapping[str, Any]:
         return _parse(self._file.read_at(start, length).decode())
 
 
-class _Parquet:
+class ParquetTable:
+    """A table that keeps its types."""
+
     unit = "row"
 
     def __init__(self, raw: Storage, path: str, wanted: Sequence[str] | None) -> None:
@@ -246,6 +237,7 @@ class _Parquet:
         self._rows: ParquetRows | None = None
 
     def batches(self) -> Iterator[Batch]:
+        """All rows, in their order."""
         at = 0
         with self._raw.open(self._path) as reader, ParquetReader(reader, self._path) as file:
             for group, count in enumerate(file.rows()):
@@ -253,12 +245,13 @@ class _Parquet:
                     numbers = range(at, at + found.num_rows)
                     at += found.num_rows
                     if any(str(each.type).startswith("struct<") for each in found.schema):
-                        columns = _by_column([flatten(row) for row in found.to_pylist()])
+                        columns = _columns_of([flatten(row) for row in found.to_pylist()])
                     else:
                         columns = found.to_pydict()
                     yield Batch([Place(n + 1, n + 1, n, 1) for n in numbers], columns)
 
     def row(self, start: int, length: int) -> Mapping[str, Any]:  # noqa: ARG002 - rows are numbered
+        """The values of one row by column, without those that are missing."""
         if self._rows is None:
             self._rows = ParquetRows(self._raw, self._path, self._names)
         columns, at = self._rows.row(start)
@@ -281,7 +274,7 @@ def flatten(
     return found
 
 
-def _by_column(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Sequence[Any]]:
+def _columns_of(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Sequence[Any]]:
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: [row.get(name) for row in rows] for name in names}
 
@@ -290,7 +283,7 @@ def _parse(text: str) -> Mapping[str, Any]:
     try:
         value = _DECODER.decode(text)
         if not isinstance(value, dict):
-            raise RowError("expected a JSON object")
+            raise RowError("expected a JSON object per line, as `jq -c '.[]'` writes them")
         return flatten(value)
     except (ValueError, RecursionError) as error:
         raise RowError(f"not JSON: {safe(str(error), limit=120)}") from error
