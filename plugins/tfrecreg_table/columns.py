@@ -141,9 +141,7 @@ def bytes_of(value: Any) -> bytes:
 
 def is_missing(kind: str, text: str) -> bool:
     """Whether a cell of a column of numbers means that there is none; `nan` is a float."""
-    if kind not in ("int64", "float") or text.strip() not in _MISSING:
-        return False
-    return kind == "int64" or text.lower() != "nan"
+    return text.strip() in _MISSING and (kind == "int64" or text.lower() != "nan")
 
 
 FeatureMaker = Callable[[Any], Feature]
@@ -172,24 +170,26 @@ def feature_maker(kind: str, classes: Sequence[str] = ()) -> FeatureMaker:
             raise CellError(f"the class {ticked(value)} was not there before")
         return found
 
+    is_number = kind in ("int64", "float") and not classes
     if classes:
         convert = number_of
 
     def made(value: Any) -> Feature:
+        if type(value) is str:
+            found = remembered.get(value)
+            if found is None:
+                is_none = is_number and is_missing(kind, value)
+                found = make(() if is_none else convert(value))
+                if len(remembered) < _REMEMBERED and len(value) < 100:
+                    remembered[value] = found
+            return found
         if value is None:
             return make(())
         if type(value) is list:
             if None in value:
                 raise CellError(f"value {value.index(None) + 1} of the list is null")
             return make([convert(each) for each in value])
-        if type(value) is not str:
-            return make(convert(value))
-        found = remembered.get(value)
-        if found is None:
-            found = make(() if not classes and is_missing(kind, value) else convert(value))
-            if len(remembered) < _REMEMBERED and len(value) < 100:
-                remembered[value] = found
-        return found
+        return make(convert(value))
 
     return made
 
@@ -317,8 +317,10 @@ class Survey:
         elif "" in self._kinds and not self._texts:
             self._add_typed(values, places)
         elif self._kinds & {"", "int64", "float"} and str in types:
-            pairs = [pair for pair in zip(values, places, strict=True) if type(pair[0]) is str]
-            self._add_texts([each for each, _ in pairs], [place for _, place in pairs])
+            if len(types) > 1:
+                pairs = [pair for pair in zip(values, places, strict=True) if type(pair[0]) is str]
+                values, places = [each for each, _ in pairs], [place for _, place in pairs]
+            self._add_texts(values, places)
 
     def _add_texts(self, values: Sequence[str], places: Sequence[Place]) -> None:
         if len(self._others) > _MOST_OTHERS:  # it is text
@@ -331,20 +333,20 @@ class Survey:
                 self._has_fractions = self._has_fractions or not is_short
                 return
         is_open = "" in self._kinds
-        first = dict(zip(reversed(values), reversed(places), strict=True))
         for value, times in Counter(values).items():
             if is_missing("int64" if "int64" in self._kinds else "float", value):
-                self.mark_line = self.mark_line or first[value].line
+                self.mark_line = self.mark_line or places[values.index(value)].line
                 self.marks[value] += times
                 self.missing = self.missing or not is_open
             elif _IS_NUMBER.fullmatch(value):
                 self._numbers += times
                 is_fraction = not _IS_INTEGER.fullmatch(value) and _IS_DECIMAL.fullmatch(value)
                 self._has_fractions = self._has_fractions or bool(is_fraction)
-                self._add_number(value, first[value])
+                self._add_number(value, values, places)
             elif is_open and len(self._others) <= _MOST_OTHERS:
-                why = f"{ticked(value)} is not a number"
-                self._others.setdefault(value, (first[value].line, why))
+                if value not in self._others:
+                    line = places[values.index(value)].line
+                    self._others[value] = line, f"{ticked(value)} is not a number"
                 self._other_cells += times
 
     def _add_typed(self, values: Sequence[Any], places: Sequence[Place]) -> None:
@@ -357,13 +359,14 @@ class Survey:
             else:
                 is_held = kind is not int or abs(value) <= 1 << 24
             if not is_held:
-                self._add_number(value, place)
+                self._add_number(value, values, places)
 
-    def _add_number(self, value: Any, place: Place) -> None:
+    def _add_number(self, value: Any, values: Sequence[Any], places: Sequence[Place]) -> None:
         """Keep the first number that a type does not hold."""
         for kind in ("int64", "float"):
             if kind not in self._flaws and not _holds(kind, value, self._rounds):
-                self._flaws[kind] = place.line, f"{kind} does not hold {ticked(value)}"
+                line = places[values.index(value)].line
+                self._flaws[kind] = line, f"{kind} does not hold {ticked(value)}"
 
     def kind(self) -> tuple[str, Flaw | None]:
         """The type of a column that was given none, and why numbers are kept as text."""

@@ -163,6 +163,7 @@ class _Csv(TextRows):
 
     def _parsed(self) -> Iterator[tuple[int, int, list[str] | RowError]]:
         reader = csv.reader(self._lines(), delimiter=self._delimiter, strict=True)
+        width = len(self._names)
         self._end, self._line = self._start, 0
         if self._options.header:
             next(reader)
@@ -178,10 +179,10 @@ class _Csv(TextRows):
                 continue
             if cells is None:
                 return
-            if len(cells) == len(self._names):
+            if len(cells) == width:
                 yield line, start, cells
             elif cells:
-                why = f"expected {len(self._names)} cells, found {len(cells)}"
+                why = f"expected {width} cells, found {len(cells)}"
                 yield line, start, RowError(why, "SRC050")
 
     def _by_column(self, rows: Sequence[Sequence[str]]) -> Mapping[str, Sequence[str | None]]:
@@ -193,7 +194,7 @@ class _Csv(TextRows):
         return columns
 
     def _is_missing(self, cell: str) -> bool:
-        return not cell or cell.strip() in self._missing
+        return not cell or (bool(self._missing) and cell.strip() in self._missing)
 
     def row(self, start: int, length: int) -> Mapping[str, Any]:
         text = self._file.read_at(start, length).decode()
