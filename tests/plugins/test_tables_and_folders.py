@@ -1,11 +1,10 @@
 """Builds of `table` and `folder`: the same bytes from a URL, by several processes, in parts, and
-grown from a release; and what their pages say.
+grown from a release.
 """
 
 from __future__ import annotations
 
 import json
-import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -21,8 +20,6 @@ from tfrecreg.core.build.conclude import BuildResult
 from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.run import check
-from tfrecreg.core.plugins.manager import plugins
-from tfrecreg.core.plugins.records import SourceRecord
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.registry.registry import Registry, open_registry
 from tfrecreg.core.values.shards import ShardPolicy
@@ -122,19 +119,6 @@ def test_builds_pass_their_checks(kind, registry, raw) -> None:
     options = CheckOptions(raw=f"{raw}/{kind}", skip=("annotations",))
     (report,) = check([kind], options=options, registry=open_registry(registry.storage.root))
     assert not [finding.code for finding in report.findings]
-
-
-@pytest.mark.parametrize("name", ["table", "folder"])
-def test_the_page_has_every_option_and_code(name) -> None:
-    text = (ROOT / f"docs/sources/{name}.md").read_text("utf-8")
-    kind = plugins().load(SourceRecord, name)
-    options = text.partition("## Options")[2]
-    for field in kind.Options.__dataclass_fields__:
-        assert f"| `{field}` |" in options, field
-    codes = range(50, 59) if name == "table" else range(60, 65)
-    spelled = set(re.findall(r"SRC0[56][0-9]", text))
-    missing = {f"SRC{number:03}" for number in codes} - spelled
-    assert missing <= {"SRC061", "SRC062"} if name == "table" else not missing
 
 
 def test_parquet_without_pyarrow_names_the_extra(raw, tmp_path, monkeypatch, capsys) -> None:

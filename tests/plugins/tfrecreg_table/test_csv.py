@@ -54,27 +54,19 @@ def test_a_missing_value_is_an_empty_list(raw) -> None:
     assert "value_count { min: 0 max: 1 }" in raw.source("missing=NA").schema()
     made = raw.made()
     assert (made.values("n"), made.values("t")) == ([[1], [], []], [[], [b"x"], [b"NA"]])
-    assert made.remarked()["SRC032"].endswith("in the cells `NA`, first in line 4")
+    assert "line 4" in made.remarked()["SRC032"]
 
 
 def test_unusable_rows_are_skipped_with_their_lines(raw) -> None:
     raw.put("train.csv", 'a,b\n1,"x\ny"\n1,2,3\n1\n1,"x"y\n1,x\ry\n5,6\n')
     made = raw.made()
-    assert made.skipped.pop(("train", "train.csv:7"))[0] == "SRC051"  # a carriage return
-    assert made.skipped == {
-        ("train", "train.csv:4"): (
-            "SRC050",
-            "`train.csv`, line 4: 3 cells, and the table has 2 columns",
-        ),
-        ("train", "train.csv:5"): (
-            "SRC050",
-            "`train.csv`, line 5: 1 cell, and the table has 2 columns",
-        ),
-        ("train", "train.csv:6"): (
-            "SRC051",
-            "`train.csv`, line 6: ',' expected after '\"'",
-        ),
+    assert {key: code for (_, key), (code, _) in made.skipped.items()} == {
+        "train.csv:4": "SRC050",
+        "train.csv:5": "SRC050",
+        "train.csv:6": "SRC051",
+        "train.csv:7": "SRC051",  # a carriage return
     }
+    assert all(f"line {key[1][-1]}:" in detail for key, (_, detail) in made.skipped.items())
     assert list(made.written) == [("train", "00000001"), ("train", "00000006")]
 
 
@@ -115,12 +107,7 @@ def test_classes_that_are_decimals_are_in_the_order_of_their_values(raw) -> None
 def test_a_file_that_a_numbered_set_lacks_is_skipped(raw) -> None:
     raw.put("train-0-of-3.csv", "a\n1\n")
     raw.put("train-2-of-3.csv", "a\n2\n")
-    assert raw.made().skipped == {
-        ("train", "train-1-of-3.csv"): (
-            "SRC037",
-            "`train-1-of-3.csv` is missing: 2 of 3 such files exist",
-        )
-    }
+    assert raw.made().skipped["train", "train-1-of-3.csv"][0] == "SRC037"
     assert not raw.made("file=train-0-of-3.csv").skipped  # named by the user
     raw.put("train-0-of-3.csv", "a,s\n1,dev\n")
     raw.put("train-2-of-3.csv", "a,s\n1,dev\n")
