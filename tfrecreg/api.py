@@ -61,8 +61,9 @@ from tfrecreg.core.build.sources.interface import (
     Source,
     Written,
     bundled_schema,
+    feature_schema,
+    image_schema,
 )
-from tfrecreg.core.build.sources.schema_text import feature_schema, image_schema
 from tfrecreg.core.check.scan.interface import (
     Cacheable,
     Need,
@@ -113,8 +114,7 @@ from tfrecreg.core.values.findings import (
     Severity,
     TensorflowOutcome,
 )
-from tfrecreg.core.values.label_maps import collision
-from tfrecreg.core.values.shards import is_split_name, normal_splits
+from tfrecreg.core.values.shards import collision, is_split_name, normal_splits
 from tfrecreg.core.values.text import did_you_mean, listed, safe, si_bytes
 
 if TYPE_CHECKING:

@@ -55,7 +55,7 @@ def test_imports_keep_the_contracts() -> None:
         ),
         ("tfrecreg/builtin/look/head.py", "import tfrecreg.cli.app", "Imports point down"),
         (
-            "tfrecreg/builtin/reports/junit.py",
+            "tfrecreg/builtin/reports/for_tools.py",
             "import tfrecreg.builtin.look.head",
             "Rooms are independent",
         ),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hostile_support import NAMES, hostile_report
 
-from tfrecreg.builtin.reports.github import workflow_commands, write_summary
+from tfrecreg.builtin.reports.for_people import workflow_commands, write_summary
 from tfrecreg.core.check.report_format import ReportContext
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.findings import Location

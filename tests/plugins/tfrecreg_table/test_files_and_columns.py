@@ -12,7 +12,7 @@ import pytest
 from image_support import png
 from media_support import wav
 
-from tfrecreg.core.values.label_maps import named_classes
+from tfrecreg.core.values.shards import named_classes
 
 
 def test_a_csv_beside_images_is_one_line(raw) -> None:

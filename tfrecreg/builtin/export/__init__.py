@@ -22,7 +22,7 @@ def tfrecreg_exporters() -> Iterator[ExporterRecord]:
         summary="ArrayRecord files, for Grain and TFDS",
         load=partial(
             _load,
-            "tfrecreg.builtin.export.arrayrecord",
+            "tfrecreg.builtin.export.records",
             "ArrayRecordExporter",
             _expect_arrayrecord,
         ),
@@ -46,7 +46,7 @@ def tfrecreg_exporters() -> Iterator[ExporterRecord]:
     yield ExporterRecord(
         name="jsonl",
         summary="JSON Lines, one record per line",
-        load=partial(_load, "tfrecreg.builtin.export.jsonl", "JsonLinesExporter"),
+        load=partial(_load, "tfrecreg.builtin.export.records", "JsonLinesExporter"),
     )
     yield ExporterRecord(
         name="parquet",

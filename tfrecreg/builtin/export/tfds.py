@@ -142,7 +142,7 @@ class TfdsRecords(RecordFormat):
 
     def _arrays(self) -> Any:
         # The library is of an extra, and the other format does without it.
-        from tfrecreg.builtin.export.arrayrecord import ArrayRecordFormat
+        from tfrecreg.builtin.export.records import ArrayRecordFormat
 
         return ArrayRecordFormat()
 

@@ -1,4 +1,4 @@
-"""From the files that a registry names to announced records.
+"""`tfrecreg plugins trust`, and from the files that a registry names to announced records.
 
 A file has either hooks, as the module of a distribution, or classes: each source and validator in
 it is announced by its attribute `name`, or by the name of its class. The files of a folder are one
@@ -22,6 +22,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
+import click
 from blake3 import blake3
 
 from tfrecreg.core.build.sources.interface import Source
@@ -32,6 +33,7 @@ from tfrecreg.core.plugins.entry_points import Broken
 from tfrecreg.core.plugins.guard import PluginId, calling, place_of
 from tfrecreg.core.plugins.records import PluginRecord, SourceRecord, ValidatorRecord
 from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.terminal.session import Session, session_command
 from tfrecreg.core.values.config import CONFIG_NAME
 from tfrecreg.core.values.errors import UntrustedPluginError, UsageError
 from tfrecreg.core.values.text import safe
@@ -182,3 +184,18 @@ class _Loader(SourceFileLoader):
 
 
 sys.meta_path.insert(0, _Finder)
+
+
+@session_command("trust")
+@click.option("--revoke", is_flag=True, help="Stop trusting the registry.")
+def command(session: Session, revoke: bool) -> None:
+    """Let the local plugins of this registry run on this machine.
+
+    Local plugins are the files that `[plugins] local` names. They run with your rights: read them
+    first. A clone of the registry in another folder is trusted on its own.
+    """
+    home = session.open().storage.root
+    change_trust(home, trusted=not revoke)
+    if not session.printed_json({"registry": home, "trusted": not revoke}):
+        verb = "trusted no longer" if revoke else "trusted"
+        session.out.print(f"the local plugins of this registry are {verb} on this machine")

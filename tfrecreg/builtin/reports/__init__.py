@@ -13,22 +13,23 @@ from importlib import import_module
 
 from tfrecreg.api import ReportFormat, ReportFormatRecord, hookimpl
 
-_SUMMARIES = {
-    "github": "annotations of GitHub Actions, and a job summary",
-    "junit": "test results, for CI",
-    "markdown": "for a pull request comment",
-    "sarif": "for code scanning",
+_FORMATS = {
+    "github": ("for_people", "annotations of GitHub Actions, and a job summary"),
+    "junit": ("for_tools", "test results, for CI"),
+    "markdown": ("for_people", "for a pull request comment"),
+    "sarif": ("for_tools", "for code scanning"),
 }
+"""Module and line of each format."""
 
 
 @hookimpl
 def tfrecreg_report_formats() -> Iterator[ReportFormatRecord]:
     """Yield every bundled report format; its module loads when it is used."""
-    for name, summary in _SUMMARIES.items():
-        yield ReportFormatRecord(name=name, summary=summary, load=partial(_load, name))
+    for name, (module, summary) in _FORMATS.items():
+        load = partial(_load, module, f"{name.capitalize()}Format")
+        yield ReportFormatRecord(name=name, summary=summary, load=load)
 
 
-def _load(name: str) -> type[ReportFormat]:
-    module = import_module(f"tfrecreg.builtin.reports.{name}")
-    loaded: type[ReportFormat] = getattr(module, f"{name.capitalize()}Format")
+def _load(module: str, name: str) -> type[ReportFormat]:
+    loaded: type[ReportFormat] = getattr(import_module(f"tfrecreg.builtin.reports.{module}"), name)
     return loaded

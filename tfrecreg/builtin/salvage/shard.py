@@ -6,8 +6,15 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from typing import NamedTuple
 
-from tfrecreg.builtin.salvage.files import CleanShard, HashingFile, Quarantine
-from tfrecreg.builtin.salvage.model import ShardResult, ShardStatus, StoredFile, look
+from tfrecreg.builtin.salvage.model import (
+    CleanShard,
+    HashingFile,
+    Quarantine,
+    ShardResult,
+    ShardStatus,
+    StoredFile,
+    look,
+)
 from tfrecreg.builtin.salvage.original import IndexMatch, Original
 from tfrecreg.builtin.salvage.work import ShardSalvage
 from tfrecreg.core.check.scan.interface import Shard

@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 import google_crc32c
 
-from tfrecreg.builtin.salvage.files import CleanShard, Quarantine
-from tfrecreg.builtin.salvage.model import Cuts, Piece, What
+from tfrecreg.builtin.salvage.model import CleanShard, Cuts, Piece, Quarantine, What
 from tfrecreg.builtin.salvage.original import IndexMatch, Original
 from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.core.records.framing import (

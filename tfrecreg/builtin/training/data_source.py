@@ -40,8 +40,12 @@ from tfrecreg.builtin.training.orders.certificate import (
     expect_enough,
 )
 from tfrecreg.builtin.training.orders.order import Order, weights_of_states
-from tfrecreg.builtin.training.selection import ChosenNumbers, Selection
-from tfrecreg.builtin.training.skipped import SkippedRecord, SkippedRecords
+from tfrecreg.builtin.training.selection import (
+    ChosenNumbers,
+    Selection,
+    SkippedRecord,
+    SkippedRecords,
+)
 from tfrecreg.core.records.reading.shards import ShardPlace, ShardRecords
 from tfrecreg.core.registry.shardset.split_target import even_parts
 from tfrecreg.core.values.errors import (

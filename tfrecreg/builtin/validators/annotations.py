@@ -49,7 +49,7 @@ from tfrecreg.core.values.codes import (
 )
 from tfrecreg.core.values.config import read_limits
 from tfrecreg.core.values.findings import Code, Finding, Location, Measure
-from tfrecreg.core.values.label_maps import LabelMap, class_name, named_classes
+from tfrecreg.core.values.shards import LabelMap, class_name, named_classes
 from tfrecreg.core.values.text import safe, safe_value
 
 _NEAR = 1e-6

@@ -31,8 +31,8 @@ from tfrecreg.core.registry.manifest import RawTotals
 from tfrecreg.core.registry.registry import Dataset, Registry
 from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.values.errors import ManifestError, NewerFormatError, RawDataError, UsageError
-from tfrecreg.core.values.label_maps import collision
 from tfrecreg.core.values.progress import Progress, Ticker, counting
+from tfrecreg.core.values.shards import collision
 from tfrecreg.core.values.text import safe
 from tfrecreg.core.workers.interface import Engine
 from tfrecreg.core.workers.local import LocalEngine

@@ -156,7 +156,7 @@ COMMANDS_BY_GROUP = {
 PLUGIN_COMMANDS = {
     "new": ("tfrecreg.builtin.new_plugin.command", "Write the package of a new plugin"),
     "trust": (
-        "tfrecreg.builtin.local_plugins.command",
+        "tfrecreg.builtin.local_plugins.find",
         "Let the local plugins of this registry run on this machine",
     ),
 }

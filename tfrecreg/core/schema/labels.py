@@ -17,7 +17,7 @@ from typing import Annotated, NamedTuple
 
 from msgspec import Meta
 
-from tfrecreg.core.values.label_maps import LabelMap
+from tfrecreg.core.values.shards import LabelMap
 from tfrecreg.core.values.text import safe_value
 
 _Text = Annotated[str, Meta(min_length=1)]

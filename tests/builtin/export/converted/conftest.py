@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.builtin.export.arrayrecord import ArrayRecordFormat
 from tfrecreg.builtin.export.columns import schema_columns
-from tfrecreg.builtin.export.jsonl import JsonLines
 from tfrecreg.builtin.export.parquet import ParquetFormat
+from tfrecreg.builtin.export.records import ArrayRecordFormat, JsonLines
 from tfrecreg.builtin.export.webdataset import WebDatasetFormat, sample_layout
 from tfrecreg.core.example.decode import canonical
 from tfrecreg.core.example.model import Example, encode

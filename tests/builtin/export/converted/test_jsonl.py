@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.builtin.export.jsonl import JsonLines
+from tfrecreg.builtin.export.records import JsonLines
 from tfrecreg.core.example.model import Example, encode
 from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
 from tfrecreg.core.plugins.convert import ShardConversion

@@ -29,8 +29,8 @@ from tfrecreg.core.registry.manifest import Change, ChangeCounts, Manifest, chan
 from tfrecreg.core.registry.shardset.side import Side, side_of
 from tfrecreg.core.schema.compat import compare_schemas
 from tfrecreg.core.values.errors import TfrecregError
-from tfrecreg.core.values.label_maps import named_classes
 from tfrecreg.core.values.progress import SILENT, Progress, working
+from tfrecreg.core.values.shards import named_classes
 from tfrecreg.core.values.text import safe
 
 ShardOrder = Literal["same", "other", "unknown"]

@@ -22,7 +22,7 @@ from tfrecreg.builtin.training.mixtures.order import (
 )
 from tfrecreg.builtin.training.orders.certificate import Certificate, expect_enough
 from tfrecreg.builtin.training.orders.order import Order
-from tfrecreg.builtin.training.skipped import SkippedRecord
+from tfrecreg.builtin.training.selection import SkippedRecord
 from tfrecreg.core.values.errors import NoSuchRecordError
 
 _BLOCK = 64

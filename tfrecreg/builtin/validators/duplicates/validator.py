@@ -39,7 +39,7 @@ from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.codes import DUP001, DUP002, DUP004, DUP005
 from tfrecreg.core.values.config import read_limits
 from tfrecreg.core.values.findings import Code, Finding, Location, Measure, Severity
-from tfrecreg.core.values.label_maps import class_name, named_classes
+from tfrecreg.core.values.shards import class_name, named_classes
 from tfrecreg.core.values.text import safe
 
 

@@ -23,7 +23,7 @@ from tfrecreg.core.storage.interface import Readable
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.documents import read_note
 from tfrecreg.core.values.errors import StorageError, UsageError
-from tfrecreg.core.values.label_maps import LabelMap
+from tfrecreg.core.values.shards import LabelMap
 from tfrecreg.core.values.text import safe
 
 _MOST_FILE_BYTES = 1 << 24
