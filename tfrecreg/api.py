@@ -8,8 +8,8 @@
   `Splitter`, `stratified`, `check_stratify`, `BY_HASHES`
 - objects in images: `ObjectOptions`, `ObjectLabel`, `ImageView`, `ImageRemarks`, `Boxes`,
   `Keypoints`, `Polygons`, `box_around`, `image_features`, `object_schema`, `choose_splits`,
-  `class_summary`; their files: `list_files`, `Symlinks`, `link_problem`, `read_text`,
-  `path_ends`, `paths_remark`, `image_size`, `MAX_IMAGE_BYTES`; raised:
+  `class_summary`; their files: `list_files`, `Symlinks`, `hidden_part`, `link_problem`,
+  `read_text`, `path_ends`, `paths_remark`, `image_size`, `MAX_IMAGE_BYTES`; raised:
   `BadAnnotation`, `SkipImage`
 - examples: `Example`, `Feature`, `Kind`, `bytes_feature`, `float_feature`, `int64_feature`,
   `unset_feature`, `serialize_tensor`; as JSON: `feature_to_json`, `feature_from_json`
@@ -132,6 +132,7 @@ if TYPE_CHECKING:
     from tfrecreg.core.build.sources.listing import (
         MAX_IMAGE_BYTES,
         Symlinks,
+        hidden_part,
         image_features,
         image_size,
         link_problem,
@@ -343,6 +344,7 @@ __all__ = [
     "feature_schema",
     "feature_to_json",
     "float_feature",
+    "hidden_part",
     "hookimpl",
     "image_features",
     "image_schema",
@@ -450,7 +452,7 @@ _LATER = (
     ("tfrecreg.core.build.sources.listing", "MAX_IMAGE_BYTES image_features image_size"),
     (
         "tfrecreg.core.build.sources.listing",
-        "Symlinks link_problem list_files path_ends paths_remark read_text",
+        "Symlinks hidden_part link_problem list_files path_ends paths_remark read_text",
     ),
     (
         "tfrecreg.core.build.sources.object_options",

@@ -19,6 +19,7 @@ from tfrecreg.api import (
     Storage,
     Symlinks,
     UsageError,
+    hidden_part,
     is_split_name,
     link_problem,
     list_files,
@@ -32,7 +33,6 @@ _DEFAULT_SPLIT = "train"
 _USUAL = ("train", "validation", "test")
 _FIXED = 300
 """Bytes of an example beside its files."""
-_SYSTEM_NAMES = frozenset({"thumbs.db", "desktop.ini", "__macosx", "@eadir", "lost+found"})
 
 
 @dataclass(frozen=True)
@@ -244,15 +244,6 @@ class Listing:
         if self.splits:
             folder = folder.partition("/")[2]
         return folder.rpartition("/")[2]
-
-
-def hidden_part(path: str) -> str:
-    """The path up to a name that is hidden or one that systems leave in folders; mostly empty."""
-    parts = path.split("/")
-    for number, name in enumerate(parts, 1):
-        if name.startswith(".") or name.lower() in _SYSTEM_NAMES:
-            return "/".join(parts[:number])
-    return ""
 
 
 def unpack(state: bytes) -> FileState:

@@ -27,8 +27,7 @@ def tfrecreg_sources() -> Iterator[SourceRecord]:
 
 
 def _examine(preview: RawPreview) -> Recognition | None:
-    from tfrecreg.api import Recognition
-    from tfrecreg_folder.listing import hidden_part
+    from tfrecreg.api import Recognition, hidden_part
 
     files = [path for path in preview.below(2) if not hidden_part(path)]
     suffixes = [path.rpartition(".")[2].lower() for path in files]

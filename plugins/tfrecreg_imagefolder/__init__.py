@@ -3,13 +3,10 @@
 It is a plugin like any other: it is announced through the entry-point group `tfrecreg` and imports
 nothing of the project but `tfrecreg.api`.
 
-- `plugin`: announces the source, and loads it only when it is used
-- `source`: :class:`~tfrecreg_imagefolder.source.ImageFolderSource`, which lists and makes examples
-- `imagefolder_options`: the options of the source; splits by fractions, the same on any machine
-- `folder_walker`: files, folders and links, excluded files, and split folders
-- `class_folders`: whether folders look like those of classes, where no source is named
-- `listing`: all items of class folders, with their splits and labels
-- `label_file`: the same for a flat folder with a label file
+- `plugin`: announces the source, and recognizes class folders where no source is named
+- `listing`: options; the items of class folders, with or without folders of splits above them
+- `label_file`: the items of a flat folder, by a label file or by the names of files
+- `source`: :class:`~tfrecreg_imagefolder.source.ImageFolderSource`, which makes the examples
 
 The schema is `imagefolder.pbtxt` (in the repository it is in `schemas/`).
 """

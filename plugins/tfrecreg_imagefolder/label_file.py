@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from errno import ENOENT
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
@@ -24,29 +23,26 @@ from tfrecreg.api import (
     Item,
     RawDataError,
     RawFile,
+    SkipImage,
     Skipped,
     Splitter,
     Storage,
-    Symlinks,
     UsageError,
-    is_split_name,
-    normal_splits,
+    listed,
     safe,
 )
-from tfrecreg_imagefolder.folder_walker import (
+from tfrecreg_imagefolder.listing import (
     IMAGE_SUFFIXES,
-    Node,
-    Walker,
-    format_names,
+    ImageFolderOptions,
+    ItemClass,
+    Listing,
+    Walk,
     is_usual_split,
-    reject_name_collisions,
-    require_folder,
+    refuse_names,
+    sort_classes,
 )
-from tfrecreg_imagefolder.imagefolder_options import ImageFolderOptions
-from tfrecreg_imagefolder.listing import ItemClass, Listing
 
 _MAX_BYTES = 1 << 30
-_MAX_CELL = 1 << 17
 # Names of columns in lower case, as published datasets have them.
 _FILES = frozenset(
     {
@@ -62,9 +58,12 @@ _LABELS = frozenset(
 )
 _SPLITS = frozenset({"set", "split", "subset"})
 
+Files = Mapping[str, tuple[int, SkipImage | None]]
+"""Size of each file, and why it cannot be opened."""
+
 
 class LabelRow(NamedTuple):
-    """One line of a label file."""
+    """One line of a label file, or one file of the folder with what its name says."""
 
     line: int
     """Its number, from 1."""
@@ -74,6 +73,8 @@ class LabelRow(NamedTuple):
     """Empty where it is missing."""
     split: str = ""
     """Empty if the column does not exist."""
+    problem: SkipImage | None = None
+    """Why there is no such image."""
 
 
 def list_flat_folder(raw: Storage, options: ImageFolderOptions) -> Listing:
@@ -83,272 +84,190 @@ def list_flat_folder(raw: Storage, options: ImageFolderOptions) -> Listing:
     Files without a label are left out as stray; images that `class_pattern` finds no class for are
     skipped.
     """
-    path = _below(raw, options.label_file or "")
-    root_id = require_folder(raw)
+    path = options.label_file or ""
+    if raw.is_local and PurePath(path).is_relative_to(raw.root):
+        path = PurePath(path).relative_to(raw.root).as_posix()
     splitter = Splitter(options.hashed, options.group)
-    walker = Walker(raw, options.extensions, options.symlinks, splitter.names[0], path)
-    nodes = {node.path: node for node in walker.files("", above=(root_id,))}
+    first = splitter.names[0]
+    walk = Walk(raw, options, path)
+    files = {file: (size, problem) for file, size, problem in walk.files("", first)}
     if options.class_pattern is not None:
-        rows = list(_match_pattern(nodes, re.compile(options.class_pattern)))
-        source = "the option `class_pattern`"
+        source, layout = "`class_pattern`", "files, labelled by their names"
+        rows = list(_match_pattern(files, re.compile(options.class_pattern)))
     else:
-        named, lines = read_label_file(raw, path, options.symlinks)
-        rows = list(_match_names(nodes, lines) if named else _match_order(path, nodes, lines))
-        source = f"the label file `{safe(path)}`"
-    used = {node.path for node, _ in rows}
-    for each in nodes:
+        source, layout = f"the label file `{safe(path)}`", "files, labelled by a file"
+        rows = _match_lines(files, *read_label_file(raw, path, options), path)
+    used = {row.file for row in rows}
+    for each in files:
         if each not in used:
-            walker.leave_out("stray", each)
-    splits = _normal_splits(options, path, [row.split for _, row in rows])
-    classes = sorted({row.label for node, row in rows if node.kind == "file"}, key=str.encode)
-    if not classes:
+            walk.leave_out(first, "stray", each)
+    names = {row.label for row in rows if row.problem is None and files[row.file][1] is None}
+    if not names:
         raise RawDataError(
             f"{source} labels no image of `{safe(raw.root, limit=4096)}`",
             hint="a label file has paths below the raw folder in its first column; a pattern is "
             "searched in the names of files",
         )
-    if options.twins == "refuse":
-        reject_name_collisions(classes, "labels", "fix the label file, or --option twins=apart")
-    by_name = {
-        name: ItemClass(label, "", name)
-        for label, name in enumerate(classes, start=options.labels_from)
-    }
-    states = {name: msgspec.msgpack.encode(item_class) for name, item_class in by_name.items()}
+    classes = sort_classes(names, options, "labels")
+    splits = _normal_splits(options, source, {row.split for row in rows})
+    states = {}
+    for label, name in enumerate(classes, start=options.labels_from):
+        item_class = ItemClass(label, "", name)
+        states[name] = item_class, msgspec.msgpack.encode(item_class)
     entries: list[Item | Skipped] = []
-    for node, row in rows:
-        key = node.path
+    for row in rows:
+        size, problem = files.get(row.file, (0, None))
+        problem = row.problem or problem
         split = splits.get(row.split)
-        if node.kind == "file":
-            size = node.size + by_name[row.label].overhead(key)
-            entries.append(Item(split or splitter.split(key, key), key, size, states[row.label]))
+        key = row.file
+        if problem is None:
+            item_class, state = states[row.label]
+            split = split or splitter.split(key, key)
+            entries.append(Item(split, key, size + item_class.overhead(key), state))
         else:
             split = split or splitter.split_of_group(key)
-            entries.append(Skipped(split, key, node.code, node.detail))
+            entries.append(Skipped(split, key, problem.code, problem.detail))
     splitter.require_all(entries)
     entry = raw.stat(path, follow="all") if path and not _is_outside(path) else None
     other_files = [RawFile(path, entry.size, entry.size)] if entry is not None else []
-    return Listing(
-        "flat" if path else "named", classes, entries, list(walker.left_out()), other_files
-    )
+    return Listing(layout, classes, entries, [*walk.left_out()], other_files)
 
 
 def read_label_file(
-    raw: Storage, path: str, symlinks: Symlinks = "all"
-) -> tuple[bool, Iterator[LabelRow]]:
+    raw: Storage, path: str, options: ImageFolderOptions
+) -> tuple[bool, list[LabelRow]]:
     """Whether a label file names files, and its lines."""
-    lines = _read_lines(raw, path, symlinks)
-    if not lines:
-        raise RawDataError(f"the label file `{safe(path)}` is empty", hint="expected `file,label`")
-    first = lines[0][1]
+    text = _read_text(raw, path, options)
+    every = enumerate(text.replace("\r\n", "\n").split("\n"), start=1)
+    lines = [(number, line) for number, line in every if line.strip()]
+    first = lines[0][1] if lines else ""
     delimiter = next((each for each in ",\t;" if each in first), "")
-    if delimiter:
-        return True, _read_table(path, lines, delimiter)
-    if len(first.split()) > 1:
-        return True, _read_pairs(lines)
-    return False, _read_labels(path, lines)
-
-
-def _read_lines(raw: Storage, path: str, symlinks: Symlinks) -> list[tuple[int, str]]:
-    """The lines that are not empty, with their numbers."""
-    if _is_outside(path):
-        data = _read_outside(raw, path)
-    else:
-        entry = raw.stat(path, follow="all" if symlinks == "all" else "inside")
-        if entry is None or entry.kind != "file":
-            problem = "is not" if entry is None else "is not a regular file"
-            raise RawDataError(
-                f"the label file `{safe(path)}` {problem} in `{safe(raw.root, limit=4096)}`",
-                hint="`label_file` takes a path from the raw folder on, or an absolute one",
+    has_files = bool(delimiter) or len(first.split()) > 1
+    columns: Sequence[int | None] = (0, 1, None)
+    rows = []
+    for number, line in lines:
+        try:
+            if delimiter:
+                cells = [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter))]
+            else:
+                cells = line.strip().rsplit(None, 1) if has_files else ["", *line.split()]
+            if not has_files and len(cells) > 2:
+                raise csv.Error("it has several words, the first line has one")
+        except csv.Error as error:
+            problem = f"line {number} of the label file `{safe(path)}` cannot be read: {error}"
+            raise RawDataError(problem) from None
+        named = _named_columns(cells) if delimiter and number == lines[0][0] else None
+        if named is not None:
+            columns = named
+        else:
+            file, label, split = (
+                cells[at] if at is not None and at < len(cells) else "" for at in columns
             )
-        data = raw.read(path, limit=_MAX_BYTES)
+            rows.append(LabelRow(number, file, label, split))
+    return has_files, rows
+
+
+def _read_text(raw: Storage, path: str, options: ImageFolderOptions) -> str:
     try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise RawDataError(
-            f"the label file `{safe(path)}` is not UTF-8: {error.reason} at byte {error.start}",
-            hint="convert it: `iconv -f latin1 -t utf-8`",
-        ) from error
-    lines = text.replace("\r\n", "\n").split("\n")
-    return [(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
-
-
-def _below(raw: Storage, path: str) -> str:
-    """A path, from the raw folder on if it is in that."""
-    if raw.is_local and PurePath(path).is_relative_to(raw.root):
-        return PurePath(path).relative_to(raw.root).as_posix()
-    return path
+        if _is_outside(path):
+            place = Path(raw.root, path) if raw.is_local else Path(path)
+            data = place.read_bytes() if place.is_file() else None
+        else:
+            entry = raw.stat(path, follow="all" if options.symlinks == "all" else "inside")
+            is_file = entry is not None and entry.kind == "file"
+            data = raw.read(path, limit=_MAX_BYTES) if is_file else None
+        if data is not None:
+            return data.decode("utf-8-sig")
+        problem = "there is no such file"
+    except (OSError, ValueError) as error:  # in Python's words, also where it is not UTF-8
+        problem = str(error)
+    raise RawDataError(
+        f"the label file `{safe(path, limit=4096)}` cannot be read: {safe(problem)}",
+        hint="`label_file` takes a path from the raw folder on, or an absolute one",
+    )
 
 
 def _is_outside(path: str) -> bool:
     return PurePath(path).is_absolute() or ".." in PurePath(path).parts
 
 
-def _read_outside(raw: Storage, path: str) -> bytes:
-    place = Path(raw.root, path) if raw.is_local else Path(path)
-    try:
-        if not place.is_file():
-            raise FileNotFoundError(ENOENT, "no such file")
-        with place.open("rb") as file:
-            return file.read(_MAX_BYTES)
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else str(error)
-        raise RawDataError(
-            f"the label file `{safe(str(place), limit=4096)}` cannot be read: {why}",
-            hint="`label_file` takes a path from the raw folder on, or an absolute one",
-        ) from error
-
-
-def _read_table(path: str, lines: Sequence[tuple[int, str]], delimiter: str) -> Iterator[LabelRow]:
-    columns: tuple[int, int, int | None] | None = None
-    for number, line in lines:
-        try:
-            cells = [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter))]
-            if any(len(cell) > _MAX_CELL for cell in cells):  # other sources raise csv's limit
-                raise csv.Error(f"field larger than field limit ({_MAX_CELL})")
-        except csv.Error as error:
-            raise RawDataError(
-                f"line {number} of the label file `{safe(path)}` does not parse: {error}",
-                hint="each line needs a file and a label, quoted where they hold the delimiter",
-            ) from error
-        if columns is None:
-            columns = _header_columns(cells)
-            if columns is not None:
-                continue
-            columns = (0, 1, None)
-        yield LabelRow(
-            number, *(cells[at] if at is not None and at < len(cells) else "" for at in columns)
-        )
-
-
-def _header_columns(cells: Sequence[str]) -> tuple[int, int, int | None] | None:
+def _named_columns(cells: Sequence[str]) -> tuple[int, int, int | None] | None:
     """Columns of file, label and split, where the first line of a table names them."""
     names = [cell.lower() for cell in cells]
     file, label, split = (
         next((at for at, name in enumerate(names) if name in known), None)
         for known in (_FILES, _LABELS, _SPLITS)
     )
-    if file is None:
-        return None
     if label is None:
         label = next((at for at in range(len(names)) if at not in (file, split)), None)
-    return None if label is None else (file, label, split)
+    return None if file is None or label is None else (file, label, split)
 
 
-def _read_pairs(lines: Sequence[tuple[int, str]]) -> Iterator[LabelRow]:
-    for number, line in lines:
-        file, *label = line.strip().rsplit(None, 1)
-        yield LabelRow(number, file, label[0] if label else "")
-
-
-def _read_labels(path: str, lines: Sequence[tuple[int, str]]) -> Iterator[LabelRow]:
-    for number, line in lines:
-        words = line.split()
-        if len(words) > 1:
+def _match_lines(
+    files: Files, has_files: bool, rows: Sequence[LabelRow], path: str
+) -> list[LabelRow]:
+    """The lines with the paths of their files: by path, by path without the extension, or by the
+    order of the files where no line names one.
+    """
+    if not has_files:
+        if len(rows) != len(files):
             raise RawDataError(
-                f"line {number} of the label file `{safe(path)}` has {len(words)} words, the first "
-                "line has one",
-                hint="either every line has a label alone, or every line a file and a label",
+                f"the label file `{safe(path)}` has {len(rows)} labels, and there are "
+                f"{len(files)} files to label",
+                hint="`extensions` says which files are taken",
             )
-        yield LabelRow(number, "", words[0])
-
-
-def _match_names(
-    nodes: Mapping[str, Node], rows: Iterable[LabelRow]
-) -> Iterator[tuple[Node, LabelRow]]:
-    """Each line with its file: by its path, or by its path without the extension."""
+        return [row._replace(file=file) for file, row in zip(files, rows, strict=True)]
     by_stem: dict[str, list[str]] = {}
-    for path in nodes:
-        folder, slash, name = path.rpartition("/")
-        by_stem.setdefault(folder + slash + name.rpartition(".")[0], []).append(path)
+    for file in files:
+        folder, slash, name = file.rpartition("/")
+        by_stem.setdefault(folder + slash + name.rpartition(".")[0], []).append(file)
     lines: dict[str, int] = {}
+    found = []
     for row in rows:
-        node = _match_name(nodes, by_stem, row)
-        if node.kind == "file":
-            first = lines.setdefault(node.path, row.line)
-            if first != row.line:
+        wanted = row.file.removeprefix("./")
+        candidates = [wanted] if wanted in files else by_stem.get(wanted, [])
+        line = f"line {row.line} of the label file"
+        if not wanted or not row.label:
+            problem = f"{line} has no {'label' if wanted else 'file'}"
+        elif len(candidates) == 1:
+            problem = ""
+            wanted = candidates[0]
+            other = lines.setdefault(wanted, row.line)
+            if other != row.line and files[wanted][1] is None:
                 raise RawDataError(
-                    f"lines {first} and {row.line} of the label file both name `{safe(node.path)}`",
+                    f"lines {other} and {row.line} of the label file both name `{safe(wanted)}`",
                     hint="an image has one label: remove one of the lines",
                 )
-        yield node, row
+        elif candidates:
+            problem = f"{line} may mean any of {listed(candidates, most=3)}"
+        else:
+            problem = f"{line} names it, and it is not there"
+        reason = SkipImage("SRC013", problem) if problem else None
+        found.append(row._replace(file=wanted or f"line {row.line}", problem=reason))
+    return found
 
 
-def _match_name(
-    nodes: Mapping[str, Node], by_stem: Mapping[str, Sequence[str]], row: LabelRow
-) -> Node:
-    """The file of a line; a bad one, with the line's name, if the file or the label is missing."""
-    wanted = row.file.removeprefix("./")
-    line = f"line {row.line}"
-    if not wanted or not row.label:
-        detail = f"{line} of the label file has no {'label' if wanted else 'file'}"
-        return Node.bad(wanted or line, "SRC013", detail)
-    if wanted in nodes:
-        return nodes[wanted]
-    candidates = by_stem.get(wanted, [])
-    if len(candidates) == 1:
-        return nodes[candidates[0]]
-    detail = f"{line} of the label file names it, and it is not there"
-    if candidates:
-        detail = f"{line} of the label file may mean any of {format_names(candidates)}"
-    return Node.bad(wanted, "SRC013", detail)
-
-
-def _match_pattern(
-    nodes: Mapping[str, Node], pattern: re.Pattern[str]
-) -> Iterator[tuple[Node, LabelRow]]:
+def _match_pattern(files: Files, pattern: re.Pattern[str]) -> Iterator[LabelRow]:
     """Each file with the class in its name, and the split whose folder it is in."""
-    tops = {path.partition("/")[0] for path in nodes}
-    in_splits = all(map(is_usual_split, tops))
-    for path, node in nodes.items():
-        match = pattern.search(node.name)
+    in_splits = all(is_usual_split(top) for top in {file.partition("/")[0] for file in files})
+    for file, (_, problem) in files.items():
+        match = pattern.search(file.rpartition("/")[2])
         label = (match[1] or "") if match is not None else ""
-        split = path.partition("/")[0] if in_splits else ""
-        if node.kind == "file" and not label:
-            if not path.lower().endswith(IMAGE_SUFFIXES):
+        if problem is None and not label:
+            if not file.lower().endswith(IMAGE_SUFFIXES):
                 continue
-            node = Node.bad(path, "SRC013", "`class_pattern` finds no class in its name")
-        yield node, LabelRow(0, path, label, split)
+            problem = SkipImage("SRC013", "`class_pattern` finds no class in its name")
+        yield LabelRow(0, file, label, file.partition("/")[0] if in_splits else "", problem)
 
 
-def _match_order(
-    label_file: str, nodes: Mapping[str, Node], rows: Iterable[LabelRow]
-) -> Iterator[tuple[Node, LabelRow]]:
-    """The first file by name with the first label, and so on."""
-    labels = list(rows)
-    if len(labels) != len(nodes):
-        raise RawDataError(
-            f"the label file `{safe(label_file)}` has {len(labels)} labels, and there are "
-            f"{len(nodes)} files to label",
-            hint="a line each is expected, in the order of the files' names; `extensions` says "
-            "which files are taken",
-        )
-    return zip(nodes.values(), labels, strict=True)
-
-
-def _normal_splits(
-    options: ImageFolderOptions, label_file: str, names: Sequence[str]
-) -> Mapping[str, str]:
+def _normal_splits(options: ImageFolderOptions, source: str, names: set[str]) -> Mapping[str, str]:
     """The normal spelling of each split that the label file has."""
-    distinct = sorted({name for name in names if name})
-    if not distinct:
-        return {}
-    if options.split:
+    found = sorted(names - {""})
+    if found and options.split:
         raise UsageError(
-            f"`split` assigns images to splits, and the label file `{safe(label_file)}` names "
-            f"theirs: {format_names(distinct)}",
+            f"`split` assigns images to splits, and {source} names theirs: {listed(found, most=3)}",
             hint="leave out the option, or the column",
         )
-    if not all(names):
-        raise RawDataError(
-            f"the label file `{safe(label_file)}` names the split of some images and not of all",
-            hint="fill the column, or remove it",
-        )
-    reject_name_collisions(distinct, "splits")
-    for name in distinct:
-        if not is_split_name(name):
-            raise RawDataError(
-                f"the label file `{safe(label_file)}` has `{safe(name)}` for a split: expected "
-                "letters, digits and `_`",
-                hint="rename it: the name becomes part of file names",
-            )
-    return normal_splits(distinct)
+    if found and "" in names:
+        raise RawDataError(f"{source} names the split of some images and not of all")
+    return refuse_names(found, "splits")

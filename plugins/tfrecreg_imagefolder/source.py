@@ -12,6 +12,7 @@ import msgspec
 
 from tfrecreg.api import (
     BY_HASHES,
+    MAX_IMAGE_BYTES,
     Example,
     Feature,
     ImageError,
@@ -25,33 +26,27 @@ from tfrecreg.api import (
     Written,
     bundled_schema,
     bytes_feature,
+    class_summary,
     convert_image,
     int64_feature,
     read_header,
-    read_whole_file,
     require_pillow,
-    sniff,
     stratified,
     truncation_text,
     verify_pixels,
 )
-from tfrecreg_imagefolder.folder_walker import Walker, find_split_folders, format_names
-from tfrecreg_imagefolder.imagefolder_options import ImageFolderOptions
 from tfrecreg_imagefolder.label_file import list_flat_folder
-from tfrecreg_imagefolder.listing import ItemClass, Listing, list_class_folders
+from tfrecreg_imagefolder.listing import (
+    ImageFolderOptions,
+    ItemClass,
+    Listing,
+    Walk,
+    find_split_folders,
+    list_class_folders,
+)
 
 _LABEL = "image/class/label"
 _SHA256 = "image/key/sha256"
-_MAX_BYTES = 1 << 30
-"""Most bytes of an image: a record may have twice as many, and a worker holds a few copies."""
-_SNIFFED = 1 << 24
-"""A larger file is read only if it begins like an image."""
-_LAYOUTS = {
-    "class": "class/file",
-    "split": "split/class/file",
-    "flat": "files, labelled by a file",
-    "named": "files, labelled by their names",
-}
 
 
 class ImageFolderSource(Source):
@@ -87,7 +82,7 @@ class ImageFolderSource(Source):
 
     def items(self) -> Iterator[Item | Skipped | Remark]:
         listing = self._list()
-        entries = chain(listing.entries, listing.left_out, listing.empty)
+        entries = chain(listing.entries, listing.remarks)
         if self._options.stratify:
             return stratified(self._options.split, entries, self.class_of)
         return entries
@@ -111,16 +106,9 @@ class ImageFolderSource(Source):
     def describe(self) -> Mapping[str, str]:
         """Summary of the raw data, for `--dry-run`."""
         listing = self._list()
-        found = {
-            "layout": _LAYOUTS[listing.layout],
-            "classes": f"{len(listing.classes)} ({format_names(listing.classes)})",
-        }
-        if listing.unused:
-            found["classes without images"] = (
-                f"{len(listing.unused)} ({format_names(listing.unused)})"
-            )
-        if listing.left_out:
-            found["left out"] = ", ".join(remark.detail for remark in listing.left_out)
+        found = {"layout": listing.layout, "classes": class_summary(listing.classes)}
+        if listing.remarks:
+            found["left out"] = "; ".join(remark.detail for remark in listing.remarks[:5])
         return found
 
     def codecs(self) -> Mapping[str, str]:
@@ -136,15 +124,15 @@ class ImageFolderSource(Source):
         if self._options.flat:
             return key
         if self._folders is None:
-            walker = Walker(self._raw, symlinks=self._options.symlinks)
-            _, folders = find_split_folders(walker, self._options.layout)
-            self._folders = {folder.split: f"{folder.path}/" for folder in folders if folder.path}
+            walk = Walk(self._raw, self._options)
+            folders = find_split_folders(walk, self._options.layout)
+            self._folders = {split: f"{path}/" for path, split in folders.items() if path}
         return self._folders.get(split, "") + key
 
     def example(self, item: Item) -> Example | Written | Skipped:
         folder, label, text = self._class(item.state)
         try:
-            data = self._read(folder + item.key)
+            data = self._raw.read(folder + item.key, limit=MAX_IMAGE_BYTES)
             header = read_header(data)
             if self._conversion is not None:
                 data = convert_image(data, header, self._conversion)
@@ -167,20 +155,6 @@ class ImageFolderSource(Source):
         if detail := truncation_text(data, header):
             return Written(example, [Remark(item.split, item.key, "SRC014", detail)])
         return example
-
-    def _read(self, path: str) -> bytes:
-        """The bytes of a file, all of them, once."""
-        with self._raw.open(path) as file:
-            size = file.size
-            if size > _SNIFFED:
-                start = file.read_at(0, 64)
-                if sniff(start) is None:
-                    read_header(start)
-                if size > _MAX_BYTES:
-                    raise ImageError(
-                        "unsupported", f"a picture of {size} bytes, at most {_MAX_BYTES} go in"
-                    )
-            return read_whole_file(file, path)
 
     def _class(self, state: bytes) -> tuple[str, Feature, Feature]:
         """The folder before the key, and the features that all images of a class share."""

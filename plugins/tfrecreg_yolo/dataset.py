@@ -18,6 +18,7 @@ from tfrecreg.api import (
     Storage,
     Symlinks,
     choose_splits,
+    hidden_part,
     link_problem,
     list_files,
     listed,
@@ -106,7 +107,7 @@ class RawFiles:
             path = entry.path
             name = path.lower()
             kind = self.others
-            hidden = "/." in f"/{path}" or "__MACOSX" in path.split("/")
+            hidden = hidden_part(path)
             if name.endswith(".txt") and not hidden:
                 kind = self.texts
             elif name.endswith(SUFFIXES) and not hidden:

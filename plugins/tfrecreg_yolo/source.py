@@ -222,10 +222,6 @@ class YoloSource(Source):
         """About how many bytes the example of an image has."""
         files = self._listed().files
         size = image_size(image, files.entry(image), symlinks=files.symlinks)
-        try:
-            image.encode()
-        except UnicodeEncodeError:
-            raise SkipImage("SRC012", "the name is not UTF-8") from None
         if not label:
             if self._options.unlabeled == "skip":
                 raise SkipImage("SRC043", "no label file")

