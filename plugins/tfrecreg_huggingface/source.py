@@ -31,16 +31,15 @@ from tfrecreg.api import (
     normal_splits,
     safe,
 )
-from tfrecreg_huggingface.data_files import (
+from tfrecreg_huggingface.files import (
     DataFile,
     DataFiles,
     Footers,
+    HuggingFaceOptions,
+    Readme,
     find_data_files,
     read_footers,
 )
-from tfrecreg_huggingface.hub_types import HubTypes, types_from_metadata, types_from_readme
-from tfrecreg_huggingface.huggingface_options import HuggingFaceOptions
-from tfrecreg_huggingface.readme import Readme, read_readme
 
 if TYPE_CHECKING:
     from tfrecreg_huggingface.columns import Leaf
@@ -161,7 +160,7 @@ class HuggingFaceSource(Source):
         return {"pyarrow": version("pyarrow")}
 
     def example(self, item: Item) -> Example | Written | Skipped:
-        from tfrecreg_huggingface.cells import UnusableValue, cell_features
+        from tfrecreg_huggingface.columns import UnusableValue, cell_features
 
         context = self._known()
         number, row = _PLACE.unpack(item.state)
@@ -235,9 +234,9 @@ class HuggingFaceSource(Source):
 
     def _list(self) -> _Listing:
         if self._listing is None:
-            from tfrecreg_huggingface.columns import plan_columns  # imports pyarrow
+            from tfrecreg_huggingface.columns import hub_types, plan_columns  # imports pyarrow
 
-            readme = read_readme(self._raw)
+            readme = Readme(self._raw)
             found = find_data_files(self._raw, self._options, readme)
             footers = read_footers(self._raw, found.files)
             exported = self._exported(footers)
@@ -245,7 +244,8 @@ class HuggingFaceSource(Source):
             if exported is not None:
                 leaves, labels, schema = exported
             else:
-                types = self._types(footers, readme, found.config)
+                features = readme.info(found.config).get("features") or []
+                types = hub_types(footers.schema.metadata or {}, features)
                 leaves, left_out = plan_columns(footers, types, self._options.columns)
                 classes = [leaf for leaf in leaves if leaf.form == "class" and leaf.names]
                 labels = {leaf.features[0]: leaf.names for leaf in classes}
@@ -254,14 +254,6 @@ class HuggingFaceSource(Source):
             context = _Context(paths, leaves, exported is not None)
             self._listing = _Listing(found, readme, left_out, labels, schema, context)
         return self._listing
-
-    def _types(self, footers: Footers, readme: Readme, config: str) -> HubTypes:
-        """Images, class names and so on: those of the README, and before them of the files."""
-        metadata = footers.schema.metadata or {}
-        found = dict(types_from_readme(readme.info(config).get("features") or []))
-        if b"huggingface" in metadata:
-            found.update(types_from_metadata(metadata[b"huggingface"]))
-        return found
 
     def _exported(
         self, footers: Footers

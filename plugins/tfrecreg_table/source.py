@@ -433,7 +433,7 @@ class TableSource(Source):
 
     def example(self, item: Item) -> Example | Written | Skipped:
         number, start, length, line = _STATE.unpack(item.state)
-        rows, file = self._rows(number), self._known.files[number]
+        rows = self._opened.get(number) or self._rows(number)
         name = ""
         example: dict[str, Feature] = {}
         remarks: list[Remark] = []
@@ -442,7 +442,9 @@ class TableSource(Source):
             for name, feature, make in self._makers:
                 example[feature] = make(values.get(name))
             for column in self._file_columns:
-                path = column.mapped.path(text_of(values.get(column.name)), file.folder)
+                path = column.mapped.path(
+                    text_of(values.get(column.name)), self._known.files[number].folder
+                )
                 name = ticked(path)
                 data = read_media_file(self._raw, path)
                 kind = cast(MediaKind, column.kind)
@@ -458,7 +460,7 @@ class TableSource(Source):
             code, detail = error.code, f"the column {ticked(name)}: {safe(str(error))}"
         else:
             return Written(example, remarks) if remarks else example
-        where = f"`{safe(file.path)}`, {rows.unit} {line}"
+        where = f"`{safe(self._known.files[number].path)}`, {rows.unit} {line}"
         return Skipped(item.split, item.key, code, f"{where}: {detail}")
 
     def _rows(self, number: int) -> TextRows | ParquetTable:

@@ -1,0 +1,289 @@
+"""The options of the source `huggingface`, the header of `README.md`, and the Parquet files of a
+configuration with their splits and footers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any, Literal, NamedTuple
+
+from tfrecreg.api import (
+    MissingExtraError,
+    ParquetReader,
+    RawDataError,
+    Skipped,
+    Storage,
+    UsageError,
+    did_you_mean,
+    listed,
+    missing_files,
+    normal_splits,
+    safe,
+    splits_of_files,
+)
+
+README = "README.md"
+
+
+@dataclass(frozen=True)
+class HuggingFaceOptions:
+    """What can be set with `--option`, and under `options` in `datasets/NAME.toml`."""
+
+    config: str = ""
+    """The configuration (subset) to read, as `README.md` names it, or a folder of Parquet files. By
+    default the only one, or the one that the README calls the default.
+    """
+    splits: tuple[str, ...] = ()
+    """Splits of the files, each as `SPLIT=PATTERN`: the first pattern that matches a path decides,
+    and other files are left out. By default the README and the names of the files decide.
+    """
+    columns: tuple[str, ...] = ()
+    """Read only these columns. By default all are read."""
+    key: str = ""
+    """The column of texts or integers whose values are the keys of the items. By default a key is
+    the path of the file and the number of the row.
+    """
+    float64: Literal["exact", "round"] = "exact"
+    """Handling of 64-bit floats that 32 bits do not hold exactly: refuse or round them."""
+    restore: bool = True
+    """Whether to restore the original records of a folder that `tfrecreg export` wrote."""
+
+
+class Readme:
+    """What `README.md` says of a dataset in its header, a block of YAML."""
+
+    def __init__(self, raw: Storage) -> None:
+        found = raw.stat(README, follow="all")
+        is_file = found is not None and found.kind == "file"
+        lines = raw.read(README).decode("utf-8-sig", "replace").splitlines() if is_file else []
+        citations = (at for at, line in enumerate(lines, 1) if line.lstrip().startswith("@"))
+        self._citation = next((at for at in citations if "{" in lines[at - 1]), 0)
+        """Line of the first BibTeX entry; 0 for none."""
+        self._header: Mapping[str, Any] = {}
+        if lines and lines[0].rstrip() == "---":
+            end = next((at for at, line in enumerate(lines) if at and line.rstrip() == "---"), None)
+            self._header = _parsed("\n".join(lines[1:end]))
+
+    def configs(self) -> dict[str, Mapping[str, Any]]:
+        """The configurations with their files, by name."""
+        found = _mappings(self._header.get("configs"))
+        return {str(each.get("config_name", "default")): each for each in found}
+
+    def info(self, config: str) -> Mapping[str, Any]:
+        """The `dataset_info` of a configuration; empty for none."""
+        infos = _mappings(self._header.get("dataset_info"))
+        named = [each for each in infos if str(each.get("config_name", "default")) == config]
+        return (named or (infos if len(infos) == 1 else [{}]))[0]
+
+    def examples(self, config: str) -> dict[str, int]:
+        """The number of rows of each split, where it is told."""
+        return {
+            str(each["name"]): each["num_examples"]
+            for each in _mappings(self.info(config).get("splits"))
+            if each.get("name") and type(each.get("num_examples")) is int
+        }
+
+    def suggestions(self, config: str) -> dict[str, str]:
+        """What could go into `datasets/NAME.toml`: key to text, escaped."""
+        said = {**self._header, **self.info(config)}
+        found: dict[str, str] = {}
+        for key, other in (("license", "license_name"), ("description", "pretty_name")):
+            value = said.get(key) or self._header.get(key) or said.get(other) or ""
+            text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+            if text.strip():
+                found[key] = safe(" ".join(text.split()), limit=200)
+        if self._citation:
+            found["citation"] = f"the BibTeX in {README}, line {self._citation}"
+        return found
+
+
+def _parsed(text: str) -> Mapping[str, Any]:
+    try:
+        import yaml
+    except ImportError:
+        raise MissingExtraError(f"reading the header of `{README}`", "yaml") from None
+    try:
+        found = yaml.safe_load(text) or {}
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise unusable_readme(f"its header is not YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(found, dict):
+        raise unusable_readme("its header should be a mapping")
+    return found
+
+
+def _mappings(found: Any) -> list[Mapping[str, Any]]:
+    every = found if isinstance(found, list) else [found]
+    return [each for each in every if isinstance(each, dict)]
+
+
+def unusable_readme(why: str) -> RawDataError:
+    """The error of a README that does not fit the files."""
+    return RawDataError(
+        f"`{README}` cannot be used: {safe(why, limit=300)}",
+        hint="correct its header, choose files with `--option splits=train=PATTERN,test=PATTERN`, "
+        "or remove it: names and types are then those of the Parquet files",
+    )
+
+
+@dataclass
+class DataFile:
+    """A Parquet file."""
+
+    path: str
+    split: str
+    size: int
+    groups: list[tuple[int, int]] = field(default_factory=list)
+    """Rows and decompressed bytes of each row group."""
+
+    @property
+    def rows(self) -> int:
+        """The number of all rows."""
+        return sum(rows for rows, _ in self.groups)
+
+
+class DataFiles(NamedTuple):
+    """The Parquet files of a folder."""
+
+    config: str
+    """The name of the configuration."""
+    files: list[DataFile]
+    """In order of their paths."""
+    left_out: list[str]
+    """Those of other configurations, or of no split."""
+    missing: list[Skipped]
+    """One for each numbered set that lacks files."""
+
+
+def find_data_files(raw: Storage, options: HuggingFaceOptions, readme: Readme) -> DataFiles:
+    """The files of the configuration that the options or the README choose."""
+    sizes: dict[str, int] = {}
+    for entry in raw.list():
+        name = entry.path.rpartition("/")[2]
+        if name.endswith(".parquet") and not name.startswith("."):
+            found = raw.stat(entry.path, follow="all") if entry.kind == "link" else entry
+            if found is None or found.kind != "file":
+                raise RawDataError(
+                    f"`{safe(entry.path)}` is a link that leads to no file",
+                    hint="fetch the file, or remove the link",
+                )
+            sizes[entry.path] = found.size
+    if not sizes:
+        raise RawDataError(
+            f"`{safe(raw.root, limit=4096)}` holds no file `*.parquet`",
+            hint="name the folder of the dataset with `--raw`",
+        )
+    name, config = _config(options.config, readme.configs(), sizes)
+    splits = _splits(options, config, list(sizes))
+    files = [DataFile(path, splits[path], sizes[path]) for path in sizes if path in splits]
+    left_out = [path for path in sizes if path not in splits]
+    return DataFiles(name, files, left_out, [*missing_files(sizes, splits)])
+
+
+def _config(
+    wanted: str, configs: Mapping[str, Mapping[str, Any]], sizes: Mapping[str, int]
+) -> tuple[str, Mapping[str, Any]]:
+    """The name of the configuration, and its entry in the README; an empty one for none."""
+    known = sorted({*configs, *(path.partition("/")[0] for path in sizes if "/" in path)})
+    if not wanted and not configs:
+        return "default", {}
+    if not wanted:
+        default = [name for name, each in configs.items() if each.get("default") is True]
+        default = default or [name for name in configs if name == "default" or len(configs) == 1]
+        wanted = default[0] if len(default) == 1 else ""
+    if wanted in configs:
+        return wanted, configs[wanted]
+    if any(path.startswith(f"{wanted}/") for path in sizes):
+        return wanted, {"data_dir": wanted}
+    raise UsageError(
+        f"there is no configuration or folder `{safe(wanted)}`{did_you_mean(wanted, known)}"
+        if wanted
+        else f"the README has {len(configs)} configurations",
+        hint=f"choose one with `--option config=`: {listed(known)}",
+    )
+
+
+def _splits(
+    options: HuggingFaceOptions, config: Mapping[str, Any], paths: Sequence[str]
+) -> dict[str, str]:
+    folder = str(config.get("data_dir") or "").strip("/")
+    prefix = f"{folder}/" if folder not in ("", ".") else ""
+    below = [path for path in paths if path.startswith(prefix)]
+    if options.splits:
+        return splits_of_files(below, options.splits)
+    if not below:
+        raise unusable_readme(f"the folder `{folder}` has no Parquet files")
+    if config.get("data_files") is None:
+        # Words of the folder are those of the configuration.
+        found = splits_of_files([path[len(prefix) :] for path in below])
+        return {prefix + path: split for path, split in found.items()}
+    chosen: dict[str, str] = {}
+    rules = list(_rules(config["data_files"]))
+    normal = normal_splits(sorted({split for split, _ in rules}))
+    for split, pattern in rules:
+        whole = prefix + pattern.removeprefix("./")
+        taken = [path for path in below if path == whole or fnmatchcase(path, whole)]
+        if not taken:
+            raise unusable_readme(f"no Parquet file matches `{pattern}` of the split `{split}`")
+        for path in taken:
+            if chosen.setdefault(path, normal[split]) != normal[split]:
+                raise unusable_readme(f"`{path}` is in the splits `{chosen[path]}` and `{split}`")
+    return chosen
+
+
+def _rules(found: Any) -> Iterator[tuple[str, str]]:
+    """Splits and patterns of `data_files`."""
+    if isinstance(found, dict):
+        found = [{"split": split, "path": path} for split, path in found.items()]
+    for each in found if isinstance(found, list) else [found]:
+        rule = each if isinstance(each, dict) else {"split": "train", "path": each}
+        split, patterns = rule.get("split"), rule.get("path")
+        for pattern in patterns if isinstance(patterns, list) else [patterns]:
+            if not (split and pattern):
+                raise unusable_readme("`data_files` should have splits and paths")
+            yield str(split), str(pattern)
+
+
+@dataclass
+class Footers:
+    """What the footers of all files say."""
+
+    schema: Any = None
+    """The Arrow schema, which all files share."""
+    is_complete: dict[str, bool] = field(default_factory=dict)
+    """By the path of a column: whether no value is null, for all that is known."""
+    is_positive: dict[str, bool] = field(default_factory=dict)
+    """By the path of a column: whether no number is negative, for all that is known."""
+
+    def add(self, group: Any) -> None:
+        """Add the statistics of a row group."""
+        for column in map(group.column, range(group.num_columns)):
+            path, found = column.path_in_schema, column.statistics
+            complete = found is not None and found.has_null_count and found.null_count == 0
+            self.is_complete[path] = self.is_complete.get(path, True) and complete
+            is_integer = found is not None and found.physical_type in ("INT32", "INT64")
+            lowest = found.min if is_integer and found.has_min_max else None
+            positive = isinstance(lowest, int) and lowest >= 0
+            self.is_positive[path] = self.is_positive.get(path, True) and positive
+
+
+def read_footers(raw: Storage, files: Sequence[DataFile]) -> Footers:
+    """What the footers say, also put into the files."""
+    footers = Footers()
+    for each in files:
+        with raw.open(each.path) as reader, ParquetReader(reader, each.path) as parquet:
+            footers.schema = footers.schema or parquet.schema
+            if not parquet.schema.equals(footers.schema):
+                odd = [*{*map(str, footers.schema)} ^ {*map(str, parquet.schema)}]
+                raise RawDataError(
+                    f"`{safe(each.path)}` has other columns than `{safe(files[0].path)}`: "
+                    f"{listed(sorted(odd), most=4)}",
+                    hint="choose the files of one configuration: `--option config=FOLDER`, or "
+                    "`splits=`",
+                )
+            for group in map(parquet.metadata.row_group, range(parquet.metadata.num_row_groups)):
+                each.groups.append((group.num_rows, group.total_byte_size))
+                if group.num_rows:  # others have no statistics
+                    footers.add(group)
+    return footers
