@@ -1,1 +1,69 @@
 """The bundled source `huggingface`: Parquet files as Hugging Face publishes datasets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from tfrecreg.api import MissingExtraError, Source, SourceRecord, hookimpl, safe
+
+if TYPE_CHECKING:
+    from tfrecreg.api import RawPreview, Recognition
+
+_README = "README.md"
+_NUMBERED = re.compile(r".*-[0-9]{5}-of-[0-9]{5}(-[0-9a-f]+)?\.parquet")
+_HEADER = re.compile(
+    rb"(?:\xef\xbb\xbf)?---[ \t]*\r?\n(?:(?!---[ \t]*\r?$).*\n)*?(dataset_info|configs)[ \t]*:",
+    re.MULTILINE,
+)
+_LOOKED_INTO = 5
+"""Parquet files whose footers are looked into."""
+
+
+@hookimpl
+def tfrecreg_sources() -> Iterator[SourceRecord]:
+    """Announce the source `huggingface`."""
+    yield SourceRecord(
+        "huggingface",
+        "Parquet files as Hugging Face publishes them, with their features",
+        _load,
+        recognizes=["*.parquet", "data/*.parquet", "*/train*.parquet"],
+        examine=_examine,
+        extra="parquet",
+    )
+
+
+def _examine(preview: RawPreview) -> Recognition | None:
+    """Parquet files whose README or schema has Hugging Face's features, or in the folders of the
+    Hub; None for others beside folders, which are tables that may name files.
+    """
+    from tfrecreg.api import Recognition
+
+    files = [path for path in preview.below() if path.endswith(".parquet")]
+    if not files:
+        return None
+    reason = preview.counted(len(files), "Parquet file")
+    aside = preview.aside([*files, _README])
+    if _README in preview.files() and (found := _HEADER.match(preview.start(_README))):
+        reason += f" described by Hugging Face's `{found[1].decode()}` in `{_README}`"
+        return Recognition("exact", reason, aside)
+    for path in files[:_LOOKED_INTO]:
+        if b"huggingface" in preview.end(path):  # a key in the metadata of the schema
+            reason += f" with Hugging Face's features in the schema of `{safe(path, limit=200)}`"
+            return Recognition("exact", reason, aside)
+    if any("/" in path or _NUMBERED.fullmatch(path) for path in files):
+        reason += ", arranged as on the Hub, without features"
+        return Recognition("layout", reason, aside)
+    if preview.folders():
+        return None
+    return Recognition("general", f"{reason} without Hugging Face's features", aside)
+
+
+def _load() -> type[Source]:
+    if find_spec("pyarrow") is None:
+        raise MissingExtraError("reading Parquet files", "parquet")
+    from tfrecreg_huggingface.source import HuggingFaceSource
+
+    return HuggingFaceSource

@@ -1,5 +1,6 @@
-"""Columns: what Arrow and Hugging Face say of them, the features that they become, and the values of
-one row. ``docs/sources/huggingface.md`` has the rule.
+"""Columns: what Arrow and Hugging Face say of them, their features, and the values of a row.
+
+``docs/sources/huggingface.md`` has the rule.
 
 Columns are taken apart into leaves: a field of a struct is one of its own, and a list has as many
 values as it has. So each leaf is one value, a list of values, or lists of lists, whose values are

@@ -3,10 +3,97 @@
 It is a plugin like any other: it is announced through the entry-point group `tfrecreg` and imports
 nothing of the project but `tfrecreg.api`.
 
-- `plugin`: announces the source, and recognizes class folders where no source is named
 - `listing`: options; the items of class folders, with or without folders of splits above them
 - `label_file`: the items of a flat folder, by a label file or by the names of files
 - `source`: :class:`~tfrecreg_imagefolder.source.ImageFolderSource`, which makes the examples
 
 The schema is `imagefolder.pbtxt` (in the repository it is in `schemas/`).
 """
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tfrecreg.api import Source, SourceRecord, hookimpl, listed
+
+if TYPE_CHECKING:
+    from tfrecreg.api import RawPreview, Recognition
+
+_SUFFIXES = (
+    *("[jJ][pP]*[gG]", "[pP][nN][gG]", "[wW][eE][bB][pP]"),
+    *("[bB][mM][pP]", "[gG][iI][fF]"),
+)
+_OTHERS = ("[tT][iI][fF]*", "[hH][eE][iI][cCfF]", "[aA][vV][iI][fF]")
+_NO_CLASSES = frozenset(
+    {
+        *("annotations", "data", "images", "imagesets", "imgs", "jpegimages", "labels", "masks"),
+        *("pictures", "raw", "segmentationclass", "segmentationobject"),
+    }
+)
+"""Folders of other layouts, in lower case: the images in one of them have no class in common."""
+_LOOKED_INTO = 40
+"""Number of class folders in which an image is looked for."""
+
+
+@hookimpl
+def tfrecreg_sources() -> Iterator[SourceRecord]:
+    """Announce the source `imagefolder`."""
+    yield SourceRecord(
+        "imagefolder",
+        "images in class folders, or in one folder with a label file",
+        _load,
+        recognizes=[
+            f"{split}*/*.{suffix}"
+            for split in ("[tT][rR]*/", "[vV][aA]*/", "[tT][eE]*/", "")
+            for suffix in _SUFFIXES
+        ],
+        examine=_examine,
+        refuses=[
+            *(f"{folder}*.{suffix}" for folder in ("*/*/", "*/", "") for suffix in _OTHERS),
+            *(f"*.{suffix}" for suffix in _SUFFIXES),
+        ],
+    )
+
+
+def _examine(preview: RawPreview) -> Recognition | None:
+    """Class folders, with or without folders of splits above them; None if there are none, or half
+    of the files in them are no images.
+    """
+    from tfrecreg.api import Recognition
+    from tfrecreg_imagefolder.listing import IMAGE_SUFFIXES, is_usual_split
+
+    def has_image(folder: str) -> bool:
+        inside = (folder, *preview.folders(folder)[:1])
+        return any(
+            file.lower().endswith(IMAGE_SUFFIXES) for each in inside for file in preview.files(each)
+        )
+
+    folders = preview.folders()
+    splits = [path for path in folders if is_usual_split(path)]
+    holding = [path for path in splits if preview.folders(path)]
+    if holding:
+        candidates = [each for path in holding for each in preview.folders(path)]
+        what = f"folders of splits ({listed(holding, most=3)}) with folders of classes"
+        beside = [path for path in folders if path not in holding]
+    else:
+        candidates = [path for path in folders if path not in splits]
+        what, beside = "folders of classes", splits
+    bare = [path for path in candidates[:_LOOKED_INTO] if not has_image(path)]
+    classes = sorted({path.rpartition("/")[2] for path in candidates if path not in bare})
+    others = _NO_CLASSES.intersection(map(str.lower, classes))
+    if len(classes) == len(others) or len(bare) == _LOOKED_INTO:
+        return None
+    files = [file for path in candidates[:_LOOKED_INTO] for file in preview.files(path)]
+    images = sum(file.lower().endswith(IMAGE_SUFFIXES) for file in files)
+    if files and images * 2 <= len(files):
+        return None
+    usual = len(classes) > 1 and not others
+    reason = f"{what} ({listed(classes, most=3)})"
+    return Recognition("layout" if usual else "general", reason, [*beside, *bare, *preview.files()])
+
+
+def _load() -> type[Source]:
+    from tfrecreg_imagefolder.source import ImageFolderSource
+
+    return ImageFolderSource

@@ -331,7 +331,7 @@ def test_each_plugin_package_is_among_the_bundled_ones(
     info: dict[str, str], plugin_packages: list[str]
 ) -> None:
     assert list(entry_points(info, "tfrecreg")) == []
-    own = {f"{package}.plugin" for package in plugin_packages}
+    own = set(plugin_packages)
     assert own == {each for each in BUNDLED if not each.startswith("tfrecreg.")}
     for each in BUNDLED:
         import_module(each)

@@ -33,7 +33,7 @@ BUNDLED = (
     "tfrecreg.builtin.pages",
     "tfrecreg.core.terminal.plugin",
     "tfrecreg.builtin.validators",
-    *(f"tfrecreg_{name}.plugin" for name in SOURCES),
+    *(f"tfrecreg_{name}" for name in SOURCES),
 )
 """Modules with hooks, as an entry point would name them."""
 DECODERS = ("tfrecreg.builtin.images.decoder:PictureDecoder",)

@@ -1,1 +1,0 @@
-"""The roles of features: image, label, boxes; and what a payload is."""
