@@ -30,13 +30,13 @@ from typing import TYPE_CHECKING, Any
 from tfrecreg._version import __version__
 
 if TYPE_CHECKING:
+    from tfrecreg.builtin.training.certificate import Certificate
     from tfrecreg.builtin.training.data_source import DataSource
     from tfrecreg.builtin.training.load import load
     from tfrecreg.builtin.training.mixtures.open import mixture
     from tfrecreg.builtin.training.mixtures.source import Mixture
     from tfrecreg.builtin.training.open import data_source
-    from tfrecreg.builtin.training.orders.certificate import Certificate
-    from tfrecreg.builtin.training.orders.order import Order
+    from tfrecreg.builtin.training.order import Order
     from tfrecreg.core.check.reports import Report
     from tfrecreg.core.example.decode import decode
     from tfrecreg.core.example.model import encode
@@ -125,10 +125,10 @@ _EXPORTS = (
     ("tfrecreg.core.records.reading.access", "Records read"),
     ("tfrecreg.core.records.writer", "TFRecordWriter"),
     ("tfrecreg.core.check.reports", "Report"),
-    ("tfrecreg.builtin.training.orders.certificate", "Certificate"),
+    ("tfrecreg.builtin.training.certificate", "Certificate"),
     ("tfrecreg.builtin.training.data_source", "DataSource"),
     ("tfrecreg.builtin.training.mixtures.source", "Mixture"),
-    ("tfrecreg.builtin.training.orders.order", "Order"),
+    ("tfrecreg.builtin.training.order", "Order"),
 )
 _HOMES = {name: module for module, names in _EXPORTS for name in names.split()}
 

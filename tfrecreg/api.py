@@ -52,7 +52,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tfrecreg.core.build.sources.deal import BY_HASHES, Splitter, check_stratify
-from tfrecreg.core.build.sources.files import missing_files, splits_of_files
 from tfrecreg.core.build.sources.interface import (
     Item,
     RawFile,
@@ -64,6 +63,7 @@ from tfrecreg.core.build.sources.interface import (
     feature_schema,
     image_schema,
 )
+from tfrecreg.core.build.sources.listing import missing_files, splits_of_files
 from tfrecreg.core.check.scan.interface import (
     Cacheable,
     Need,

@@ -20,10 +20,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tfrecreg.builtin.training.arrays.elements import Elements
 from tfrecreg.builtin.training.batches import expect_free_names
-from tfrecreg.builtin.training.orders.certificate import KEY_FEATURE
-from tfrecreg.builtin.training.orders.order import Order
+from tfrecreg.builtin.training.certificate import KEY_FEATURE
+from tfrecreg.builtin.training.elements import Elements
+from tfrecreg.builtin.training.order import Order
 from tfrecreg.core.values.errors import MissingExtraError, RefusedError, UsageError
 from tfrecreg.core.values.text import safe
 

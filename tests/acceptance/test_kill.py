@@ -21,7 +21,8 @@ from tests_support import tree
 from tfrecreg.builtin.python_data.build import build
 from tfrecreg.builtin.releases.release import ReleaseRequest, release
 from tfrecreg.cli.digits import write_digits
-from tfrecreg.core.build import make, plan
+from tfrecreg.core.build import assemble as make
+from tfrecreg.core.build import plan
 from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.run import check

@@ -183,7 +183,7 @@ IMPURE = {
 def test_a_source_that_makes_something_else_of_the_same_item_is_named(
     bench: Bench, how: str, jobs: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tfrecreg.core.build.make.WORTH_SECONDS", 0)
+    monkeypatch.setattr("tfrecreg.core.build.assemble.WORTH_SECONDS", 0)
     bench.write(f"def example(self, item):\n    {IMPURE[how]}")
     done = bench.fails("-j", jobs, "--max-skipped", "8")
     expect_one_line(done)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tfrecreg.builtin.training.arrays.arrays import ExampleReader, columns_of
+from tfrecreg.builtin.training.arrays import ExampleReader, columns_of
 from tfrecreg.core.example.model import Feature, encode
 from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature, unset_feature
 from tfrecreg.core.schema.proto import parse_schema

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import tfrecreg
 from tfrecreg.builtin.training.batches import numbers_of_batches
-from tfrecreg.builtin.training.orders.order import Order
+from tfrecreg.builtin.training.order import Order
 from tfrecreg.core.example.model import encode
 from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
 from tfrecreg.core.values.errors import UsageError

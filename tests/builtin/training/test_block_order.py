@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tfrecreg
-from tfrecreg.builtin.training.orders.block_order import Blocks
-from tfrecreg.builtin.training.orders.order import Order
+from tfrecreg.builtin.training.block_order import Blocks
+from tfrecreg.builtin.training.order import Order
 from tfrecreg.core.values.errors import UsageError
 
 SOURCE = "0123456789abcdef"

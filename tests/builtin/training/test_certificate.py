@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests_support import flip
 
 import tfrecreg
-from tfrecreg.builtin.training.orders.certificate import Certificate, RecordName
+from tfrecreg.builtin.training.certificate import Certificate, RecordName
 from tfrecreg.core.values.errors import UsageError
 
 from .conftest import Write, payload

@@ -12,7 +12,7 @@ import pytest
 
 import tfrecreg
 from tfrecreg.builtin.training.data_source import DataSource
-from tfrecreg.builtin.training.orders.order import Order
+from tfrecreg.builtin.training.order import Order
 from tfrecreg.core.registry.shardset.find import find
 from tfrecreg.core.registry.shardset.split_target import splits_of
 from tfrecreg.core.values.errors import RefusedError, UsageError

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrecreg.builtin.training.arrays.arrays import ExampleReader, columns_of
-from tfrecreg.builtin.training.arrays.elements import BlockReader
+from tfrecreg.builtin.training.arrays import ExampleReader, columns_of
+from tfrecreg.builtin.training.elements import BlockReader
 from tfrecreg.core.example.model import Feature, encode
 from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
 from tfrecreg.core.schema.proto import parse_schema

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tfrecreg.builtin.training.arrays import images as image_arrays
+from tfrecreg.builtin.training import images as image_arrays
 from tfrecreg.core.plugins.decoders import Decoders
 from tfrecreg.core.values.errors import RefusedError
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrecreg.builtin.training.orders.order import Order
+from tfrecreg.builtin.training.order import Order
 from tfrecreg.core.values.errors import UsageError
 
 SOURCE = "0123456789abcdef"

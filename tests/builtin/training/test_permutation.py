@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrecreg.builtin.training.orders.block_order import Permutation
+from tfrecreg.builtin.training.block_order import Permutation
 
 
 @given(size=st.integers(0, 3000), seed=st.integers(-(2**70), 2**70), epoch=st.integers(0, 10**6))

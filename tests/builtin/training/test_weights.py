@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import tfrecreg
+from tfrecreg.builtin.training.block_order import Draws, Weights
 from tfrecreg.builtin.training.data_source import DataSource
-from tfrecreg.builtin.training.orders.block_order import Draws, Weights
-from tfrecreg.builtin.training.orders.order import Order
+from tfrecreg.builtin.training.order import Order
 from tfrecreg.core.example.model import encode
 from tfrecreg.core.example.values import bytes_feature, int64_feature
 from tfrecreg.core.values.errors import UsageError

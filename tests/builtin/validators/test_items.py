@@ -218,7 +218,7 @@ def _slow(
 def test_ranges_and_runs_match_as_one_by_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    monkeypatch.setattr("tfrecreg.builtin.validators.duplicates.matches._MOST_ROWS", 5)
+    monkeypatch.setattr("tfrecreg.builtin.validators.duplicate_matches._MOST_ROWS", 5)
     rng = random.Random(seed)
     storage = LocalStorage(tmp_path)
 

@@ -319,7 +319,7 @@ def test_a_report_of_several_targets_has_ours(digits_registry: Path) -> None:
 def test_a_report_is_read_as_it_was_written(digits_registry: Path) -> None:
     damage(digits_registry)
     (report,) = check(["digits"], registry=str(digits_registry), options=NEVER)
-    from tfrecreg.core.check.saved_report import parse_report
+    from tfrecreg.core.check.report_format import parse_report
 
     far = Measure("drift.numbers.test", math.inf, "inf")
     document = replace(report, measures=(*report.measures, far)).to_json()

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sequences_support import tf_sequence, video
 
-from tfrecreg.builtin.training.arrays.arrays import ArrayColumn
-from tfrecreg.builtin.training.arrays.sequence_arrays import SequenceReader
+from tfrecreg.builtin.training.arrays import ArrayColumn
+from tfrecreg.builtin.training.sequence_arrays import SequenceReader
 from tfrecreg.core.example.kinds import SequenceExample
 from tfrecreg.core.example.model import Feature, Kind
 from tfrecreg.core.example.sequences import read_sequence

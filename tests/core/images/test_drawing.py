@@ -18,13 +18,13 @@ from tfrecreg.core.images.drawing import (
     Drawing,
     DrawnBox,
     DrawnObject,
+    Strip,
     class_color,
     draw_over,
     drawing_of,
     marks_of,
     overlay,
 )
-from tfrecreg.core.images.masks import Strip
 from tfrecreg.core.values.text import safe
 
 LABEL = "image/object/class/label"

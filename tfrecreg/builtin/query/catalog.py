@@ -20,8 +20,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from tfrecreg.builtin.query.cells import arrow_module, expect_packages, parquet
-from tfrecreg.builtin.query.rows import CatalogEntry, read_entry
-from tfrecreg.builtin.query.visitor import CatalogPart, CatalogVisitor
+from tfrecreg.builtin.query.rows import CatalogEntry, CatalogPart, CatalogVisitor, read_entry
 from tfrecreg.core.check.scan.interface import Shard, Target
 from tfrecreg.core.check.scan.run import Crashed, ScanTask, ShardScan, scan_shard
 from tfrecreg.core.plugins.guard import PluginId

@@ -28,7 +28,7 @@ from tfrecreg.builtin.query.answers import answer_rows
 from tfrecreg.builtin.query.ask import PREVIOUS, Questions, ask_catalogs, previous_of
 from tfrecreg.builtin.query.catalog import ShardCatalog, kept_in
 from tfrecreg.builtin.query.connection import Connection
-from tfrecreg.builtin.query.visitor import CatalogPart, CatalogVisitor
+from tfrecreg.builtin.query.rows import CatalogPart, CatalogVisitor
 from tfrecreg.core.check.scan.interface import Need, Shard, Target, Validator
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.codes import QRY001, CodeList

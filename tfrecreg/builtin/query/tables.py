@@ -15,8 +15,8 @@ from tfrecreg.builtin.query.catalog import ShardCatalog
 from tfrecreg.builtin.query.cells import arrow_module, parquet, sql_list, sql_name, sql_text
 from tfrecreg.builtin.query.columns import FIXED, RecordColumns, class_names
 from tfrecreg.builtin.query.rows import OBJECT_NUMBERS, OBJECT_SIDES, CatalogEntry
+from tfrecreg.core.check.report_format import parse_report
 from tfrecreg.core.check.reports import Report
-from tfrecreg.core.check.saved_report import parse_report
 from tfrecreg.core.check.scan.interface import Target
 from tfrecreg.core.registry import layout
 from tfrecreg.core.registry.manifest import LEDGER_NAME

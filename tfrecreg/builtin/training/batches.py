@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-from tfrecreg.builtin.training.arrays.elements import Elements
-from tfrecreg.builtin.training.orders.certificate import DIGEST_FEATURE, KEY_FEATURE
-from tfrecreg.builtin.training.orders.order import Order
+from tfrecreg.builtin.training.certificate import DIGEST_FEATURE, KEY_FEATURE
+from tfrecreg.builtin.training.elements import Elements
+from tfrecreg.builtin.training.order import Order
 from tfrecreg.builtin.training.selection import Selection
 from tfrecreg.core.records.reading.shards import ShardRecords
 from tfrecreg.core.values.errors import UsageError

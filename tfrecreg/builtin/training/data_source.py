@@ -13,9 +13,6 @@ import numpy as np
 import numpy.typing as npt
 from blake3 import blake3
 
-from tfrecreg.builtin.training.arrays.elements import Elements
-from tfrecreg.builtin.training.arrays.images import Decode, fitting, image_array
-from tfrecreg.builtin.training.arrays.sequence_arrays import block_reader_of, reader_of
 from tfrecreg.builtin.training.batches import (
     PART,
     cache_of,
@@ -23,7 +20,7 @@ from tfrecreg.builtin.training.batches import (
     read_ahead,
     read_batches,
 )
-from tfrecreg.builtin.training.orders.block_order import (
+from tfrecreg.builtin.training.block_order import (
     DEFAULT_LANES,
     DEFAULT_WINDOW,
     Blocks,
@@ -32,20 +29,23 @@ from tfrecreg.builtin.training.orders.block_order import (
     Weights,
     weights_of,
 )
-from tfrecreg.builtin.training.orders.certificate import (
+from tfrecreg.builtin.training.certificate import (
     DIGEST_FEATURE,
     MakesProofs,
     RecordName,
     digest_of,
     expect_enough,
 )
-from tfrecreg.builtin.training.orders.order import Order, weights_of_states
+from tfrecreg.builtin.training.elements import Elements
+from tfrecreg.builtin.training.images import Decode, fitting, image_array
+from tfrecreg.builtin.training.order import Order, weights_of_states
 from tfrecreg.builtin.training.selection import (
     ChosenNumbers,
     Selection,
     SkippedRecord,
     SkippedRecords,
 )
+from tfrecreg.builtin.training.sequence_arrays import block_reader_of, reader_of
 from tfrecreg.core.records.reading.shards import ShardPlace, ShardRecords
 from tfrecreg.core.registry.shardset.split_target import even_parts
 from tfrecreg.core.values.errors import (

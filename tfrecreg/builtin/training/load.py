@@ -17,13 +17,8 @@ import numpy as np
 from blake3 import blake3
 
 from tfrecreg._version import __version__
-from tfrecreg.builtin.training.arrays.arrays import Fit
-from tfrecreg.builtin.training.arrays.elements import (
-    RecordRun,
-    find_pieces,
-    host_numbers,
-    host_part,
-)
+from tfrecreg.builtin.training.arrays import Fit
+from tfrecreg.builtin.training.elements import RecordRun, find_pieces, host_numbers, host_part
 from tfrecreg.builtin.training.open import find_records, places_of
 from tfrecreg.builtin.training.tf_dataset.chosen import NumberedRecords
 from tfrecreg.builtin.training.tf_dataset.form import (

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Literal, overload
 
 from blake3 import blake3
 
-from tfrecreg.builtin.training.arrays.arrays import (
+from tfrecreg.builtin.training.arrays import (
     ArrayColumn,
     Fit,
     ImageSize,
     columns_of,
     expect_channels,
 )
-from tfrecreg.builtin.training.arrays.elements import Elements
-from tfrecreg.builtin.training.arrays.sequence_arrays import columns_of_sequences, image_lists
 from tfrecreg.builtin.training.data_source import DataSource
+from tfrecreg.builtin.training.elements import Elements
 from tfrecreg.builtin.training.selection import Selection
+from tfrecreg.builtin.training.sequence_arrays import columns_of_sequences, image_lists
 from tfrecreg.core.check.scan.interface import Shard
 from tfrecreg.core.plugins.decoders import DeclaredPixels, decoders_of
 from tfrecreg.core.records.batch import Fault, RecordBatch

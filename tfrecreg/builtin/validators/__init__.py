@@ -55,7 +55,7 @@ _MODULES = {
     "schema": "tfrecreg.builtin.schemas.validator",
     "inflation": "tfrecreg.builtin.validators.inflation.validator",
     "source": "tfrecreg.builtin.validators.source",
-    "duplicates": "tfrecreg.builtin.validators.duplicates.validator",
+    "duplicates": "tfrecreg.builtin.validators.duplicates",
     "images": "tfrecreg.builtin.validators.images",
     "annotations": "tfrecreg.builtin.validators.annotations",
     "statistics": "tfrecreg.builtin.statistics.validators",

@@ -24,8 +24,8 @@ import numpy as np
 import numpy.typing as npt
 from blake3 import blake3
 
-from tfrecreg.builtin.validators.duplicates.matches import Rows as RunRows
-from tfrecreg.builtin.validators.duplicates.matches import Run, RunBuilder, read_in_order
+from tfrecreg.builtin.validators.duplicate_matches import Rows as RunRows
+from tfrecreg.builtin.validators.duplicate_matches import Run, RunBuilder, read_in_order
 from tfrecreg.core.check.scan.indexes import index_of, keys_of
 from tfrecreg.core.check.scan.interface import RawItems, Shard, Target, Validator, Visitor
 from tfrecreg.core.check.scan.tally import Tally

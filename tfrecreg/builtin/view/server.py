@@ -1,4 +1,4 @@
-"""The server of the viewer: from targets to an application behind its guard, and its handle.
+"""`tfrecreg view`: from targets to an application behind its guard, and its handle.
 
 A page of another site can send requests to the loopback address, also under a name of its own whose
 address it changes later (DNS rebinding). So the `Host` and the `Origin` must be those of this
@@ -19,8 +19,10 @@ from html import escape
 from importlib import import_module
 from operator import attrgetter
 from types import FrameType
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
+import click
 import uvicorn
 from starlette.requests import Request
 from starlette.responses import Response
@@ -32,10 +34,16 @@ from tfrecreg.builtin.view.browsed import pillow_notes
 from tfrecreg.core.registry.registry import RegistryLike, find_registry, open_registry
 from tfrecreg.core.registry.shardset.find import TargetLike, TargetsLike, named_targets
 from tfrecreg.core.registry.shardset.target import find_target
+from tfrecreg.core.terminal import complete
+from tfrecreg.core.terminal.options import jobs_option, where_option
+from tfrecreg.core.terminal.session import Session, session_command
 from tfrecreg.core.values.errors import FailureError, MissingExtraError, UsageError
 from tfrecreg.core.values.text import safe
 from tfrecreg.core.workers.interface import Engine
 from tfrecreg.core.workers.local import LocalEngine
+
+if TYPE_CHECKING:
+    from tfrecreg.core.workers.interface import Engine
 
 HOST = "127.0.0.1"
 STRANGERS = 64
@@ -360,3 +368,50 @@ def _close_all() -> None:
     # A thread that is in the code of Arrow or DuckDB when the program ends takes it down.
     while _views:
         _views.popitem()[1].close()
+
+
+@session_command("view")
+@click.argument("targets", nargs=-1, metavar="[TARGET..]", shell_complete=complete.targets)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    metavar="N",
+    help="Port of the viewer. Default: 0, a free one.",
+)
+@click.option("--no-open", is_flag=True, help="Print the address, and open no browser.")
+@where_option
+@jobs_option
+def command(
+    session: Session,
+    targets: tuple[str, ...],
+    port: int,
+    no_open: bool,
+    where: str | None,
+    engine: Engine,
+) -> None:
+    """See every record in the browser.
+
+    TARGET is a reference (mnist, mnist@1.0.0), or a path, URL, folder or glob of TFRecord files,
+    which need no registry. Two targets can be compared. Without a TARGET, the viewer lists the
+    datasets of the registry.
+
+    The viewer is a server that only this machine can reach, at an address with a token. It changes
+    no file. Ctrl-C ends it.
+    """
+
+    session.warn_of_broken_plugins()
+    server = open_server(targets, registry=session.registry, port=port, where=where, engine=engine)
+
+    def ready() -> None:
+        if not session.printed_json({"url": server.url}):
+            print(server.url, flush=True)  # noqa: T201 - a console would wrap it
+        if not no_open:
+            import webbrowser
+
+            # A browser in the terminal runs until it is left.
+            threading.Thread(target=webbrowser.open, args=(server.url,), daemon=True).start()
+
+    for note in server.notes:
+        session.err.print(note)
+    server.run(ready)

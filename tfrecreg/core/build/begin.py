@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from tfrecreg._version import __version__
+from tfrecreg.core.build.assemble import warming
 from tfrecreg.core.build.base import Base, find_base
-from tfrecreg.core.build.make import warming
 from tfrecreg.core.build.plan import Plan, make_plan
 from tfrecreg.core.build.request import (
     ChangedSettings,

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from dataclasses import dataclass
 
+from tfrecreg.core.build.assemble import clear_killed, engine_for_build, make_all, unchanged
 from tfrecreg.core.build.begin import Growth, begin, growth_of, sizes_of
 from tfrecreg.core.build.conclude import BuildResult, conclude
-from tfrecreg.core.build.make import clear_killed, engine_for_build, make_all, unchanged
 from tfrecreg.core.build.plan import Plan
 from tfrecreg.core.build.request import BuildRequest, ChangedSettings, Prepared, prepare
 from tfrecreg.core.build.shard import BUILD, StageSink

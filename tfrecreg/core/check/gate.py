@@ -25,8 +25,8 @@ import msgspec
 
 from tfrecreg.core.check.findings import judge_findings
 from tfrecreg.core.check.options import limits_of, schema_digest
+from tfrecreg.core.check.report_format import read_report
 from tfrecreg.core.check.reports import Basis, Report
-from tfrecreg.core.check.saved_report import read_report
 from tfrecreg.core.plugins.manager import plugins_of
 from tfrecreg.core.plugins.records import ValidatorRecord
 from tfrecreg.core.records.hashing import hash_file

@@ -188,7 +188,7 @@ def _expected(options: CheckOptions, registry: RegistryLike | None) -> Expected 
             f"`{names}` excludes the validators of `--same-as` and `--expect`",
             hint=f"leave out `{names}`",
         )
-    from tfrecreg.core.check.expected import expected_of
+    from tfrecreg.core.check.content import expected_of
 
     return expected_of(options.same_as, options.expect, registry)
 
@@ -196,7 +196,7 @@ def _expected(options: CheckOptions, registry: RegistryLike | None) -> Expected 
 def _items(options: CheckOptions) -> RawItems | None:
     if options.source is None and not options.source_options:
         return None
-    from tfrecreg.core.check.expected import raw_items
+    from tfrecreg.core.check.content import raw_items
 
     return raw_items(options)
 

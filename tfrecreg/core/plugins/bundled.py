@@ -58,7 +58,7 @@ COMMANDS_BY_GROUP = {
             "tfrecreg.builtin.pages.commands:report_command",
             "Write a page that shows a dataset",
         ),
-        "view": ("tfrecreg.builtin.view.command", "See every record in the browser"),
+        "view": ("tfrecreg.builtin.view.server", "See every record in the browser"),
         "head": ("tfrecreg.cli.head", "Show the first records"),
     },
     "Datasets": {
@@ -94,7 +94,7 @@ COMMANDS_BY_GROUP = {
     },
     "Verify": {
         "gate": (
-            "tfrecreg.cli.gate:gate_command",
+            "tfrecreg.cli.check:gate_command",
             "Judge the report of a check under today's gate and waivers",
         ),
         "audit": (

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tfrecreg.builtin.training.block_order import Permutation
 from tfrecreg.builtin.training.mixtures.mixing import Mixing, golden_step
-from tfrecreg.builtin.training.orders.block_order import Permutation
 
 GOLDEN = [
     [96, 0, 0, 7, 4, 50, 2, 1, 86, 3, 64, 6, 2],

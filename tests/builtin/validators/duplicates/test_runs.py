@@ -14,7 +14,7 @@ from check_support import Digits
 from duplicates_support import codes, image, record, write
 from memory_support import PRINT_PEAK, on_linux
 
-from tfrecreg.builtin.validators.duplicates.validator import DuplicatesValidator
+from tfrecreg.builtin.validators.duplicates import DuplicatesValidator
 from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.run import check
 from tfrecreg.core.check.scan.run import run_scan
@@ -104,7 +104,7 @@ class TestRuns:
     def test_a_shard_of_too_many_records_is_read_again(
         self, digits: Digits, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from tfrecreg.builtin.validators.duplicates import visitor
+        from tfrecreg.builtin.validators import fingerprints as visitor
 
         monkeypatch.setattr(visitor, "_MOST_KEPT", 50)
         for path in digits.folder.rglob("*"):
@@ -118,10 +118,7 @@ class TestRuns:
 
         from scan_support import shard
 
-        from tfrecreg.builtin.validators.duplicates.visitor import (
-            DuplicatesOptions,
-            DuplicatesVisitor,
-        )
+        from tfrecreg.builtin.validators.fingerprints import DuplicatesOptions, DuplicatesVisitor
         from tfrecreg.core.records.batch import StreamEnd
 
         make = partial(DuplicatesVisitor, DuplicatesOptions(), (), None)

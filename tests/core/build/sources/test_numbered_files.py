@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tfrecreg.core.build.sources.files import missing_files
+from tfrecreg.core.build.sources.listing import missing_files
 
 
 def lacking(*paths: str, taken: tuple[str, ...] | None = None) -> list[tuple[str, str]]:

@@ -30,7 +30,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from blake3 import blake3
 
-from tfrecreg.builtin.training.orders.block_order import Permutation, RecordNumbers
+from tfrecreg.builtin.training.block_order import Permutation, RecordNumbers
 from tfrecreg.core.values.errors import UsageError
 
 _PREFIX = "tfrecreg mixture v1"

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tfrecreg.builtin.training.certificate import Certificate, RecordName
 from tfrecreg.builtin.training.data_source import DataSource
-from tfrecreg.builtin.training.orders.certificate import Certificate, RecordName
-from tfrecreg.builtin.training.orders.order import Order
+from tfrecreg.builtin.training.order import Order
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.text import safe
 

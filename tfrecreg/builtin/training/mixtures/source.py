@@ -10,9 +10,10 @@ from typing import Any, NamedTuple, SupportsIndex
 import numpy as np
 from blake3 import blake3
 
-from tfrecreg.builtin.training.arrays.elements import Elements
 from tfrecreg.builtin.training.batches import numbers_of_batches, read_batches
+from tfrecreg.builtin.training.certificate import Certificate, expect_enough
 from tfrecreg.builtin.training.data_source import DataSource
+from tfrecreg.builtin.training.elements import Elements
 from tfrecreg.builtin.training.mixtures.mixing import Mixing
 from tfrecreg.builtin.training.mixtures.order import (
     MixtureOrder,
@@ -20,8 +21,7 @@ from tfrecreg.builtin.training.mixtures.order import (
     expect_mixture,
     report_of,
 )
-from tfrecreg.builtin.training.orders.certificate import Certificate, expect_enough
-from tfrecreg.builtin.training.orders.order import Order
+from tfrecreg.builtin.training.order import Order
 from tfrecreg.builtin.training.selection import SkippedRecord
 from tfrecreg.core.values.errors import NoSuchRecordError
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tfrecreg.builtin.training.orders.certificate import DIGEST_FEATURE, KEY_FEATURE
+from tfrecreg.builtin.training.certificate import DIGEST_FEATURE, KEY_FEATURE
 from tfrecreg.builtin.training.tf_dataset.form import (
     PAYLOAD_NAME,
     ElementForm,

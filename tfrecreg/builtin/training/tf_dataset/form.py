@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from tfrecreg.builtin.training.arrays.arrays import expect_channels
+from tfrecreg.builtin.training.arrays import expect_channels
 from tfrecreg.builtin.training.tf_dataset.images import ImageFit
 from tfrecreg.core.example.decode import decode_or_none
 from tfrecreg.core.example.sequences import compile_sequences, read_sequence

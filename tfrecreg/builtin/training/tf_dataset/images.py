@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from tfrecreg.builtin.training.arrays.arrays import ImageSize
+from tfrecreg.builtin.training.arrays import ImageSize
 from tfrecreg.core.images.pixels import LARGEST, decode_alike
 
 Method = Literal["bilinear", "nearest", "bicubic", "area", "lanczos3", "lanczos5"]

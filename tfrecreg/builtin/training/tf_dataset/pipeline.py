@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tfrecreg.builtin.training.arrays.elements import RecordRun
+from tfrecreg.builtin.training.elements import RecordRun
 from tfrecreg.builtin.training.tf_dataset.chosen import NumberedRecords, checked_map, read_numbered
 from tfrecreg.builtin.training.tf_dataset.elements import ElementReader, why_no_image, without_nodes
 from tfrecreg.builtin.training.tf_dataset.form import ElementForm

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tfrecreg.builtin.training.arrays.elements import RecordRun
+from tfrecreg.builtin.training.elements import RecordRun
 from tfrecreg.builtin.training.tf_dataset.chosen import NumberedRecords, read_chosen
 from tfrecreg.builtin.training.tf_dataset.plain import plain
 from tfrecreg.core.registry.shardset.load_records import DamageSearch, SplitRecords

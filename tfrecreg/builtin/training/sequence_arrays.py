@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tfrecreg.builtin.training.arrays.arrays import (
+from tfrecreg.builtin.training.arrays import (
     KIND_WORDS,
     ArrayColumn,
     ExampleReader,
@@ -22,7 +22,7 @@ from tfrecreg.builtin.training.arrays.arrays import (
     shaped,
     values_of,
 )
-from tfrecreg.builtin.training.arrays.elements import BlockReader, Elements
+from tfrecreg.builtin.training.elements import BlockReader, Elements
 from tfrecreg.core.example.kinds import SequenceExample, decode_sequence
 from tfrecreg.core.example.model import Feature, Kind
 from tfrecreg.core.example.sequences import (

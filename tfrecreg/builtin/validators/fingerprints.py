@@ -15,7 +15,7 @@ import msgspec
 from blake3 import blake3
 from msgspec import Meta
 
-from tfrecreg.builtin.validators.duplicates.matches import (
+from tfrecreg.builtin.validators.duplicate_matches import (
     Pair,
     Run,
     RunBuilder,

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from tfrecreg.builtin.training.arrays.arrays import ImageSize
-from tfrecreg.builtin.training.arrays.elements import Elements
+from tfrecreg.builtin.training.arrays import ImageSize
+from tfrecreg.builtin.training.elements import Elements
 from tfrecreg.core.images.pixels import Resizing
 from tfrecreg.core.values.errors import RefusedError
 from tfrecreg.core.values.text import safe

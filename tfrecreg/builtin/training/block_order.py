@@ -29,7 +29,7 @@ is not meant to keep a secret.
 The weights become integers, so that sums are exact: w of n records, divided by the largest, times
 2^k, rounded, and 1 at least where w > 0; k is 53 less the bits of n, and 32 at most. Draw number i
 takes a fraction f of 53 bits from the mixing function of
-:mod:`tfrecreg.builtin.training.orders.block_order`, over i times the golden ratio and a key, and
+:mod:`tfrecreg.builtin.training.block_order`, over i times the golden ratio and a key, and
 then the record
 in which f times the sum of all weights lies. So any draw is computed alone, on every machine alike.
 
@@ -48,7 +48,7 @@ import numpy as np
 import numpy.typing as npt
 from blake3 import blake3
 
-from tfrecreg.builtin.training.orders.certificate import integer_of
+from tfrecreg.builtin.training.certificate import integer_of
 from tfrecreg.builtin.training.selection import Selection
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.text import safe

@@ -12,7 +12,7 @@ from typing import Any, SupportsIndex, overload
 
 import numpy as np
 
-from tfrecreg.builtin.training.orders.block_order import (
+from tfrecreg.builtin.training.block_order import (
     GIVEN,
     Blocks,
     BlockShuffle,
@@ -22,13 +22,7 @@ from tfrecreg.builtin.training.orders.block_order import (
     Weights,
     expect_same_blocks,
 )
-from tfrecreg.builtin.training.orders.certificate import (
-    Stage,
-    expect_host,
-    integer_of,
-    joined,
-    share,
-)
+from tfrecreg.builtin.training.certificate import Stage, expect_host, integer_of, joined, share
 from tfrecreg.core.values.errors import UsageError, upgrade_hint
 from tfrecreg.core.values.text import listed, safe
 

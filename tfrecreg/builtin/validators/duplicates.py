@@ -1,4 +1,4 @@
-"""From matches to findings."""
+"""The `duplicates` validator: the same image or record again, in one split or in two."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from tfrecreg.builtin.validators.duplicates.matches import (
+from tfrecreg.builtin.validators.duplicate_matches import (
     Contradiction,
     Contradictions,
     Match,
@@ -21,7 +21,7 @@ from tfrecreg.builtin.validators.duplicates.matches import (
     Run,
     read_in_order,
 )
-from tfrecreg.builtin.validators.duplicates.visitor import (
+from tfrecreg.builtin.validators.fingerprints import (
     DuplicatesCodec,
     DuplicatesOptions,
     DuplicatesPart,

@@ -3,7 +3,7 @@
 The records of a dataset mostly hold the same features in the same order with the same number of
 values. :mod:`tfrecreg.core.example.columns` reads such records with a few array operations, for a
 fraction of the time that decoding each takes. Elements equal those of
-:class:`tfrecreg.builtin.training.arrays.arrays.ExampleReader`, which reads the records that have
+:class:`tfrecreg.builtin.training.arrays.ExampleReader`, which reads the records that have
 another layout or do not fit the schema.
 """
 
@@ -18,8 +18,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tfrecreg.builtin.training.arrays.arrays import ArrayColumn, ImageSize, empty
-from tfrecreg.builtin.training.orders.certificate import expect_enough, expect_host
+from tfrecreg.builtin.training.arrays import ArrayColumn, ImageSize, empty
+from tfrecreg.builtin.training.certificate import expect_enough, expect_host
 from tfrecreg.builtin.training.selection import Selection
 from tfrecreg.core.example import columns as layouts
 from tfrecreg.core.example.decode import decode_or_none

@@ -1,1 +1,0 @@
-"""Arrays of features and images, of batches of records."""

@@ -1,1 +1,0 @@
-"""The `duplicates` validator: the same image or record again, in one split or in two."""
