@@ -3,11 +3,11 @@
 All places are fractions of the sides of the image, from its upper left corner, clipped to it: the
 drawing fits the image in any size. Numbers of shapes are bounded, and names are escaped by `safe`.
 
-The color of a class: a class with a number has the color `number % 8`; a class that has only a name has the
-color `crc32(name) % 8`, of the name in UTF-8. So a class has one color in every document, whatever
-else is in it. With more than eight classes colors repeat, so a name always stands beside a color.
-A script needs no rule: documents and answers name colors by their number, and `tokens.css` has
-them as `--c0` to `--c7`.
+The color of a class: a class with a number has the color `number % 8`; a class that has only a name
+has the color `crc32(name) % 8`, of the name in UTF-8. So a class has one color in every document,
+whatever else is in it. With more than eight classes colors repeat, so a name always stands beside a
+color. A script needs no rule: documents and answers name colors by their number, and `tokens.css`
+has them as `--c0` to `--c7`.
 
 The eight colors differ for people with each kind of color blindness, by at least 20 in CIELAB, and
 :data:`INK` can be read on all of them: `tests/core/images/test_colors.py` computes both.
