@@ -129,7 +129,7 @@ def test_bundled_sources_import_nothing_of_the_project_but_its_api(
     strange = {}
     for package in plugin_packages:
         assert importers(package) == {
-            name for name in source_modules() if name.startswith(f"{package}.")
+            name for name in source_modules() if f"{name}.".startswith(f"{package}.")
         } & importers(package), f"something else imports {package}"
         for name, path in source_modules().items():
             if not f"{name}.".startswith(f"{package}."):
