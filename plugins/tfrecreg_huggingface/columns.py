@@ -421,11 +421,10 @@ def _floats(leaf: Leaf, values: Any, rounds: bool) -> Any:
     too_large = np.isinf(single) & ~np.isinf(found)
     lost = too_large if rounds or too_large.any() else ~((single == found) | np.isnan(found))
     if lost.any():
-        leave = "leave the column out: `--option columns=NAME,NAME`"
         raise RawDataError(
-            f"float32 does not hold {found[lost][0]} of the column `{safe(leaf.column)}` exactly, "
-            "and an example has no other floats",
-            hint=leave if too_large.any() else f"round them: `--option float64=round`; or {leave}",
+            f"float32 does not hold {found[lost][0]} of the column `{safe(leaf.column)}` exactly",
+            hint="round it with `--option float64=round`, if it is not too large, or leave the "
+            "column out: `--option columns=NAME,NAME`",
         )
     return single
 
