@@ -10,6 +10,7 @@ joined.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
@@ -92,14 +93,14 @@ def _of_yaml(path: TypePath, nodes: Any) -> _Found:
 
 
 def _leaf(path: TypePath, kind: str, node: Any) -> _Found:
-    if kind == "image":
-        yield path, HubType("image")
-    elif kind in ("audio", "video", "pdf"):
-        yield path, HubType("media")
-    elif kind == "classlabel":
+    forms: dict[str, Literal["image", "media"]] = {"image": "image"}
+    forms |= dict.fromkeys(("audio", "video", "pdf"), "media")
+    if kind == "classlabel":
         yield path, HubType("class", _names(node["names"]))
     elif kind.startswith("array"):
         yield path, HubType("array")
+    elif kind in forms:
+        yield path, HubType(forms[kind])
 
 
 def _names(found: Any) -> tuple[str, ...]:
@@ -115,6 +116,9 @@ def _names(found: Any) -> tuple[str, ...]:
 Form = Literal["value", "bytes", "image", "media", "class"]
 SchemaType = Literal["BYTES", "FLOAT", "INT"]
 _TEXT = "natural_language_domain {}"
+_TEXTS = ("string", "large_string", "string_view")
+_BLOBS = ("binary", "large_binary", "binary_view")
+"""Types by their names: old versions of pyarrow do not have all of them."""
 LIST, FIXED = "[]", "[#]"
 """Steps into lists: of any length, of one length."""
 
@@ -160,25 +164,21 @@ class Leaf:
     def schema(self) -> str:
         """The schema of its features."""
         others: Literal["optional", "list"] = "list" if self.is_list else "optional"
-        count: Literal["one", "optional", "list"] = others
-        if self.is_complete and not self.is_list:
-            count = "one"
+        count = "one" if self.is_complete and others == "optional" else others
         names = self.features
         if self.form == "image":
             text = image_schema(self.name, count)
             return text + feature_schema(names[-1], "BYTES", others, _TEXT)
         if self.form == "media":
             text = feature_schema(names[0], "BYTES", count)
-            return text + feature_schema(names[-1], "BYTES", others, _TEXT)
+            return text + feature_schema(names[1], "BYTES", others, _TEXT)
         if self.form == "class":
             lowest = 0 if self.is_named else -1
             bounds = f"min: {lowest} max: {len(self.names) - 1} " if self.names else ""
-            text = feature_schema(
-                names[0], "INT", count, f"int_domain {{ {bounds}is_categorical: true }}"
-            )
-            return text + feature_schema(
-                names[1], "BYTES", count if self.is_named else others, _TEXT
-            )
+            domain = f"int_domain {{ {bounds}is_categorical: true }}"
+            text = feature_schema(names[0], "INT", count, domain)
+            named = count if self.is_named else others
+            return text + feature_schema(names[1], "BYTES", named, _TEXT)
         text = feature_schema(self.name, self.kind, count, _TEXT if self.is_text else "")
         if self.row_lengths:
             text += feature_schema(names[1], "INT", "list", "int_domain { min: 0 }")
@@ -194,37 +194,29 @@ def plan_columns(
 ) -> tuple[tuple[Leaf, ...], Mapping[str, str]]:
     """The leaves of all columns, and the columns that are left out with the reason."""
     names: list[str] = footers.schema.names
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise _unusable(f"the column `{safe(twice)}` occurs twice")
     unknown = [name for name in chosen if name not in names]
-    if unknown:
-        raise RawDataError(
-            f"there is no column `{safe(unknown[0])}`",
-            hint=f"the columns are {listed(names, most=20)}",
-        )
-    drafts: list[Leaf] = []
+    if unknown or len({*names}) < len(names):
+        wrong = f"there is no column `{safe(unknown[0])}`" if unknown else "two have the same name"
+        raise _unusable(f"{wrong}; there are {listed(names, most=20)}")
+    leaves: list[Leaf] = []
     left_out: dict[str, str] = {}
     for column in footers.schema:
         if chosen and column.name not in chosen:
             left_out[column.name] = "is not among those of the option `columns`"
             continue
         try:
-            drafts += list(_leaves(column.name, column.type, (column.name,), (), types))
+            found = list(_leaves(column.name, column.type, (column.name,), (), types))
         except _NoFeature as error:
             left_out[column.name] = str(error)
-    if not drafts:
-        raise _unusable("no column can become a feature")
-    leaves = [_with_statistics(leaf, footers) for leaf in drafts]
+        else:
+            leaves += [_with_statistics(leaf, footers) for leaf in found]
+    if not leaves:
+        raise _unusable("none can become a feature")
     usual = [*_usual_names(leaves)]
-    found = usual if _clash(usual) is None else leaves
-    clash = _clash(found)
-    if clash is not None:
-        raise _unusable(
-            f"the columns `{safe(clash[0])}` and `{safe(clash[1])}` make the same feature "
-            f"`{safe(clash[2])}`"
-        )
-    return tuple(found), left_out
+    leaves = usual if not _made_twice(usual) else leaves
+    if twice := _made_twice(leaves):
+        raise _unusable(f"two make the same feature `{safe(twice)}`")
+    return tuple(leaves), left_out
 
 
 def exported_columns(footers: Footers, chosen: Sequence[str]) -> tuple[Leaf, ...]:
@@ -277,7 +269,7 @@ def _leaves(
     if form in ("image", "media"):
         if ragged:
             raise _NoFeature("has images or sounds in lists of lists")
-        if not (is_media or pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
+        if not (is_media or str(kind) in _BLOBS):
             raise _NoFeature(f"should be {form} data, and is {kind}")
         yield Leaf(column, steps, "image" if form == "image" else "media", "BYTES", name)
     elif hint is not None and form == "class" and pa.types.is_integer(kind):
@@ -310,15 +302,10 @@ def _usual_names(leaves: Sequence[Leaf]) -> Iterator[Leaf]:
             yield each
 
 
-def _clash(leaves: Sequence[Leaf]) -> tuple[str, str, str] | None:
-    """Two columns and the feature that both make; None if there are none."""
-    made_by: dict[str, str] = {}
-    for leaf in leaves:
-        for feature in leaf.features:
-            if feature in made_by:
-                return made_by[feature], leaf.column, feature
-            made_by[feature] = leaf.column
-    return None
+def _made_twice(leaves: Sequence[Leaf]) -> str:
+    """A feature that two columns make; empty if there is none."""
+    features = [feature for leaf in leaves for feature in leaf.features]
+    return next((each for each, times in Counter(features).items() if times > 1), "")
 
 
 def _value_kind(kind: Any) -> tuple[SchemaType, bool]:
@@ -326,17 +313,14 @@ def _value_kind(kind: Any) -> tuple[SchemaType, bool]:
     types = pa.types
     if types.is_dictionary(kind):
         return _value_kind(kind.value_type)
-    if types.is_boolean(kind) or types.is_integer(kind):
-        return "INT", False
-    if types.is_temporal(kind) and str(kind) != "month_day_nano_interval":
-        return "INT", False
     if types.is_floating(kind):
         return "FLOAT", False
-    if types.is_string(kind) or types.is_large_string(kind) or types.is_decimal(kind):
+    is_time = types.is_temporal(kind) and str(kind) != "month_day_nano_interval"
+    if types.is_boolean(kind) or types.is_integer(kind) or is_time:
+        return "INT", False
+    if str(kind) in _TEXTS or types.is_decimal(kind):
         return "BYTES", True
-    if str(kind) == "string_view":  # a type that pyarrow 10 does not have
-        return "BYTES", True
-    if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
+    if str(kind) in _BLOBS or types.is_fixed_size_binary(kind):
         return "BYTES", False
     raise _NoFeature(f"has the type {kind}")
 
@@ -403,10 +387,9 @@ def _values(leaf: Leaf, cell: Any) -> tuple[Any, list[int]]:
 
 
 def _bytes(leaf: Leaf, values: Any) -> list[bytes]:
-    if pa.types.is_large_string(values.type):
-        values = values.cast(pa.large_binary())
-    elif pa.types.is_string(values.type) or str(values.type) == "string_view":
-        values = values.cast(pa.binary())
+    kind = str(values.type)
+    if kind in _TEXTS:
+        values = values.cast(pa.large_binary() if kind == "large_string" else pa.binary())
     found: list[bytes] = values.to_pylist()
     for each in found if leaf.is_text else ():
         try:
@@ -439,11 +422,10 @@ def _floats(leaf: Leaf, values: Any, rounds: bool) -> Any:
     too_large = np.isinf(single) & ~np.isinf(found)
     lost = too_large if rounds or too_large.any() else ~((single == found) | np.isnan(found))
     if lost.any():
-        leave = "leave the column out: `--option columns=NAME,NAME`"
         raise RawDataError(
-            f"float32 does not hold {found[lost][0]} of the column `{safe(leaf.column)}` exactly, "
-            "and an example has no other floats",
-            hint=leave if too_large.any() else f"round them: `--option float64=round`; or {leave}",
+            f"float32 does not hold {found[lost][0]} of the column `{safe(leaf.column)}` exactly",
+            hint="round it with `--option float64=round`, if it is not too large, or leave the "
+            "column out: `--option columns=NAME,NAME`",
         )
     return single
 

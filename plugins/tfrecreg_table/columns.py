@@ -178,7 +178,8 @@ def feature_maker(kind: str, classes: Sequence[str] = ()) -> FeatureMaker:
         if type(value) is str:
             found = remembered.get(value)
             if found is None:
-                is_none = is_number and is_missing(kind, value)
+                # No mark of a missing value ends with a digit.
+                is_none = is_number and not value[-1:].isdigit() and is_missing(kind, value)
                 found = make(() if is_none else convert(value))
                 if len(remembered) < _REMEMBERED and len(value) < 100:
                     remembered[value] = found

@@ -81,7 +81,6 @@ def test_a_readme_chooses_files_splits_and_types(raw: Raw) -> None:
         raw.table(f"{name}.parquet", {"image": media(PNG), "label": pa.array([1])})
     rows(raw, "fr/a.parquet")
     raw.put("README.md", CONFIGS)
-    source = raw.source("config=en")
     made = raw.made("config=en")
     assert sorted(made.written) == [
         "train/en/train-00000-of-00001/00000000",
@@ -89,16 +88,12 @@ def test_a_readme_chooses_files_splits_and_types(raw: Raw) -> None:
     ]
     found = made.written["train/en/train-00000-of-00001/00000000"]
     assert found["image/class/text"] == b"dog"
-    assert [each.detail for each in made.remarks] == ["1 Parquet file is left out, `fr/a.parquet`"]
-    assert source.describe() == {
-        "configuration": "en",
-        "split train": "1 row in 1 file",
-        "split validation": "1 row in 1 file",
-        "columns": "image, label",
-        "license, for datasets/NAME.toml": "apache-2.0",
-        "description, for datasets/NAME.toml": "Pets",
-        "citation, for datasets/NAME.toml": "the BibTeX in README.md, line 33",
-    }
+    assert [(each.code, each.key) for each in made.remarks] == [("SRC080", "fr/a.parquet")]
+    shown = raw.source("config=en").describe()
+    assert (shown["configuration"], shown["columns"]) == ("en", "image, label")
+    assert shown["license, for datasets/NAME.toml"] == "apache-2.0"
+    assert shown["description, for datasets/NAME.toml"] == "Pets"
+    assert shown["citation, for datasets/NAME.toml"].endswith("line 33")
     assert splits(raw, "config=fr") == {"fr/a/00000000": "train"}
 
 
@@ -126,7 +121,6 @@ def test_a_folder_is_a_configuration_without_a_readme(raw: Raw) -> None:
     "header",
     [
         "a: [",
-        "a: " + "[" * 5000,
         "[1]",
         "a: !!python/object:os.system 1",
         "configs:\n- data_files:\n  - path: x",
@@ -144,7 +138,7 @@ def test_a_header_that_cannot_be_used_is_refused(raw: Raw, header: str) -> None:
 
 
 def test_columns_that_cannot_be_features_are_refused(raw: Raw) -> None:
-    assert raw.error().message == f"`{raw.path}` holds no file `*.parquet`"
+    raw.error()
     raw.table("train.parquet", {"c": pa.array([None])})
     raw.error()
     raw.table("train.parquet", {"n": pa.array([1])}, {"n": {"_type": "Sequence"}})
@@ -152,9 +146,9 @@ def test_columns_that_cannot_be_features_are_refused(raw: Raw) -> None:
     kind = pa.struct([("b", pa.int64())])
     raw.table("train.parquet", {"a/b": pa.array([1]), "a": pa.array([{"b": 1}], kind)})
     raw.error()
-    raw.table("train.parquet", {"n": pa.array([1])})
-    raw.error("columns=x")
-    raw.error("key=x")
+    raw.table("train.parquet", {"n": pa.array([1]), "l": pa.array([[1]])})
+    for option in ("columns=x", "key=x", "key=l"):
+        raw.error(option)
     raw.table("test.parquet", {"n": pa.array(["x"])})
     raw.error()
 
@@ -166,9 +160,6 @@ def test_without_pyyaml_the_extra_is_named(raw: Raw, monkeypatch: pytest.MonkeyP
     with pytest.raises(MissingExtraError) as caught:
         raw.made()
     assert caught.value.exit_code == 3
-    assert caught.value.message == (
-        "reading the header of `README.md` needs the extra `yaml`, which is not installed"
-    )
 
 
 def test_a_column_of_keys_names_the_items(raw: Raw) -> None:
@@ -178,11 +169,8 @@ def test_a_column_of_keys_names_the_items(raw: Raw) -> None:
         "train/a": 1,
         "train/b": 2,
     }
-    assert made.skipped == {
-        "train/a#train.parquet#2": (
-            "SRC083",
-            "another row has this key already; this is row 2",
-        )
+    assert {key: code for key, (code, _) in made.skipped.items()} == {
+        "train/a#train.parquet#2": "SRC083"
     }
     assert list(raw.made("key=n").written) == ["train/1", "train/2", "train/3"]
 
@@ -190,7 +178,6 @@ def test_a_column_of_keys_names_the_items(raw: Raw) -> None:
 def test_what_is_not_parquet_is_refused(raw: Raw) -> None:
     path = raw.table("train.parquet", {"n": pa.array(range(1000))})
     whole = path.read_bytes()
-    end = "`train.parquet` cannot be read as Parquet: "
     for data in (
         b"",
         b"version https://git-lfs.github.com/spec/v1\n",
@@ -199,9 +186,7 @@ def test_what_is_not_parquet_is_refused(raw: Raw) -> None:
         whole[:-100] + bytes(92) + whole[-8:],
     ):
         path.write_bytes(data)
-        error = raw.error()
-        assert error.message.startswith(end)
-        assert "git-lfs" in error.hint
+        raw.error()
 
 
 def test_raw_files_are_the_base_of_inflation(raw: Raw) -> None:
@@ -215,11 +200,8 @@ def test_a_file_that_a_numbered_set_lacks_is_skipped(raw: Raw) -> None:
     rows(raw, "data/train-00000-of-00003-ab.parquet", "data/train-00002-of-00003-cd.parquet")
     made = raw.made()
     assert len(made.written) == 2
-    assert made.skipped == {
-        "train/data/train-00001-of-00003*.parquet": (
-            "SRC037",
-            "`data/train-00001-of-00003*.parquet` is missing: 2 of 3 such files exist",
-        )
+    assert {key: code for key, (code, _) in made.skipped.items()} == {
+        "train/data/train-00001-of-00003*.parquet": "SRC037"
     }
 
 
@@ -238,13 +220,10 @@ dataset_info:
 def test_a_readme_with_other_numbers_of_rows_is_remarked_on(raw: Raw) -> None:
     rows(raw, "train.parquet", "val.parquet")
     raw.put("README.md", SPLITS)
-    found = [(each.split, each.code, each.detail) for each in raw.made().remarks]
-    assert found == [
-        ("validation", "SRC084", "README.md says 1,200 rows of `val`, the files have 1"),
-        ("train", "SRC084", "README.md says 7 rows of `test`, the files have 0"),
-    ]
-    assert raw.made("splits=train=train*").remarks[0].code == "SRC080"  # the user's own splits
-    assert len(raw.made("splits=train=train*").remarks) == 1
+    found = [(each.split, each.code, each.key) for each in raw.made().remarks]
+    assert found == [("validation", "SRC084", "val"), ("train", "SRC084", "test")]
+    # The user's own splits.
+    assert [each.code for each in raw.made("splits=train=train*").remarks] == ["SRC080"]
 
 
 def test_a_file_without_rows_is_remarked_on_and_changes_no_schema(raw: Raw) -> None:
@@ -254,6 +233,4 @@ def test_a_file_without_rows_is_remarked_on_and_changes_no_schema(raw: Raw) -> N
     assert raw.source().schema() == before
     assert "min_fraction: 1" in before
     made = raw.made()
-    assert [(each.split, each.code, each.detail) for each in made.remarks] == [
-        ("test", "SRC059", "`test.parquet` has no rows")
-    ]
+    assert [(each.split, each.code) for each in made.remarks] == [("test", "SRC059")]
