@@ -16,7 +16,7 @@ def tfrecreg_engines() -> Iterator[EngineRecord]:
     """Yield every bundled engine but `local`, which needs no plugin."""
     for name, library, summary in (
         ("dask", "distributed", "a Dask cluster, or one of this machine"),
-        ("beam", "apache_beam", "a Beam runner: of this process, Flink, Spark or Dataflow"),
+        ("beam", "apache_beam", "a Beam runner: of this process, Flink or Spark"),
         ("ray", "ray", "a Ray cluster, or one of this machine"),
     ):
         load = partial(_load, name, library)
