@@ -112,6 +112,17 @@ def test_a_command_works_on_the_engine_that_is_named(
     assert typed()[0] == 2
 
 
+def test_a_worker_with_another_tfrecreg_is_one_line_a_hint_and_exit_code_3(
+    typed, light_workers: None
+) -> None:
+    code, out, err = typed("--engine", "futures:executors_support:older")
+    assert (code, out) == (3, "")
+    error, hint = err.strip().splitlines()
+    assert "has tfrecreg 0.0.1" in error
+    assert f"expected {tfrecreg.__version__}" in error
+    assert hint.startswith("hint: install the same versions")
+
+
 @pytest.mark.parametrize(
     ("options", "first"),
     [

@@ -22,14 +22,7 @@ from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any
 
-from tfrecreg.api import (
-    ExecutorEngine,
-    FailureError,
-    UsageError,
-    did_you_mean,
-    safe,
-    usable_cores,
-)
+from tfrecreg.api import ExecutorEngine, FailureError, UsageError, did_you_mean, safe, usable_cores
 from tfrecreg.core.workers.pool import interrupts_held
 
 _BATCH = 256
