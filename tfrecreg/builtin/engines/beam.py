@@ -68,8 +68,10 @@ class BeamEngine(ExecutorEngine):
         with warnings.catch_warnings():  # of its dependencies
             warnings.simplefilter("ignore")
             logging.disable()
-            import_module("apache_beam")
-            logging.disable(logging.NOTSET)
+            try:
+                import_module("apache_beam")
+            finally:
+                logging.disable(logging.NOTSET)
         logging.getLogger("apache_beam").setLevel(logging.CRITICAL)  # our error has the reason
         runner, parent = self.request.options.runner, self.request.options.folder
         settings = self._pipeline_options()
