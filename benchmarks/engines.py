@@ -17,7 +17,6 @@ __all__ = ["main"]
 _JOBS = 2
 _ENGINES = {
     "dask": "distributed",
-    "beam": "apache_beam",
     "ray": "ray",
     "futures:concurrent.futures:ProcessPoolExecutor": "concurrent.futures",
     "futures:loky:get_reusable_executor": "loky",

@@ -4,24 +4,24 @@ import tfrecreg.api
 
 NAMES = """
 BY_HASHES MAX_IMAGE_BYTES BadAnnotation Boxes Cacheable Code CommandRecord Conversion DecoderRecord
-EngineRecord EngineRequest Entry Example Exchange ExportedDataset ExportedShard Exporter
+EngineRecord EngineRequest Entry Example ExecutorEngine ExportedDataset ExportedShard Exporter
 ExporterRecord FailureError Fault Feature FeatureDecoder Finding Folder ImageError ImageHeader
 ImageRemarks ImageView Item JsonCodec KeyedExample Keypoints Kind Location Manifest ManifestError
 Measure MediaError MediaKind MissingExtraError MissingFileError Need ObjectLabel ObjectOptions
 ParquetReader ParquetRows Part Polygons RawDataError RawFile RawPreview Reader ReadingFile
 Recognition RecordBatch RecordCount RecordExporter RecordFormat RecordProblem RecordValidator Remark
-RemoteEngine Report ReportContext ReportFormat ReportFormatRecord Resizing Schema SchemaError
+Report ReportContext ReportFormat ReportFormatRecord Resizing Schema SchemaError
 SchemaFeature Session Severity Shard ShardRecord ShardToExport SkipImage Skipped Source SourceRecord
 Splitter Storage StorageError StreamEnd Symlinks Tally Target TensorflowOutcome TfrecregError
 Thumbnail Undecodable UsageError Validator ValidatorRecord Visitor Writer Written box_around
 bundled_schema bytes_feature canonical check_stratify choose_splits class_summary collision
-convert_image decode decode_pixels decode_resized did_you_mean digest_pixels encode engine_failed
+convert_image decode decode_pixels decode_resized did_you_mean digest_pixels encode
 export_gzip export_plain export_unchanged feature_from_json feature_schema feature_to_json
 float_feature hidden_part hookimpl image_features image_schema image_size int64_feature
-is_split_name is_truncated key_from keyed_examples link_problem list_files listed location_lines
-location_text
-media_codecs media_features media_kind media_schema missing_files new_exchange no_duplicates
-normal_splits object_schema one_line open_local parse_schema path_ends paths_remark perform_work
+is_split_name
+is_truncated key_from keyed_examples link_problem list_files listed location_lines location_text
+media_codecs media_features media_kind media_schema missing_files no_duplicates
+normal_splits object_schema one_line open_local parse_schema path_ends paths_remark
 read_header read_limits read_media_file read_text read_whole_file require_pillow safe safe_message
 serialize_tensor session_command si_bytes sniff splits_of_files stratified subject_text
 truncation_text unset_feature usable_cores verified_records verify_pixels why_undecodable

@@ -37,8 +37,7 @@
   `Conversion`, `Undecodable`
 - files: `Storage`, `Entry`, `Reader`, `ReadingFile`, `ParquetReader`, `ParquetRows`, `open_local`,
   `StorageError`, `MissingFileError`
-- an engine: `RemoteEngine`, `EngineRequest`, `perform_work`, `engine_failed`, `usable_cores`; for
-  workers that take no bytes: `Exchange`, `new_exchange`
+- an engine: `ExecutorEngine`, `EngineRequest`, `usable_cores`
 - all: `TfrecregError`, `UsageError`, `FailureError`, `MissingExtraError`; of documents,
   `ManifestError`, `SchemaError`; `normal_splits`, `is_split_name`, `safe`, `one_line`,
   `did_you_mean`, `listed`, `no_duplicates`, `collision`
@@ -219,10 +218,9 @@ if TYPE_CHECKING:
     from tfrecreg.core.schema.definition import Schema, SchemaFeature
     from tfrecreg.core.schema.proto import parse_schema
     from tfrecreg.core.terminal.session import Session, session_command
-    from tfrecreg.core.workers.exchange import Exchange, new_exchange
+    from tfrecreg.core.workers.executor import ExecutorEngine
     from tfrecreg.core.workers.interface import EngineRequest
     from tfrecreg.core.workers.local import usable_cores
-    from tfrecreg.core.workers.remote import RemoteEngine, engine_failed, perform_work
 
 __all__ = [
     "BY_HASHES",
@@ -238,7 +236,7 @@ __all__ = [
     "EngineRequest",
     "Entry",
     "Example",
-    "Exchange",
+    "ExecutorEngine",
     "ExportedDataset",
     "ExportedShard",
     "Exporter",
@@ -286,7 +284,6 @@ __all__ = [
     "RecordProblem",
     "RecordValidator",
     "Remark",
-    "RemoteEngine",
     "Report",
     "ReportContext",
     "ReportFormat",
@@ -336,7 +333,6 @@ __all__ = [
     "did_you_mean",
     "digest_pixels",
     "encode",
-    "engine_failed",
     "export_gzip",
     "export_plain",
     "export_unchanged",
@@ -364,7 +360,6 @@ __all__ = [
     "media_kind",
     "media_schema",
     "missing_files",
-    "new_exchange",
     "no_duplicates",
     "normal_splits",
     "object_schema",
@@ -373,7 +368,6 @@ __all__ = [
     "parse_schema",
     "path_ends",
     "paths_remark",
-    "perform_work",
     "read_header",
     "read_limits",
     "read_media_file",
@@ -402,10 +396,9 @@ __all__ = [
 # Imported on first use: a plugin's hooks, or a decoder in a training job, need few of them.
 _LATER = (
     ("tfrecreg.core.terminal.session", "Session session_command"),
-    ("tfrecreg.core.workers.exchange", "Exchange new_exchange"),
+    ("tfrecreg.core.workers.executor", "ExecutorEngine"),
     ("tfrecreg.core.workers.interface", "EngineRequest"),
     ("tfrecreg.core.workers.local", "usable_cores"),
-    ("tfrecreg.core.workers.remote", "RemoteEngine engine_failed perform_work"),
     ("tfrecreg.core.example.decode", "canonical decode"),
     ("tfrecreg.core.example.model", "encode"),
     ("tfrecreg.core.example.tensors", "serialize_tensor"),

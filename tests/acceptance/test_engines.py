@@ -30,8 +30,7 @@ pytestmark = pytest.mark.slow
 ENGINES = {
     "two jobs": ("--jobs", "2"),
     "dask": ("--engine", "dask", "--engine-option", "address={address}"),
-    "beam in process": ("--engine", "beam"),
-    "beam with processes": ("--engine", "beam", "--jobs", "2"),
+    "beam": ("--engine", "beam"),
     "processes": ("--engine", "futures:executors_support:processes"),
 }
 """Options by engine; `address` is that of a scheduler with two workers."""
@@ -106,17 +105,8 @@ def assert_same_build(registry: Path, reference: Path, source: str) -> None:
     assert manifests[0]["digest"] == manifests[1]["digest"]
 
 
-def running(
-    registry: Path, raw: Path, *options: str, until: str = ".tfrecreg/**/journal/*.json"
-) -> subprocess.Popen[str]:
-    """A build that has finished its first shard, in a process group of its own.
-
-    Args:
-        registry: where it builds; its temporary files are there, too.
-        raw: folder of the raw data.
-        options: of the command.
-        until: pattern of a file that says that it is far enough.
-    """
+def running(registry: Path, raw: Path, *options: str) -> subprocess.Popen[str]:
+    """A build that has finished its first shard, in a process group of its own."""
     command = [sys.executable, "-m", "tfrecreg", *build_arguments(registry, "mnist", raw)]
     build = subprocess.Popen(
         [*command, "--records-per-shard", "5", "--compression", "gzip", "--jobs", "2", *options],
@@ -126,7 +116,7 @@ def running(
         start_new_session=True,
         env={**os.environ, "TMPDIR": str(registry)},
     )
-    while not list(registry.glob(until)):
+    while not list(registry.glob(".tfrecreg/**/journal/*.json")):
         assert build.poll() is None, build.communicate()
         time.sleep(0.01)
     return build
@@ -146,21 +136,6 @@ def test_an_interrupt_ends_the_command_and_its_workers(
     assert "Traceback" not in err
     assert err.rstrip().endswith("error: interrupted")
     assert not (registry / "data" / "mnist").exists()
-
-
-def test_beam_workers_that_are_killed_are_a_failure(raw: Path, tmp_path: Path) -> None:
-    registry = new_registry(tmp_path / "registry")
-    # A worker that has started takes a second or two for its imports.
-    started = "tfrecreg-beam-*/*.worker"
-    with running(registry, raw, "--engine", "beam", until=started) as build:
-        workers = psutil.Process(build.pid).children(recursive=True)
-        for path in registry.glob(started):
-            os.kill(int(path.stem), signal.SIGKILL)
-        _, err = build.communicate(timeout=60)
-        assert psutil.wait_procs(workers, timeout=10)[1] == []
-    assert build.returncode == 3, err
-    lost = "error: a Beam worker process ended before its tasks were done"
-    assert lost in err or "error: the engine `beam` failed: " in err, err
 
 
 def ray_environment(folder: Path) -> Interpreter:
@@ -189,6 +164,4 @@ def test_builds_and_a_check_on_ray(
     nowhere = ("--engine", "ray", "--engine-option", "address=127.0.0.1:9")
     done = tfrecreg("-C", registry, "check", "coco", *nowhere, python=ray)
     assert done.returncode == 3
-    error, hint = done.stderr.strip().splitlines()[-2:]
-    assert error.startswith("error: no Ray cluster at `127.0.0.1:9` answers: ")
-    assert hint.startswith("hint: `ray start --head` starts one")
+    assert "error: the engine `ray` failed: ConnectionRefusedError: " in done.stderr

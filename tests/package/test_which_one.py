@@ -87,7 +87,7 @@ def test_nobody_asks_which_one_it_has(
 def test_the_kinds_are_known(modules: dict[str, Seen]) -> None:
     storages, engines = kinds(modules, *STORAGES), kinds(modules, *ENGINES)
     assert {"LocalStorage", "RawFolder", "RemoteStorage", "Store"} <= storages
-    assert {"LocalEngine", "RemoteEngine", "DaskEngine"} <= engines
+    assert {"LocalEngine", "ExecutorEngine", "DaskEngine"} <= engines
 
 
 @pytest.mark.parametrize(

@@ -23,3 +23,14 @@ def strangers(hidden: str) -> Executor:
 
 def _hide(folder: str) -> None:
     sys.path.remove(folder)
+
+
+def older() -> Executor:
+    """Processes with another version of tfrecreg."""
+    return ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=_age)
+
+
+def _age() -> None:
+    from tfrecreg.core.workers import executor
+
+    executor.__version__ = "0.0.1"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -22,64 +23,24 @@ def test_the_default_is_the_local_engine() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "message", "hint"),
+    ("name", "options", "message"),
     [
-        ("dsak", {}, "no engine is named `dsak`; did you mean `dask`?", "available: `local`"),
-        ("future", {}, "no engine is named `future`; did you mean `futures`?", "available"),
-        ("local", {"a": "1"}, "the engine `local` has no options, found `a`", "`--jobs`"),
-        (
-            "dask",
-            {"adress": "x"},
-            "the option `adress` of `dask` is not known; did you mean `address`?",
-            "known: address, timeout",
-        ),
-        (
-            "dask",
-            {"timeout": "soon"},
-            "the option `timeout` of `dask` should be a number, found `soon`",
-            "`tfrecreg plugins show dask` lists the options",
-        ),
-        (
-            "dask",
-            {"timeout": 0},
-            "the options of `dask` do not fit: `timeout` should be above 0, found 0",
-            "`tfrecreg plugins show dask`",
-        ),
-        (
-            "beam",
-            {"runner": "FlinkRunner"},
-            "the options of `beam` do not fit: `runner` needs `folder`, a folder or bucket that "
-            "this machine and the workers share",
-            "`tfrecreg plugins show beam`",
-        ),
-        (
-            "beam",
-            {"folder": "s3://bucket/tasks"},
-            "the options of `beam` do not fit: `folder` should be a path where no `runner` is "
-            "named, found a URL",
-            "`tfrecreg plugins show beam`",
-        ),
-        (
-            "beam",
-            {"batch": "0"},
-            "the options of `beam` do not fit: `batch` should be at least 1, found 0",
-            "`tfrecreg plugins show beam`",
-        ),
-        (
-            "futures:loky",
-            {},
-            "the engine `futures:loky` should be `futures:MODULE:CALLABLE`",
-            "futures:loky:get_reusable_executor",
-        ),
+        ("dsak", {}, "no engine is named `dsak`; did you mean `dask`?"),
+        ("local", {"a": "1"}, "the engine `local` has no options, found `a`"),
+        ("dask", {"adress": "x"}, "did you mean `address`?"),
+        ("dask", {"timeout": "soon"}, "`timeout` of `dask` should be a number, found `soon`"),
+        ("dask", {"timeout": 0}, "`timeout` should be above 0, found 0"),
+        ("ray", {"retries": -1}, "`retries` should be at least 0, found -1"),
+        ("beam", {"runner": "FlinkRunner"}, "`runner` needs `folder`"),
+        ("beam", {"folder": "s3://bucket/tasks"}, "should be a folder to write to"),
+        ("beam", {"batch": "0"}, "`batch` should be at least 1, found 0"),
     ],
 )
 def test_a_wrong_name_or_option_is_a_usage_error(
-    name: str, options: dict[str, object], message: str, hint: str
+    name: str, options: dict[str, object], message: str
 ) -> None:
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UsageError, match=re.escape(message)) as caught:
         tfrecreg.engine(name, **options)
-    assert caught.value.message == message
-    assert hint in caught.value.hint
     assert caught.value.exit_code == 2
 
 
@@ -108,22 +69,20 @@ def test_a_missing_library_is_an_error_with_the_command_that_installs_it(
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "message"),
+    ("name", "options", "reason"),
     [
-        ("futures:no_such:x", {}, "the engine `futures:no_such:x` cannot be imported: Module"),
-        ("futures:os:nothing", {}, "the engine `futures:os:nothing` cannot be imported: Attr"),
-        ("futures:os:getcwd", {}, "`os:getcwd` returned str, expected a `concurrent.futures.Exec"),
-        ("futures:os:listdir", {"a": "b"}, "`os:listdir` made no executor: TypeError: "),
+        ("futures:loky", {}, "ModuleNotFoundError"),
+        ("futures:no_such:x", {}, "ModuleNotFoundError"),
+        ("futures:os:nothing", {}, "AttributeError"),
+        ("futures:os:getcwd", {}, "TypeError: it returned str"),
+        ("futures:os:listdir", {"a": "b"}, "TypeError"),
     ],
 )
 def test_a_function_that_makes_no_executor_is_a_usage_error(
-    name: str, options: dict[str, str], message: str
+    name: str, options: dict[str, str], reason: str
 ) -> None:
-    engine = tfrecreg.engine(name, **options)
-    with pytest.raises(UsageError) as caught:
-        list(engine.run(len, [b""]))
-    assert caught.value.message.startswith(message)
-    assert caught.value.hint
+    with pytest.raises(UsageError, match=f"^the engine `{name}` has no executor: {reason}"):
+        list(tfrecreg.engine(name, **options).run(len, [b""]))
 
 
 @pytest.fixture
@@ -150,6 +109,17 @@ def test_a_command_works_on_the_engine_that_is_named(
     monkeypatch.setenv("TFRECREG_ENGINE", "nothing")
     assert typed("--json", "--engine", "local") == plain
     assert typed()[0] == 2
+
+
+def test_a_worker_with_another_tfrecreg_is_one_line_a_hint_and_exit_code_3(
+    typed, light_workers: None
+) -> None:
+    code, out, err = typed("--engine", "futures:executors_support:older")
+    assert (code, out) == (3, "")
+    error, hint = err.strip().splitlines()
+    assert "has tfrecreg 0.0.1" in error
+    assert f"expected {tfrecreg.__version__}" in error
+    assert hint.startswith("hint: install the same versions")
 
 
 @pytest.mark.parametrize(

@@ -1,59 +1,32 @@
 """The engine over a Beam runner: ``Create | Reshuffle | Map``, a pipeline for each batch of tasks.
 
-Neither a sink nor a GroupByKey of records is used. Work and outcomes are files in a folder or a
-bucket that the command and the workers share: the elements of a pipeline are their numbers only.
+Neither a sink nor a GroupByKey of records is used. Tasks and outcomes are files in a folder that
+the command and the workers share: the elements of a pipeline are their numbers only.
 """
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
-import shlex
-import signal
-import sys
-import tempfile
-import threading
-import time
+import pickle
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
+from itertools import count
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Thread
 from typing import Any
 
-from tfrecreg.api import (
-    EngineRequest,
-    Exchange,
-    FailureError,
-    RemoteEngine,
-    StorageError,
-    UsageError,
-    did_you_mean,
-    engine_failed,
-    new_exchange,
-    perform_work,
-    safe,
-    usable_cores,
-)
+from tfrecreg.api import ExecutorEngine, FailureError, UsageError, did_you_mean, safe, usable_cores
+from tfrecreg.core.workers.pool import interrupts_held
 
 _BATCH = 256
 """Tasks of one pipeline: starting one takes seconds, and waiting tasks are on disk."""
-_WORKER = (
-    "import os, pathlib, sys; pathlib.Path(sys.argv[1], f'{os.getpid()}.worker').touch(); "
-    "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); "
-    "import logging; logging.disable(logging.CRITICAL); "
-    "from apache_beam.runners.worker.sdk_worker_main import main; main([])"
-)
-"""The program of a worker process on this machine. Beam's own logs every step to stderr, and ends
-at ^C, which is the command's to handle. Its file names its process, because Beam waits for ever for
-a worker that was killed.
-"""
-_PATIENCE = 5.0
-"""Seconds for a pipeline to end after its workers."""
-_LONGEST = 0.25
-"""Maximum seconds between looks for an outcome."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,10 +34,10 @@ class BeamOptions:
     """The options of ``--engine beam`` that are not Beam's own."""
 
     runner: str | None = None
-    """Name of a Beam runner, such as `FlinkRunner`; none for the one of this machine."""
+    """Name of a Beam runner, such as `FlinkRunner`; none for the one of this process."""
     folder: str | None = None
-    """Folder, or URL of one in a bucket, that this machine and the workers share, for tasks and
-    their outcomes; none for `TMPDIR`."""
+    """Folder that this machine and the workers share, for tasks and their outcomes; none for
+    `TMPDIR`."""
     batch: int | None = None
     """Tasks of one pipeline; none for 256."""
 
@@ -73,14 +46,13 @@ class BeamOptions:
             raise ValueError(f"`batch` should be at least 1, found {self.batch}")
         if self.runner is not None and self.folder is None:
             raise ValueError(
-                "`runner` needs `folder`, a folder or bucket that this machine and the workers "
-                "share"
+                "`runner` needs `folder`, a folder that this machine and the workers share"
             )
-        if self.runner is None and self.folder is not None and "://" in self.folder:
-            raise ValueError("`folder` should be a path where no `runner` is named, found a URL")
+        if self.folder is not None and not os.access(self.folder, os.W_OK | os.X_OK):
+            raise ValueError(f"`folder` should be a folder to write to, found {self.folder}")
 
 
-class BeamEngine(RemoteEngine[int]):
+class BeamEngine(ExecutorEngine):
     """Runs tasks by pipelines of a Beam runner.
 
     Closing waits for tasks that run in this process: a pipeline cannot end them.
@@ -88,249 +60,131 @@ class BeamEngine(RemoteEngine[int]):
 
     Options = BeamOptions
     takes_any_option = True
+    interval = 0.05
+    _pipelines: _Pipelines
 
-    def __init__(self, request: EngineRequest) -> None:
-        super().__init__(request)
-        self._options: BeamOptions = request.options
-        self._exchange: Exchange | None = None
-        self._numbers = 0
-        self._waiting: list[int] = []
-        self._sent: set[int] = set()
-        """Tasks whose work is there."""
-        self._pipeline: _Pipeline | None = None
-        self._settings: Any = None
-
-    def connect(self) -> None:
-        self._settings = self._pipeline_options()
-        try:
-            self._exchange = new_exchange(self._options.folder, "beam")
-        except OSError as error:
-            raise UsageError(
-                f"no folder can be made in `{safe(self._options.folder or tempfile.gettempdir())}`:"
-                f" {error.strerror}",
-                hint="`--engine-option folder=DIR` names a folder that the workers share",
-            ) from error
-
-    def greet(self, work: bytes) -> tuple[()]:
-        """None: a pipeline takes long to start, and every task compares versions first."""
-        del work
-        return ()
+    @contextmanager
+    def executor(self) -> Iterator[Executor]:
+        with warnings.catch_warnings():  # of its dependencies
+            warnings.simplefilter("ignore")
+            logging.disable()
+            try:
+                import_module("apache_beam")
+            finally:
+                logging.disable(logging.NOTSET)
+        logging.getLogger("apache_beam").setLevel(logging.CRITICAL)  # our error has the reason
+        runner, parent = self.request.options.runner, self.request.options.folder
+        settings = self._pipeline_options()
+        if runner is None:  # named, because Beam's DirectRunner may download another one
+            module: Any = import_module("apache_beam.runners.portability.fn_api_runner")
+            runner = module.FnApiRunner()
+        made = TemporaryDirectory(prefix="tfrecreg-beam-", dir=parent, ignore_cleanup_errors=True)
+        with made as folder, _Pipelines(Path(folder).absolute(), runner, settings) as pipelines:
+            self._pipelines = pipelines
+            yield pipelines
 
     def _pipeline_options(self) -> Any:
-        _import_quietly()
-        from apache_beam.options.pipeline_options import PipelineOptions
-
-        passed = dict(self.request.others)
-        if self._options.runner is None:
-            passed.setdefault("direct_num_workers", self.workers())
-        known = PipelineOptions([]).get_all_options()
-        for name in passed:
-            if name not in known:
-                raise UsageError(
-                    f"the option `{safe(name, limit=60)}` of `beam` is neither its own nor a "
-                    f"pipeline option{did_you_mean(name, known)}",
-                    hint="`tfrecreg plugins show beam` lists its own; Beam documents the others",
-                )
-        flags = [f"--{name}={value}" for name, value in passed.items() if not _is_flag(value)]
-        flags += [f"--{name}" for name, value in passed.items() if _is_flag(value)]
-        try:
-            return PipelineOptions(flags)
-        except SystemExit as error:  # its parser has printed why
+        module: Any = import_module("apache_beam.options.pipeline_options")
+        known = module.PipelineOptions([]).get_all_options()
+        passed = {
+            name: True if value == "true" else value for name, value in self.request.others.items()
+        }
+        for name in passed.keys() - known:
             raise UsageError(
-                "Beam refuses the pipeline options", hint="its own message is above"
-            ) from error
-
-    def disconnect(self) -> None:
-        pipeline, self._pipeline = self._pipeline, None
-        exchange, self._exchange = self._exchange, None
-        self._waiting = []
-        if exchange is not None:
-            # Workers do not begin missing tasks. Files that a store does not remove now stay.
-            with contextlib.suppress(StorageError):
-                for number in sorted(self._sent):
-                    exchange.drop(_name(number, "work"))
-        self._sent.clear()
-        if pipeline is not None:
-            pipeline.stop()
-        if exchange is not None:
-            exchange.end()
+                f"the option `{safe(name, limit=60)}` of `beam` is neither its own nor a pipeline "
+                f"option{did_you_mean(name, known)}"
+            )
+        return module.PipelineOptions.from_dictionary(passed)
 
     def workers(self) -> int:
-        if self.request.jobs is not None:
-            return self.request.jobs
-        return 1 if self._options.runner is None else usable_cores()
+        return 1 if self.request.options.runner is None else usable_cores()
 
     def ahead(self) -> int:
-        return self._options.batch or max(_BATCH, super().ahead())
+        return self.request.options.batch or max(_BATCH, super().ahead())
 
-    def submit(self, work: bytes) -> int:
-        assert self._exchange is not None
-        self._numbers += 1
-        self._exchange.put(_name(self._numbers, "work"), work)
-        self._waiting.append(self._numbers)
-        self._sent.add(self._numbers)
-        return self._numbers
+    def watch(self) -> None:
+        self._pipelines.advance()
 
-    def result(self, handle: int) -> bytes:
-        exchange, name = self._exchange, _name(handle, "outcome")
-        assert exchange is not None
-        pause = exchange.pause
-        while (outcome := exchange.get(name)) is None:
-            if self._pipeline is None or self._pipeline.has_ended(handle):
-                waiting, self._waiting = self._waiting, []
-                runner = self._options.runner or _direct(self.workers(), exchange.place)
-                self._pipeline = _Pipeline(exchange, waiting, runner, self._settings)
-            time.sleep(pause)
-            pause = min(2 * pause, _LONGEST)
-        exchange.drop(name)
-        self._withdraw(handle)
-        return outcome
-
-    def _withdraw(self, number: int) -> None:
-        if self._exchange is not None and number in self._sent:
-            self._sent.remove(number)
-            self._exchange.drop(_name(number, "work"))
-
-    def cancel(self, handles: Sequence[int]) -> None:
-        if self._exchange is None:
-            return
-        for handle in handles:
-            self._withdraw(handle)
-        self._waiting = []
-        pipeline, self._pipeline = self._pipeline, None
-        if pipeline is not None:
-            pipeline.stop()
+    def cancel(self, futures: Sequence[Future[bytes]]) -> None:
+        super().cancel(futures)
+        self._pipelines.shutdown()
 
 
-class _Pipeline:
-    """One pipeline over some numbers, in a thread, because some runners block until its end."""
+class _Pipelines(Executor):
+    """Runs pipelines over the tasks that wait, one after the other, in a thread, because some
+    runners block until the end. Futures get their results in :meth:`advance`.
+    """
 
-    def __init__(
-        self, exchange: Exchange, numbers: Sequence[int], runner: Any, settings: Any
-    ) -> None:
-        self._exchange, self._numbers = exchange, frozenset(numbers)
-        self._runner, self._settings = runner, settings
-        self._error: BaseException | None = None
-        self._lost = 0.0
-        for former in self._worker_files():
-            former.unlink()
+    def __init__(self, folder: Path, runner: Any, settings: Any) -> None:
+        self._folder, self._runner, self._settings = folder, runner, settings
+        self._numbers = count()
+        self._futures: dict[int, Future[Any]] = {}
+        """Of tasks without an outcome, by number."""
+        self._sent: set[int] = set()
+        """Those of the pipeline that runs, or ran last."""
+        self._thread: Thread | None = None
         self._result: Any = None
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        with BeamEngine.interrupts_held():  # this process handles ^C, not its workers
+        self._error: BaseException | None = None
+
+    def submit(self, function: Callable[..., Any], /, *given: Any, **named: Any) -> Future[Any]:
+        number = next(self._numbers)
+        work = pickle.dumps(partial(function, *given, **named))
+        (self._folder / f"{number}.work").write_bytes(work)
+        self._futures[number] = Future()
+        return self._futures[number]
+
+    def advance(self) -> None:
+        """Take the outcomes that are there, and start the next pipeline when one has ended."""
+        is_running = self._thread is not None and self._thread.is_alive()  # before the look
+        for outcome in self._folder.glob("*.outcome"):
+            (self._folder / f"{outcome.stem}.work").unlink(missing_ok=True)
+            future = self._futures.pop(int(outcome.stem), None)
+            if future is not None:  # else it ran twice
+                future.set_result(pickle.loads(outcome.read_bytes()))
+            outcome.unlink()
+        if is_running:
+            return
+        if self._error is not None:
+            raise self._error
+        if self._sent & self._futures.keys():
+            raise FailureError(
+                f"a Beam pipeline ended and left no outcome in `{safe(str(self._folder))}`",
+                hint="`--engine-option folder=DIR` names a folder that the workers share",
+            )
+        self._sent = set(self._futures)
+        self._thread = Thread(target=self._run, args=(sorted(self._sent),), daemon=True)
+        with interrupts_held():  # ^C is this process's to handle
             self._thread.start()
 
-    def _run(self) -> None:
+    def _run(self, numbers: list[int]) -> None:
         try:
             beam: Any = import_module("apache_beam")
             pipeline = beam.Pipeline(runner=self._runner, options=self._settings)
-            numbers = pipeline | beam.Create(sorted(self._numbers))
-            function = partial(perform_file, self._exchange.place)
-            _ = numbers | beam.Reshuffle() | beam.Map(function)
+            task = partial(perform_file, str(self._folder))
+            _ = pipeline | beam.Create(numbers) | beam.Reshuffle() | beam.Map(task)
             self._result = pipeline.run()
             self._result.wait_until_finish()
         except BaseException as error:
             self._error = error
 
-    def has_ended(self, number: int) -> bool:
-        """Whether it is done, so that the next may start."""
-        if self._thread.is_alive():
-            self._expect_workers()
-            return False
-        if self._exchange.has(_name(number, "outcome")):
-            return False  # written between two looks
-        if self._error is not None:
-            error = self._error
-            raise engine_failed("beam", "failed", error, hint=BeamEngine.RERUN) from error
-        if number in self._numbers:
-            raise FailureError(
-                "a Beam pipeline ended and left no outcome in "
-                f"`{safe(self._exchange.place, limit=1000)}`",
-                hint="`--engine-option folder=DIR` names a folder or bucket that the workers share",
-            )
-        return True
-
-    def _expect_workers(self) -> None:
-        """Raise if a worker process of this machine ended and the pipeline goes on."""
-        workers = [int(path.stem) for path in self._worker_files()]
-        if all(map(_is_running, workers)):
-            return
-        self._lost = self._lost or time.monotonic()
-        if time.monotonic() - self._lost < _PATIENCE:
-            return  # it may be at its end
-        for worker in filter(_is_running, workers):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(worker, signal.SIGKILL)
-        raise FailureError(
-            "a Beam worker process ended before its tasks were done", hint=BeamEngine.RERUN
-        )
-
-    def _worker_files(self) -> list[Path]:
-        """Those that workers of this machine leave; other runners have none."""
-        return list(Path(self._exchange.place).glob("*.worker"))
-
-    def stop(self) -> None:
-        """Cancel it, and wait until its tasks have ended."""
-        if self._lost:
-            return  # its thread waits for a worker that was killed
-        with contextlib.suppress(Exception):
-            if self._result is not None and self._thread.is_alive():
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = True) -> None:
+        """Cancel the pipeline, and wait until its tasks have ended; more may be submitted."""
+        del wait, cancel_futures
+        for work in self._folder.glob("*.work"):
+            work.unlink()  # workers do not begin missing tasks
+        if self._thread is not None:
+            with suppress(Exception):
                 self._result.cancel()
-        self._thread.join()
+            self._thread.join()
+        self._futures, self._sent = {}, set()
+        self._thread, self._result, self._error = None, None, None
 
 
-def perform_file(place: str, number: int) -> None:
+def perform_file(folder: str, number: int) -> None:
     """In a worker: do the work of that number, unless it was cancelled or is done."""
-    exchange = Exchange(place)
-    if not exchange.is_there():
-        raise FileNotFoundError(f"the worker does not see the folder {place}")
-    outcome = _name(number, "outcome")
-    work = exchange.get(_name(number, "work"))
-    if work is not None and not exchange.has(outcome):
-        done = perform_work(work)
-        if exchange.is_there():  # else the command has ended, and would not remove it
-            exchange.put(outcome, done)
-
-
-def _name(number: int, ending: str) -> str:
-    return f"{number:08d}.{ending}"
-
-
-def _is_running(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
-def _direct(workers: int, folder: str) -> Any:
-    """The runner of this machine: in this process, or with worker processes.
-
-    Named, because Beam's DirectRunner may download another one.
-    """
-    runners: Any = import_module("apache_beam.runners.portability.fn_api_runner")
-    if workers == 1:
-        return runners.FnApiRunner()
-    environments: Any = import_module("apache_beam.transforms.environments")
-    command = "exec " + shlex.join([sys.executable, "-W", "ignore", "-c", _WORKER, folder])
-    processes = environments.SubprocessSDKEnvironment(command)
-    return runners.FnApiRunner(default_environment=processes)
-
-
-def _import_quietly() -> None:
-    """Import Beam, whose dependencies warn of other packages when they are imported."""
-    disabled, handlers = logging.root.manager.disable, list(logging.root.handlers)
-    logging.disable(logging.CRITICAL)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            import_module("apache_beam")
-    finally:
-        logging.disable(disabled)
-        logging.root.handlers[:] = handlers
-    # What it logs when a pipeline fails is in our error.
-    logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
-
-
-def _is_flag(value: object) -> bool:
-    return value is True or value == "true"
+    place = Path(folder)
+    with suppress(FileNotFoundError):  # it was cancelled, or the command has ended
+        work = pickle.loads((place / f"{number}.work").read_bytes())
+        part = place / f"{number}.{os.urandom(8).hex()}"
+        part.write_bytes(pickle.dumps(work()))
+        part.rename(place / f"{number}.outcome")

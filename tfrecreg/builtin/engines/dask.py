@@ -5,26 +5,16 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import CancelledError
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from concurrent.futures import CancelledError, Executor
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
-from tfrecreg.api import (
-    EngineRequest,
-    FailureError,
-    RemoteEngine,
-    UsageError,
-    engine_failed,
-    perform_work,
-    safe,
-    usable_cores,
-)
+from tfrecreg.api import ExecutorEngine, FailureError, TfrecregError, UsageError, safe, usable_cores
+from tfrecreg.core.workers.pool import interrupts_held
 
-_LOOK = 2.0
-"""Seconds between checks whether there are workers."""
 _GONE = (OSError, TimeoutError, asyncio.TimeoutError, CancelledError, asyncio.CancelledError)
 """What Dask raises when the scheduler does not answer."""
 
@@ -36,14 +26,14 @@ class DaskOptions:
     address: str | None = None
     """Address of a scheduler, such as `tcp://host:8786`; none for a cluster on this machine."""
     timeout: float = 30.0
-    """Seconds to wait for the scheduler, and for a first worker."""
+    """Seconds to wait for the scheduler, and for a worker while there are none."""
 
     def __post_init__(self) -> None:
         if self.timeout <= 0:
             raise ValueError(f"`timeout` should be above 0, found {self.timeout:g}")
 
 
-class DaskEngine(RemoteEngine[Any]):
+class DaskEngine(ExecutorEngine):
     """Runs tasks on the workers of a Dask scheduler.
 
     Dask repeats the tasks of a worker that dies on the others, up to its setting
@@ -51,161 +41,65 @@ class DaskEngine(RemoteEngine[Any]):
     """
 
     Options = DaskOptions
+    _client: Any = None
 
-    def __init__(self, request: EngineRequest) -> None:
-        super().__init__(request)
-        self._options: DaskOptions = request.options
-        self._cluster: Any = None
-        self._client: Any = None
-
-    def connect(self) -> None:
-        import distributed
-
-        library: Any = distributed  # it has types for half of its functions
-        _silence()
-        address: Any = self._options.address
+    @contextmanager
+    def executor(self) -> Iterator[Executor]:
+        library: Any = import_module("distributed")
+        for name in list(logging.root.manager.loggerDict):
+            if name.partition(".")[0] in ("distributed", "tornado"):
+                logging.getLogger(name).setLevel(logging.CRITICAL)  # our errors report the rest
+        # A client that could not connect waits, when it is collected, for a lock that another one
+        # holds while it starts.
+        gc.collect()
+        address, timeout = self.request.options.address, self.request.options.timeout
+        here = {
+            "n_workers": self.request.jobs or usable_cores(),
+            "threads_per_worker": 1,
+            "dashboard_address": "127.0.0.1:0",
+            "silence_logs": logging.CRITICAL,
+        }
         try:
-            with _uncollected():
-                if address is None:
-                    with self.interrupts_held():  # ^C is this process's to handle
-                        address = self._cluster = library.LocalCluster(
-                            n_workers=self.request.jobs or usable_cores(),
-                            threads_per_worker=1,
-                            dashboard_address="127.0.0.1:0",
-                            silence_logs=logging.CRITICAL,
-                        )
+            # ^C is this process's to handle, and not that of workers which it starts.
+            with nullcontext() if address else interrupts_held():
                 self._client = library.Client(
-                    address, timeout=self._options.timeout, set_as_default=False
+                    address, timeout=timeout, set_as_default=False, **({} if address else here)
                 )
         except ValueError as error:
             raise UsageError(
-                f"`{safe(str(address))}` is not the address of a Dask scheduler: "
-                f"{safe(str(error))}",
+                f"`{safe(address)}` is not the address of a Dask scheduler: {safe(str(error))}",
                 hint="as in `--engine-option address=tcp://HOST:8786`",
             ) from error
-        except (OSError, RuntimeError) as error:
-            if self._options.address is None:
-                what = "cannot start workers on this machine"
-                raise engine_failed(
-                    self.request.name, what, error, hint="try fewer `--jobs`"
-                ) from error
-            raise FailureError(
-                f"no Dask scheduler at `{safe(str(address))}` answers within "
-                f"{self._options.timeout:g} seconds",
-                hint="start one with `dask scheduler`, or omit the address for a cluster on this "
-                "machine",
-            ) from error
-        self._await_workers()
+        try:
+            self._await_worker()
+            # Not pure: Dask would keep the result of an equal task, whose files may be gone.
+            yield self._client.get_executor(pure=False)
+        finally:
+            self._client.close(timeout=timeout)
 
-    def disconnect(self) -> None:
-        client, self._client = self._client, None
-        cluster, self._cluster = self._cluster, None
-        for each in (client, cluster):
-            if each is not None:
-                # A lost scheduler cannot be notified that this client leaves.
-                with suppress(*_GONE), _uncollected():
-                    each.close(timeout=self._options.timeout)
+    def _await_worker(self) -> None:
+        timeout = self.request.options.timeout
+        try:
+            self._client.wait_for_workers(1, timeout=timeout)
+        except (TimeoutError, asyncio.TimeoutError) as error:
+            raise FailureError(
+                f"the Dask scheduler has had no worker for {timeout:g} seconds",
+                hint="start workers with `dask worker ADDRESS --nthreads 1`",
+            ) from error
 
     def workers(self) -> int:
-        if self.request.jobs is not None:
-            return self.request.jobs
-        return len(self._connected())
+        return len(self._client.nthreads())
 
-    def _connected(self) -> dict[str, int]:
-        """Threads by address of worker."""
-        try:
-            found: dict[str, int] = self._client.nthreads()
-        except _GONE as error:
-            raise self._lost() from error
-        return found
+    def watch(self) -> None:
+        """A task whose workers all died waits for new ones."""
+        if not self.workers():
+            self._await_worker()
 
-    def _await_workers(self) -> None:
-        try:
-            self._client.wait_for_workers(1, timeout=self._options.timeout)
-        except (TimeoutError, asyncio.TimeoutError) as error:
-            raise self._idle() from error
-
-    def greet(self, work: bytes) -> Iterator[bytes]:
-        from distributed.comm.core import CommClosedError
-
-        try:
-            answers = self._client.run(perform_work, work, on_error="return")
-        except _GONE as error:
-            raise self._lost() from error
-        for answer in answers.values():
-            if isinstance(answer, CommClosedError):
-                continue  # the worker ended meanwhile: it gets no task
-            if isinstance(answer, BaseException):
-                raise engine_failed(self.request.name, "cannot use a worker", answer) from answer
-            yield answer
-
-    def submit(self, work: bytes) -> Any:
-        try:
-            # Not pure: Dask would keep the result of an equal task, whose files may be gone.
-            return self._client.submit(perform_work, work, pure=False)
-        except (RuntimeError, *_GONE) as error:  # the client has given up
-            raise self._lost() from error
-
-    def result(self, handle: Any) -> bytes:
-        from distributed.scheduler import KilledWorker
-
-        seen = time.monotonic()
-        while True:
-            try:
-                outcome: bytes = handle.result(timeout=_LOOK)
-                return outcome
-            except (TimeoutError, asyncio.TimeoutError):
-                # A task whose workers all died waits for new ones.
-                if self._connected():
-                    seen = time.monotonic()
-                elif time.monotonic() - seen > self._options.timeout:
-                    raise self._idle() from None
-            except KilledWorker as error:
-                raise FailureError(
-                    "a task ended every worker that ran it; the last was "
-                    f"`{safe(error.last_worker.address)}`",
-                    hint="they may have run out of memory: give workers more, or one thread each",
-                ) from error
-            except _GONE as error:
-                raise self._lost() from error
-            except Exception as error:
-                raise engine_failed(
-                    self.request.name, "lost a task", error, hint=self.RERUN
-                ) from error
-
-    def cancel(self, handles: Sequence[Any]) -> None:
-        with suppress(RuntimeError, *_GONE):
-            self._client.cancel(list(handles), force=True)
-
-    def _lost(self) -> FailureError:
-        where = self._options.address or "on this machine"
-        return FailureError(f"the Dask scheduler {safe(where)} was lost", hint=self.RERUN)
-
-    def _idle(self) -> FailureError:
-        return FailureError(
-            f"the Dask scheduler has had no worker for {self._options.timeout:g} seconds",
-            hint="start workers with `dask worker ADDRESS --nthreads 1`",
-        )
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """A block in which no garbage is collected.
-
-    A client that could not connect is closed by its finalizer. That waits for a lock which a client
-    that starts or ends in this thread holds: a collection at that moment would never end.
-    """
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-
-
-def _silence() -> None:
-    """Keep Dask from logging lost workers and schedulers, which our errors report."""
-    for name in list(logging.root.manager.loggerDict):
-        if name.partition(".")[0] in ("distributed", "tornado"):
-            logging.getLogger(name).setLevel(logging.CRITICAL)
+    def failure(self, error: BaseException) -> TfrecregError:
+        if isinstance(error, _GONE) or getattr(self._client, "status", "") == "closed":
+            where = self.request.options.address or "on this machine"
+            return FailureError(
+                f"the Dask scheduler {safe(where)} does not answer",
+                hint="start one with `dask scheduler`, and run the command again",
+            )
+        return super().failure(error)

@@ -14,20 +14,19 @@ from tfrecreg.api import EngineRecord, hookimpl
 @hookimpl
 def tfrecreg_engines() -> Iterator[EngineRecord]:
     """Yield every bundled engine but `local`, which needs no plugin."""
-    yield _record("dask", "a Dask cluster, or one of this machine", "distributed")
-    yield _record("beam", "a Beam runner: of this machine, Flink, Spark or Dataflow", "apache_beam")
-    yield _record("ray", "a Ray cluster, or one of this machine", "ray")
+    for name, library, summary in (
+        ("dask", "distributed", "a Dask cluster, or one of this machine"),
+        ("beam", "apache_beam", "a Beam runner: of this process, Flink or Spark"),
+        ("ray", "ray", "a Ray cluster, or one of this machine"),
+    ):
+        load = partial(_load, name, library)
+        yield EngineRecord(name=name, summary=summary, load=load, extra=name)
     yield EngineRecord(
         name="futures",
         summary="any executor of concurrent.futures",
         load=partial(_load, "futures"),
         argument="MODULE:CALLABLE",
     )
-
-
-def _record(name: str, summary: str, library: str) -> EngineRecord:
-    load = partial(_load, name, library)
-    return EngineRecord(name=name, summary=summary, load=load, extra=name)
 
 
 def _load(name: str, library: str = "") -> type[Any]:

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 import socket
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
+from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
-from tfrecreg.api import (
-    EngineRequest,
-    FailureError,
-    RemoteEngine,
-    engine_failed,
-    perform_work,
-    safe,
-    usable_cores,
-)
+from tfrecreg.api import ExecutorEngine, usable_cores
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +31,7 @@ class RayOptions:
             raise ValueError(f"`retries` should be at least 0, found {self.retries}")
 
 
-class RayEngine(RemoteEngine[Any]):
+class RayEngine(ExecutorEngine):
     """Runs tasks on the workers of Ray.
 
     A Ray that the program has already started is used and left running.
@@ -46,84 +39,48 @@ class RayEngine(RemoteEngine[Any]):
 
     Options = RayOptions
 
-    def __init__(self, request: EngineRequest) -> None:
-        super().__init__(request)
-        self._options: RayOptions = request.options
-        self._ours = False
-        self._remote: Any = None
-
-    def connect(self) -> None:
-        import ray
-
-        self._ours = not ray.is_initialized()
-        if self._ours:
-            address = self._options.address
-            if address is not None:
-                _expect_answer(address, self._options.timeout)
-            here = {"num_cpus": self.request.jobs or usable_cores(), "include_dashboard": False}
-            try:
-                ray.init(
-                    address=address or "local",
-                    log_to_driver=False,
-                    logging_level=logging.CRITICAL,
-                    **({} if address else here),
-                )
-            except Exception as error:
-                where = f" at `{safe(address)}`" if address else ""
-                raise engine_failed(
-                    self.request.name,
-                    f"cannot reach or start a cluster{where}",
-                    error,
-                    hint="`ray start --head` starts one; without an address it is on this machine",
-                ) from error
-        self._remote = ray.remote(max_retries=self._options.retries)(perform_work)
-
-    def disconnect(self) -> None:
-        import ray
-
-        self._remote = None
-        if self._ours:
-            ray.shutdown()
+    @contextmanager
+    def executor(self) -> Iterator[Executor]:
+        ray: Any = import_module("ray")
+        options: RayOptions = self.request.options
+        is_ours = not ray.is_initialized()
+        if is_ours:
+            given: dict[str, Any] = {
+                "num_cpus": self.request.jobs or usable_cores(),
+                "include_dashboard": False,
+            }
+            if options.address is not None:
+                _, _, place = options.address.rpartition("://")
+                host, _, port = place.rpartition(":")
+                if port.isdecimal():  # ask whether it answers: Ray waits for minutes
+                    socket.create_connection((host, int(port)), options.timeout).close()
+                given = {"address": options.address}
+            ray.init(**{"address": "local", **given}, log_to_driver=False, logging_level="CRITICAL")
+        try:
+            yield _RayExecutor(ray, options.retries)
+        finally:
+            if is_ours:
+                ray.shutdown()
 
     def workers(self) -> int:
-        import ray
-
-        return self.request.jobs or int(ray.cluster_resources().get("CPU", 1))
-
-    def submit(self, work: bytes) -> Any:
-        return self._remote.remote(work)
-
-    def result(self, handle: Any) -> bytes:
-        import ray
-
-        try:
-            outcome: bytes = ray.get(handle)
-            return outcome
-        except ray.exceptions.WorkerCrashedError as error:
-            raise FailureError(
-                f"a task ended every worker that ran it: {safe(type(error).__name__)}",
-                hint="they may have run out of memory: give workers more",
-            ) from error
-        except Exception as error:
-            raise engine_failed(self.request.name, "lost a task", error, hint=self.RERUN) from error
-
-    def cancel(self, handles: Sequence[Any]) -> None:
-        import ray
-
-        for handle in handles:
-            with suppress(Exception):
-                ray.cancel(handle, force=True)
+        ray: Any = import_module("ray")
+        return int(ray.cluster_resources().get("CPU", 1))
 
 
-def _expect_answer(address: str, timeout: float) -> None:
-    """Raise where nothing listens: Ray itself waits for minutes."""
-    host, colon, port = address.rpartition("://")[2].rpartition(":")
-    if not (colon and port.isdecimal()):
-        return  # such as `auto`
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout).close()
-    except (OSError, OverflowError) as error:
-        raise FailureError(
-            f"no Ray cluster at `{safe(address)}` answers: {safe(str(error))}",
-            hint="`ray start --head` starts one; without an address it is on this machine",
-        ) from error
+class _RayExecutor(Executor):
+    """Ray hands out futures, and no executor."""
+
+    def __init__(self, ray: Any, retries: int) -> None:
+        self._ray, self._call = ray, ray.remote(max_retries=retries)(_call)
+
+    def submit(self, function: Callable[..., Any], /, *given: Any, **named: Any) -> Future[Any]:
+        task = self._call.remote(function, *given, **named)
+        future: Future[Any] = task.future()
+        future.add_done_callback(
+            lambda done: done.cancelled() and self._ray.cancel(task, force=True)
+        )
+        return future
+
+
+def _call(function: Callable[..., Any], *given: Any, **named: Any) -> Any:
+    return function(*given, **named)

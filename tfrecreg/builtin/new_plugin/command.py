@@ -149,7 +149,7 @@ NEW_KINDS = {
     "engine": NewKind(
         EngineRecord,
         "processes of the standard library",
-        "RemoteEngine",
+        "ExecutorEngine",
         f"EngineRecord({_BY_NAME})",
         "Run on it: `tfrecreg check TARGET --engine $name`",
     ),
@@ -248,13 +248,11 @@ def _words(name: str, kind: NewKind) -> dict[str, str]:
         "hook": kind.record.hook,
         "record": kind.record.__name__,
         "extra_import": "" if kind.base else "from typing import Any\n",
-        "returns": f"type[{kind.base}]" if kind.base and kind.base != "RemoteEngine" else "type",
+        "returns": f"type[{kind.base}]" if kind.base else "Any",
         "codes": "",
     }
-    if not kind.base:
-        words["returns"] = "Any"
     names = {"hookimpl", kind.record.__name__}
-    if kind.base and kind.base != "RemoteEngine":
+    if kind.base:
         names.add(kind.base)
     if kind.code is not None:
         rule, summary, hint = kind.code

@@ -194,11 +194,6 @@ def digest_of_packages(packages: frozenset[str]) -> str:
     return hasher.hexdigest()
 
 
-def code_beside(distribution: str, said: str) -> str:
-    """The digest to compare with that of a distribution in another process."""
-    return code_digest(distribution) if said else code_of(distribution)
-
-
 def _can_change(distribution: str) -> bool:
     try:
         found = metadata.distribution(distribution)

@@ -174,7 +174,7 @@ class EngineRecord(PluginRecord["type[Any]"]):
     plural = "engines"
     hook = "tfrecreg_engines"
     flag = "--engine"
-    methods = ("run", "connect", "disconnect", "workers", "submit", "result", "cancel")
+    methods = ("run", "executor")
     has_options = True
 
 

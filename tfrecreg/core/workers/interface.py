@@ -58,8 +58,7 @@ class Engine(ABC):
     def is_local(self) -> bool:
         """Whether tasks run on this machine, where they see the folders of the caller."""
 
-    @abstractmethod
-    def for_work(self, costs: Iterable[float], worth: float = WORTH_SECONDS) -> Engine:
+    def for_work(self, costs: Iterable[float], worth: float = WORTH_SECONDS) -> Engine:  # noqa: ARG002
         """The engine itself, or this very process for work so small that local workers do not pay.
 
         Workers on other machines were named by the user, so they get any work.
@@ -69,6 +68,7 @@ class Engine(ABC):
                 are taken as decide it.
             worth: their sum above which workers pay.
         """
+        return self
 
     @abstractmethod
     def warm(self, function: Callable[[T], R]) -> None:

@@ -1,0 +1,242 @@
+"""The base class of engines whose workers belong to another library.
+
+An engine hands out an executor of :mod:`concurrent.futures`::
+
+    class Threads(ExecutorEngine):
+        def executor(self) -> Executor:
+            return ThreadPoolExecutor(self.request.jobs)
+
+It comes in through an :class:`~tfrecreg.api.EngineRecord` of the hook ``tfrecreg_engines``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import socket
+import sys
+import threading
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, Future, wait
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from dataclasses import fields, is_dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+from zlib import ZLIB_RUNTIME_VERSION
+
+from tfrecreg._version import __version__
+from tfrecreg.core.plugins.entry_points import Broken, code_of, identity, with_plugins
+from tfrecreg.core.plugins.guard import Diverted, one_line
+from tfrecreg.core.storage.interface import Readable
+from tfrecreg.core.values.errors import FailureError, TfrecregError, UsageError
+from tfrecreg.core.values.text import ExtensionPoint, safe
+from tfrecreg.core.values.typed_values import NoOptions
+from tfrecreg.core.workers.interface import Engine, EngineRequest
+from tfrecreg.core.workers.local import usable_cores
+from tfrecreg.core.workers.outcome import packed_error, perform, result_of
+
+R = TypeVar("R")
+T = TypeVar("T")
+
+AHEAD = 4
+"""Number of tasks per worker that are sent and whose results are not yet taken. More than for local
+processes, because a task travels.
+"""
+_ERRORS = (Exception, SystemExit, asyncio.CancelledError)
+"""What a library raises where it fails."""
+_ALONE = threading.Lock()
+"""Sources and validators need not be thread-safe: a process runs one task at a time."""
+
+
+@cache
+def versions() -> dict[str, str]:
+    """The versions in which a worker has to equal the command, by name: those of tfrecreg and the
+    distributions with plugins with a digest of code that can change under one version.
+    """
+    found = {"tfrecreg": __version__}
+    for distribution in with_plugins():
+        with suppress(Broken):  # discovery reports the error
+            found.update([identity(distribution)])
+    return {
+        "Python": f"{sys.version_info.major}.{sys.version_info.minor}",
+        "zlib": ZLIB_RUNTIME_VERSION,
+        **{name: f"{found[name]} {code_of(name)[:16]}".rstrip() for name in found},
+    }
+
+
+def pack(function: Callable[[T], object], task: T) -> bytes:
+    """A task, with what its worker compares first."""
+    return pickle.dumps((versions(), sorted(_folders(task)), pickle.dumps((function, task))))
+
+
+def _folders(value: object) -> set[str]:
+    """The folders of this machine that a task reads or writes, as far as they exist."""
+    if isinstance(value, Readable):
+        return {value.root} if value.is_local and Path(value.root).is_dir() else set()
+    parts = fields(value) if is_dataclass(value) else ()
+    return set().union(*(_folders(getattr(value, part.name, None)) for part in parts))
+
+
+def perform_work(work: bytes) -> bytes:
+    """In a worker: run what :func:`pack` packed, and pack its outcome. It may run twice.
+
+    Never raises an `Exception`, so that one of a future is a failure of the engine's library.
+    """
+    with _ALONE:
+        try:
+            theirs, folders, inner = pickle.loads(work)
+            _expect_same(theirs, folders)
+        except Exception as error:
+            return packed_error(error)
+        return perform(inner)
+
+
+def _expect_same(theirs: dict[str, str], folders: list[str]) -> None:
+    """Raise where this worker's versions differ from the command's, or it does not see a folder.
+
+    A distribution that only the worker has is not used, so it does not count.
+    """
+    worker, mine = f"the worker on `{safe(socket.gethostname())}`", versions()
+    for name, version in theirs.items():
+        if mine.get(name) != version:
+            found = f"{name} {mine[name]}" if name in mine else f"no {name}"
+            raise FailureError(
+                f"{worker} has {safe(found)}, expected {safe(version)} as the command has it",
+                hint="install the same versions in the workers' environment as here",
+            )
+    for folder in folders:
+        if not Path(folder).is_dir():
+            raise FailureError(
+                f"{worker} does not see the folder `{safe(folder)}`",
+                hint="workers need the registry, the data and the raw data under the same paths as "
+                "here, on a shared file system",
+            )
+
+
+class ExecutorEngine(ExtensionPoint, Engine):
+    """An engine over the workers of another library. A subclass defines :meth:`executor`.
+
+    It starts or connects to its workers when they are first needed. An error that it raises and
+    that is not of tfrecreg becomes a FailureError, by :meth:`failure`.
+
+    Args:
+        request: of the user.
+
+    Raises:
+        UsageError: fewer than 1 job are asked for.
+    """
+
+    Options: ClassVar[type[Any]] = NoOptions
+    """A frozen dataclass whose fields type ``--engine-option K=V``."""
+    takes_any_option: ClassVar[bool] = False
+    """Whether options that `Options` does not have are taken, too: as ``request.others``."""
+    interval: ClassVar[float] = 2.0
+    """Seconds between two calls of :meth:`watch`."""
+
+    is_local = False
+
+    def __init__(self, request: EngineRequest) -> None:
+        if request.jobs is not None and request.jobs < 1:
+            raise UsageError(
+                f"--jobs should be at least 1, found {request.jobs}",
+                hint="omit it to use every worker",
+            )
+        self.request = request
+        self._connection = ExitStack()
+        self._executor: Executor | None = None
+
+    @abstractmethod
+    def executor(self) -> AbstractContextManager[Executor]:
+        """Start or reach the workers, within a bounded time; the end of the context ends those that
+        this engine started. An `Executor` is such a context manager, and may be returned as it is.
+        """
+
+    def workers(self) -> int:
+        """Number of workers, where `--jobs` is not given. Called when they are connected."""
+        own = getattr(self._executor, "_max_workers", None)
+        return own if isinstance(own, int) else usable_cores()
+
+    def ahead(self) -> int:
+        """Number of tasks that are sent and whose results are not yet taken."""
+        return AHEAD * self.jobs
+
+    def watch(self) -> None:
+        """Called while a result is waited for: raise if it will never come."""
+
+    def cancel(self, futures: Sequence[Future[bytes]]) -> None:
+        """Stop tasks whose results are not needed, and wait for those that run: they write."""
+        wait([future for future in futures if not future.cancel()])
+
+    def failure(self, error: BaseException) -> TfrecregError:
+        """The error to raise where the library raised one, or lost a task."""
+        return FailureError(
+            f"{self.request.plugin_id} failed: {one_line(error)}",
+            hint="run the command again: a build goes on from its finished shards",
+        )
+
+    @property
+    def jobs(self) -> int:
+        """Number of tasks that run at the same time. Connects to the workers.
+
+        Raises:
+            FailureError: the workers cannot be started or reached.
+        """
+        self._open()
+        with self._asking():
+            return max(1, self.request.jobs or self.workers())
+
+    def warm(self, function: Callable[[T], R]) -> None:
+        """Connect to the workers. See :class:`Engine`."""
+        del function
+        self._open()
+
+    def close(self) -> None:
+        """Disconnect, and end workers that this engine started. The engine stays usable."""
+        self._executor = None
+        with suppress(*_ERRORS):  # the work has ended; a lost scheduler cannot be notified
+            self._connection.close()
+
+    def run(self, function: Callable[[T], R], tasks: Iterable[T]) -> Generator[R, None, None]:
+        """Results in the order of the tasks. See :class:`Engine`."""
+        executor = self._open()
+        most = self.ahead()
+        sent: deque[Future[bytes]] = deque()
+        try:
+            for task in tasks:
+                work = pack(function, task)
+                with self._asking():
+                    sent.append(executor.submit(perform_work, work))
+                if len(sent) >= most:
+                    yield self._next(sent)
+            while sent:
+                yield self._next(sent)
+        finally:
+            with self._asking():
+                self.cancel(sent)
+
+    def _next(self, sent: deque[Future[bytes]]) -> Any:
+        with self._asking():
+            while not wait(list(sent)[:1], self.interval).done:
+                self.watch()
+            outcome = sent[0].result()
+        sent.popleft()
+        return result_of(outcome)
+
+    def _open(self) -> Executor:
+        if self._executor is None:
+            with self._asking(), Diverted():
+                self._executor = self._connection.enter_context(self.executor())
+        return self._executor
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        """Around all that a subclass and its library do."""
+        try:
+            yield
+        except TfrecregError:
+            raise
+        except _ERRORS as error:
+            raise self.failure(error) from error
