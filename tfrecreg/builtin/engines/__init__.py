@@ -1,3 +1,38 @@
 """Engines over the workers of other libraries. Each imports its library when it connects."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from tfrecreg.api import EngineRecord, hookimpl
+
+
+@hookimpl
+def tfrecreg_engines() -> Iterator[EngineRecord]:
+    """Yield every bundled engine but `local`, which needs no plugin."""
+    for name, library, summary in (
+        ("dask", "distributed", "a Dask cluster, or one of this machine"),
+        ("beam", "apache_beam", "a Beam runner: of this process, Flink or Spark"),
+        ("ray", "ray", "a Ray cluster, or one of this machine"),
+    ):
+        load = partial(_load, name, library)
+        yield EngineRecord(name=name, summary=summary, load=load, extra=name)
+    yield EngineRecord(
+        name="futures",
+        summary="any executor of concurrent.futures",
+        load=partial(_load, "futures"),
+        argument="MODULE:CALLABLE",
+    )
+
+
+def _load(name: str, library: str = "") -> type[Any]:
+    if library and find_spec(library) is None:  # it is imported when the engine connects
+        raise ModuleNotFoundError(library)
+    found: type[Any] = getattr(
+        import_module(f"tfrecreg.builtin.engines.{name}"), f"{name.capitalize()}Engine"
+    )
+    return found

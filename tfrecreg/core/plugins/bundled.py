@@ -27,7 +27,7 @@ BUNDLED = (
     "tfrecreg.builtin.derived",
     "tfrecreg.builtin.export",
     "tfrecreg.builtin.images",
-    "tfrecreg.builtin.engines.plugin",
+    "tfrecreg.builtin.engines",
     "tfrecreg.builtin.query",
     "tfrecreg.builtin.reports",
     "tfrecreg.builtin.pages",
