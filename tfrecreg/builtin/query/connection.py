@@ -115,6 +115,13 @@ class Connection:
             "SET lock_configuration = true"
         )
 
+    def rows(self, sql: str, paths: Iterable[str]) -> list[tuple[Any, ...]]:
+        """The rows of a query of ours over files, before the connection is locked."""
+        try:
+            return list(self._connection.execute(sql).fetchall())
+        except self._duckdb.Error:
+            raise _without(paths) from None
+
     def make_tables(self, sql: str = "") -> bool:
         """Make the tables that a question may name; all of them if it names none, or asks which
         there are.
