@@ -33,7 +33,7 @@ _SHORT_DECIMALS = re.compile(rf"(?:(?=-?[0-9.]{{1,7}}\n){_DECIMAL}\n)*")
 """Numbers that int64 or float32 hold, a line each."""
 _FEW, _MOST_OTHERS = 10, 5
 """Cells that are no numbers make a column one of texts if they are more than one in so many, or of
-more different values; otherwise they are remarked."""
+more different values; otherwise they are remarked, as is one text among so many numbers."""
 
 
 class Flaw(NamedTuple):
@@ -142,7 +142,8 @@ class ColumnSurvey:
     def _kind_of_texts(self, number: str, flaw: Flaw | None) -> tuple[str, Flaw | None]:
         others = sum(self._others.values())
         total = self._numbers + others
-        if len(self._others) > _MOST_OTHERS or not self._numbers or others * _FEW > total:
+        few = others * _FEW <= total or (len(self._others) == 1 and self._numbers >= _FEW)
+        if len(self._others) > _MOST_OTHERS or not self._numbers or not few:
             self.marks.clear()
             return "text", None
         if self._others and flaw is None:

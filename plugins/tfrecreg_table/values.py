@@ -25,11 +25,12 @@ _WORDS = {"nan": math.nan, "inf": math.inf, "+inf": math.inf, "-inf": -math.inf}
 _FLOAT = struct.Struct("<f")
 _MISSING = frozenset(
     {
-        *("", "-", "?", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan"),
-        *("1.#IND", "1.#QNAN", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
+        *("", "-", "--", ".", "?", "\\n", "#n/a", "#n/a n/a", "#na", "-1.#ind", "-1.#qnan", "-nan"),
+        *("1.#ind", "1.#qnan", "<na>", "n/a", "na", "nil", "null", "nan", "none"),
     }
 )
-"""Cells of a column of numbers that pandas reads as missing values, and `-` and `?`."""
+"""Cells of a column of numbers that pandas reads as missing values, and those of databases and
+statistics programs, in lower case."""
 _REMEMBERED = 1024
 """Texts of a column whose features are kept: most columns repeat a few."""
 
@@ -141,7 +142,7 @@ def without_nulls(values: list[Any]) -> list[Any]:
 
 def is_missing(kind: str, text: str) -> bool:
     """Whether a cell of a column of numbers means that there is none; `nan` is a float."""
-    if kind not in ("int64", "float") or text.strip() not in _MISSING:
+    if kind not in ("int64", "float") or text.strip().lower() not in _MISSING:
         return False
     return kind == "int64" or text.lower() not in _WORDS
 
