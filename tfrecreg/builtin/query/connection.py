@@ -14,6 +14,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from copy import copy
 from functools import cached_property
 from itertools import chain
@@ -150,7 +151,9 @@ class Connection:
     def close(self) -> None:
         """Close it, and remove what it spilled."""
         if self._opened.exception() is None:
-            self._connection.close()
+            self._connection.interrupt()
+            with suppress(self._duckdb.Error):  # a question that cannot be interrupted ends later
+                self._connection.close()
         self._worker.shutdown()
         if not self.folder:
             return
