@@ -37,17 +37,18 @@ _SHORT_DECIMALS = re.compile(rf"(?:(?=-?[0-9.]{{1,7}}\n){_DECIMAL}\n)*")
 """Numbers that int64 or float32 hold, a line each."""
 _FEW, _MOST_OTHERS = 10, 5
 """Cells that are no numbers make a column one of texts if they are more than one in so many, or of
-more different values; otherwise they are remarked."""
+more different values; otherwise they are remarked, as is one text among so many numbers."""
 _AS_INTEGER = re.compile(r"\s*([+-]?[0-9]{1,400})(?:\.0*)?\s*", re.ASCII)
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _FLOAT = struct.Struct("<f")
 _MISSING = frozenset(
     {
-        *("", "-", "?", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan"),
-        *("1.#IND", "1.#QNAN", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
+        *("", "-", "--", ".", "?", "\\n", "#n/a", "#n/a n/a", "#na", "-1.#ind", "-1.#qnan", "-nan"),
+        *("1.#ind", "1.#qnan", "<na>", "n/a", "na", "nil", "null", "nan", "none"),
     }
 )
-"""Cells of a column of numbers that pandas reads as missing values, and `-` and `?`."""
+"""Cells of a column of numbers that pandas reads as missing values, and those of databases and
+statistics programs, in lower case."""
 _REMEMBERED = 1024
 """Texts of a column whose features are kept: most columns repeat a few."""
 
@@ -141,7 +142,7 @@ def bytes_of(value: Any) -> bytes:
 
 def is_missing(kind: str, text: str) -> bool:
     """Whether a cell of a column of numbers means that there is none; `nan` is a float."""
-    return text.strip() in _MISSING and (kind == "int64" or text.lower() != "nan")
+    return text.strip().lower() in _MISSING and (kind == "int64" or text.lower() != "nan")
 
 
 FeatureMaker = Callable[[Any], Feature]
@@ -375,7 +376,8 @@ class Survey:
         flaw = self._flaws.get(number)
         if self._texts:
             cells = self._numbers + self._other_cells
-            few = len(self._others) <= _MOST_OTHERS and self._other_cells * _FEW <= cells
+            one = len(self._others) == 1 and self._numbers >= _FEW
+            few = len(self._others) <= _MOST_OTHERS and (one or self._other_cells * _FEW <= cells)
             flaw = flaw or min(self._others.values(), default=None)
             if few and self._numbers and flaw is None:
                 self.missing = self.missing or bool(self.marks)

@@ -46,11 +46,18 @@ def test_a_label_map_beside_the_shards_or_above_is_taken(
     assert notes[0].endswith(f"/{name}`")
 
 
-def test_one_name_a_line_counts_from_zero(adopter, tmp_path: Path) -> None:
-    folder = boxes(tmp_path / "det", "train", feature="image/class/label")
-    (folder / "classes.txt").write_text("cat\ndog\ncow\n")
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("classes.txt", "cat\ndog\ncow\n"), ("labels.txt", "0:cat\n1:dog\n2:cow\n")],
+)
+def test_one_name_a_line_counts_from_zero(adopter, tmp_path: Path, name: str, text: str) -> None:
+    folder, feature = tmp_path / "det", "image/class/label"
+    named = {feature: int64_feature(1), "image/class/text": bytes_feature(b"dog")}
+    put(folder / "train.record", encode(named))
+    (folder / name).write_text(text)
+    assert main(["check", str(folder)]) == 0
     adopter.adopt(folder)
-    assert adopter.manifest().labels == {"image/class/label": ["cat", "dog", "cow"]}
+    assert adopter.manifest().labels == {feature: ["cat", "dog", "cow"]}
 
 
 def test_label_maps_that_disagree_are_refused(adopter, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -18,10 +19,11 @@ from tests_support import interruptible
 
 import tfrecreg as tr
 from tfrecreg.builtin.query.ask import ask
+from tfrecreg.builtin.query.connection import Connection
 from tfrecreg.cli.main import main
 from tfrecreg.core.example.model import encode
 from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
-from tfrecreg.core.values.errors import NoShardsError, UsageError
+from tfrecreg.core.values.errors import NoShardsError, TfrecregError, UsageError
 from tfrecreg.core.workers.local import LocalEngine
 
 pytest.importorskip("duckdb", reason="the extra `query` is not installed")
@@ -399,3 +401,22 @@ def test_an_interrupt_ends_a_question(tmp_path: Path) -> None:
     asking.send_signal(signal.SIGINT)
     _, err = asking.communicate(timeout=60)
     assert (asking.returncode, err.strip()) == (130, "error: interrupted")
+
+
+def test_a_connection_closes_while_it_answers() -> None:
+    connection = Connection(threads=1)
+    connection.lock((), ())
+    ended: list[TfrecregError] = []
+
+    def ask() -> None:
+        try:
+            connection.batches("SELECT count(*) FROM range(1000000000000)")
+        except TfrecregError as error:
+            ended.append(error)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    time.sleep(0.5)
+    connection.close()
+    asking.join(20)
+    assert len(ended) == 1

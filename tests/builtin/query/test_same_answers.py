@@ -170,6 +170,31 @@ def test_every_class_has_its_label(
         assert len(tr.data_source(folder, where=where, raw=True, progress=False)) == 1
 
 
+def test_a_number_alone_is_the_class_that_other_records_name(tmp_path: Path) -> None:
+    folder = tmp_path / "s"
+    write(folder / "train-00000-of-00002", *[classified(n % 2, "ab"[n % 2]) for n in range(4)])
+    alone = [classified(n % 3, None if n % 2 else "") for n in range(12)]
+    write(folder / "train-00001-of-00002", *alone, classified(1 << 40, None))
+    counted = "SELECT label || ' ' || count(*) FROM records GROUP BY label ORDER BY label"
+    assert asked(folder, counted) == ["1099511627776 1", "2 4", "a 6", "b 6"]
+    source = tr.data_source(folder, raw=True, where="label = 'a'", progress=False)
+    assert len(source) == 6
+    folder = tmp_path / "two-names"
+    write(folder / "train-00000-of-00002", *[classified(0, name) for name in "abab"])
+    write(folder / "train-00001-of-00002", *alone)
+    assert asked(folder, counted) == ["0 4", "1 4", "2 4", "a 2", "b 2"]
+
+
+def test_an_object_with_a_number_alone_has_the_class_that_others_name(tmp_path: Path) -> None:
+    names = [f"image/object/bbox/{side}" for side in ("xmin", "xmax", "ymin", "ymax")]
+    sides = {name: float_feature([0.1, 0.2]) for name in names}
+    sides["image/object/class/label"] = int64_feature([1, 2])
+    texts = {"image/object/class/text": bytes_feature(["bus", "tram"])}
+    write(tmp_path / "a", {**sides, **texts}, sides, sides)
+    found = asked(tmp_path / "a", "SELECT label FROM objects ORDER BY record, object")
+    assert found == ["bus", "tram"] * 3
+
+
 class Replaces:
     """A progress that puts another file in the place of one when its first work ends."""
 

@@ -128,6 +128,9 @@ def test_a_file_that_a_numbered_set_lacks_is_skipped(raw) -> None:
         (("1.5 ", "NULL"), ("columns=n,v:float",), [[1.5], []], "SRC032"),
         ((*("1" * 10), "unknown"), (), [*([b"1"],) * 10, [b"unknown"]], "SRC056"),
         ((*("1" * 10), "unknown"), ("missing=unknown",), [*([1],) * 10, []], ""),
+        (("1995", r"\N", r"\N"), (), [[1995], [], []], "SRC032"),
+        (("1.5", "na", "--", ".", "NIL"), (), [[1.5], [], [], [], []], "SRC032"),
+        ((*("1" * 10), *("x" * 90)), (), [*([b"1"],) * 10, *([b"x"],) * 90], "SRC056"),
     ],
 )
 def test_marks_of_missing_values_among_numbers_are_no_values(

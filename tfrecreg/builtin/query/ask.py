@@ -264,7 +264,7 @@ def _opened(
     without: frozenset[str] = frozenset(),
     previous: Iterable[tuple[Target, Sequence[ShardCatalog]]] = (),
 ) -> Questions:
-    made = _Tables(connection.folder, without)
+    made = _Tables(connection, without)
     for number, (target, known) in enumerate(zip(targets, catalogs, strict=True)):
         prefix = _LETTERS[number] if len(targets) > 1 else ""
         made.add(target, known, prefix, report if len(targets) == 1 else None)
@@ -287,8 +287,8 @@ def _opened(
 class _Tables:
     """The SQL of all tables, in the order in which they are made."""
 
-    def __init__(self, folder: str, without: frozenset[str]) -> None:
-        self._folder = folder
+    def __init__(self, connection: Connection, without: frozenset[str]) -> None:
+        self._connection = connection
         self._without = without
         self.tables: list[tuple[str, str]] = []
         self.names: list[tuple[str, str]] = []
@@ -300,9 +300,9 @@ class _Tables:
         self, target: Target, catalogs: Sequence[ShardCatalog], prefix: str, report: str | None
     ) -> None:
         """The tables of one target."""
-        made = TargetTables(catalogs, target.labels)
+        made = self._made(target, catalogs)
         files = {
-            name: f"{self._folder}/{prefix}-{name}.parquet"
+            name: f"{self._connection.folder}/{prefix}-{name}.parquet"
             for name in ("findings", "ledger")
             if name not in self._without
         }
@@ -330,11 +330,16 @@ class _Tables:
 
     def add_previous(self, target: Target, catalogs: Sequence[ShardCatalog]) -> None:
         """The records of the release before the target."""
-        made = TargetTables(catalogs, target.labels)
+        made = self._made(target, catalogs)
         self._lacks(target, catalogs, made)
         self.paths += made.paths
         self.tables.append((PREVIOUS, made.records()))
         self.names.append((PREVIOUS, target.name))
+
+    def _made(self, target: Target, catalogs: Sequence[ShardCatalog]) -> TargetTables:
+        made = TargetTables(catalogs, target.labels)
+        names = made.names_of_others(lambda sql: self._connection.rows(sql, made.paths))
+        return TargetTables(catalogs, {**target.labels, **names}) if names else made
 
     def _other(self, name: str, path: str) -> str:
         """The query of a table that is in a file if it has rows."""

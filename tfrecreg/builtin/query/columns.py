@@ -95,6 +95,10 @@ class RecordColumns:
         }
         self.label = _label(named, labels)
         """The class of a record in terms of other columns, and its type; None without one."""
+        number, text = named.get(IMAGE_LABEL), named.get(_IMAGE_LABEL_TEXT)
+        both = _is_single(number, "BIGINT") and _is_single(text, "VARCHAR")
+        self.named_number = (_single(number), _single(text)) if both and number and text else None
+        """The number and the name that a record gives to its class, if it may have both."""
         derived: list[CatalogColumn] = []
         if self.label:
             name = self._free("label", "label_name")

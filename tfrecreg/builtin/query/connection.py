@@ -14,6 +14,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from copy import copy
 from functools import cached_property
 from itertools import chain
@@ -114,6 +115,13 @@ class Connection:
             "SET lock_configuration = true"
         )
 
+    def rows(self, sql: str, paths: Iterable[str]) -> list[tuple[Any, ...]]:
+        """The rows of a query of ours over files, before the connection is locked."""
+        try:
+            return list(self._connection.execute(sql).fetchall())
+        except self._duckdb.Error:
+            raise _without(paths) from None
+
     def make_tables(self, sql: str = "") -> bool:
         """Make the tables that a question may name; all of them if it names none, or asks which
         there are.
@@ -142,7 +150,9 @@ class Connection:
     def close(self) -> None:
         """Close it, and remove what it spilled."""
         if self._opened.exception() is None:
-            self._connection.close()
+            self._connection.interrupt()
+            with suppress(self._duckdb.Error):  # a question that cannot be interrupted ends later
+                self._connection.close()
         self._worker.shutdown()
         if not self.folder:
             return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -20,13 +20,15 @@ from tfrecreg.core.check.reports import Report
 from tfrecreg.core.check.scan.interface import Target
 from tfrecreg.core.registry import layout
 from tfrecreg.core.registry.manifest import LEDGER_NAME
-from tfrecreg.core.schema.labels import OBJECT_LABEL
+from tfrecreg.core.schema.labels import IMAGE_LABEL, OBJECT_LABEL
 from tfrecreg.core.values.errors import TfrecregError, UsageError
 from tfrecreg.core.values.findings import Finding, Location
 from tfrecreg.core.values.text import safe
 
 _FILES = 256
 """Files that are read by one part of a view, whose shard is looked up among them."""
+_MOST_NUMBERS = 100_000
+"""Class numbers that records may name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,27 +58,41 @@ class TargetTables:
             if each.kept.entry.has_objects:
                 yield each.kept.objects
 
+    def names_of_others(
+        self, rows: Callable[[str], Iterable[tuple[Any, ...]]]
+    ) -> dict[str, list[str]]:
+        """The names that records give to class numbers that others have alone, by feature, where
+        no label map has them. A number with two names has none.
+        """
+        numbered = {}
+        if self.columns.named_number and IMAGE_LABEL not in self._labels:
+            number, text = self.columns.named_number
+            numbered[IMAGE_LABEL] = (number, text, self._all_records())
+        objects = [("label_number", "label_number"), ("text", "text")]
+        arms = [self._select(split, arm, objects) for split, arm in self._arms("objects")]
+        if arms and OBJECT_LABEL not in self._labels:
+            numbered[OBJECT_LABEL] = ("label_number", "text", " UNION ALL ".join(arms))
+        found = {}
+        for feature, (number, text, sql) in numbered.items():
+            bounds = f"FROM ({sql}) WHERE {number} BETWEEN 0 AND {_MOST_NUMBERS}"
+            if not [*rows(f"SELECT 1 {bounds} AND ({text} IS NULL OR {text} = '') LIMIT 1")]:
+                continue
+            names = dict(
+                rows(
+                    f"SELECT {number}, min({text}) {bounds} AND {text} <> '' "
+                    f"GROUP BY 1 HAVING min({text}) = max({text})"
+                )
+            )
+            if names:
+                found[feature] = [names.get(each, "") for each in range(max(names) + 1)]
+        return found
+
     def records(self) -> str:
         """The query of `records`."""
-        inner = [
-            self._select(
-                split,
-                arm,
-                [
-                    *((name, _fixed(name)) for name, _ in FIXED[2:]),
-                    *(
-                        (each.name, each.of(arm.entry))
-                        for each in self.columns
-                        if each.source != "label"
-                    ),
-                ],
-            )
-            for split, arm in self._arms("records")
-        ]
-        if not inner:
+        joined = self._all_records()
+        if not joined:
             empty = (f"NULL::{kind} AS {sql_name(name)}" for name, kind in FIXED)
             return f"SELECT {', '.join(empty)} WHERE false"
-        joined = " UNION ALL ".join(inner)
         label = self.columns.label
         if label is None:
             return joined
@@ -92,6 +108,25 @@ class TargetTables:
             ]
         )
         return f"SELECT {order} FROM ({joined})"
+
+    def _all_records(self) -> str:
+        """The query of all records, without `label`; empty without any."""
+        inner = [
+            self._select(
+                split,
+                arm,
+                [
+                    *((name, _fixed(name)) for name, _ in FIXED[2:]),
+                    *(
+                        (each.name, each.of(arm.entry))
+                        for each in self.columns
+                        if each.source != "label"
+                    ),
+                ],
+            )
+            for split, arm in self._arms("records")
+        ]
+        return " UNION ALL ".join(inner)
 
     def objects(self) -> str:
         """The query of `objects`."""

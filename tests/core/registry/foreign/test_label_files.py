@@ -29,6 +29,22 @@ def test_items_are_read(text: str, names: dict[int, str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("cat\ndog\n", {0: "cat", 1: "dog"}),
+        ("0:cat\n1:dog\n", {0: "cat", 1: "dog"}),
+        ("2: fat cat\r\n\r\n1:dog: brown", {2: "fat cat", 1: "dog: brown"}),
+        ("0:cat\ndog\n", {0: "0:cat", 1: "dog"}),
+        ("1:43\n1:72\n", {0: "1:43", 1: "1:72"}),
+    ],
+)
+def test_lines_are_names_by_their_place_or_by_their_number(
+    text: str, names: dict[int, str]
+) -> None:
+    assert parse_label_map(text.encode(), "labels.txt") == names
+
+
+@pytest.mark.parametrize(
     ("data", "message"),
     [
         (b"item { id: 1 name: 'a'", "does not parse: 1:20 : Expected"),

@@ -7,7 +7,7 @@ Datasets, ``label.labels.txt``, and the ``labels.json`` of a build do.
 Files of class names.
 
 A file is a label map of TensorFlow's object detection (``item { id: 1 name: "raccoon" }``), or text
-with one name per line, numbered from 0.
+with one name per line, numbered from 0 or as each line says (``3:cat``).
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ _MOST_ITEMS = 1_000_000
 _ITEM = re.compile(r"^\s*item\s*:?\s*[{<]", re.MULTILINE)
 _FREEBASE = re.compile(r"/[mg]/\w+")
 """An id that Open Images has in place of a name, which then is the `display_name`."""
+_NUMBERED = re.compile(r"([0-9]{1,9}):\s*(.+)")
+"""A line as TF-Slim writes it: ``0:cat``."""
 
 
 def read_label_map(path: str) -> LabelMap:
@@ -127,7 +129,10 @@ def _message_class() -> Any:
 
 
 def _lines(text: str) -> LabelMap:
-    return {number: line.strip() for number, line in enumerate(text.splitlines()) if line.strip()}
+    lines = {number: line.strip() for number, line in enumerate(text.splitlines()) if line.strip()}
+    numbered = [match for line in lines.values() if (match := _NUMBERED.fullmatch(line))]
+    found = {int(match[1]): match[2] for match in numbered}
+    return found if len(found) == len(lines) else lines
 
 
 _MOST_BYTES = 1 << 24
