@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -50,7 +51,7 @@ KINDS = [
 @pytest.fixture(autouse=True)
 def light(light_workers: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Spawned workers do not import pytest, and find the functions of tests."""
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2] / "support"))
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2] / "support"), os.pathsep)
 
 
 @pytest.fixture(scope="module")
