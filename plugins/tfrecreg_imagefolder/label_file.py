@@ -146,20 +146,21 @@ def read_label_file(
     columns: Sequence[int | None] = (0, 1, None)
     rows = []
     for number, line in lines:
+        words = line.strip().rsplit(None, 1)
+        if not has_files and len(words) > 1:
+            raise RawDataError(
+                f"line {number} of the label file `{safe(path)}` has several words, the first one "
+                "has a label alone"
+            )
         try:
-            if delimiter:
-                cells = [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter))]
-            else:
-                cells = line.strip().rsplit(None, 1) if has_files else ["", *line.split()]
-            if not has_files and len(cells) > 2:
-                raise csv.Error("it has several words, the first line has one")
+            cells = next(csv.reader([line], delimiter=delimiter)) if delimiter else words
         except csv.Error as error:
-            problem = f"line {number} of the label file `{safe(path)}` cannot be read: {error}"
-            raise RawDataError(problem) from None
+            place = f"line {number} of the label file `{safe(path)}`"
+            raise RawDataError(f"{place} cannot be read: {error}") from None
+        cells = [cell.strip() for cell in cells] if has_files else ["", *words]
         named = _named_columns(cells) if delimiter and number == lines[0][0] else None
-        if named is not None:
-            columns = named
-        else:
+        columns = named or columns
+        if named is None:
             file, label, split = (
                 cells[at] if at is not None and at < len(cells) else "" for at in columns
             )

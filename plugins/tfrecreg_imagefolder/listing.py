@@ -199,7 +199,7 @@ class Walk:
 
     def __init__(self, raw: Storage, options: ImageFolderOptions, label_file: str = "") -> None:
         self.raw = raw
-        self._symlinks = options.symlinks
+        self.symlinks = options.symlinks
         self._label_file = label_file
         self._suffixes = tuple(f".{each.lower().removeprefix('.')}" for each in options.extensions)
         self._left_out: dict[tuple[str, str], dict[str, None]] = {}
@@ -224,8 +224,8 @@ class Walk:
             if hidden_part(entry.path):
                 if split:
                     self.leave_out(split, "hidden", entry.path)
-            elif entry.kind == "link" and self._symlinks != "none":
-                found = self.raw.stat(entry.path, follow=self._symlinks)
+            elif entry.kind == "link" and self.symlinks != "none":
+                found = self.raw.stat(entry.path, follow=self.symlinks)
                 yield entry if found is None else replace(found, path=entry.path)
             else:
                 yield entry
@@ -234,7 +234,7 @@ class Walk:
         """Path and size of every file below a folder, and why it cannot be opened. Hidden names
         are left out of `split`, and so are other extensions than those of the option.
         """
-        for entry in list_files(self.raw, folder, symlinks=self._symlinks):
+        for entry in list_files(self.raw, folder, symlinks=self.symlinks):
             path = entry.path
             if hidden := hidden_part(path):
                 self.leave_out(split, "hidden", hidden)
@@ -242,7 +242,7 @@ class Walk:
                 self.leave_out(split, "stray", path)
             elif path != self._label_file:
                 try:
-                    yield path, image_size(path, entry, symlinks=self._symlinks), None
+                    yield path, image_size(path, entry, symlinks=self.symlinks), None
                 except SkipImage as problem:
                     yield path, 0, problem
 
@@ -308,36 +308,26 @@ def list_class_folders(raw: Storage, options: ImageFolderOptions) -> Listing:
     entries: list[Item | Skipped] = []
     classes: dict[str, list[str]] = {}  # the folders that hold one
     for folder, splitter in splitters.items():
-        for entry in walk.look(folder, splitter.names[0]):
-            name = entry.path.rpartition("/")[2]
-            if entry.kind == "dir":
+        for found in walk.look(folder, splitter.names[0]):
+            name = found.path.rpartition("/")[2]
+            if found.kind == "dir":
                 classes.setdefault(name, []).append(folder)
-            elif entry.kind == "link":  # it may well be a whole class
-                split = splitter.split_of_group(entry.path)
-                why = link_problem(options.symlinks)
-                entries.append(Skipped(split, name, "SRC011", why))
+            elif found.kind == "link":  # it may well be a whole class
+                split = splitter.split_of_group(found.path)
+                entries.append(Skipped(split, name, "SRC011", link_problem(options.symlinks)))
             else:
-                walk.leave_out(splitter.names[0], "stray", entry.path)
+                walk.leave_out(splitter.names[0], "stray", found.path)
     names = sort_classes(classes, options, "class folders")
     has_files = False
     for label, name in enumerate(names, start=options.labels_from):
         for folder in classes[name]:
             splitter = splitters[folder]
             prefix = f"{folder}/" if folder else ""
-            item_class = ItemClass(label, prefix, name)
-            state = msgspec.msgpack.encode(item_class)
             path = prefix + name
             inside: set[str] = set()
-            for file, size, problem in walk.files(path, splitter.names[0]):
-                key = file[len(prefix) :] if prefix else file
-                below = file[len(path) + 1 :]
-                inside.add(below.rpartition("/")[0].partition("/")[0])
-                if problem is None:
-                    split = splitter.split(file, below)
-                    entries.append(Item(split, key, size + item_class.overhead(key), state))
-                else:
-                    split = splitter.split_of_group(file)
-                    entries.append(Skipped(split, key, problem.code, problem.detail))
+            for entry, below in _class_items(walk, splitter, ItemClass(label, prefix, name)):
+                entries.append(entry)
+                inside.add(below)
             has_files = has_files or not inside or "" in inside
             if not inside:
                 detail = f"no file in the class folder `{safe(path)}` is taken"
@@ -363,6 +353,25 @@ def list_class_folders(raw: Storage, options: ImageFolderOptions) -> Listing:
     return Listing(layout, names, entries, [*walk.left_out(), *remarks])
 
 
+def _class_items(
+    walk: Walk, splitter: Splitter, item_class: ItemClass
+) -> Iterator[tuple[Item | Skipped, str]]:
+    """The items of a class folder, each with the folder in it that it is in; mostly empty."""
+    state = msgspec.msgpack.encode(item_class)
+    start = len(item_class.folder)
+    path = item_class.folder + item_class.name
+    for file, size, problem in walk.files(path, splitter.names[0]):
+        key = file[start:] if start else file
+        below = file[len(path) + 1 :]
+        folder = below.partition("/")[0] if "/" in below else ""
+        if problem is None:
+            split = splitter.split(file, below)
+            yield Item(split, key, size + item_class.overhead(key), state), folder
+        else:
+            split = splitter.split_of_group(file)
+            yield Skipped(split, key, problem.code, problem.detail), folder
+
+
 def _unread(walk: Walk, folders: Mapping[str, str]) -> list[Remark]:
     """Remarks on the folders that no split reads; all other names are stray."""
     split = next(iter(folders.values()))
@@ -370,10 +379,11 @@ def _unread(walk: Walk, folders: Mapping[str, str]) -> list[Remark]:
     for entry in walk.look("", split):
         if entry.path not in folders:
             is_folder = entry.kind == "dir"
-            below = list_files(walk.raw, entry.path) if is_folder else ()
-            if inside := sum(not hidden_part(each.path) for each in below):
-                files = "1 file" if inside == 1 else f"{inside:,} files"
-                detail = f"{files} in the folder `{safe(entry.path)}`, which is not a split"
+            below = list_files(walk.raw, entry.path, symlinks=walk.symlinks) if is_folder else ()
+            files = [each.kind == "file" and not hidden_part(each.path) for each in below]
+            if inside := sum(files):
+                number = "1 file" if inside == 1 else f"{inside:,} files"
+                detail = f"{number} in the folder `{safe(entry.path)}`, which is not a split"
                 remarks.append(Remark(split, entry.path, "SRC034", detail, inside))
             else:
                 walk.leave_out(split, "stray", entry.path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
 from math import isfinite
 from typing import Any, ClassVar, NamedTuple
@@ -197,26 +198,21 @@ class YoloSource(Source):
             return self._options.task
         if dataset.kpt_shape:
             return "pose"
-        four_points = ""
+        shapes: set[int] = set()
         for label in labels:
-            if files.texts[label] > _MAX_LABEL_BYTES:
-                continue
-            try:
-                rows = rows_of(self._raw.read(label, limit=_MAX_LABEL_BYTES))
-                counts = {len(line.split()) - 1 for _, line in rows}
-            except SkipImage:  # the image is skipped with this reason
-                continue
-            if any(count >= 6 and count % 2 == 0 and count != 8 for count in counts):
-                return "segment"
-            if 8 in counts:
-                four_points = four_points or label
-        if four_points:
+            # A file that is too large or no text skips its image, with this reason.
+            with suppress(SkipImage):
+                if files.texts[label] <= _MAX_LABEL_BYTES:
+                    rows = rows_of(self._raw.read(label, limit=_MAX_LABEL_BYTES))
+                    shapes.update(len(line.split()) - 1 for _, line in rows)
+        shapes = {count for count in shapes if count >= 6 and count % 2 == 0}
+        if shapes == {8}:
             raise RawDataError(
-                f"the rows of `{safe(four_points)}` have 8 coordinates: they may be polygons of "
-                "four points, or oriented boxes",
+                "all rows that are no boxes have 8 coordinates: they may be polygons of four "
+                "points, or oriented boxes",
                 hint="--option task=segment or --option task=obb says which",
             )
-        return "detect"
+        return "segment" if shapes else "detect"
 
     def _size(self, image: str, label: str) -> int:
         """About how many bytes the example of an image has."""

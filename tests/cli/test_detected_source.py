@@ -73,11 +73,11 @@ def test_a_source_that_is_found_or_named_makes_the_same_build(
 @pytest.mark.parametrize(
     ("images", "reason", "aside"),
     [
-        (("cat/1.png", "dog/1.png"), "folders of classes (`cat`, `dog`)", []),
-        (("cat/1.png", "dog/a/b.png"), "folders of classes (`cat`, `dog`)", []),
+        (("cat/1.png", "dog/1.png"), "folders of classes (`cat` and `dog`)", []),
+        (("cat/1.png", "dog/a/b.png"), "folders of classes (`cat` and `dog`)", []),
         (
             ("train/cat/1.png", "train/dog/1.png", "test/cat/1.png", "more/x.png"),
-            "folders of splits (`test`, `train`) with folders of classes (`cat`, `dog`)",
+            "folders of splits (`test` and `train`) with folders of classes (`cat` and `dog`)",
             ["more"],
         ),
     ],
@@ -110,7 +110,7 @@ def test_annotations_beat_the_layout_of_images(
     assert notes(done.err) == [
         f"source `coco`: `{tmp_path}/boxes` has annotations in COCO's JSON: `{path}`",
         "  not used: the source `imagefolder`, a weaker match: it has folders of classes (`cats`, "
-        "`dogs`, `images`)",
+        "`dogs` and `images`)",
     ]
 
 
