@@ -68,6 +68,8 @@ def ticked(value: object) -> str:
 def int64_of(value: Any) -> int:
     """An integer without loss: 3.0 is one."""
     number = value
+    if type(value) is str and len(value) < 19 and value.isdigit() and value.isascii():
+        return int(value)
     if type(value) is str:
         match = _AS_INTEGER.fullmatch(value)
         number = int(match[1]) if match else value
@@ -86,10 +88,17 @@ def float_of(value: Any) -> float:
             number = float(value)
         except ValueError:
             number = value
-    held = float32(number) if isinstance(number, (int, float)) else None
-    is_whole = held is not None and abs(number) > 1 << 24 and float(number).is_integer()
-    if held is None or (number and not held) or (is_whole and not comes_back(str(value).strip())):
-        raise CellError(f"expected a number that float32 holds, found {ticked(value)}")
+    if not isinstance(number, (int, float)):
+        raise CellError(f"expected a number, found {ticked(value)}")
+    if not number or 1e-30 < abs(number) < 1 << 24:
+        return float(number)
+    held = float32(number)
+    if (
+        held is None
+        or (number and not held)
+        or (float(number).is_integer() and not comes_back(str(value).strip()))
+    ):
+        raise CellError(f"float32 does not hold {ticked(value)}")
     return held
 
 

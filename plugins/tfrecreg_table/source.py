@@ -238,22 +238,23 @@ class _Listing:
         named = [(each, columns.get(each.name, nothing)) for each in self._naming]
         is_alone = [each.split for each in self._files].count(file.split) == 1
         prefix = "" if is_alone else f"{file.path}:"
-        for at, place in enumerate(batch.places):
-            split, key, size = file.split, f"{prefix}{place.number:08}", place.length
+        states, sizes = self._states, self._row_sizes
+        row_keys, row_splits = self._keys, self._row_splits
+        for at, (row, line, start, length) in enumerate(batch.places):
+            split, key, size = file.split, "", length
             try:
                 if self._splits_in_rows:
-                    split = self._split(splits[at], f"`{safe(file.path)}`, {unit} {place.line}")
+                    split = self._split(splits[at], f"`{safe(file.path)}`, {unit} {line}")
                 for mapped, values in named:
                     size += self._named_file(mapped, values[at], file)
-                if self._key is not None:
-                    key = self._key_of(keys[at], split)
+                key = self._key_of(keys[at], split) if self._key else f"{prefix}{row:08}"
             except RowError as error:
-                self._skip(file, unit, place.line, error)
+                self._skip(file, unit, line, error)
                 continue
-            self._keys.append(key)
-            self._row_splits.append(split)
-            self._row_sizes.append(size)
-            self._states += _STATE.pack(number, place.start, place.length, place.line)
+            row_keys.append(key)
+            row_splits.append(split)
+            sizes.append(size)
+            states += _STATE.pack(number, start, length, line)
 
     def _skip(self, file: TableFile, unit: str, line: int, error: RowError) -> None:
         detail = f"`{safe(file.path)}`, {unit} {line}: {error}"
