@@ -66,7 +66,11 @@ def dealt(folder: Path, *names: str, rules: Rules = ()) -> dict[str, list[str]]:
         ),
         (("x.tfrecord",), {"train": ["x.tfrecord"]}),
         (("x_10.tfrecord", "x_9.tfrecord"), {"train": ["x_9.tfrecord", "x_10.tfrecord"]}),
-        (("test/x.tfrecord",), {"train": ["test/x.tfrecord"]}),
+        (("test/x.tfrecord",), {"test": ["test/x.tfrecord"]}),
+        (
+            ("val/9.tfrecord", "val/10.tfrecord", "train/00.tfrecord"),
+            {"train": ["train/00.tfrecord"], "validation": ["val/9.tfrecord", "val/10.tfrecord"]},
+        ),
         (("events.out.tfevents.1",), {"train": ["events.out.tfevents.1"]}),
     ],
 )

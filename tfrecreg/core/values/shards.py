@@ -71,7 +71,7 @@ _SPARK = re.compile(
     _FLAGS,
 )
 _SINGLE = re.compile(rf"(?P<stem>.+?)(?P<end>{_MARK}{_GZIP})", _FLAGS)
-_NUMBERED = re.compile(r"(?P<stem>.+)[-_.](?P<number>\d{1,6})", _FLAGS)
+_NUMBERED = re.compile(r"(?:(?P<stem>.+)[-_.])?(?P<number>\d{1,6})", _FLAGS)
 _MARK_AT_END = re.compile(rf"(?P<stem>.+){_MARK}", _FLAGS)
 # Other files with similar names: other formats of TFDS, tables, checkpoints of TensorFlow.
 _STRANGE = re.compile(
@@ -123,7 +123,7 @@ def parse_shard_name(filename: str) -> ShardName | None:
     ``x.record-00003-of-00100`` (Object Detection), ``data_tfrecord-00000-of-00001.gz`` (TFX),
     ``train00-2071.tfrec``, ``file_00-4096.tfrec`` and ``00-192x192-798.tfrec`` (Kaggle, Keras: the
     last number counts records), and ``x.tfrecord``, ``x.tfrecords``, ``x.tfrec``, ``x.record``,
-    ``x_3.tfrecord``; each with ``.gz``; and ``part-r-00000`` or
+    ``x_3.tfrecord``, ``03.tfrecord``; each with ``.gz``; and ``part-r-00000`` or
     ``part-00000-<uuid>-c000.tfrecord`` (Spark), of which :func:`is_any_part` tells more.
 
     A split is recognized only as the last word before the number or the ending:
@@ -148,7 +148,7 @@ def parse_shard_name(filename: str) -> ShardName | None:
         return None
     end = match["end"]
     match = _NUMBERED.fullmatch(match["stem"]) or match
-    return _parsed(match["stem"], match.groupdict().get("number", "0"), end=end)
+    return _parsed(match["stem"] or "", match.groupdict().get("number", "0"), end=end)
 
 
 def is_any_part(filename: str) -> bool:

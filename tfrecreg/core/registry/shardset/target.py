@@ -255,8 +255,8 @@ def _splits_of(places: Sequence[str]) -> list[str]:
     """The split of each file: that of its name, else that of its folder or of one above; empty
     without one.
 
-    A folder such as ``test`` means nothing alone. It is a split if other folders have files as
-    well, and a folder above if there is another split beside it. TFX's ``Split-test`` always is.
+    A folder ``test`` is a split. ``my_test``, and a folder above, are one if there is another split
+    beside it. TFX's ``Split-test`` always is.
     """
     folders = [tuple(each.split("/")[:-1]) for each in places]
     beside: dict[tuple[str, ...], set[str]] = {}
@@ -264,11 +264,10 @@ def _splits_of(places: Sequence[str]) -> list[str]:
         for at, name in enumerate(folder):
             if split := folder_split(name):
                 beside.setdefault(folder[:at], set()).add(normal_split(split))
-    several = len(set(folders)) > 1
 
     def said(folder: tuple[str, ...]) -> str:
         for at in reversed(range(len(folder))):
-            own = several and at == len(folder) - 1 and is_split_word(folder[at])
+            own = at == len(folder) - 1 and is_split_word(folder[at])
             split = folder_split(folder[at])
             if split and (own or len(beside[folder[:at]]) > 1):
                 return split
