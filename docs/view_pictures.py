@@ -16,7 +16,7 @@ from PIL import Image, ImageEnhance
 from screenshots import ROOT, write_shapes
 
 import tfrecreg
-from tfrecreg.builtin.view.server import open_server
+from tfrecreg.builtin.view.run import open_server
 
 SHOWN = ROOT / "docs" / "images"
 WINDOW = (1280, 800)

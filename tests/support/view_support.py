@@ -14,7 +14,8 @@ from check_support import framed
 from image_support import png
 from media_support import wav
 
-from tfrecreg.builtin.view.server import ViewServer, open_server
+from tfrecreg.builtin.view.run import open_server
+from tfrecreg.builtin.view.server import ViewServer
 from tfrecreg.core.example.model import encode
 from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
 

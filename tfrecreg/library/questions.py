@@ -11,7 +11,7 @@ from tfrecreg.library.targets import path_or_none
 
 if TYPE_CHECKING:
     from tfrecreg.builtin.query.ask import QueryAnswer
-    from tfrecreg.builtin.view.server import View
+    from tfrecreg.builtin.view.run import View
     from tfrecreg.core.registry.registry import RegistryLike
     from tfrecreg.core.registry.shardset.find import TargetLike, TargetsLike
     from tfrecreg.core.values.progress import Progress
@@ -152,7 +152,7 @@ class QuestionVerbs(Resolved):
             >>> shown = reg["mnist@1.0.0"].view()
             >>> shown.close()
         """
-        from tfrecreg.builtin.view.server import view
+        from tfrecreg.builtin.view.run import view
 
         every = (self, *targets)
         return view(every, registry=self.registry, where=where, port=port, engine=engine)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tfrecreg.builtin.dvc.pipeline import PipelineResult
     from tfrecreg.builtin.dvc.transfer import PullResult, PushResult
     from tfrecreg.builtin.pages.make import PageResult, SiteResult
-    from tfrecreg.builtin.view.server import View
+    from tfrecreg.builtin.view.run import View
     from tfrecreg.core.check.reports import Report
     from tfrecreg.core.registry.listing import Listed
     from tfrecreg.core.registry.shardset.find import TargetLike
@@ -380,7 +380,7 @@ class Registry(registries.Registry):
             >>> shown = reg.view()
             >>> shown.close()
         """
-        from tfrecreg.builtin.view.server import view
+        from tfrecreg.builtin.view.run import view
 
         return view(targets, registry=self, where=where, port=port, engine=engine)
 

@@ -16,7 +16,7 @@ import httpx
 import pytest
 from view_support import write_pets
 
-from tfrecreg.builtin.view.server import open_server
+from tfrecreg.builtin.view.run import open_server
 from tfrecreg.cli.main import main
 from tfrecreg.core.values.errors import FailureError
 
@@ -146,7 +146,7 @@ def test_a_port_that_is_taken_is_an_error(
 
 def test_other_commands_import_no_server() -> None:
     program = (
-        "import sys, tfrecreg.cli.main, tfrecreg.builtin.view.server\n"
+        "import sys, tfrecreg.cli.main, tfrecreg.builtin.view.run\n"
         "print([each for each in ('starlette', 'uvicorn', 'anyio') if each in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

@@ -34,8 +34,8 @@ from tests_support import interruptible
 
 from tfrecreg.core.values.errors import FailureError, RawDataError, UsageError
 from tfrecreg.core.workers import pool
+from tfrecreg.core.workers.interface import result_of
 from tfrecreg.core.workers.local import LocalEngine, usable_cores
-from tfrecreg.core.workers.outcome import result_of
 
 JOBS = pytest.mark.parametrize("jobs", [1, 2])
 

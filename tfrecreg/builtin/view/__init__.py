@@ -1,1 +1,63 @@
 """`tfrecreg view`: a local web application that shows every record of a dataset."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import click
+
+from tfrecreg.core.terminal import complete
+from tfrecreg.core.terminal.options import jobs_option, where_option
+from tfrecreg.core.terminal.session import Session, session_command
+
+if TYPE_CHECKING:
+    from tfrecreg.core.workers.interface import Engine
+
+
+@session_command("view")
+@click.argument("targets", nargs=-1, metavar="[TARGET..]", shell_complete=complete.targets)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    metavar="N",
+    help="Port of the viewer. Default: 0, a free one.",
+)
+@click.option("--no-open", is_flag=True, help="Print the address, and open no browser.")
+@where_option
+@jobs_option
+def command(
+    session: Session,
+    targets: tuple[str, ...],
+    port: int,
+    no_open: bool,
+    where: str | None,
+    engine: Engine,
+) -> None:
+    """See every record in the browser.
+
+    TARGET is a reference (mnist, mnist@1.0.0), or a path, URL, folder or glob of TFRecord files,
+    which need no registry. Two targets can be compared. Without a TARGET, the viewer lists the
+    datasets of the registry.
+
+    The viewer is a server that only this machine can reach, at an address with a token. It changes
+    no file. Ctrl-C ends it.
+    """
+    from tfrecreg.builtin.view.run import open_server
+
+    session.warn_of_broken_plugins()
+    server = open_server(targets, registry=session.registry, port=port, where=where, engine=engine)
+
+    def ready() -> None:
+        if not session.printed_json({"url": server.url}):
+            print(server.url, flush=True)  # noqa: T201 - a console would wrap it
+        if not no_open:
+            import webbrowser
+
+            # A browser in the terminal runs until it is left.
+            threading.Thread(target=webbrowser.open, args=(server.url,), daemon=True).start()
+
+    for note in server.notes:
+        session.err.print(note)
+    server.run(ready)

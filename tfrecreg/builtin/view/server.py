@@ -1,4 +1,4 @@
-"""`tfrecreg view`: from targets to an application behind its guard, and its handle.
+"""The server: a socket on the loopback address, and the application behind its guard.
 
 A page of another site can send requests to the loopback address, also under a name of its own whose
 address it changes later (DNS rebinding). So the `Host` and the `Origin` must be those of this
@@ -8,21 +8,18 @@ server, and every request needs the token, which only the address that was print
 from __future__ import annotations
 
 import asyncio
-import atexit
 import secrets
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from html import escape
-from importlib import import_module
 from operator import attrgetter
 from types import FrameType
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-import click
 import uvicorn
 from starlette.requests import Request
 from starlette.responses import Response
@@ -31,19 +28,10 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tfrecreg.builtin.view.app import Viewer
 from tfrecreg.builtin.view.browsed import pillow_notes
-from tfrecreg.core.registry.registry import RegistryLike, find_registry, open_registry
-from tfrecreg.core.registry.shardset.find import TargetLike, TargetsLike, named_targets
-from tfrecreg.core.registry.shardset.target import find_target
-from tfrecreg.core.terminal import complete
-from tfrecreg.core.terminal.options import jobs_option, where_option
-from tfrecreg.core.terminal.session import Session, session_command
-from tfrecreg.core.values.errors import FailureError, MissingExtraError, UsageError
-from tfrecreg.core.values.text import safe
-from tfrecreg.core.workers.interface import Engine
-from tfrecreg.core.workers.local import LocalEngine
+from tfrecreg.core.values.errors import FailureError
 
 if TYPE_CHECKING:
-    from tfrecreg.core.workers.interface import Engine
+    pass
 
 HOST = "127.0.0.1"
 STRANGERS = 64
@@ -263,155 +251,3 @@ def _listening(port: int) -> socket.socket:
     found.listen(128)
     found.set_inheritable(False)
     return found
-
-
-_FAREWELL = 15.0
-
-
-def open_server(
-    targets: TargetsLike = (),
-    *,
-    registry: RegistryLike | None = None,
-    port: int = 0,
-    where: str | None = None,
-    engine: Engine | None = None,
-    check: bool = True,
-) -> ViewServer:
-    """A viewer of targets, which listens and is not running yet."""
-    try:
-        server = import_module("tfrecreg.builtin.view.server")
-    except ImportError as error:
-        raise MissingExtraError("the viewer", "view") from error
-    from tfrecreg.builtin.view.app import Viewer
-    from tfrecreg.builtin.view.browsed import Opened
-
-    named = named_targets(targets)
-    root = registry if registry is not None else find_registry()
-    if not named and root is None:
-        raise UsageError(
-            "there is no target to view, and no registry here",
-            hint="name TFRecord files: `tfrecreg view 'data/*.tfrecord'`",
-        )
-    found = [find_target(each, registry=registry) for each in named]
-    home = open_registry(root) if root is not None else None
-    viewer = Viewer(Opened(found, home, engine or LocalEngine(1), check=check))
-    try:
-        made: ViewServer = server.ViewServer(viewer, port, where=where or "")
-    except BaseException:
-        viewer.close()
-        raise
-    return made
-
-
-class View:
-    """A viewer that runs beside the program. A notebook shows a link to it."""
-
-    def __init__(self, server: ViewServer, title: str) -> None:
-        self._server = server
-        self._title = title
-        self._thread = server.start()
-
-    @property
-    def url(self) -> str:
-        """The address for a browser on this machine, with the token."""
-        return self._server.url
-
-    @property
-    def is_open(self) -> bool:
-        return self._thread.is_alive()
-
-    def close(self) -> None:
-        """End it."""
-        self._server.stop()
-        self._thread.join(_FAREWELL)
-
-    def __repr__(self) -> str:
-        place = self._server.address if self.is_open else "closed"
-        return f"<View {self._title}: {place}>"
-
-    def _repr_html_(self) -> str:
-        if not self.is_open:
-            return f"<p>{escape(repr(self))}</p>"
-        link = f'<a href="{escape(self.url)}" target="_blank" rel="noopener noreferrer">'
-        return f"<p>{link}View {escape(self._title)}</a></p>"
-
-
-_views: dict[tuple[str, ...], View] = {}
-_lock = threading.Lock()
-
-
-def view(
-    targets: Sequence[TargetLike],
-    *,
-    registry: RegistryLike | None = None,
-    where: str | None = None,
-    port: int = 0,
-    engine: Engine | None = None,
-) -> View:
-    """View targets beside the program. The same call again ends the viewer of the one before."""
-    title = ", ".join(safe(str(getattr(each, "name", each)), limit=200) for each in targets)
-    name = (str(getattr(registry, "root", registry)), title, where or "")
-    with _lock:
-        before = _views.pop(name, None)
-    if before is not None:
-        before.close()  # first: it may have the port
-    server = open_server(targets, registry=registry, port=port, where=where, engine=engine)
-    made = View(server, title or "the registry")
-    with _lock:
-        if not _views:
-            atexit.register(_close_all)
-        _views[name] = made
-    return made
-
-
-def _close_all() -> None:
-    # A thread that is in the code of Arrow or DuckDB when the program ends takes it down.
-    while _views:
-        _views.popitem()[1].close()
-
-
-@session_command("view")
-@click.argument("targets", nargs=-1, metavar="[TARGET..]", shell_complete=complete.targets)
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=0,
-    metavar="N",
-    help="Port of the viewer. Default: 0, a free one.",
-)
-@click.option("--no-open", is_flag=True, help="Print the address, and open no browser.")
-@where_option
-@jobs_option
-def command(
-    session: Session,
-    targets: tuple[str, ...],
-    port: int,
-    no_open: bool,
-    where: str | None,
-    engine: Engine,
-) -> None:
-    """See every record in the browser.
-
-    TARGET is a reference (mnist, mnist@1.0.0), or a path, URL, folder or glob of TFRecord files,
-    which need no registry. Two targets can be compared. Without a TARGET, the viewer lists the
-    datasets of the registry.
-
-    The viewer is a server that only this machine can reach, at an address with a token. It changes
-    no file. Ctrl-C ends it.
-    """
-
-    session.warn_of_broken_plugins()
-    server = open_server(targets, registry=session.registry, port=port, where=where, engine=engine)
-
-    def ready() -> None:
-        if not session.printed_json({"url": server.url}):
-            print(server.url, flush=True)  # noqa: T201 - a console would wrap it
-        if not no_open:
-            import webbrowser
-
-            # A browser in the terminal runs until it is left.
-            threading.Thread(target=webbrowser.open, args=(server.url,), daemon=True).start()
-
-    for note in server.notes:
-        session.err.print(note)
-    server.run(ready)

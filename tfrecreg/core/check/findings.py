@@ -60,8 +60,8 @@ def without_repetitions(
 ) -> tuple[list[Finding], list[str]]:
     """The findings that no validator explains better, and what failed on the way.
 
-    A finding is explained only by those that the gate takes at least as seriously: an error never
-    leaves with a warning. `severity` has what the gate says of codes.
+    `severity` has what the gate says of codes. A finding that it lowers explains none that is more
+    severe: no error leaves the report with a warning.
     """
 
     def rank(finding: Finding) -> int:
@@ -79,7 +79,11 @@ def without_repetitions(
                 explained = {
                     id(each)
                     for level in {rank(other) for other in others}
-                    if (causes := [each for each in own if rank(each) >= level])
+                    if (
+                        causes := [
+                            each for each in own if rank(each) >= min(level, each.severity.rank)
+                        ]
+                    )
                     for each in validator.explains(
                         causes, [other for other in others if rank(other) == level]
                     )

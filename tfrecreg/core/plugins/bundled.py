@@ -58,7 +58,7 @@ COMMANDS_BY_GROUP = {
             "tfrecreg.builtin.pages.commands:report_command",
             "Write a page that shows a dataset",
         ),
-        "view": ("tfrecreg.builtin.view.server", "See every record in the browser"),
+        "view": ("tfrecreg.builtin.view", "See every record in the browser"),
         "head": ("tfrecreg.cli.head", "Show the first records"),
     },
     "Datasets": {

@@ -34,9 +34,8 @@ from tfrecreg.core.storage.interface import Readable
 from tfrecreg.core.values.errors import FailureError, TfrecregError, UsageError
 from tfrecreg.core.values.text import ExtensionPoint, safe
 from tfrecreg.core.values.typed_values import NoOptions
-from tfrecreg.core.workers.interface import Engine, EngineRequest
+from tfrecreg.core.workers.interface import Engine, EngineRequest, packed_error, perform, result_of
 from tfrecreg.core.workers.local import usable_cores
-from tfrecreg.core.workers.outcome import packed_error, perform, result_of
 
 R = TypeVar("R")
 T = TypeVar("T")

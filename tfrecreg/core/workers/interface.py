@@ -1,7 +1,9 @@
-"""The engine, and the call of a task that all engines share."""
+"""The engine, the call of a task that all engines share, and its outcome as bytes."""
 
 from __future__ import annotations
 
+import pickle
+import traceback
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
@@ -158,3 +160,51 @@ def call(function: Callable[[T], R], task: T) -> R:
                 f"a task tried to end the program: exit({safe(repr(error.code))})",
                 hint="a plugin did: `tfrecreg plugins list` lists the plugins",
             ) from error
+
+
+class _RemoteError(Exception):
+    """The traceback of the worker, as the cause of the exception that it raised."""
+
+    def __str__(self) -> str:
+        return f"\n{self.args[0]}"
+
+
+def perform(work: bytes) -> bytes:
+    """In a worker: run a pickled ``(function, task)``, and pack its outcome."""
+    try:
+        function, task = pickle.loads(work)
+        return pickle.dumps((True, call(function, task), "", ""))
+    except Exception as error:
+        return packed_error(error)
+
+
+def packed_error(error: Exception) -> bytes:
+    """In a worker: an outcome that :func:`result_of` raises."""
+    summary = safe("".join(traceback.format_exception_only(type(error), error)).strip())
+    trace = "".join(traceback.format_exception(error))
+    try:
+        packed = pickle.dumps(error)
+    except Exception:  # an error that cannot be pickled is sent as text
+        packed = b""
+    return pickle.dumps((False, packed, summary, trace))
+
+
+def result_of(outcome: bytes) -> Any:
+    """In the parent: the result that :func:`perform` packed."""
+    try:
+        done, value, summary, trace = pickle.loads(outcome)
+    except Exception as error:
+        raise FailureError(
+            f"the result of a task cannot be unpacked: {type(error).__name__}: {safe(str(error))}",
+            hint="`--jobs 1` runs without workers and shows the error",
+        ) from error
+    if done:
+        return value
+    try:
+        raised: BaseException = pickle.loads(value)
+    except Exception:
+        raised = FailureError(
+            f"a task failed in its worker: {summary}",
+            hint="`--jobs 1` runs without workers and shows the error",
+        )
+    raise raised from _RemoteError(trace)

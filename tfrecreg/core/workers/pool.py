@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, TypeVar
 
 from tfrecreg.core.values.errors import FailureError
-from tfrecreg.core.workers.outcome import perform, result_of
+from tfrecreg.core.workers.interface import perform, result_of
 
 T = TypeVar("T")
 R = TypeVar("R")
