@@ -213,8 +213,8 @@ if TYPE_CHECKING:
         ReportFormatRecord,
         SourceRecord,
         ValidatorRecord,
-        hookimpl,
     )
+    from tfrecreg.core.plugins.specs import hookimpl
     from tfrecreg.core.schema.definition import Schema, SchemaFeature
     from tfrecreg.core.schema.proto import parse_schema
     from tfrecreg.core.terminal.session import Session, session_command
@@ -431,7 +431,7 @@ _LATER = (
         "CommandRecord DecoderRecord EngineRecord ExporterRecord "
         "ReportFormatRecord SourceRecord ValidatorRecord",
     ),
-    ("tfrecreg.core.plugins.records", "hookimpl"),
+    ("tfrecreg.core.plugins.specs", "hookimpl"),
     ("tfrecreg.core.check.report_format", "ReportContext ReportFormat"),
     ("tfrecreg.core.check.reports", "Report"),
     (

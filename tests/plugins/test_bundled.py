@@ -30,7 +30,7 @@ def test_these_are_all_of_them() -> None:
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_announcing_loads_no_source(name: str) -> None:
-    announce = f"from tfrecreg_{name} import plugin; list(plugin.tfrecreg_sources());"
+    announce = f"import tfrecreg_{name}; list(tfrecreg_{name}.tfrecreg_sources());"
     wanted = f"{('tfrecreg_' + name + '.source',)!r} + {HEAVY!r}"
     assert run(f"{announce} sys.exit(any(n in sys.modules for n in {wanted}))") == 0
 

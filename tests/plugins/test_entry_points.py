@@ -24,7 +24,7 @@ def test_the_backport_of_importlib_metadata_changes_nothing(site: Site) -> None:
         from tfrecreg.core.plugins.entry_points import code_digest
         from tfrecreg.core.workers.executor import versions
         from tfrecreg.core.plugins.manager import Plugins
-        from tfrecreg.core.plugins.records import SourceRecord
+        from tfrecreg.core.plugins.records import (SourceRecord)
         found = Plugins.search(sys.argv[1:])
         print([one.name for one in found.every(SourceRecord)], [one.reason for one in found.broken])
         print(versions()["several"].split()[0], code_digest("several") != code_digest("nobody"))

@@ -12,10 +12,7 @@ from typing import Any
 import pytest
 
 from tfrecreg.core.plugins.manager import Plugins
-from tfrecreg.core.plugins.records import (
-    SourceRecord,
-    ValidatorRecord,
-)
+from tfrecreg.core.plugins.records import SourceRecord, ValidatorRecord
 from tfrecreg.core.values.errors import PluginError
 
 Site = Any  # of conftest.py, which test modules cannot import
@@ -234,7 +231,7 @@ def test_listing_plugins_imports_nothing_heavy(site: Site) -> None:
         """
         import sys
         import tfrecreg.core.plugins.manager
-        from tfrecreg.core.plugins.records import PLUGIN_KINDS
+        from tfrecreg.core.plugins.records import (PLUGIN_KINDS)
         print("pluggy" in sys.modules)
         found = tfrecreg.core.plugins.manager.plugins()
         [found.every(kind) for kind in PLUGIN_KINDS], found.clashes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,12 @@ def test_the_default_is_the_local_engine() -> None:
         ("dask", {"adress": "x"}, "did you mean `address`?"),
         ("dask", {"timeout": "soon"}, "`timeout` of `dask` should be a number, found `soon`"),
         ("dask", {"timeout": 0}, "`timeout` should be above 0, found 0"),
-        ("ray", {"retries": -1}, "`retries` should be at least 0, found -1"),
+        pytest.param(
+            "ray",
+            {"retries": -1},
+            "`retries` should be at least 0, found -1",
+            marks=pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed"),
+        ),
         ("beam", {"runner": "FlinkRunner"}, "`runner` needs `folder`"),
         ("beam", {"folder": "s3://bucket/tasks"}, "should be a folder to write to"),
         ("beam", {"batch": "0"}, "`batch` should be at least 1, found 0"),

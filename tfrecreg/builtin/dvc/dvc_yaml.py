@@ -26,8 +26,7 @@ from typing import Any, Literal
 
 from tfrecreg.builtin.dvc.dvc import PIPELINE_NAME
 from tfrecreg.core.check.findings import PLOTS
-from tfrecreg.core.registry import git as gto
-from tfrecreg.core.registry import layout
+from tfrecreg.core.registry import git, layout
 from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.values.config import CONFIG_NAME, DatasetConfig, next_expiry
 from tfrecreg.core.values.documents import read_toml
@@ -142,7 +141,7 @@ def artifact_of(registry: Registry, name: str) -> dict[str, StageEntry]:
 
     Empty for a name that GTO has no tags for.
     """
-    if not gto.is_name(name):
+    if not git.is_name(name):
         return {}
     config = registry.dataset(name).config
     artifact: dict[str, Any] = {"path": layout.build_folder(name), "type": "dataset"}

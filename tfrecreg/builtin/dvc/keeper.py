@@ -9,8 +9,7 @@ from typing import Literal
 
 from tfrecreg.builtin.dvc import dvc
 from tfrecreg.core.records.hashing import hash_file
-from tfrecreg.core.registry import absence as pointers
-from tfrecreg.core.registry import layout
+from tfrecreg.core.registry import absence, layout
 from tfrecreg.core.registry.history import Issue, Link, expect_intact, repair_hint
 from tfrecreg.core.registry.keeper import ReleaseChange, Tracker
 from tfrecreg.core.registry.manifest import MANIFEST_NAME, Manifest
@@ -36,7 +35,7 @@ class _Dvc:
     files: tuple[str, ...] = (".dvc/config", ".dvc/.gitignore", ".dvcignore")
     locked = staticmethod(dvc.locked)
     named = staticmethod(dvc.tracked_hash)
-    bring_command = staticmethod(pointers.bring_command)
+    bring_command = staticmethod(absence.bring_command)
 
     def keep(self, change: ReleaseChange, build: Manifest) -> str | None:
         storage = change.dataset.registry.storage
@@ -83,12 +82,12 @@ class _Dvc:
         if build is None:
             return None
         same = [link for link in links.values() if link.dvc and link.build == build.digest]
-        if not same or not dvc.initialised(root) or pointers.is_output(root, folder):
+        if not same or not dvc.initialised(root) or absence.is_output(root, folder):
             return None
         newest = max(link.version for link in links.values())
         of = max(same, key=lambda link: link.version)
         legal = same if of.version == newest else list(links.values())
-        found = pointers.named_hash(root, folder)
+        found = absence.named_hash(root, folder)
         if found in {link.dvc for link in legal if link.dvc}:
             return None
         what = f"`{of.dvc}`, the bytes of `{dataset}@{of.version}`"

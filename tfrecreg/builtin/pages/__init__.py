@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tfrecreg.core.plugins.records import ReportFormatRecord, hookimpl
+from tfrecreg.core.plugins.records import ReportFormatRecord
+from tfrecreg.core.plugins.specs import hookimpl
 
 if TYPE_CHECKING:
     from tfrecreg.core.check.report_format import ReportFormat

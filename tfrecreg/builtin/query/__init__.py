@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from tfrecreg.core.plugins.records import ValidatorRecord, hookimpl
+from tfrecreg.core.plugins.records import ValidatorRecord
+from tfrecreg.core.plugins.specs import hookimpl
 from tfrecreg.core.values.codes import CodeList
 
 if TYPE_CHECKING:

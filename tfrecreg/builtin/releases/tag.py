@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 from tfrecreg.core.build.conclude import now, user
 from tfrecreg.core.registry import git, layout
-from tfrecreg.core.registry import git as gto
 from tfrecreg.core.registry.history import Yank
 from tfrecreg.core.registry.keeper import tracker
 from tfrecreg.core.registry.lookup import Release, resolve
@@ -56,7 +55,7 @@ def tag(registry: Registry, request: TagRequest, *, progress: Progress = SILENT)
     Doing it again does nothing more.
     """
     if request.stage is not None:
-        gto.check_stage(request.stage)
+        git.check_stage(request.stage)
     found = released(registry, request.reference, "tagged")
     with transaction(found.dataset, progress):
         return _tag(found, request)
@@ -91,10 +90,10 @@ def _tag(release: Release, request: TagRequest) -> TagResult:
             f"this is a shallow clone, which does not have the commit that added `{release.name}`",
             hint="git fetch --unshallow, or name the commit: --commit REV",
         )
-    name = gto.artifact(release.dataset.name, git.folder_in_tree(root))
+    name = git.artifact(release.dataset.name, git.folder_in_tree(root))
     commit = commit_of(release, request.commit)
     tags = git.list_tags(root, name)
-    wanted = gto.version_tag(name, str(release.version))
+    wanted = git.version_tag(name, str(release.version))
     made: list[str] = []
     there: list[str] = []
     if _is_there(tags, wanted, commit, name):
@@ -103,10 +102,10 @@ def _tag(release: Release, request: TagRequest) -> TagResult:
         git.create_tag(root, wanted, commit, _message(release))
         made.append(wanted)
     if request.stage is not None:
-        if gto.in_stage(name, request.stage, tags) == commit:
+        if git.in_stage(name, request.stage, tags) == commit:
             there.append(f"{name}#{request.stage}")
         else:
-            staged = gto.stage_tag(name, request.stage, tags)
+            staged = git.stage_tag(name, request.stage, tags)
             git.create_tag(root, staged, commit, f"{release.name} goes to {request.stage}")
             made.append(staged)
     return TagResult(
@@ -129,7 +128,7 @@ def _is_there(tags: list[git.GitTag], wanted: str, commit: str, name: str) -> bo
                 f"the tag `{wanted}` is there {what}: expected an annotated one at {commit[:12]}",
                 hint=f"tags that others may have must not move: inspect it with git show {wanted}",
             )
-        if each.commit == commit and gto.is_version(name, each.name):
+        if each.commit == commit and git.is_version(name, each.name):
             raise ConflictError(
                 f"commit {commit[:12]} is tagged `{each.name}`, and GTO allows one version "
                 "per commit",
@@ -276,14 +275,14 @@ def _deregister(release: Release, reason: str) -> tuple[tuple[str, ...], tuple[s
     """Deregister a registered version in GTO, by a tag: tags are never moved or removed."""
     root = release.registry.storage.root
     try:
-        name = gto.artifact(release.dataset.name, git.folder_in_tree(root))
+        name = git.artifact(release.dataset.name, git.folder_in_tree(root))
     except UsageError:
         return (), (), ""  # so it has no tags of GTO's
     tags = {each.name: each for each in git.list_tags(root, name)}
-    known = tags.get(gto.version_tag(name, str(release.version)))
+    known = tags.get(git.version_tag(name, str(release.version)))
     if known is None:
         return (), (), ""
-    wanted = gto.withdrawal_tag(name, str(release.version))
+    wanted = git.withdrawal_tag(name, str(release.version))
     if wanted in tags:
         return (), (wanted,), known.commit
     git.create_tag(root, wanted, known.commit, f"Yank {release.name}: {reason}")

@@ -7,7 +7,8 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from tfrecreg.core.plugins.records import ValidatorRecord, hookimpl
+from tfrecreg.core.plugins.records import ValidatorRecord
+from tfrecreg.core.plugins.specs import hookimpl
 from tfrecreg.core.values.codes import CodeList
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from html import escape
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from tfrecreg.builtin.view.app import Viewer
 from tfrecreg.core.registry.registry import RegistryLike, find_registry, open_registry
 from tfrecreg.core.registry.shardset.find import TargetLike, TargetsLike, named_targets
 from tfrecreg.core.registry.shardset.target import find_target
@@ -40,6 +39,7 @@ def open_server(
         server = import_module("tfrecreg.builtin.view.server")
     except ImportError as error:
         raise MissingExtraError("the viewer", "view") from error
+    from tfrecreg.builtin.view.app import Viewer
     from tfrecreg.builtin.view.browsed import Opened
 
     named = named_targets(targets)

@@ -122,7 +122,7 @@ def records_of(plugin: object, *, ours: bool = False) -> Iterator[PluginRecord[A
     """The records that the hooks of a module yield."""
     import pluggy
 
-    from tfrecreg.core.plugins import records as specs
+    from tfrecreg.core.plugins import specs
 
     manager = pluggy.PluginManager(GROUP)
     manager.add_hookspecs(specs)

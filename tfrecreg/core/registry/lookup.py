@@ -41,7 +41,6 @@ from tfrecreg.core.values.reference import (
 def version_in_stage(dataset: Dataset, stage: str) -> Version:
     """The version of the release that is in a stage."""
     from tfrecreg.core.registry import git
-    from tfrecreg.core.registry import git as gto
 
     root = dataset.registry.storage.root
     if git.work_tree(root) is None:
@@ -50,13 +49,13 @@ def version_in_stage(dataset: Dataset, stage: str) -> Version:
             "git work tree",
             hint=f"name a version: `tfrecreg log {dataset}` shows them",
         )
-    name = gto.artifact(dataset.name, git.folder_in_tree(root))
+    name = git.artifact(dataset.name, git.folder_in_tree(root))
     tags = git.list_tags(root, name)
-    commit = gto.in_stage(name, stage, tags)
+    commit = git.in_stage(name, stage, tags)
     versions = {
         each.name.removeprefix(f"{name}@v").partition("#")[0]
         for each in tags
-        if each.commit == commit and gto.is_version(name, each.name)
+        if each.commit == commit and git.is_version(name, each.name)
     }
     if not versions:
         raise NoSuchNameError(

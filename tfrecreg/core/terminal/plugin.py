@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from functools import partial
 
 from tfrecreg.core.plugins.bundled import COMMANDS
-from tfrecreg.core.plugins.records import CommandRecord, hookimpl
+from tfrecreg.core.plugins.records import CommandRecord
+from tfrecreg.core.plugins.specs import hookimpl
 from tfrecreg.core.terminal.session import command_at
 
 
