@@ -137,6 +137,7 @@ def classified(number: int | None, text: str | bytes | None) -> Example:
     }
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("examples", "labels"),
     [

@@ -131,6 +131,7 @@ def test_an_image_domain_of_what_is_no_bytes(tmp_path: Path) -> None:
     assert counted_differences(theirs(pattern, options), ours(pattern, options).proto) == []
 
 
+@pytest.mark.medium
 def test_the_text_form_is_read_by_tfdv_and_by_us(tmp_path: Path) -> None:
     found = ours(write(tmp_path, *dealt(odd_examples(50), 1)), StatisticsOptions())
     path = tmp_path / "statistics.pbtxt"

@@ -204,6 +204,7 @@ def test_every_answer_has_the_headers_that_keep_others_out(viewing: Viewing, pat
     assert headers["cache-control"] in ("no-store", "no-cache")
 
 
+@pytest.mark.medium
 def test_silent_connections_keep_nobody_out_and_are_closed(viewing: Viewing) -> None:
     port = viewing.server.port
     held = [socket.create_connection(("127.0.0.1", port), timeout=20) for _ in range(80)]

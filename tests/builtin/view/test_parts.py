@@ -47,6 +47,7 @@ def write_numbers(path: Path) -> Path:
     return path
 
 
+@pytest.mark.medium
 def test_costly_conditions_that_were_given_up_end_and_others_are_answered(tmp_path: Path) -> None:
     with serving(write_numbers(tmp_path / "a.tfrecord")) as viewing:
         viewing.wait("/api/t/0", "catalog", "ready")
@@ -63,6 +64,7 @@ def test_costly_conditions_that_were_given_up_end_and_others_are_answered(tmp_pa
         assert time.process_time() - spent < 0.3  # nobody searches any more
 
 
+@pytest.mark.medium
 def test_a_costly_question_ends_after_its_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

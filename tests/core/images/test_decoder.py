@@ -74,6 +74,7 @@ def test_a_header_of_another_size_or_format_is_found() -> None:
     assert verify(png(30, 20), format="gif") == ("SRC008", "Pillow reads no gif of this kind")
 
 
+@pytest.mark.medium
 def test_a_bomb_of_pixels_is_refused_before_it_is_decoded() -> None:
     code, detail = verify(bomb(20_000, 20_000))
     assert (code, detail.partition(",")[0]) == ("SRC009", "20000 × 20000 pixels")

@@ -39,6 +39,7 @@ def files(tf: Any, tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.medium
 def test_files_of_any_compression_have_one_drafted_schema(tf: Any, files: Path) -> None:
     train, test = tr.load(files, ["train", "test"], progress=False)
     assert numbers(train) == list(range(20))
@@ -83,6 +84,7 @@ def test_files_without_an_example_are_refused(files: Path) -> None:
             tr.load(path)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("built", [True, False])
 def test_a_cache_is_read_for_what_it_was_made_from(tf: Any, files: Path, built: bool) -> None:
     registry = tr.init(files / "registry", with_dvc=False)

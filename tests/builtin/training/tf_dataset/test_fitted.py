@@ -113,6 +113,7 @@ def test_a_thin_image_keeps_a_row_when_it_is_padded(
     assert np.array_equal(found, other["image/encoded"])
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("sides", [(40, 30), (7, 90), (90, 11), (13, 11), (3, 2)])
 def test_padding_lies_alike_for_both_readers(
     tf: Any, odd: Callable[..., Path], sides: tuple[int, int]
@@ -132,6 +133,7 @@ def test_padding_is_that_of_tensorflow(tf: Any) -> None:
         assert np.array_equal(fit.applied(tf, tf.constant(image)), theirs)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("fit", ["stretch", "crop", "pad"])
 def test_the_shape_is_static(tf: Any, ramps: Path, fit: str) -> None:
     arguments = {"decode": True, "channels": 3, "image_size": (4, 6), "fit": fit}
