@@ -28,7 +28,7 @@ from tfrecreg.builtin.pages.content import Budget, Page, PageChange, PageDiffere
 from tfrecreg.builtin.pages.features import class_charts
 from tfrecreg.builtin.pages.records import PagePlace, PageRecord, read_records
 from tfrecreg.builtin.pages.survey import Survey, SurveyValidator
-from tfrecreg.builtin.releases.diff.result import RecordDiff
+from tfrecreg.builtin.releases.diff.result import SPLIT_COUNTS, RecordDiff
 from tfrecreg.builtin.releases.diff.run import diff
 from tfrecreg.builtin.statistics.summary import STATS_COLUMNS, stats_row
 from tfrecreg.core.check.scan.indexes import index_of
@@ -155,6 +155,7 @@ def _environment() -> Environment:
     environment.tests["bars"] = lambda chart: isinstance(chart, Bars)
     environment.tests["small"] = lambda image: image is not None and image.is_small
     environment.globals["stats_columns"] = STATS_COLUMNS
+    environment.globals["split_counts"] = SPLIT_COUNTS
     return environment
 
 

@@ -11,6 +11,7 @@ from rich.console import Console
 from tfrecreg.builtin.releases.commands import accepted, print_release
 from tfrecreg.builtin.releases.diff.result import (
     CHANGE_KINDS,
+    SPLIT_COUNTS,
     ChangeKind,
     DiffResult,
     RecordDiff,
@@ -103,6 +104,7 @@ def growth_json(growth: Growth | None) -> dict[str, Any] | None:
 
 
 _LABELS = 20
+_SIGNS = {"removed": "-", "added": "+"}
 _FEATURES = 20
 _STYLES: dict[ChangeKind, str] = {
     "removed": "red",
@@ -187,21 +189,14 @@ def _grown(before: SideSummary, after: SideSummary) -> str:
 
 
 def _splits(diff: DiffResult) -> PlainTable:
-    right = ("before", "after", *CHANGE_KINDS[:3], "moved in", "moved out", "renamed")
+    right = ("before", "after", *(each.replace("_", " ") for each in SPLIT_COUNTS))
     table = PlainTable("split", *right, right=right, indent=2)
     for split in sorted(diff.splits, key=lambda each: in_reading_order(each.name)):
-        numbers = (
-            split.added and f"+{split.added:,}",
-            split.changed,
-            split.moved_in,
-            split.moved_out,
-            split.renamed,
-        )
-        added, changed, moved_in, moved_out, renamed = (
-            each if isinstance(each, str) else f"{each:,}" if each else "" for each in numbers
-        )
-        removed = f"-{split.removed:,}" if split.removed else ""
-        cells = [removed, added, changed, moved_in, moved_out, renamed]
+        numbers = {name: getattr(split, name) for name in SPLIT_COUNTS}
+        cells = [
+            f"{_SIGNS.get(name, '')}{number:,}" if number else ""
+            for name, number in numbers.items()
+        ]
         if not split.known:
             cells = ["?"] * len(cells)
         table.add_row(

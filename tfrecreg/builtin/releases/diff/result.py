@@ -35,7 +35,8 @@ CHANGE_KINDS: tuple[ChangeKind, ...] = ("removed", "added", "changed", "moved", 
 """Kinds of differences; ``renamed`` is the same image or record under another key."""
 
 
-_COUNTS = ("added", "removed", "changed", "moved_in", "moved_out", "renamed")
+SPLIT_COUNTS = ("removed", "added", "changed", "moved_in", "moved_out", "renamed")
+"""The counts of a :class:`SplitDiff` that tables show, a column each, in their order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +93,7 @@ class SplitDiff:
         """The split for a JSON document; unknown values are null."""
         plain = asdict(self)
         if not self.known:
-            plain.update(dict.fromkeys(_COUNTS))
+            plain.update(dict.fromkeys(SPLIT_COUNTS))
         return plain
 
 
@@ -177,7 +178,7 @@ class DiffResult:
 
     def _repr_html_(self) -> str:
         """The splits in numbers and the reasons of the verdict, for a notebook."""
-        heads = ("records_before", "records_after", *_COUNTS)
+        heads = ("records_before", "records_after", *SPLIT_COUNTS)
         rows = "".join(
             f"<tr><td>{escape(each.name)}"
             + "".join(f"<td>{_number(getattr(each, head))}" for head in heads)
