@@ -129,7 +129,7 @@ PINS = sorted(CHECKOUT.glob("requirements/*-3.*.txt"))
 
 @pytest.mark.parametrize("path", PINS, ids=lambda path: path.stem)
 def test_pins_are_within_the_bounds(required: list[Requirement], path: Path) -> None:
-    """Else they were made before a bound was changed: see `docs/adr/0003-uv-and-constraints.md`."""
+    """Else they were made before a bound was changed: see `docs/development.md`."""
     kind, python = path.stem.split("-")
     pins = dict(line.split("==") for line in path.read_text("utf-8").split())
     everything = [
