@@ -2,7 +2,7 @@
 
 Each source that a registry has is asked. The globs of its record are tried first; a source with
 `examine` looks further. The strongest recognition wins; two that are equally strong are both named,
-and the user chooses: ADR 47.
+and the user chooses.
 """
 
 from __future__ import annotations
