@@ -69,8 +69,8 @@ def codes_page() -> str:
     rows = [f"| [{c.code}](#{_anchor(c)}) | {c.severity.value} | {c.summary} |" for c in codes]
     parts.append("\n".join(["| code | severity | summary |", "|---|---|---|", *rows]))
     for page in PAGES:
-        title = read_page(page).partition("\n")[0]
-        parts.append(f"#{title}")
+        head = read_page(page).partition("\n\n## ")[0]
+        parts.append(f"#{head}")
         for code in codes_on(page).values():
             parts += [f"### {code.code} {code.rule}", f"{code.summary}. ({code.severity.value})"]
             parts.append(code.page.strip())
