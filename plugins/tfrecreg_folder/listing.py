@@ -256,7 +256,7 @@ def paired_parts(options: FolderOptions) -> list[FilePart]:
     kinds = [media_kind(f".{suffix}") for suffix in options.paired]
     parts = []
     for suffix, kind in zip(options.paired, kinds, strict=True):
-        # Two sounds of a pair, or two texts, are told apart by their suffixes.
+        # Two sounds of a pair, or two texts, differ by their suffixes.
         alone = kind != "file" and kinds.count(kind) == 1
         parts.append(FilePart(kind, kind if alone else suffix))
     return parts

@@ -78,7 +78,7 @@ class Readme:
         return (named or (infos if len(infos) == 1 else [{}]))[0]
 
     def examples(self, config: str) -> dict[str, int]:
-        """The number of rows of each split, where it is told."""
+        """The number of rows of each split, where it is known."""
         return {
             str(each["name"]): each["num_examples"]
             for each in _mappings(self.info(config).get("splits"))

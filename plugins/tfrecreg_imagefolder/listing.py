@@ -35,7 +35,7 @@ from tfrecreg.api import (
 )
 
 IMAGE_SUFFIXES = (".jpg", ".jpeg", ".jpe", ".png", ".gif", ".bmp", ".webp")
-"""In lower case; a file with another one may be an image, too."""
+"""In lower case; a file with another one can still be an image."""
 _RESIZE = re.compile(r"([1-9][0-9]{0,4})(?:x([1-9][0-9]{0,4}))?")
 _REENCODE = re.compile(r"png|jpeg:([1-9][0-9]?|100)")
 _FIXED = 280

@@ -94,7 +94,7 @@ class SourceTests(KitTests):
         """The source, opened on the raw data or others."""
         known, name = plugins(), self.announced.qualified
         options = known.source_options(name, self.options)[0]
-        # Under another distribution, so that the results of bundled sources are checked, too.
+        # Under another distribution, so that the results of bundled sources are also checked.
         plugin_id = replace(self.announced.plugin_id, distribution=f"{name}, under test")
         codes = frozenset(code.code for code in self.announced.record.codes)
         storage = LocalStorage(os.fspath(raw or self.raw))

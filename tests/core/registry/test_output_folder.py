@@ -121,7 +121,7 @@ def test_what_is_interrupted_leaves_nothing(registry, tmp_path, given, error) ->
 def test_whoever_was_quicker_keeps_their_files(registry, tmp_path, given) -> None:
     (tmp_path / "empty").mkdir()
     path = free_folder(tmp_path / given, registry)
-    with pytest.raises(UsageError, match=r"(?m)was written to meanwhile$"):
+    with pytest.raises(UsageError, match=r"(?m)was written to by another process$"):
         overtaken(path)
     assert names(path) == ["theirs"]
     assert not list(tmp_path.glob(".tfrecreg-export*"))

@@ -238,7 +238,7 @@ def expect_replaceable(registry: Registry, plan: AdoptPlan) -> Manifest | None:
 
 
 def bystanders(registry: Registry, plan: AdoptPlan, before: Manifest | None) -> Iterator[FileEntry]:
-    """The files that are beside the shards and stay there: they are files of the build, too."""
+    """The files that are beside the shards and stay there: they also belong to the build."""
     folder = registry.storage.below(layout.build_folder(plan.dataset))
     own = {MANIFEST_NAME} | (
         {entry.path for entry in before.files} if before is not None else set()

@@ -271,7 +271,7 @@ def _take_from_dvc(
 ) -> int:
     """Copy a release from DVC's cache or remote; the number of objects that the remote gave."""
     root, files = release.registry.storage.root, release.manifest.entries
-    # From fetching to copying: it must not be removed from DVC's cache meanwhile.
+    # From fetching to copying: it must stay in DVC's cache.
     with dvc.locked(root, partial(progress.note, "waiting for DVC")):
         progress.note(f"dvc fetch: {release.name}")
         with working(progress, f"bringing {release.name}", 0):

@@ -160,7 +160,7 @@ class _Bounded:
         """Whether the pickle refers to the main module, or seems to."""
 
     def write(self, data: bytes | memoryview) -> int:
-        flat = pickle.PickleBuffer(data).raw()  # of arrays, too
+        flat = pickle.PickleBuffer(data).raw()  # also of arrays
         size = len(flat)
         self.size += size
         if self.size > self._most:

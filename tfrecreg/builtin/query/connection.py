@@ -1,6 +1,6 @@
 """DuckDB over the files of catalogs: it can read them, and nothing else.
 
-The connection is in memory. It reads only the files that it is told, has no network, loads no
+The connection is in memory. It reads only the files that it is given, has no network, loads no
 extension, sees no variable of Python, and its settings are locked. A question is one SELECT: the
 word ``COPY`` outside of quotes is refused wherever it is, because DuckDB 2 accepts it inside a
 SELECT.
@@ -37,7 +37,7 @@ _NO_FEATURES = (
     "column `payload` says what the records are"
 )
 _ABOUT_TABLES = ("_schema", "duckdb_", "pg_", "show", "sqlite_")
-"""What is in a question about the tables that there are."""
+"""What is in a question about the known tables."""
 _CLOCK = frozenset(
     ("current_date", "current_time", "current_timestamp", "localtime", "localtimestamp")
 )

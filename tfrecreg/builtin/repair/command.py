@@ -416,7 +416,7 @@ def _content(dataset: Dataset, manifest: Manifest, entry: FileEntry, backup: str
 
 
 def _link_rest(here: Readable, stage: Storage) -> None:
-    """Everything that is not there yet comes from the old folder; what no manifest lists, too, for
+    """Everything that is not there yet comes from the old folder; also what no manifest lists, for
     it is not ours to remove.
     """
     for entry in here.list():

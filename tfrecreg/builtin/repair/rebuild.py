@@ -309,7 +309,7 @@ class Lost:
 
     entry: ShardEntry
     index: Index | None
-    """None where it is lost, too."""
+    """None also where it is lost."""
 
 
 def make_again(

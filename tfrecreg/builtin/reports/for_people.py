@@ -1,8 +1,8 @@
 """Reports for people: Markdown for comments and summaries, and annotations of GitHub.
 
 Whatever comes from data stands in code spans, in which neither HTML nor links nor mentions mean
-anything. GitHub's dialect splits a table's row at each ``|`` that has no backslash before it, in
-code spans, too: https://github.github.com/gfm/#tables-extension-
+anything. GitHub's dialect splits a table's row at each ``|`` that has no backslash before it, also
+in code spans: https://github.github.com/gfm/#tables-extension-
 
 GitHub: a workflow command is a line ``::error file=…,title=…::message``. In the message ``%``, CR
 and LF are escaped as ``%25``, ``%0D`` and ``%0A``, in properties also ``:`` and ``,``:

@@ -321,7 +321,7 @@ class ShardSalvage:
         length = stop - start - OVERHEAD
         possible = fault.code in _HEADER_CODES and 0 <= length <= MAX_LENGTH
         if length == HEADER_BYTES - FOOTER_BYTES and not fault.exact:
-            return False  # it may be the header of the next record: that is its checksum, too
+            return False  # it may be the header of the next record: that is also its checksum
         if self._clean is None or not possible or self._in_doubt(start):
             return False
         if not self._original.holds(start, length):

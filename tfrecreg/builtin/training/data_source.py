@@ -135,7 +135,7 @@ class DataSource(MakesProofs, Sequence[Any]):
             DamagedRecordError: its checksums do not hold; `damaged` does not apply.
             RefusedError: it is not an Example, does not fit the schema, or an image in it does
                 not decode.
-            StorageError: its shard cannot be read, or was changed meanwhile.
+            StorageError: its shard cannot be read, or was changed since.
         """
         if isinstance(record, slice):
             return self._with(self._selection.part(record))

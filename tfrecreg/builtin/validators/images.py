@@ -63,7 +63,7 @@ class ImageSizes:
         self._places: dict[tuple[str, int], list[Location]] = {}
 
     def add(self, feature: str, pixels: int) -> bool:
-        """Count an image; whether :meth:`place` should be called for it, too."""
+        """Count an image; whether :meth:`place` should also be called for it."""
         size = feature, pixels.bit_length()
         count = self._counts.get(size, 0)
         self._counts[size] = count + 1

@@ -283,7 +283,7 @@ def _work(shard: PlannedShard) -> Iterator[float]:
 def warming(listed: Iterable[ListedItem], engine: Engine) -> Iterator[ListedItem]:
     """Yield the items, and start the workers once there are enough items to need them.
 
-    The planning goes on meanwhile, and takes about as long as a worker takes for its imports.
+    The planning goes on, and takes about as long as a worker takes for its imports.
     """
     work = 0.0
     entries = iter(listed)

@@ -67,7 +67,7 @@ class Detection:
     """The raw data as the user named them."""
     chosen: Candidate
     others: tuple[Candidate, ...]
-    """Sources that can read some of it, too; weaker ones."""
+    """Weaker sources that can also read some of it."""
     above: str
     """A folder near it that the source can read as well; empty if there is none."""
     failed: tuple[str, ...]
@@ -89,7 +89,7 @@ class Detection:
                 f"{each.found.reason}"
             )
         if self.above:
-            yield f"  `{safe(self.above, limit=1000)}` has files for this source, too"
+            yield f"  `{safe(self.above, limit=1000)}` also has files for this source"
         yield from self.failed
 
     def to_json(self) -> dict[str, Any]:

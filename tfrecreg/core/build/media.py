@@ -254,7 +254,7 @@ def read_media_file(raw: Readable, path: str) -> bytes:
 
     Raises:
         MediaError: it is larger (SRC063).
-        RawDataError: it became shorter meanwhile.
+        RawDataError: it became shorter since.
         StorageError: it cannot be read.
     """
     with raw.open(path) as file:
@@ -270,7 +270,7 @@ def read_whole_file(file: Reader, path: str) -> bytes:
         path: for messages.
 
     Raises:
-        RawDataError: it became shorter meanwhile.
+        RawDataError: it became shorter since.
         StorageError: it cannot be read.
     """
     size = file.size

@@ -41,7 +41,7 @@ SEGMENT_BYTES = 2 << 20
 """Small enough for all cores to end at about the same time, large enough to be worth a task."""
 
 _LEAST_ITEM = 256
-"""Minimum weight of an item in bytes: small items take time, too."""
+"""Minimum weight of an item in bytes: small items also take time."""
 
 
 @dataclass(frozen=True, slots=True)

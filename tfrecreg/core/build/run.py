@@ -130,7 +130,7 @@ def _build(
             started.plan, started.prepared, sink, stage=stage, engine=making, progress=progress
         )
     except PluginError:
-        # Raw data that change meanwhile make a source fail, or give two results for one item.
+        # Raw data that change make a source fail, or give two results for one item.
         expect_raw_unchanged(started.prepared.raw, started.files, progress)
         raise
     clear_killed(stage)

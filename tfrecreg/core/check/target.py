@@ -176,7 +176,7 @@ def _digest_beside(target: Target) -> str | None:
 
 
 def _replaced(target: Target, before: str | None) -> Iterator[str]:
-    """Whether another build replaced the checked one meanwhile.
+    """Whether another build replaced the checked one.
 
     Then nothing that was found means anything: it is of neither. An invalid manifest is reported by
     the `manifest` validator.

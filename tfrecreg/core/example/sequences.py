@@ -324,7 +324,7 @@ def _draft_list(name: str, seen: SeenList, records: int, *, is_common: bool) -> 
     usual = seen.values.most_frequent()
     if is_common or usual is None:
         if is_common:
-            yield "# Not checked: the name is in the context, too."
+            yield "# Not checked: the name is also in the context."
         else:
             share = share_text(seen.records, records)
             yield f"# {share}, never with a value, so its type is not known"

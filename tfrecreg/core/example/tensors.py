@@ -107,7 +107,7 @@ def read_tensor(data: bytes) -> Tensor | None:
 
     Strict, because any bytes may begin like a tensor: the dtype and all dimensions are known, the
     number of values matches the shape exactly, and every byte belongs to a field that TensorFlow
-    writes. `tf.make_tensor_proto` may omit values that repeat the last one: that is accepted, too.
+    writes. `tf.make_tensor_proto` may omit values that repeat the last one: that is also accepted.
     The memory needed does not depend on the shape.
     """
     if data[:1] != b"\x08":  # the dtype comes first with every writer: serializers sort fields

@@ -175,7 +175,7 @@ def _require_equal_content(dataset: ExportedDataset, shards: Sequence[ExportedSh
 def _content(dataset: ExportedDataset, shards: Sequence[ExportedShard]) -> str:
     hasher = ContentHasher()
     for split in _splits(dataset, shards):
-        hasher.add(split, b"")  # a split without records counts, too
+        hasher.add(split, b"")  # a split without records also counts
     for each in shards:
         if each.digests or dataset.where is None:
             hasher.add(each.entry.split, each.digests)

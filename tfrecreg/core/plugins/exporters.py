@@ -281,7 +281,7 @@ class Exporter(ExtensionPoint, ABC):
     reader: ClassVar[str] = ""
     """The tool or the format, for messages: ``TFDS``."""
     payloads: ClassVar[Literal["examples", "any"]] = "examples"
-    """The payloads that it takes. With ``examples`` the dataset has a schema, too."""
+    """The payloads that it takes. With ``examples`` the dataset also has a schema."""
     takes_shards: ClassVar[bool] = True
     """Whether the folder has files of the shards. Otherwise their bytes need not be here."""
     keeps_files: ClassVar[bool] = False

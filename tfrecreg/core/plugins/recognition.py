@@ -46,7 +46,7 @@ class Recognition(NamedTuple):
 
     strength: Strength
     """``exact``: names or contents that only this format has. ``layout``: the arrangement of files
-    that the source reads, which other data may have, too. ``general``: files of a kind that it
+    that the source reads, which other data may also have. ``general``: files of a kind that it
     reads. ``refused``: files of a kind that it refuses, with a reason that helps.
     """
     reason: str

@@ -293,8 +293,8 @@ def record_reader() -> Callable[[int, int, int], bytes | None] | None:
     """A function that reads and verifies a record in one call; None without the compiled scanner.
 
     It takes the descriptor of a file, the byte where the record begins, and the length of its
-    payload. It returns the payload; None if it is not there, or not sound. Other threads run
-    meanwhile.
+    payload. It returns the payload; None if it is not there, or not sound. Other threads keep
+    running.
     """
     if scanner_kind() != "native":
         return None

@@ -203,7 +203,7 @@ class HashedFile:
 
     def __init__(self, reader: Reader, *, digest: bool, sha256: bool = False) -> None:
         self.end = reader.size
-        """Known size of the file in bytes: less than at first if it was truncated meanwhile."""
+        """Known size of the file in bytes: less than at first if it was truncated."""
         self._reader = reader
         self._hasher = blake3() if digest else None
         self._sha256 = hashlib.sha256() if digest and sha256 else None

@@ -251,7 +251,7 @@ def _remove_abandoned(beside: LocalStorage) -> None:
         try:
             handle = os.open(Path(beside.root, entry.path), os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
-            continue  # it was removed meanwhile, or belongs to another user
+            continue  # it was removed, or belongs to another user
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             beside.remove(entry.path)
@@ -282,13 +282,13 @@ def _require_free(path: Path, shown: str, hint: str) -> None:
 def _put_in_place(beside: LocalStorage, name: str, path: Path, hint: str) -> None:
     shown = safe(str(path), limit=1000)
     try:
-        # rmdir(2) removes empty folders only, so nothing added meanwhile is lost.
+        # rmdir(2) removes empty folders only, so nothing that was added is lost.
         path.rmdir()
     except FileNotFoundError:
         pass
     except OSError as error:
         if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
-            raise UsageError(f"`{shown}` was written to meanwhile", hint=hint) from None
+            raise UsageError(f"`{shown}` was written to by another process", hint=hint) from None
         raise StorageError(f"`{shown}` cannot be replaced: {error.strerror}", hint=hint) from error
     if not beside.rename_dir(name, path.name):
-        raise UsageError(f"`{shown}` was created by another process meanwhile", hint=hint)
+        raise UsageError(f"`{shown}` was created by another process", hint=hint)

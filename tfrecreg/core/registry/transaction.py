@@ -268,7 +268,7 @@ class Transaction:
                 self._storage.link(f"{layout.build_folder(self.dataset.name)}/{entry.path}", target)
 
     def _commit(self, manifest: Manifest, version: Version, schema: str) -> bool:
-        """One rename makes the release; False where the number was taken meanwhile."""
+        """One rename makes the release; False where the number was taken."""
         files = {
             MANIFEST_NAME: render_manifest(manifest),
             SCHEMA_NAME: schema.encode("utf-8"),

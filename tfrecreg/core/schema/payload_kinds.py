@@ -106,7 +106,7 @@ def mostly_examples(kinds: Mapping[str, int]) -> bool:
 def no_schema_fits(target: Target, *, sequences: bool = False) -> str:
     """Why no schema of Examples applies to `target`; empty if one may.
 
-    With `sequences`, schemas of SequenceExamples are meant, too.
+    With `sequences`, schemas of SequenceExamples are also meant.
 
     A manifest declares the kind of its payloads. For bare files without a schema the first record
     determines it, so that a schema is requested only if it would help.

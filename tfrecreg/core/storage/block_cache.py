@@ -60,7 +60,7 @@ more than half of the limit: what others remove takes room until this process op
 _SLACK = 32
 """Of the limit, 1 / 32 more is freed than is needed, so that the next ones need not look."""
 _PATIENCE = 60.0
-"""Seconds to wait for another process that fetches the same block; then it is fetched here, too."""
+"""Seconds to wait for another process that fetches the same block; then it is also fetched here."""
 _PAUSE = 0.02
 _TOUCHED_NS = 1_000_000_000
 """How long a block counts as used now, so that it is not told again."""

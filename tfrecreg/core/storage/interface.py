@@ -40,7 +40,7 @@ class Entry:
 
 
 class Reader(Protocol):
-    """An open file, readable at any offset. Safe if the file is truncated meanwhile.
+    """An open file, readable at any offset. Safe if the file is truncated.
 
     A class that inherits from it is closed at the end of its ``with`` block.
     """

@@ -113,7 +113,7 @@ class ListedStorage(RemoteStorage):
     def reading_ahead(
         self, paths: Iterable[str], listed: Iterable[Entry]
     ) -> AbstractContextManager[None]:
-        sizes = {entry.path: entry.size for entry in listed}  # by web servers, too
+        sizes = {entry.path: entry.size for entry in listed}  # also by web servers
         return self._fetching((path, sizes[path]) for path in paths if path in sizes)
 
     def expect_folder(self) -> None:

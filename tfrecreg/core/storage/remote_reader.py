@@ -390,7 +390,7 @@ _active: ContextVar[tuple[ReadAhead, ...]] = ContextVar("read_ahead", default=()
 
 @contextmanager
 def active(ahead: ReadAhead) -> Iterator[None]:
-    """Have :func:`taken` use these objects, too, in this thread."""
+    """Have :func:`taken` also use these objects in this thread."""
     token = _active.set((ahead, *_active.get()))
     try:
         yield

@@ -39,7 +39,7 @@ def expect_free_file(path: str) -> None:
 
 
 def write_text(path: str, text: str, *, in_new_folder: bool = False, new: bool = False) -> None:
-    """Write a text as UTF-8. Who reads the file meanwhile sees the old one, or the whole new one.
+    """Write a text as UTF-8. Who reads the file sees the old one, or the whole new one.
 
     Other than regular files, such as ``/dev/stdout`` or a pipe, are written into. A symbolic link
     stays, and its target is replaced.

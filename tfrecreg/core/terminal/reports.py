@@ -270,7 +270,7 @@ class _Requested:
                 self._write(error, error.exit_code, "json", self.saved)
         if self.output is None and self.form == "text":
             return  # stderr has it
-        with suppress(TfrecregError):  # a format may fail, too
+        with suppress(TfrecregError):  # a format may also fail
             self._write(error, error.exit_code, self.form, self.output)
             self.session.reported = True
 

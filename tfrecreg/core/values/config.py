@@ -246,7 +246,7 @@ class DatasetConfig:
     """Whether the pipeline has a stage that writes a page of the build."""
     owner: str = ""
     license: str = ""
-    """An SPDX identifier, or text. Read from the key ``licence``, too."""
+    """An SPDX identifier, or text. Also read from the key ``licence``."""
     description: str = ""
     citation: str = ""
 

@@ -12,7 +12,7 @@ as another. Any other exception is a bug and keeps its traceback::
     │   ├── ManifestError              a manifest that does not parse or breaks its own digest
     │   ├── NotHereError               a build, release or schema that is not on this machine
     │   ├── NoShardsError              no TFRecord file where some were named
-    │   ├── NoSuchRecordError          a record's number that is not there (an IndexError, too)
+    │   ├── NoSuchRecordError          a record's number that is not there (also an IndexError)
     │   └── ConflictError              a version that exists with other content
     ├── RefusedError          exit 1   findings, skipped items or a number that understates
     │   └── DamagedRecordError         a record was asked for whose checksums do not hold

@@ -131,7 +131,7 @@ class ExecutorEngine(ExtensionPoint, Engine):
     Options: ClassVar[type[Any]] = NoOptions
     """A frozen dataclass whose fields type ``--engine-option K=V``."""
     takes_any_option: ClassVar[bool] = False
-    """Whether options that `Options` does not have are taken, too: as ``request.others``."""
+    """Whether options that `Options` does not have are also taken: as ``request.others``."""
     interval: ClassVar[float] = 2.0
     """Seconds between two calls of :meth:`watch`."""
 

@@ -147,7 +147,7 @@ class Pool:
         """Wait until a worker has a result, or has died."""
         busy = [worker for worker in self._workers if worker.task is not None]
         pipes = {worker.connection for worker in busy}
-        # Wait for the sentinels, too: a foreign fork may keep the other end of a pipe open.
+        # Wait also for the sentinels: a foreign fork may keep the other end of a pipe open.
         ready = set(wait([*pipes, *(worker.process.sentinel for worker in busy)]))
         for worker in busy:
             if worker.connection not in ready and worker.process.sentinel not in ready:

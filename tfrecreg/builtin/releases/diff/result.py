@@ -353,7 +353,7 @@ def list_changes(readers: Readers, pairs: Pairs, *, labels: LabelMaps) -> list[R
 
 
 def _keys(side: Side, places: Places) -> list[str]:
-    """The keys of some records, each index read once; empty if one was removed meanwhile."""
+    """The keys of some records, each index read once; empty if one was removed."""
     keys = [""] * len(places)
     shards = places >> np.uint64(32)
     for shard in np.unique(shards).tolist():

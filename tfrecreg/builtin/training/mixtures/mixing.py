@@ -7,7 +7,7 @@ the other, the first c_0 of them the member 0. A multiple of the golden ratio co
 parts of a line evenly, so any places in a row have the proportions of the epoch, but for a few.
 
 The number q of the member i, which begins at C_i, is its draw e * c_i + q - C_i. The draws of a
-member are endless, too: those of a round of n_i are a permutation of its records, of the seed and
+member are also endless: those of a round of n_i are a permutation of its records, of the seed and
 the round. So the numbers of times that records of a member came differ by one at most, at the end
 of every epoch.
 

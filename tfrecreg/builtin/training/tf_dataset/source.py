@@ -58,7 +58,7 @@ def read_payloads(
         )
 
     def of_piece(pattern: Any, skip: Any, first: Any, count: Any, is_last: Any) -> Any:
-        # A file that was removed meanwhile is an empty list, not an error: errors are passed over
+        # A file that was removed is an empty list, not an error: errors are passed over
         # below, and TensorFlow would try to open it for ever.
         paths = tensorflow.io.matching_files(pattern)
         payloads = data.TFRecordDataset(paths, compression_type=kind).ignore_errors().skip(skip)

@@ -269,7 +269,7 @@ def _is_likely(numbers: Array) -> bool:
 
 
 def _are_wider(data: bytes) -> bool:
-    """Whether raw bytes may as well be wider numbers: a square of float32 is one of uint8, too."""
+    """Whether raw bytes may as well be wider numbers: a square of float32 is also one of uint8."""
     part = data[:_WINDOW]
     return any(part) and any(
         _is_likely(np.frombuffer(part, dtype))

@@ -131,7 +131,7 @@ def _pixels(feature: _Feature, total: ShardSizes, raw: RawSize | None) -> Cause 
     there = raw.decoded - (feature.bytes - held if sample.formats else 0) if raw is not None else 0
     if there > 0:
         if sample.all_pixels <= RATIO * there:
-            return None  # the source has them uncompressed, too
+            return None  # the source also has them uncompressed
         times = f"{held / there:.1f} times the raw data{' of these' if sample.formats else ''}"
         after = total.stream_bytes - held + there
         cure = f"in the raw data {si_bytes(there)}"

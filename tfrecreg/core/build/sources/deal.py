@@ -9,7 +9,7 @@ that fewest items have. Of a class with `n` records,
 those up to rank `floor(n * c + u)` by a keyed hash are in the splits up to the one whose cumulative
 share is `c`. So a split with the share `s` has `n * s` of them, rounded down or up. `u`, from 0 to
 1, is a hash of the class: it rounds up some classes and down others, so that a split has its share
-of many small classes, too. The records of a class depend on no other class.
+of many small classes as well. The records of a class depend on no other class.
 
 Splits by fractions: which split an item is dealt to, the same on every machine.
 

@@ -40,7 +40,7 @@ class Need(Flag):
     DIGESTS = auto()
     """`StreamEnd` has the blake3 digests of the file and of the decompressed stream."""
     SHA256 = auto()
-    """`StreamEnd` has the SHA-256 of the file, too. Useful with :attr:`DIGESTS` only."""
+    """`StreamEnd` also has the SHA-256 of the file. Useful with :attr:`DIGESTS` only."""
     MEMBERS = auto()
     """`StreamEnd` has where the gzip members begin."""
 

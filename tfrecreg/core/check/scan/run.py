@@ -74,7 +74,7 @@ class ScanTask:
     digest: bool
     """Whether a validator needs the digests of the file and of the stream."""
     sha256: bool = False
-    """Whether one needs the SHA-256 of the file, too."""
+    """Whether one also needs the SHA-256 of the file."""
     members: bool = False
     """Whether one needs to know where gzip members begin."""
 

@@ -9,7 +9,7 @@
         len(records), records[-1], records[10:20]
 
 Numbers are those that `tfrecreg check` names: from 0, damaged records counted. Every payload is
-verified when it is read, length and data, and in gzip the member that it lies in, too.
+verified when it is read, length and data, and in gzip also the member that it lies in.
 """
 
 from __future__ import annotations
