@@ -39,9 +39,9 @@ write_digits(LocalStorage(sys.argv[1]), train=int(sys.argv[2]), test=100, seed=3
 EAGER = """
 import sys
 from tfrecreg.cli.main import main
-from tfrecreg.builtin.releases.diff import reading
-reading._FEW = reading._SHARD = 0
-reading._TASK = 200
+from tfrecreg.builtin.releases.diff import compare
+compare._FEW = compare._SHARD = 0
+compare._TASK = 200
 sys.exit(main(sys.argv[1:]))
 """
 """The command line, with many tasks, and with processes of this machine, for few records."""
