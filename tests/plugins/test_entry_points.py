@@ -21,7 +21,7 @@ def test_the_backport_of_importlib_metadata_changes_nothing(site: Site) -> None:
     info.write_text(info.read_text() + "fourth = not a module\n")
     code = """
         import sys, importlib_metadata
-        from tfrecreg.core.plugins.entry_points import code_digest
+        from tfrecreg.core.plugins.code_digest import (code_digest)
         from tfrecreg.core.workers.executor import versions
         from tfrecreg.core.plugins.manager import Plugins
         from tfrecreg.core.plugins.records import (SourceRecord)

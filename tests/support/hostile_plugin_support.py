@@ -227,7 +227,7 @@ class InProcess:
         self._cli, self._root, self.site = cli, place.root, place.site
 
     def run(self, *arguments: str | Path) -> Any:
-        from tfrecreg.core.plugins.entry_points import code_of, digest_of_packages
+        from tfrecreg.core.plugins.code_digest import code_of, digest_of_packages
         from tfrecreg.core.plugins.manager import plugins
 
         for each in (plugins, code_of, digest_of_packages):  # as in a new process

@@ -8,15 +8,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 
-from tfrecreg.builtin.releases.printed import print_growth
 from tfrecreg.core.terminal import complete
-from tfrecreg.core.terminal.console import PlainTable, line
 from tfrecreg.core.terminal.options import jobs_option, settings_options
 from tfrecreg.core.terminal.session import Session, session_command
 from tfrecreg.core.values.shards import in_reading_order
 from tfrecreg.core.values.text import count, safe, si_bytes
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 if TYPE_CHECKING:
     from tfrecreg.core.build.conclude import BuildResult
@@ -54,7 +54,7 @@ def command(
     repeats it. Settings of a later build apply to that build only, unless `--save-options` saves
     them.
     """
-    from tfrecreg.builtin.releases.printed import print_built
+    from tfrecreg.builtin.releases.printed_build import print_built
     from tfrecreg.core.build.request import BuildRequest
     from tfrecreg.core.build.run import build_from_source, preview
 
@@ -94,7 +94,7 @@ def _print_preview(session: Session, found: Preview) -> None:
         print_preview(session.out, found)
         return
 
-    from tfrecreg.builtin.releases.printed import growth_json
+    from tfrecreg.builtin.releases.printed_build import growth_json
 
     plan = found.plan
     splits = plan.splits()
@@ -126,6 +126,9 @@ def _print_preview(session: Session, found: Preview) -> None:
 
 def print_preview(console: Console, found: Preview) -> None:
     """The plan of a build that was not run."""
+    from tfrecreg.builtin.releases.printed_build import print_growth
+    from tfrecreg.core.terminal.console import PlainTable, line
+
     plan, raw = found.plan, found.raw
     made_of = f"{count(raw.files, 'raw file')}, {si_bytes(raw.stored)}"
     console.print(line(f"would build {plan.dataset} from {made_of}; nothing was written"))

@@ -78,7 +78,7 @@ def command(
     elif chosen == "json":
         session.print_json(result)
     else:
-        from tfrecreg.builtin.releases.printed import print_diff
+        from tfrecreg.builtin.releases.diff.printed import print_diff
 
         print_diff(session.out, result, records=records, engine=engine)
     return 1 if exit_code and not result.same else 0

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
 
 from tfrecreg.core.terminal import complete
-from tfrecreg.core.terminal.console import line
 from tfrecreg.core.terminal.options import where_option
 from tfrecreg.core.terminal.session import Session, session_command
 from tfrecreg.core.values.text import safe
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 if TYPE_CHECKING:
     from tfrecreg.builtin.look.head import ShownRecord
@@ -154,6 +155,8 @@ _STYLES = {"place": "bold", "other": "yellow", "row": "cyan"}
 
 def print_records(console: Console, records: Iterable[ShownRecord]) -> None:
     """Each record with its location and one line per feature."""
+    from tfrecreg.core.terminal.console import line
+
     for each in records:
         for kind, label, rest in each.lines():
             hang = len(label) + 2 if kind == "row" else None

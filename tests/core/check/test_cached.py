@@ -18,7 +18,7 @@ from tfrecreg.core.check.reports import Report
 from tfrecreg.core.check.run import check
 from tfrecreg.core.example.model import encode
 from tfrecreg.core.example.values import int64_feature
-from tfrecreg.core.plugins.entry_points import code_of, digest_of_packages
+from tfrecreg.core.plugins.code_digest import code_of, digest_of_packages
 from tfrecreg.core.plugins.manager import plugins
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.values.config import FailOn

@@ -17,7 +17,7 @@ import pytest
 from tfrecreg.core.build.request import code_of_source
 from tfrecreg.core.build.sources.guarded import GuardedSource
 from tfrecreg.core.plugins.bundled import OURS
-from tfrecreg.core.plugins.entry_points import code_digest, code_of, digest_of_packages
+from tfrecreg.core.plugins.code_digest import code_digest, code_of, digest_of_packages
 from tfrecreg.core.plugins.guard import PluginId
 
 Install = Callable[..., Path]

@@ -23,8 +23,8 @@ from engines_support import (
     trap,
 )
 
+from tfrecreg.core.plugins.code_digest import code_of, digest_of_packages
 from tfrecreg.core.plugins.engines import open_engine
-from tfrecreg.core.plugins.entry_points import code_of, digest_of_packages
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import FailureError, RawDataError
 from tfrecreg.core.workers.executor import AHEAD, versions

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
 
 from tfrecreg.core.terminal import complete
-from tfrecreg.core.terminal.console import PlainTable, line
 from tfrecreg.core.terminal.session import Session, session_command
 from tfrecreg.core.values.text import count, safe, si_bytes
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 if TYPE_CHECKING:
     from tfrecreg.builtin.dvc.garbage import Unneeded
@@ -159,6 +160,8 @@ def _print_all(session: Session, result: PipelineResult, look: bool, only_artifa
 
 def print_push(console: Console, result: PushResult, *, verified: bool = False) -> None:
     """The releases that the remote has now."""
+    from tfrecreg.core.terminal.console import line
+
     sent = count(result.objects, "object") if result.objects else "nothing new"
     parts = [f"{sent} sent"]
     if result.replaced:
@@ -172,6 +175,8 @@ def print_push(console: Console, result: PushResult, *, verified: bool = False) 
 
 def print_pull(console: Console, result: PullResult) -> None:
     """The folder with the bytes of a release."""
+    from tfrecreg.core.terminal.console import line
+
     if result.files:
         what = f"{count(result.files, 'file')}, {si_bytes(result.bytes)}, all verified"
     else:
@@ -181,6 +186,8 @@ def print_pull(console: Console, result: PullResult) -> None:
 
 def print_gc(console: Console, doomed: Sequence[Unneeded], *, applied: bool) -> None:
     """The objects that were removed or may be removed."""
+    from tfrecreg.core.terminal.console import PlainTable, line
+
     if not doomed:
         console.print(line("nothing to remove"))
         return
@@ -196,6 +203,8 @@ def print_gc(console: Console, doomed: Sequence[Unneeded], *, applied: bool) -> 
 
 def print_pipeline(console: Console, result: PipelineResult, *, look: bool) -> None:
     """The changes of `dvc.yaml`."""
+    from tfrecreg.core.terminal.console import line
+
     datasets = count(len(result.datasets), "dataset")
     if result.current:
         console.print(line(("dvc.yaml", "bold"), f" is up to date, with {datasets}"))
@@ -215,6 +224,8 @@ def print_pipeline(console: Console, result: PipelineResult, *, look: bool) -> N
 
 
 def _print_tracked(console: Console, result: PipelineResult) -> None:
+    from tfrecreg.core.terminal.console import line
+
     if result.tracked:
         title = "  no stages, tracked by data/NAME.dvc: "
         console.print(line((title, "cyan"), ", ".join(safe(each) for each in result.tracked)))

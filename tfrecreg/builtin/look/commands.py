@@ -6,17 +6,17 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
 
 from tfrecreg.core.terminal import complete
-from tfrecreg.core.terminal.console import PlainTable, line, print_facts
-from tfrecreg.core.terminal.findings import SEVERITY_STYLE
 from tfrecreg.core.terminal.options import jobs_option
 from tfrecreg.core.terminal.session import Session, session_command
-from tfrecreg.core.values.codes import CORE_CODES
 from tfrecreg.core.values.errors import UsageError
-from tfrecreg.core.values.findings import Code
 from tfrecreg.core.values.text import count, did_you_mean, safe, si_bytes
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tfrecreg.core.values.findings import Code
 
 if TYPE_CHECKING:
     from tfrecreg.builtin.look.digest import ContentDigests
@@ -118,6 +118,8 @@ def _show_code(session: Session, resolved: Resolved, framework: str) -> None:
 
 def print_origin(console: Console, origin: Origin) -> None:
     """Print the facts about a version."""
+    from tfrecreg.core.terminal.console import line, print_facts
+
     console.print(line((f"provenance of {origin.reference}", "bold")))
     print_facts(console, _facts(origin))
 
@@ -162,6 +164,8 @@ def explain_command(session: Session, code: str | None) -> None:
     Prints its meaning, why it matters, and what to do. Lists the codes of a family (CRC), or all
     codes without a CODE.
     """
+    from tfrecreg.core.values.codes import CORE_CODES
+
     if code is None:
         _print_all(session, session.plugins(untrusted=True).codes())
         return
@@ -205,6 +209,9 @@ def _print_all(session: Session, known: dict[str, Code]) -> None:
 
 def print_code(console: Console, code: Code) -> None:
     """A code with its page and its hint."""
+    from tfrecreg.core.terminal.console import line
+    from tfrecreg.core.terminal.findings import SEVERITY_STYLE
+
     severity = (code.severity.value, SEVERITY_STYLE[code.severity])
     console.print(line((f"{code.code} {code.rule}", "bold"), " (", severity, ")"))
     console.print(line(f"{code.summary}."))
@@ -224,6 +231,8 @@ def print_code(console: Console, code: Code) -> None:
 
 def print_codes(console: Console, codes: Iterable[Code]) -> None:
     """One line per code."""
+    from tfrecreg.core.terminal.console import PlainTable
+
     table = PlainTable("code", "severity", "summary")
     for code in codes:
         table.add_row(code.code, code.severity.value, code.summary)

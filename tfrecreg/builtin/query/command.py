@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tfrecreg.builtin.query import answers
-from tfrecreg.builtin.query.ask import Questions, suggested
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.terminal import complete
-from tfrecreg.core.terminal.console import PlainTable, line
 from tfrecreg.core.terminal.options import jobs_option
 from tfrecreg.core.terminal.output import cannot_write, write_text
 from tfrecreg.core.terminal.session import Session, session_command
 from tfrecreg.core.values.errors import StorageError, UsageError
 from tfrecreg.core.values.text import safe
+
+if TYPE_CHECKING:
+    from tfrecreg.builtin.query.ask import Questions
 
 if TYPE_CHECKING:
     from tfrecreg.core.terminal.session import Session
@@ -145,6 +145,9 @@ def print_tables(
     session: Session, questions: Questions, output: str | None, *, as_json: bool
 ) -> None:
     """The tables with their columns, and questions to try."""
+    from tfrecreg.builtin.query.ask import suggested
+    from tfrecreg.core.terminal.console import PlainTable, line
+
     tables = questions.tables()
     tries = suggested(tables)
     if as_json:
@@ -187,6 +190,8 @@ def print_answer(
     session: Session, questions: Questions, sql: str, form: str, output: str | None
 ) -> None:
     """The answer to a question in one of the formats."""
+    from tfrecreg.builtin.query import answers
+
     schema, batches = questions.connection.batches(sql)
     names = [str(name) for name in schema.names]
     notes = list(questions.notes_on(sql))
@@ -214,6 +219,9 @@ def print_answer(
 
 
 def _table(session: Session, schema: Any, batches: Iterable[Any], beyond: Any) -> bytes:
+    from tfrecreg.builtin.query import answers
+    from tfrecreg.core.terminal.console import PlainTable
+
     console = session.out
     titles = [safe(str(name), limit=200) for name in schema.names]
     right = [
@@ -230,6 +238,8 @@ def _table(session: Session, schema: Any, batches: Iterable[Any], beyond: Any) -
 
 
 def _print_notes(session: Session, notes: Iterable[str]) -> None:
+    from tfrecreg.core.terminal.console import line
+
     for note in notes:
         session.err.print(line(("note: ", "bold"), note))
 

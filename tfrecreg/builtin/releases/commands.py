@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from tfrecreg.core.terminal import complete
-from tfrecreg.core.terminal.console import line
-from tfrecreg.core.terminal.findings import print_accepted
 from tfrecreg.core.terminal.options import jobs_option
 from tfrecreg.core.terminal.output import open_format
 from tfrecreg.core.terminal.reports import (
@@ -94,6 +92,9 @@ def accepted(report: Report | None) -> dict[str, Any]:
 
 def print_release(session: Session, result: ReleaseResult) -> None:
     """Print the release, new or existing, and the commands to run next."""
+    from tfrecreg.core.terminal.console import line
+    from tfrecreg.core.terminal.findings import print_accepted
+
     name = f"{result.manifest.dataset}@{result.version}"
     if not result.created:
         session.out.print(f"{name} already exists with this content: nothing to do")
@@ -131,6 +132,8 @@ def tag_command(session: Session, reference: str, stage: str | None, commit: str
 
 def print_tags(session: Session, result: TagResult) -> None:
     """Each tag with its commit, and the commands that publish them."""
+    from tfrecreg.core.terminal.console import line
+
     at = f" at commit {result.commit[:12]}"
     for each in result.made:
         session.out.print(line((f"tagged {safe(each)}", "bold"), at))
@@ -151,11 +154,11 @@ def yank_command(session: Session, reference: str, reason: str) -> None:
     the reason and `check` warns. If GTO's tags register the version, a further tag deregisters it.
     """
     from tfrecreg.builtin.releases.tag import yank
+    from tfrecreg.core.terminal.console import line
 
     result = yank(session.open(), reference, reason, progress=session.progress())
     if session.printed_json(result):
         return
-    from tfrecreg.core.terminal.console import line
     from tfrecreg.core.values.text import safe
 
     word = "yanked" if result.yanked_now else "already yanked:"

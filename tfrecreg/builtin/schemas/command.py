@@ -10,7 +10,6 @@ from tfrecreg.core.terminal import complete
 from tfrecreg.core.terminal.options import jobs_option
 from tfrecreg.core.terminal.output import expect_free_file, write_text
 from tfrecreg.core.terminal.session import LazyGroup, Session, session_command
-from tfrecreg.core.values.config import FailOn
 from tfrecreg.core.values.text import safe
 
 if TYPE_CHECKING:
@@ -146,6 +145,7 @@ def check_command(
     """
     from tfrecreg.builtin.schemas.compare import CompatibilityOptions, check_compatibility
     from tfrecreg.core.schema.compat import parse_mode
+    from tfrecreg.core.values.config import FailOn
 
     way, transitive = parse_mode(mode)
     options = CompatibilityOptions(

@@ -383,7 +383,7 @@ def _make_split(
     decoders = decoders_of(target.home, pixels)
     form = with_others(tensorflow, records, form, decoders)
     if isinstance(how.cache, str) and how.cache not in ("", "auto"):
-        from tfrecreg.core.plugins.entry_points import code_of
+        from tfrecreg.core.plugins.code_digest import code_of
 
         code = [__version__, code_of(OURS), tensorflow.__version__]
         code += decoders.third_party_names() if form.others else []

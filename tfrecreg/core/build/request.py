@@ -11,8 +11,8 @@ from typing import Any, Literal, Protocol, cast
 from tfrecreg.core.build.base import announced_source, made_before, made_of_python_data
 from tfrecreg.core.build.sources.guarded import GuardedSource
 from tfrecreg.core.plugins.bundled import OURS
+from tfrecreg.core.plugins.code_digest import code_digest, code_of
 from tfrecreg.core.plugins.discovery import Announced
-from tfrecreg.core.plugins.entry_points import code_digest, code_of
 from tfrecreg.core.plugins.manager import Plugins, plugins_of
 from tfrecreg.core.plugins.records import SourceRecord
 from tfrecreg.core.registry import layout

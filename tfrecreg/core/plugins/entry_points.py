@@ -1,32 +1,21 @@
-"""What installed distributions declare as plugins, and what identifies their code.
+"""What installed distributions declare as plugins: entry points of the group ``tfrecreg``.
 
 The lines of ``entry_points.txt`` are read here, not by ``importlib.metadata``: once any library
 has imported the backport ``importlib_metadata``, that one answers for the standard library as
 well, and since its version 9 one invalid line makes all entry points of a distribution unreadable.
 The format is that of https://packaging.python.org/specifications/entry-points/.
-
-The version of a distribution that was installed from an index or a wheel says which code it is.
-The code of an editable install, of a local folder, or of modules without an installer's record can
-change under the same version. Results of other code are never taken for results of today's code.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from functools import cache
-from importlib import metadata, util
-from importlib.machinery import ModuleSpec
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from blake3 import blake3
-
-from tfrecreg.core.plugins.bundled import BUNDLED, OURS
+from tfrecreg.core.plugins.bundled import OURS
 from tfrecreg.core.values.text import safe
 
 if TYPE_CHECKING:
@@ -160,109 +149,3 @@ def _mentions_plugins(distribution: metadata.Distribution) -> bool:
         return GROUP in (distribution.read_text("entry_points.txt") or "")
     except (OSError, ValueError):
         return False  # the plugins in an unreadable file are unknown
-
-
-_CHUNK = 1 << 20
-_LARGE = 1 << 26
-"""Size in bytes from which on a file counts by its name and size alone: data, hardly code."""
-
-
-@cache
-def code_of(distribution: str, *modules: str) -> str:
-    """The digest of code that can change under its version; empty if the version identifies it."""
-    if is_local(distribution):
-        return ""  # its version is the digest of its code
-    return code_digest(distribution, *modules) if _can_change(distribution) else ""
-
-
-def code_digest(distribution: str, *modules: str) -> str:
-    """The digest of the packages that a distribution's entry points and `modules` are in, as hex.
-
-    It is computed once per process, when the code was just loaded.
-    """
-    names = {module for module in modules if module} | set(_entry_modules(distribution))
-    return digest_of_packages(frozenset(_packages(names)))
-
-
-@cache
-def digest_of_packages(packages: frozenset[str]) -> str:
-    """The digest of all files of these packages, once per process."""
-    hasher = blake3(b"tfrecreg code v1\n")
-    for package, spec in sorted(_packages(packages).items()):
-        for name, path in _files(package, spec):
-            _add(hasher, name, path)
-    return hasher.hexdigest()
-
-
-def _can_change(distribution: str) -> bool:
-    try:
-        found = metadata.distribution(distribution)
-        origin = found.read_text("direct_url.json")
-        if origin is None:
-            return found.read_text("RECORD") is None
-        return "dir_info" in json.loads(origin)
-    except (metadata.PackageNotFoundError, OSError, ValueError, TypeError):
-        return True
-
-
-def _entry_modules(distribution: str) -> Iterator[str]:
-    if distribution == OURS:
-        yield from BUNDLED
-        return
-    try:
-        declared = entries(metadata.distribution(distribution))
-    except (metadata.PackageNotFoundError, Broken, OSError, ValueError):
-        return  # discovery reports the error
-    yield from filter(None, (entry.module for entry in declared))
-
-
-def _packages(modules: Set[str]) -> dict[str, ModuleSpec]:
-    """The outermost packages of modules, except namespaces, which distributions share."""
-    found: dict[str, ModuleSpec] = {}
-    for module in modules:
-        name = ""
-        for part in module.split("."):
-            name = f"{name}.{part}" if name else part
-            try:
-                spec = util.find_spec(name)
-            except (ImportError, ValueError, AttributeError):
-                spec = None
-            if spec is None:
-                break
-            if spec.origin is not None:
-                found[name] = spec
-                break
-    return found
-
-
-def _files(package: str, spec: ModuleSpec) -> list[tuple[str, Path]]:
-    """Name and path of each file of a package but caches and hidden ones, in order of name."""
-    if not spec.submodule_search_locations:
-        path = Path(spec.origin or "")
-        return [(path.name, path)]
-    found = []
-    for root in spec.submodule_search_locations:
-        for folder, folders, names in os.walk(root):
-            folders[:] = [each for each in folders if each[0] != "." and each != "__pycache__"]
-            inside = Path(folder)
-            paths = [inside / name for name in names if name[0] != "."]
-            found += [
-                (f"{package}/{path.relative_to(root).as_posix()}", path)
-                for path in paths
-                if path.suffix != ".pyc"
-            ]
-    return sorted(found)
-
-
-def _add(hasher: blake3, name: str, path: Path) -> None:
-    hasher.update(f"{name}\0".encode("utf-8", "surrogateescape"))
-    try:
-        if not path.is_file():
-            return  # such as a link that leads nowhere, or a pipe
-        with path.open("rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            hasher.update(f"{size}\n".encode())
-            while size < _LARGE and (data := file.read(_CHUNK)):
-                hasher.update(data)
-    except OSError as error:
-        hasher.update(f"{error.errno}\n".encode())

@@ -28,7 +28,8 @@ from typing import Any, ClassVar, TypeVar
 from zlib import ZLIB_RUNTIME_VERSION
 
 from tfrecreg._version import __version__
-from tfrecreg.core.plugins.entry_points import Broken, code_of, identity, with_plugins
+from tfrecreg.core.plugins.code_digest import code_of
+from tfrecreg.core.plugins.entry_points import Broken, identity, with_plugins
 from tfrecreg.core.plugins.guard import Diverted, one_line
 from tfrecreg.core.storage.interface import Readable
 from tfrecreg.core.values.errors import FailureError, TfrecregError, UsageError

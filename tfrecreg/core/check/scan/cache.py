@@ -22,7 +22,7 @@ from blake3 import blake3
 from tfrecreg._version import __version__
 from tfrecreg.core.check.scan.interface import Cacheable, Part, Shard, Target, Validator
 from tfrecreg.core.plugins.bundled import OURS
-from tfrecreg.core.plugins.entry_points import code_of
+from tfrecreg.core.plugins.code_digest import code_of
 from tfrecreg.core.plugins.guard import PluginId, calling, reason_of, traced
 from tfrecreg.core.records.batch import StreamEnd
 from tfrecreg.core.storage.interface import Storage
