@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.builtin.local_plugins.find import change_trust, code_digest
+from tfrecreg.builtin.local_plugins import change_trust, code_digest
 from tfrecreg.core.registry.init import init
 
 SOURCE = '''

@@ -54,7 +54,7 @@ def command(
     repeats it. Settings of a later build apply to that build only, unless `--save-options` saves
     them.
     """
-    from tfrecreg.builtin.releases.printed_build import print_built
+    from tfrecreg.builtin.releases.commands import print_built
     from tfrecreg.core.build.request import BuildRequest
     from tfrecreg.core.build.run import build_from_source, preview
 
@@ -94,7 +94,7 @@ def _print_preview(session: Session, found: Preview) -> None:
         print_preview(session.out, found)
         return
 
-    from tfrecreg.builtin.releases.printed_build import growth_json
+    from tfrecreg.builtin.releases.commands import growth_json
 
     plan = found.plan
     splits = plan.splits()
@@ -126,7 +126,7 @@ def _print_preview(session: Session, found: Preview) -> None:
 
 def print_preview(console: Console, found: Preview) -> None:
     """The plan of a build that was not run."""
-    from tfrecreg.builtin.releases.printed_build import print_growth
+    from tfrecreg.builtin.releases.commands import print_growth
     from tfrecreg.core.terminal.console import PlainTable, line
 
     plan, raw = found.plan, found.raw

@@ -15,7 +15,7 @@ from local_plugin_support import SOURCE, LocalRegistry, local_registry
 from sources_support import tfrecreg as command
 
 import tfrecreg
-from tfrecreg.builtin.local_plugins.find import change_trust, code_digest
+from tfrecreg.builtin.local_plugins import change_trust, code_digest
 from tfrecreg.core.plugins.manager import plugins_of
 from tfrecreg.core.plugins.records import SourceRecord
 from tfrecreg.core.values.errors import TfrecregError

@@ -13,7 +13,7 @@ from package_support import fresh_environment, make_wheel
 from plugin_support import with_site
 from sources_support import tfrecreg as command
 
-from tfrecreg.builtin.new_plugin.command import NEW_KINDS, NewPackage, write_package
+from tfrecreg.builtin.new_plugin import NEW_KINDS, NewPackage, write_package
 from tfrecreg.core.values.errors import UsageError
 
 

@@ -1,1 +1,200 @@
-"""Local plugins: Python files in a registry, outside any distribution."""
+"""`tfrecreg plugins trust`, and from the files that a registry names to announced records.
+
+A file has either hooks, as the module of a distribution, or classes: each source and validator in
+it is announced by its attribute `name`, or by the name of its class. The files of a folder are one
+package below this module, named by the folder and the digest of its files: a worker process that
+unpacks an object of a local plugin imports the same code, or refuses.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import posixpath
+import sys
+from collections.abc import Iterator, Sequence
+from functools import cache, partial
+from glob import glob
+from importlib import import_module
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import spec_from_file_location
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any
+
+import click
+from blake3 import blake3
+
+from tfrecreg.core.build.sources.interface import Source
+from tfrecreg.core.check.scan.interface import Validator
+from tfrecreg.core.plugins import discovery
+from tfrecreg.core.plugins.discovery import Announced, BrokenPlugin, checked_record, records_of
+from tfrecreg.core.plugins.entry_points import Broken
+from tfrecreg.core.plugins.guard import PluginId, calling, place_of
+from tfrecreg.core.plugins.records import PluginRecord, SourceRecord, ValidatorRecord
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.terminal.session import Session, session_command
+from tfrecreg.core.values.config import CONFIG_NAME
+from tfrecreg.core.values.errors import UntrustedPluginError, UsageError
+from tfrecreg.core.values.text import safe
+
+_TRUSTED = "trusted.json"
+"""The registries whose plugins may run on this machine, below `XDG_STATE_HOME`."""
+
+
+def local_plugins(
+    home: str, patterns: Sequence[str], *, untrusted: bool
+) -> list[Announced[Any] | BrokenPlugin]:
+    """What the files of ``[plugins] local`` announce."""
+    found: list[Announced[Any] | BrokenPlugin] = []
+    for path in _files(home, patterns):
+        file = Path(home, path).resolve()
+        if is_trusted(file):
+            found += _announced(file, path, code_digest(str(file.parent)))
+        elif untrusted:
+            reason = "not trusted on this machine: tfrecreg plugins trust"
+            found.append(BrokenPlugin(path, f"./{path}", "", reason))
+        else:
+            raise UntrustedPluginError(
+                f"the local plugin `./{safe(path)}` is not trusted on this machine, so it does not "
+                "run",
+                hint="read it, then: tfrecreg plugins trust",
+            )
+    return found
+
+
+def _files(home: str, patterns: Sequence[str]) -> list[str]:
+    """The files that globs name, relative to the registry, each once."""
+    found: dict[str, None] = {}
+    for pattern in patterns:
+        paths = [each for each in sorted(glob(pattern, root_dir=home)) if each.endswith(".py")]
+        if not paths:
+            raise UsageError(
+                f"`{CONFIG_NAME}`: `plugins.local` names `{safe(pattern)}`, and no file matches",
+                hint="a glob of `.py` files, from the registry's folder: `checks/*.py`",
+            )
+        found.update(dict.fromkeys(map(posixpath.normpath, paths)))
+    return list(found)
+
+
+def is_trusted(place: Path) -> bool:
+    """Whether this user lets the plugins of a registry run that has this file or folder."""
+    return any(place.is_relative_to(each) for each in _trusted())
+
+
+def change_trust(registry: str, *, trusted: bool) -> None:
+    """Trust the plugins in a registry, or stop trusting them."""
+    root = os.path.realpath(registry)
+    found = {*_trusted()} - {root} | ({root} if trusted else set())
+    text = json.dumps({"format_version": 2, "registries": sorted(found)}, indent=2)
+    with LocalStorage(_folder()).create(_TRUSTED) as file:
+        file.write(f"{text}\n".encode("utf-8", "surrogateescape"))
+
+
+def _trusted() -> list[str]:
+    try:
+        return [str(each) for each in json.loads((_folder() / _TRUSTED).read_bytes())["registries"]]
+    except (OSError, ValueError, TypeError, KeyError):
+        return []  # no list, or a damaged one, trusts nothing
+
+
+def _folder() -> Path:
+    base = os.environ.get("XDG_STATE_HOME", "")
+    if not Path(base).is_absolute():
+        base = os.path.expanduser("~/.local/state")  # noqa: PTH111 - never raises
+    return Path(base, "tfrecreg")
+
+
+@cache
+def code_digest(folder: str) -> str:
+    """What identifies the Python files in a folder, read once in a process: 16 hex digits."""
+    hasher, storage = blake3(b"tfrecreg local code v1\n"), LocalStorage(folder)
+    for path in sorted(Path(folder).glob("*.py")):
+        data = storage.read(path.name)
+        hasher.update(os.fsencode(path.name) + b"\0%d\n" % len(data) + data)
+    return hasher.hexdigest()[:16]
+
+
+@cache
+def _announced(file: Path, path: str, digest: str) -> tuple[Announced[Any] | BrokenPlugin, ...]:
+    package = f"{__name__}.f{os.fsencode(file.parent).hex()}_{digest}"
+    try:
+        with calling(PluginId("local plugin", file.name, f"./{path}", digest), "import"):
+            module = import_module(f"{package}.{file.stem}")
+            has_hooks = any(hasattr(each, "tfrecreg_impl") for each in vars(module).values())
+            records = list(records_of(module) if has_hooks else _of_classes(module))
+    except Exception as error:
+        return (BrokenPlugin(path, f"./{path}", digest, discovery.reason(error)),)
+    return tuple(
+        Announced(each, each.name, f"./{path}", digest, path, f"./{path}") for each in records
+    )
+
+
+def _of_classes(module: ModuleType) -> Iterator[PluginRecord[Any]]:
+    for name, kind in vars(module).items():
+        if not isinstance(kind, type) or kind.__module__ != module.__name__ or name[0] == "_":
+            continue
+        summary = (kind.__doc__ or name).strip().splitlines()[0].rstrip(".")
+        own, codes = str(getattr(kind, "name", name)), tuple(getattr(kind, "codes", ()))
+        record: PluginRecord[Any]
+        if issubclass(kind, Source):
+            record = SourceRecord(own, summary, partial(_itself, kind), codes=codes)
+        elif issubclass(kind, Validator):
+            record = ValidatorRecord(own, summary, codes, partial(_itself, kind))
+        else:
+            continue
+        try:
+            yield checked_record(record, any_name=issubclass(kind, Source))
+        except Broken as error:
+            raise Broken(f"{error}{place_of(kind)}") from None
+
+
+def _itself(kind: type[Any]) -> type[Any]:
+    return kind
+
+
+class _Finder:
+    """Finds the modules of local plugins for Python's import, in any process."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        """The module of that name; None if it is not one of a local plugin."""
+        del path, target
+        if not name.startswith(f"{__name__}."):
+            return None
+        package, _, module = name[len(__name__) + 1 :].partition(".")
+        place, _, digest = package[1:].partition("_")
+        folder = Path(os.fsdecode(bytes.fromhex(place)))
+        if not is_trusted(folder) or code_digest(str(folder)) != digest:
+            raise ImportError(f"`{safe(str(folder))}` is not trusted here, or has changed")
+        if module:
+            file = str(folder / f"{module}.py")
+            return spec_from_file_location(name, file, loader=_Loader(name, file))
+        return ModuleSpec(name, None, is_package=True)
+
+
+class _Loader(SourceFileLoader):
+    """Compiles the source: Python's caches know a file by its time and size only."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        del fullname
+        code: CodeType = compile(self.get_data(self.path), self.path, "exec", dont_inherit=True)
+        return code
+
+
+sys.meta_path.insert(0, _Finder)
+
+
+@session_command("trust")
+@click.option("--revoke", is_flag=True, help="Stop trusting the registry.")
+def command(session: Session, revoke: bool) -> None:
+    """Let the local plugins of this registry run on this machine.
+
+    Local plugins are the files that `[plugins] local` names. They run with your rights: read them
+    first. A clone of the registry in another folder is trusted on its own.
+    """
+    home = session.open().storage.root
+    change_trust(home, trusted=not revoke)
+    if not session.printed_json({"registry": home, "trusted": not revoke}):
+        verb = "trusted no longer" if revoke else "trusted"
+        session.out.print(f"the local plugins of this registry are {verb} on this machine")

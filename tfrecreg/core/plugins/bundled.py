@@ -38,7 +38,7 @@ BUNDLED = (
 """Modules with hooks, as an entry point would name them."""
 DECODERS = ("tfrecreg.builtin.images.decoder:PictureDecoder",)
 """Classes of the decoders among them, which are asked without a search for plugins."""
-LOCAL = "tfrecreg.builtin.local_plugins.find"
+LOCAL = "tfrecreg.builtin.local_plugins"
 """The module that finds local plugins, where a registry names any."""
 CHANGES = "tfrecreg.builtin.releases.diff.verdict"
 """The module that says in a line what a build changed since the version before."""
@@ -154,9 +154,9 @@ COMMANDS_BY_GROUP = {
 ``tfrecreg.cli`` is of a room, which the package announces like a plugin.
 """
 PLUGIN_COMMANDS = {
-    "new": ("tfrecreg.builtin.new_plugin.command", "Write the package of a new plugin"),
+    "new": ("tfrecreg.builtin.new_plugin", "Write the package of a new plugin"),
     "trust": (
-        "tfrecreg.builtin.local_plugins.find",
+        "tfrecreg.builtin.local_plugins",
         "Let the local plugins of this registry run on this machine",
     ),
 }
