@@ -1,7 +1,4 @@
-"""`tfrecreg release`, `tag`, `yank` and `audit`, and what they and `build` print.
-
-A build that was made, for people.
-"""
+"""`tfrecreg release`, `tag`, `yank` and `audit`, and what they and `build` print."""
 
 from __future__ import annotations
 
