@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from tfrecreg.core.records.hashing import hash_file
 from tfrecreg.core.registry import layout
@@ -45,6 +44,9 @@ from tfrecreg.core.values.findings import Code, Location
 from tfrecreg.core.values.progress import SILENT, Progress, working
 from tfrecreg.core.values.reference import Version, parse_version
 from tfrecreg.core.values.text import safe
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 RANK: Mapping[str, int] = {"initial": 0, "patch": 1, "minor": 2, "major": 3}
 """Rank of each level, smallest change first."""
@@ -147,6 +149,8 @@ def below(storage: Readable) -> Place:
 
 def altered(manifest: Manifest, place: Place, progress: Progress = SILENT) -> Iterator[Altered]:
     """The files that differ from a manifest. Every byte is hashed."""
+    from concurrent.futures import ThreadPoolExecutor
+
     entries = manifest.entries.values()
     with (
         ThreadPoolExecutor(_THREADS) as pool,

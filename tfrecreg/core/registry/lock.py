@@ -13,7 +13,6 @@ import errno
 import fcntl
 import os
 import re
-import secrets
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -197,6 +196,8 @@ def new_folder(path: Path, what: str = "export") -> Iterator[LocalStorage]:
     for it. After a kill it stays, hidden and with a name that ends in ``.tmp``, until the next
     folder is made beside it: it is locked as long as somebody fills it.
     """
+    import secrets  # with `hmac` and more, which most readers of locks do not need
+
     missing = [each for each in path.parents if not each.exists()]
     name = f"{_PREFIX}{what}.{secrets.token_hex(8)}{_SUFFIX}"
     beside = LocalStorage(path.parent)
