@@ -20,9 +20,8 @@ from tfrecreg.builtin.dvc.transfer import pull, pull_needed, push
 from tfrecreg.cli.main import main
 from tfrecreg.core.check.run import check
 from tfrecreg.core.registry.absence import named_hash
-from tfrecreg.core.registry.history import Yank, append_yank
 from tfrecreg.core.registry.manifest import parse_manifest, render_manifest, seal
-from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.registry.registry import Yank, append_yank, open_registry
 from tfrecreg.core.values.errors import FailureError, RefusedError, UsageError
 from tfrecreg.core.values.reference import parse_version
 

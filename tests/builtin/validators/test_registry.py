@@ -13,9 +13,8 @@ from git_support import commit, git, start
 from tests_support import flip, tree
 
 from tfrecreg.cli.main import main
-from tfrecreg.core.registry.history import Yank
 from tfrecreg.core.registry.manifest import Manifest, render_manifest, seal
-from tfrecreg.core.registry.registry import open_registry
+from tfrecreg.core.registry.registry import Yank, open_registry
 from tfrecreg.core.registry.transaction import transaction
 from tfrecreg.core.values.errors import ConfigError
 from tfrecreg.core.values.reference import Version

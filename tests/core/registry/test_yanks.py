@@ -9,9 +9,8 @@ from git_support import commit, git, start
 from registry_support import empty_registry, put_build, put_release, write
 
 from tfrecreg.core.registry import layout
-from tfrecreg.core.registry.history import Yank, parse_yanks, read_yanks, yanked
 from tfrecreg.core.registry.lookup import resolve
-from tfrecreg.core.registry.registry import Registry
+from tfrecreg.core.registry.registry import Registry, Yank, parse_yanks, read_yanks, yanked
 from tfrecreg.core.registry.transaction import transaction
 from tfrecreg.core.values.errors import ManifestError, NewerFormatError, UsageError
 from tfrecreg.core.values.reference import Version

@@ -13,10 +13,10 @@ from tfrecreg.builtin.dvc.cloud import Folder, ObjectFault
 from tfrecreg.core.records.hashing import hash_file
 from tfrecreg.core.registry import layout
 from tfrecreg.core.registry.absence import bring_command, expect_dataset, named_hash
-from tfrecreg.core.registry.history import altered, below, manifest_fault, not_yanked, repair_hint
+from tfrecreg.core.registry.history import altered, below, manifest_fault, repair_hint
 from tfrecreg.core.registry.lookup import Release, open_release, resolve
 from tfrecreg.core.registry.manifest import MANIFEST_NAME, Manifest
-from tfrecreg.core.registry.registry import Dataset, Registry
+from tfrecreg.core.registry.registry import Dataset, Registry, not_yanked
 from tfrecreg.core.registry.transaction import transaction
 from tfrecreg.core.storage.interface import Readable, Storage
 from tfrecreg.core.storage.local import LocalStorage

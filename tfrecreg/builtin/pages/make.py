@@ -24,10 +24,9 @@ from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.report_format import ReportContext, ReportFormat
 from tfrecreg.core.check.reports import Report, error_report
 from tfrecreg.core.check.scan.interface import Target, Validator
-from tfrecreg.core.registry.history import not_yanked
 from tfrecreg.core.registry.lock import free_folder, new_folder
 from tfrecreg.core.registry.lookup import Build, Release, Resolved, open_release, resolve
-from tfrecreg.core.registry.registry import Dataset, RegistryLike, open_registry
+from tfrecreg.core.registry.registry import Dataset, RegistryLike, not_yanked, open_registry
 from tfrecreg.core.registry.shardset.find import TargetsLike
 from tfrecreg.core.registry.shardset.side import find_side
 from tfrecreg.core.storage.interface import Storage

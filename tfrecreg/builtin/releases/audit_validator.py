@@ -124,7 +124,7 @@ def add_issue(tally: Tally, issue: Issue) -> None:
 
 
 def _add_yank(tally: Tally, dataset: Dataset, version: Version) -> None:
-    from tfrecreg.core.registry.history import read_yanks
+    from tfrecreg.core.registry.registry import read_yanks
 
     try:
         yanks = read_yanks(dataset, version)

@@ -26,7 +26,6 @@ from tfrecreg.core.registry.history import (
     expect_intact,
     link_of,
     links_of,
-    read_yanks,
     repair_hint,
     step,
 )
@@ -34,7 +33,7 @@ from tfrecreg.core.registry.keeper import tracker
 from tfrecreg.core.registry.lock import dataset_lock
 from tfrecreg.core.registry.lookup import Resolved, resolve
 from tfrecreg.core.registry.manifest import Change, Manifest, Parent, Provenance, ReleaseEntry, seal
-from tfrecreg.core.registry.registry import Registry
+from tfrecreg.core.registry.registry import Registry, read_yanks
 from tfrecreg.core.registry.schemas import built_schema
 from tfrecreg.core.registry.shardset.target import target_of
 from tfrecreg.core.registry.transaction import Transaction, transaction

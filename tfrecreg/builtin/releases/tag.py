@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 
 from tfrecreg.core.build.conclude import now, user
 from tfrecreg.core.registry import git, layout
-from tfrecreg.core.registry.history import Yank
 from tfrecreg.core.registry.keeper import tracker
 from tfrecreg.core.registry.lookup import Release, resolve
 from tfrecreg.core.registry.manifest import MANIFEST_NAME, parse_manifest
-from tfrecreg.core.registry.registry import Registry
+from tfrecreg.core.registry.registry import Registry, Yank
 from tfrecreg.core.registry.transaction import transaction
 from tfrecreg.core.values.errors import ConflictError, FailureError, ManifestError, UsageError
 from tfrecreg.core.values.progress import SILENT, Progress

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Literal
 from rich.console import Console
 
 from tfrecreg.core.example.sequences import ListRule, compile_sequences
-from tfrecreg.core.registry.history import not_yanked
 from tfrecreg.core.registry.lookup import Release, resolve
-from tfrecreg.core.registry.registry import RegistryLike, open_registry
+from tfrecreg.core.registry.registry import RegistryLike, not_yanked, open_registry
 from tfrecreg.core.registry.schemas import find_schema
 from tfrecreg.core.schema.check import rule_text
 from tfrecreg.core.schema.compat import (

@@ -23,7 +23,6 @@ from tfrecreg.core.plugins.discovery import Announced
 from tfrecreg.core.plugins.manager import plugins_of
 from tfrecreg.core.plugins.records import SourceRecord
 from tfrecreg.core.records.index import INDEX_LIMIT, Index, read_index
-from tfrecreg.core.registry.history import not_yanked
 from tfrecreg.core.registry.lookup import resolve
 from tfrecreg.core.registry.manifest import (
     LEDGER_NAME,
@@ -32,7 +31,7 @@ from tfrecreg.core.registry.manifest import (
     ShardEntry,
     is_python_data,
 )
-from tfrecreg.core.registry.registry import Registry
+from tfrecreg.core.registry.registry import Registry, not_yanked
 from tfrecreg.core.registry.shardset.indexes import find_index, index_places
 from tfrecreg.core.storage.interface import Readable
 from tfrecreg.core.values.documents import read_note, refusing

@@ -21,13 +21,13 @@ from tfrecreg.core.plugins.guard import PluginId
 from tfrecreg.core.plugins.manager import plugins
 from tfrecreg.core.registry import layout
 from tfrecreg.core.registry.absence import has_shards, missing_build, strays
-from tfrecreg.core.registry.history import not_yanked
 from tfrecreg.core.registry.lookup import Resolved, open_release, resolve
 from tfrecreg.core.registry.registry import (
     Dataset,
     Registry,
     RegistryLike,
     find_registry,
+    not_yanked,
     open_registry,
 )
 from tfrecreg.core.registry.shardset.find import Built, TargetLike, TargetsLike, find, named_targets

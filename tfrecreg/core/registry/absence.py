@@ -18,10 +18,9 @@ from pathlib import Path
 from blake3 import blake3
 
 from tfrecreg.core.registry import layout
-from tfrecreg.core.registry.history import Yank, links_of, not_yanked
 from tfrecreg.core.registry.keeper import tracker
 from tfrecreg.core.registry.manifest import MANIFEST_NAME, SCHEMA_NAME, Manifest
-from tfrecreg.core.registry.registry import Dataset, Registry
+from tfrecreg.core.registry.registry import Dataset, Registry, Yank, not_yanked
 from tfrecreg.core.storage.paths import is_url
 from tfrecreg.core.values.errors import (
     FailureError,
@@ -113,6 +112,8 @@ def missing_build(dataset: Dataset) -> str:
     """A line about a build that is not here, and that DVC's files name with other bytes than any
     release has; empty if there is none.
     """
+    from tfrecreg.core.registry.history import links_of
+
     root, folder = dataset.registry.storage.root, layout.build_folder(dataset.name)
     value = None if dataset.is_built() else named_hash(root, folder)
     if value is None or value in {each.dvc for each in links_of(dataset).values()}:
@@ -127,6 +128,8 @@ def fetch_command(dataset: Dataset, manifest: Manifest) -> str:
     """The command that fetches the bytes of a build or release where the raw data are not here, so
     that nothing makes them again; empty where they are, and where DVC does not keep the bytes.
     """
+    from tfrecreg.core.registry.history import links_of
+
     raw = dataset.raw_folder
     if raw is not None and (is_url(raw) or Path(raw).exists()):
         return ""

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 
 from tfrecreg.core.registry import git, layout
 from tfrecreg.core.registry.git import FileChange
-from tfrecreg.core.registry.history import RANK, Issue, Link, link_of, read_yanks, step
+from tfrecreg.core.registry.history import RANK, Issue, Link, link_of, step
 from tfrecreg.core.registry.keeper import tracker
 from tfrecreg.core.registry.manifest import MANIFEST_NAME, SCHEMA_NAME, Manifest, build_digest
-from tfrecreg.core.registry.registry import Dataset, Registry
+from tfrecreg.core.registry.registry import Dataset, Registry, read_yanks
 from tfrecreg.core.values.codes import (
     REG001,
     REG002,

@@ -10,14 +10,16 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from functools import cache
 from importlib import import_module
-from typing import Any, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
-from tfrecreg.core.registry.history import Issue, Link
 from tfrecreg.core.registry.manifest import Manifest
 from tfrecreg.core.registry.registry import Dataset, Registry
 from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.values.progress import Progress
 from tfrecreg.core.values.reference import Version
+
+if TYPE_CHECKING:
+    from tfrecreg.core.registry.history import Issue, Link
 
 _TRACKER = "tfrecreg.builtin.dvc.keeper"
 

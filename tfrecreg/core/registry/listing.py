@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tfrecreg.core.registry.absence import expect_dataset
-from tfrecreg.core.registry.history import Yank, read_yanks, yanked
 from tfrecreg.core.registry.lookup import Resolved
 from tfrecreg.core.registry.manifest import ChangeCounts, Totals, totals_of
-from tfrecreg.core.registry.registry import Dataset, Registry
+from tfrecreg.core.registry.registry import Dataset, Registry, Yank, read_yanks, yanked
 from tfrecreg.core.values.errors import TfrecregError
 from tfrecreg.core.values.reference import Version
 from tfrecreg.core.values.text import json_data

@@ -16,10 +16,16 @@ from tfrecreg.core.registry.absence import (
     absent_schema,
     absent_version,
 )
-from tfrecreg.core.registry.history import Yank, read_yanks, yanked
 from tfrecreg.core.registry.lock import hold_copy
 from tfrecreg.core.registry.manifest import MANIFEST_NAME, SCHEMA_NAME, Manifest, parse_manifest
-from tfrecreg.core.registry.registry import Dataset, Registry, open_registry
+from tfrecreg.core.registry.registry import (
+    Dataset,
+    Registry,
+    Yank,
+    open_registry,
+    read_yanks,
+    yanked,
+)
 from tfrecreg.core.storage.interface import Readable
 from tfrecreg.core.values.config import CONFIG_NAME
 from tfrecreg.core.values.errors import (

@@ -22,7 +22,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from tfrecreg.core.registry import git, layout
-from tfrecreg.core.registry.history import Yank, append_yank, below, expect_intact, repair_hint
+from tfrecreg.core.registry.history import below, expect_intact, repair_hint
 from tfrecreg.core.registry.keeper import ReleaseChange, tracker
 from tfrecreg.core.registry.lock import copy_unless_read, dataset_lock, locked_registry
 from tfrecreg.core.registry.manifest import (
@@ -32,7 +32,7 @@ from tfrecreg.core.registry.manifest import (
     parse_manifest,
     render_manifest,
 )
-from tfrecreg.core.registry.registry import Dataset, Registry
+from tfrecreg.core.registry.registry import Dataset, Registry, Yank, append_yank
 from tfrecreg.core.registry.schemas import published_with, settle_beside
 from tfrecreg.core.registry.shardset.indexes import keep_indexes_of_release
 from tfrecreg.core.storage.interface import Storage

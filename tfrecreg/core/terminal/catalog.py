@@ -17,9 +17,9 @@ from tfrecreg.core.values.shards import in_reading_order
 from tfrecreg.core.values.text import count, safe, si_bytes
 
 if TYPE_CHECKING:
-    from tfrecreg.core.registry.history import Yank
     from tfrecreg.core.registry.listing import Listed, LogEntry
     from tfrecreg.core.registry.manifest import ChangeCounts, Manifest
+    from tfrecreg.core.registry.registry import Yank
     from tfrecreg.core.schema.compat import SchemaChange, Value
 
 _FEATURES = 6
