@@ -12,6 +12,7 @@ import pytest
 from package_support import CHECKOUT, Interpreter, plain_environment
 from tests_support import flip
 
+from tfrecreg.core.plugins.bundled import COMMANDS
 from tfrecreg.core.values.codes import PAGES
 
 HEAVY = frozenset(
@@ -98,6 +99,15 @@ def test_help_and_version_import_next_to_nothing(
     modules = imported_by(checked_out, tmp_path, *arguments)
     assert "click" in modules
     assert modules & NOT_FOR_HELP == set()
+    assert roots(modules) & HEAVY == set()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_of_no_command_imports_its_work(
+    command: str, checked_out: Interpreter, tmp_path: Path
+) -> None:
+    modules = imported_by(checked_out, tmp_path, command, "--help")
+    assert modules & {"google.protobuf", "numpy"} == set()
     assert roots(modules) & HEAVY == set()
 
 

@@ -17,7 +17,7 @@ from salvage_support import filler, make, put
 from tests_support import flip
 
 from tfrecreg.builtin.export.run import export
-from tfrecreg.builtin.salvage.command import salvage
+from tfrecreg.builtin.salvage.run import salvage
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.values.errors import UsageError
 

@@ -16,7 +16,7 @@ from tfrecreg.builtin.adopt.run import adopt
 from tfrecreg.builtin.dvc.garbage import gc
 from tfrecreg.builtin.python_data.build import build
 from tfrecreg.builtin.releases.tag import yank
-from tfrecreg.builtin.repair.command import repair
+from tfrecreg.builtin.repair.run import repair
 from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.registry.lookup import resolve

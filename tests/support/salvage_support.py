@@ -12,8 +12,8 @@ from typing import Any
 
 import google_crc32c
 
-from tfrecreg.builtin.salvage.command import salvage
 from tfrecreg.builtin.salvage.model import ShardResult
+from tfrecreg.builtin.salvage.run import salvage
 from tfrecreg.core.example.decode import canonical
 from tfrecreg.core.records.framing import frame
 from tfrecreg.core.records.gzip_writer import GzipEncoder

@@ -80,7 +80,6 @@ def command(
 def _note_shards(session: Session, request: BuildRequest, built: BuildResult) -> None:
     """Say which splits have fewer records than the shards that were asked for."""
     from tfrecreg.core.terminal.console import line
-    from tfrecreg.core.values.text import count
 
     asked = request.policy.shards if request.policy is not None else None
     for split in built.manifest.splits:

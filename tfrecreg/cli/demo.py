@@ -12,26 +12,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tfrecreg.builtin.releases.release import ReleaseRequest, ReleaseResult, release
-from tfrecreg.cli.digits import write_digits
-from tfrecreg.core.build.conclude import BuildResult
-from tfrecreg.core.build.request import BuildRequest
-from tfrecreg.core.build.run import build_from_source
-from tfrecreg.core.check.reports import Report
-from tfrecreg.core.check.run import check
-from tfrecreg.core.registry.init import InitResult, init
-from tfrecreg.core.registry.registry import open_registry
-from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.terminal import complete
 from tfrecreg.core.terminal.options import jobs_option
 from tfrecreg.core.terminal.session import Session, session_command
 from tfrecreg.core.values.errors import UsageError
-from tfrecreg.core.values.shards import ShardPolicy
 from tfrecreg.core.values.text import safe
-from tfrecreg.core.workers.interface import Engine
 
 if TYPE_CHECKING:
+    from tfrecreg.builtin.releases.release import ReleaseResult
+    from tfrecreg.core.build.conclude import BuildResult
     from tfrecreg.core.check.reports import Report
+    from tfrecreg.core.registry.init import InitResult
     from tfrecreg.core.values.findings import Finding
     from tfrecreg.core.workers.interface import Engine
 
@@ -46,7 +37,6 @@ def command(session: Session, folder: str | None, engine: Engine) -> None:
     is found. DIR is an empty folder or a new one; without it, a temporary folder is made and kept.
     Nothing is downloaded.
     """
-
     session.warn_of_broken_plugins()
     path = demo_folder(folder)
     steps = []
@@ -160,6 +150,16 @@ def demo_folder(folder: str | None) -> Path:
 
 def run_demo(folder: Path, engine: Engine) -> Iterator[DemoStep]:
     """Draw digits, build, release and check them, then damage a copy of a shard and find it."""
+    from tfrecreg.builtin.releases.release import ReleaseRequest, release
+    from tfrecreg.cli.digits import write_digits
+    from tfrecreg.core.build.request import BuildRequest
+    from tfrecreg.core.build.run import build_from_source
+    from tfrecreg.core.check.run import check
+    from tfrecreg.core.registry.init import init
+    from tfrecreg.core.registry.registry import open_registry
+    from tfrecreg.core.storage.local import LocalStorage
+    from tfrecreg.core.values.shards import ShardPolicy
+
     initialised = init(folder, nested=True)
     raw = LocalStorage(folder / "raw")
     write_digits(raw, train=_TRAIN, test=_TEST, seed=1)
@@ -190,6 +190,8 @@ def run_demo(folder: Path, engine: Engine) -> Iterator[DemoStep]:
 
 def _damaged_copies(folder: Path, built: BuildResult) -> str:
     """A folder with copies of the test shards, one bit flipped in the middle of the first."""
+    from tfrecreg.core.storage.local import LocalStorage
+
     copies = LocalStorage(folder / "damaged")
     names = [shard.path for shard in built.manifest.shards if shard.split == "test"]
     for name in names:

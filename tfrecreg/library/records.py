@@ -271,7 +271,7 @@ def salvage(
         >>> [(shard.status, shard.kept) for shard in result.shards]
         [('sound', 30), ('sound', 30), ('sound', 100), ('sound', 100)]
     """
-    from tfrecreg.builtin.salvage.command import salvage
+    from tfrecreg.builtin.salvage.run import salvage
 
     return salvage(targets, output, registry=registry, engine=engine, progress=shown(progress))
 

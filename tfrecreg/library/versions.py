@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tfrecreg.builtin.releases.diff.result import DiffResult
     from tfrecreg.builtin.releases.release import ReleaseResult
     from tfrecreg.builtin.releases.tag import TagResult, YankResult
-    from tfrecreg.builtin.repair.command import RepairResult
+    from tfrecreg.builtin.repair.run import RepairResult
     from tfrecreg.builtin.statistics.make import Stats
     from tfrecreg.builtin.training.load import load
     from tfrecreg.builtin.training.open import data_source
@@ -314,7 +314,7 @@ class Versioned(SchemaVerbs, QuestionVerbs, lookup.Resolved):
             >>> reg["mnist"].built.repair().files
             ()
         """
-        from tfrecreg.builtin.repair.command import repair
+        from tfrecreg.builtin.repair.run import repair
 
         raw = path_or_none(raw)
         return repair(self.registry, self.name, raw=raw, engine=engine, progress=shown(progress))

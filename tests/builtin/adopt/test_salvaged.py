@@ -9,7 +9,7 @@ from foreign_support import example, put
 from tests_support import flip
 
 from tfrecreg.builtin.releases.release import ReleaseRequest, release
-from tfrecreg.builtin.salvage.command import salvage
+from tfrecreg.builtin.salvage.run import salvage
 from tfrecreg.core.registry.manifest import read_mark
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import RefusedError

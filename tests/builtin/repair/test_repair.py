@@ -14,7 +14,7 @@ from check_support import document
 from tests_support import flip, tree
 
 from tfrecreg.builtin.python_data.build import build
-from tfrecreg.builtin.repair.command import RepairResult, repair
+from tfrecreg.builtin.repair.run import RepairResult, repair
 from tfrecreg.cli.digits import write_digits
 from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.build.sources.interface import Item, Remark, Skipped, Source

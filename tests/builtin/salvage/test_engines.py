@@ -13,7 +13,7 @@ import pytest
 from engines_support import lighten
 from salvage_support import filler, make, nested, put
 
-from tfrecreg.builtin.salvage.command import SalvageTask, salvage
+from tfrecreg.builtin.salvage.run import SalvageTask, salvage
 from tfrecreg.cli.main import main
 from tfrecreg.core.build.state import remove_leftovers
 from tfrecreg.core.plugins.engines import open_engine

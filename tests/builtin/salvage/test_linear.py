@@ -21,7 +21,7 @@ import pytest
 from memory_support import MemoryReader, MemoryStorage
 from system_support import unsynced as unsynced  # a fixture
 
-from tfrecreg.builtin.salvage.command import salvage
+from tfrecreg.builtin.salvage.run import salvage
 from tfrecreg.core.records.batch import Fault, StreamEnd
 from tfrecreg.core.records.frame_scan import PythonFinder
 from tfrecreg.core.records.framing import frame, frame_header

@@ -11,7 +11,7 @@ import pytest
 from check_support import document
 from salvage_support import filler, make, put, rescue
 
-from tfrecreg.builtin.salvage.command import salvage
+from tfrecreg.builtin.salvage.run import salvage
 from tfrecreg.core.registry.manifest import parse_manifest, read_mark, render_manifest, seal
 from tfrecreg.core.storage.local import LocalStorage
 

@@ -13,14 +13,14 @@ from fault_support import Refusing
 from salvage_support import filler, make, put
 from system_support import installed
 
-from tfrecreg.builtin.salvage.command import salvage
+from tfrecreg.builtin.salvage.run import salvage
 from tfrecreg.core.storage.interface import Writer
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import StorageError, UsageError
 
 KILLED = """
 import os, signal, sys
-from tfrecreg.builtin.salvage.command import salvage
+from tfrecreg.builtin.salvage.run import salvage
 from tfrecreg.core.storage.writer import LocalWriter
 closes = 0
 close = LocalWriter.close

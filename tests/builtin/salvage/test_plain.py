@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from salvage_support import Made, filler, make, nested, payloads_in, put, report_of, rescue
 
-from tfrecreg.builtin.salvage.command import salvage
 from tfrecreg.builtin.salvage.model import ShardResult
+from tfrecreg.builtin.salvage.run import salvage
 from tfrecreg.core.records.framing import frame_header
 
 RECORDS = 20

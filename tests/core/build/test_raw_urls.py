@@ -19,7 +19,7 @@ from tfrecreg.builtin.adopt.request import AdoptRequest
 from tfrecreg.builtin.adopt.run import adopt
 from tfrecreg.builtin.python_data.build import build
 from tfrecreg.builtin.releases.release import ReleaseRequest, release
-from tfrecreg.builtin.repair.command import repair
+from tfrecreg.builtin.repair.run import repair
 from tfrecreg.cli.digits import write_digits
 from tfrecreg.core.build.conclude import BuildResult
 from tfrecreg.core.build.request import BuildRequest

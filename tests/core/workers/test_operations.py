@@ -16,7 +16,7 @@ from tfrecreg.builtin.export.run import export
 from tfrecreg.builtin.python_data.build import build
 from tfrecreg.builtin.releases.diff.run import diff
 from tfrecreg.builtin.releases.release import ReleaseRequest, publish, release
-from tfrecreg.builtin.salvage.command import salvage
+from tfrecreg.builtin.salvage.run import salvage
 from tfrecreg.cli.main import main
 from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.build.run import preview

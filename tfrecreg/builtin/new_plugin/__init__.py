@@ -66,7 +66,6 @@ def command(session: Session, name: str, output: str | None, **kinds: bool) -> N
     The package works as it is: code with options, tests, an entry point, a workflow for continuous
     integration. Change the code to what you need, and run the tests. Nothing is overwritten.
     """
-
     chosen = [kind for kind in _KINDS if kinds[kind.replace("-", "_")]] or ["source"]
     if len(chosen) > 1:
         words = " and ".join(f"`--{each}`" for each in chosen)

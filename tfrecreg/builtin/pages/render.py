@@ -46,7 +46,7 @@ from tfrecreg.core.workers.interface import Engine
 from tfrecreg.core.workers.local import LocalEngine
 
 if TYPE_CHECKING:
-    from tfrecreg.builtin.pages.records import PageImage, PageRecord
+    from tfrecreg.builtin.pages.records import PageImage
 
 _TEMPLATES = (
     "base.html.j2",

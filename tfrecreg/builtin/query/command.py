@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from tfrecreg.builtin.query.ask import Questions
 
 if TYPE_CHECKING:
-    from tfrecreg.core.terminal.session import Session
     from tfrecreg.core.workers.interface import Engine
 
 FORMATS = ("table", "csv", "json", "jsonl", "parquet", "markdown")

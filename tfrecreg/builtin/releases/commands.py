@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from tfrecreg.core.build.begin import Growth
     from tfrecreg.core.build.conclude import BuildResult
     from tfrecreg.core.check.reports import Report
-    from tfrecreg.core.terminal.session import Session
     from tfrecreg.core.workers.interface import Engine
 
 
@@ -165,7 +164,6 @@ def yank_command(session: Session, reference: str, reason: str) -> None:
     result = yank(session.open(), reference, reason, progress=session.progress())
     if session.printed_json(result):
         return
-    from tfrecreg.core.values.text import safe
 
     word = "yanked" if result.yanked_now else "already yanked:"
     head = (f"{word} {result.reference}", "bold")

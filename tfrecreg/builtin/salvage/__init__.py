@@ -3,3 +3,140 @@
 The mark that all this leaves in its folder is read by
 :func:`tfrecreg.core.registry.manifest.read_mark`.
 """
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from tfrecreg.core.terminal import complete
+from tfrecreg.core.terminal.options import jobs_option
+from tfrecreg.core.terminal.session import Session, session_command
+from tfrecreg.core.values.text import count, safe, si_bytes
+
+if TYPE_CHECKING:
+    from tfrecreg.core.terminal.console import Line
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tfrecreg.builtin.salvage.model import Cut, SalvageResult, ShardResult
+    from tfrecreg.core.workers.interface import Engine
+
+
+@session_command("salvage")
+@click.argument(
+    "targets", nargs=-1, required=True, metavar="SHARD..", shell_complete=complete.targets
+)
+@click.option(
+    "--output",
+    required=True,
+    metavar="DIR",
+    shell_complete=complete.folders,
+    help="New folder for the salvaged shards.",
+)
+@jobs_option
+def command(session: Session, targets: tuple[str, ...], output: str, engine: Engine) -> int:
+    """Write the undamaged records of damaged shards.
+
+    SHARD is a path, URL, folder or glob of TFRecord files, or a reference (mnist, mnist@1.0.0),
+    which selects its damaged shards. The originals are never changed. For each shard, DIR gets a
+    clean shard of the same name, the bytes that were cut out (NAME.quarantine), and records that
+    may not belong to the shard (NAME.doubtful). A report (salvage.json) marks the set: `tfrecreg
+    check` refuses it (SHD009) unless the gate accepts it.
+    """
+    from tfrecreg.builtin.salvage.run import salvage
+
+    result = salvage(
+        targets, output, registry=session.registry, engine=engine, progress=session.progress()
+    )
+    if not session.printed_json(result):
+        print_salvage(session.out, result)
+    return result.exit_code
+
+
+_SHOWN = 5
+"""The number of cuts and keys shown per shard; the report has all of them."""
+_STATUS = {
+    "sound": ("sound", "green"),
+    "salvaged": ("salvaged", "yellow"),
+    "refused": ("no TFRecord", "bold red"),
+    "missing": ("missing", "bold red"),
+    "unreadable": ("not read", "bold red"),
+}
+
+
+def print_salvage(console: Console, result: SalvageResult) -> None:
+    """Print each shard with its cuts and lost keys, and the next command."""
+    from tfrecreg.core.terminal.console import line
+
+    if result.passed:
+        passed = count(result.passed, "shard")
+        console.print(line(f"{passed}: as in the manifest, skipped"))
+    if not result.shards:
+        console.print(line(("nothing to salvage", "bold green"), "; nothing was written"))
+        return
+    for shard in result.shards:
+        console.print(
+            line((f"{safe(shard.name)}: ", "bold"), _STATUS[shard.status], _counts(shard))
+        )
+        for text in _details(shard):
+            console.print(text)
+    written = safe(result.output, limit=1000)
+    console.print(line(("written: ", "bold"), written))
+    if result.damaged:
+        from tfrecreg.core.registry.manifest import SALVAGE_NAME
+
+        where = f"{written}/{SALVAGE_NAME}"
+        console.print(line(("marked: ", "bold"), f"`tfrecreg check` finds SHD009, see {where}"))
+    else:
+        console.print(line(("no damage found", "bold green"), ": the copies have the same bytes"))
+
+
+def _counts(shard: ShardResult) -> str:
+    if shard.status in ("refused", "unreadable"):
+        return f": {safe(shard.reason, limit=500)}"
+    parts = [f"{count(shard.kept, 'record')} kept"]
+    if shard.repaired:
+        parts.append(f"{shard.repaired:,} repaired")
+    least = "" if shard.exact else "at least "
+    if shard.status != "sound":
+        parts.append(f"{least}{shard.lost:,} lost")
+    return ", " + ", ".join(parts)
+
+
+def _details(shard: ShardResult) -> Iterator[Line]:
+    from tfrecreg.core.terminal.console import line
+
+    for cut in shard.cuts[:_SHOWN]:
+        yield line("    ", *_place(cut), f": {safe(cut.detail, limit=500)}")
+    if shard.cuts_total > _SHOWN:
+        yield line(f"    … and {shard.cuts_total - _SHOWN:,} more")
+    if shard.lost_keys:
+        yield line(("    lost keys: ", "bold"), _keys(shard.lost_keys))
+    elif shard.lost and shard.lost_keys is None:
+        yield line(("    lost keys: ", "bold"), "unknown without an index")
+    if shard.unproven:
+        kept = f"{count(shard.unproven, 'record')} from damaged gzip verified by checksums only, "
+        yield line(("    note: ", "bold"), f"{kept}not by an index")
+    if shard.doubts is not None:
+        where = f"{count(shard.doubtful, 'record')} moved to {safe(shard.doubts.path)}"
+        yield line(("    doubtful: ", "bold"), f"{where}: they may not belong to the shard")
+    if shard.reason and shard.status not in ("refused", "unreadable"):
+        yield line(("    note: ", "bold"), safe(shard.reason, limit=500))
+
+
+def _place(cut: Cut) -> Iterator[tuple[str, str]]:
+    what: str = cut.what
+    if cut.record is not None:
+        number = f"record {cut.record:,}"
+        what = {"header": f"header of {number}", "record": number}.get(what, f"{what}, {number}")
+    yield f"{cut.code} {what}, offset {cut.offset:,}, {si_bytes(cut.length)}", "bold"
+
+
+def _keys(keys: Sequence[str]) -> str:
+    shown = ", ".join(safe(key) for key in keys[:_SHOWN])
+    more = len(keys) - _SHOWN
+    return f"{shown} and {more:,} more" if more > 0 else shown

@@ -19,7 +19,6 @@ from tfrecreg.core.workers.local import LocalEngine
 
 if TYPE_CHECKING:
     from tfrecreg.builtin.view.server import ViewServer
-    from tfrecreg.core.workers.interface import Engine
 
 
 _FAREWELL = 15.0

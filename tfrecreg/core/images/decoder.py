@@ -30,7 +30,6 @@ from tfrecreg.core.values.text import safe
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from tfrecreg.core.images.model import ImageHeader
     from tfrecreg.core.images.pixels import Resizing
 
 START = 64
@@ -156,7 +155,6 @@ class PixelsDecoder(FeatureDecoder):
 
     def header(self, data: bytes) -> ImageHeader:
         del data  # all have the declared size
-        from tfrecreg.core.images.model import ImageHeader
 
         return ImageHeader("pixels", *self.size, bits=8, animated=False)
 

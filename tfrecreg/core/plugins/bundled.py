@@ -102,11 +102,11 @@ COMMANDS_BY_GROUP = {
             "Check the releases of datasets, without their bytes",
         ),
         "repair": (
-            "tfrecreg.builtin.repair.command",
+            "tfrecreg.builtin.repair",
             "Rebuild missing and damaged files, byte for byte",
         ),
         "salvage": (
-            "tfrecreg.builtin.salvage.command",
+            "tfrecreg.builtin.salvage",
             "Write the undamaged records of damaged shards",
         ),
         "explain": (

@@ -1,15 +1,13 @@
-"""`tfrecreg repair`: compare files with the manifest, rebuild, verify, publish."""
+"""The operation: compare files with the manifest, rebuild, verify, publish."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import click
 from blake3 import blake3
-from rich.console import Console
 
 from tfrecreg.builtin.repair.rebuild import (
     Lost,
@@ -42,65 +40,13 @@ from tfrecreg.core.registry.schemas import schema_of_digest
 from tfrecreg.core.registry.shardset.indexes import find_index, index_places
 from tfrecreg.core.registry.transaction import Transaction, transaction
 from tfrecreg.core.storage.interface import Readable, Storage
-from tfrecreg.core.terminal import complete
-from tfrecreg.core.terminal.console import line
-from tfrecreg.core.terminal.options import jobs_option
-from tfrecreg.core.terminal.session import Session, session_command
 from tfrecreg.core.values.documents import canonical_json
 from tfrecreg.core.values.errors import RefusedError, StorageError
 from tfrecreg.core.values.progress import SILENT, Progress, working
 from tfrecreg.core.values.reference import parse_reference
-from tfrecreg.core.values.text import ShortRepr, count, safe
+from tfrecreg.core.values.text import ShortRepr, safe
 from tfrecreg.core.workers.interface import Engine
 from tfrecreg.core.workers.local import LocalEngine
-
-if TYPE_CHECKING:
-    from tfrecreg.core.workers.interface import Engine
-
-
-@session_command("repair")
-@click.argument("reference", metavar="REF", shell_complete=complete.references)
-@click.option(
-    "--raw",
-    metavar="PATH",
-    shell_complete=complete.folders,
-    help="Folder of the raw data, or its URL. Default: as in the dataset's settings.",
-)
-@jobs_option
-def command(session: Session, reference: str, raw: str | None, engine: Engine) -> None:
-    """Rebuild missing and damaged files, byte for byte.
-
-    REF is a build (mnist) or a release (mnist@1.0.0). Files are restored from sound copies in
-    versions/, data/ or DVC. In shards without a copy, undamaged records stay and the
-    rest is rebuilt from the raw data. If the result is not byte for byte the original, nothing is
-    changed.
-    """
-
-    registry = session.open()
-    session.warn_of_broken_plugins()
-    result = repair(registry, reference, raw=raw, engine=engine, progress=session.progress())
-    if session.printed_json(result):
-        return
-
-    print_repair(session.out, result)
-
-
-def print_repair(console: Console, result: RepairResult) -> None:
-    """The rebuilt shards and files, and the proof."""
-    if not result.shards and not result.files and not result.copied:
-        nothing = ("nothing to repair", "bold green")
-        console.print(line(nothing, f": every file of {result.reference} is unchanged"))
-        return
-    console.print(line((f"repaired {result.reference}", "bold"), f", in {result.folder}"))
-    for shard in result.shards:
-        made = f"{count(shard.made, 'record')} rebuilt, {shard.taken:,} intact"
-        console.print(line(f"  {safe(shard.entry.path)}: {made}"))
-    for path in result.files:
-        console.print(line(f"  {safe(path)}"))
-    for path in result.copied:
-        console.print(line(f"  {safe(path)}: restored from a copy"))
-    proof = f"every file agrees with the manifest, digest {result.digest[:16]}…"
-    console.print(line(("proven", "bold green"), f": {proof}"))
 
 
 def take(
