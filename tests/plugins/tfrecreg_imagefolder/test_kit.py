@@ -61,3 +61,8 @@ def test_a_share_is_what_it_is_forever() -> None:
 
 
 GOLDEN = "trtrtetrtrtetrvatetrvatrtrtrtrtrtrtrtetrtrvatrvatrtrtrtrtrtrtetrvatrtrtrtrtrtrtr"
+
+
+def test_names_of_splits_come_in_their_normal_spelling() -> None:
+    splitter = Splitter(["Training=1", "val=1", "TEST=1", "extra=1"])
+    assert splitter.names == ["train", "validation", "test", "extra"]
