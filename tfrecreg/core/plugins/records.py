@@ -63,7 +63,7 @@ class SourceRecord(PluginRecord["type[Source]"]):
     recognizes: Sequence[str] = ()
     """Globs such as ``annotations/*.json``, from the folder that ``--raw`` names: if a file there
     matches one, hints say that the folder is for this source, and a build without ``--source``
-    considers it: see `tfrecreg.core.plugins.recognition.glob_strength`. Earlier sources come first.
+    considers it: see `tfrecreg.core.build.detection.glob_strength`. Earlier sources come first.
     """
     raw: str | None = None
     """Its raw data where a user names none, from the registry's root: ``.`` for the registry."""
