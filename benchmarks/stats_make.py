@@ -31,7 +31,7 @@ def ours(path: str) -> Callable[[], int]:
     from tfrecreg.builtin.statistics.tfdv import load_tfdv
     from tfrecreg.builtin.validators.crc import CrcValidator
     from tfrecreg.core.check.scan.run import run_scan
-    from tfrecreg.core.registry.shardset.target import files_target
+    from tfrecreg.core.registry.find import bare_files, target_of
     from tfrecreg.core.workers.local import LocalEngine
 
     options = StatisticsOptions(schema=SCHEMA)
@@ -39,7 +39,7 @@ def ours(path: str) -> Callable[[], int]:
 
     def make() -> int:
         collector = StatisticsCollector(options)
-        target = replace(files_target([path], schema=None, raw=None), schema=SCHEMA)
+        target = replace(target_of(bare_files([path])), schema=SCHEMA)
         run_scan(target, [CrcValidator(), SchemaValidator(), collector], LocalEngine(1))
         (split,) = collector.statistics()
         assert not validate(split.proto, schema).anomaly_info

@@ -8,7 +8,7 @@ import click
 
 from tfrecreg.cli.app import app
 from tfrecreg.core.plugins.bundled import COMMANDS_BY_GROUP
-from tfrecreg.core.values.codes import CORE_CODES, PAGES, codes_on
+from tfrecreg.core.values.codes import CORE_CODES, PAGES, codes_on, former_codes
 from tfrecreg.core.values.codes.pages import read_page
 from tfrecreg.core.values.findings import Code
 
@@ -60,10 +60,10 @@ def codes_page() -> str:
     """The page `codes.md` of the site."""
     parts = [
         "# Finding codes",
-        "This reference lists the finding codes. A code never changes its meaning. "
-        "`tfrecreg explain CODE`\nprints its part of this page. The severity applies unless a "
-        "gate in `tfrecreg.toml` overrides it.\nPlugins may define their own codes: "
-        "`tfrecreg explain` without a code lists those as well.",
+        "This reference lists the finding codes. A code never changes its meaning, and its number "
+        "is never used\nagain. `tfrecreg explain CODE` prints its part of this page. The severity "
+        "applies unless a gate in\n`tfrecreg.toml` overrides it. Plugins may define their own "
+        "codes: `tfrecreg explain` without a code\nlists those as well.",
     ]
     codes = CORE_CODES.values()
     rows = [f"| [{c.code}](#{_anchor(c)}) | {c.severity.value} | {c.summary} |" for c in codes]
@@ -78,6 +78,10 @@ def codes_page() -> str:
                 outcomes = " or ".join(outcome.value for outcome in code.tensorflow)
                 parts.append(f"TensorFlow: {outcomes}.")
             parts.append(f"What to do: {code.hint}.")
+    parts += ["## Former codes", "Manifests and ledgers of older builds have them."]
+    former = former_codes().values()
+    rows = [f"| {each.code} | {', '.join(each.became)} | {each.about} |" for each in former]
+    parts.append("\n".join(["| code | became | what it stood for |", "|---|---|---|", *rows]))
     return "\n\n".join(parts) + "\n"
 
 

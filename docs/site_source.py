@@ -2,9 +2,9 @@
 
 The pages are written for the repository, where links may lead to any file. In the site a link to
 a file outside `docs/` leads to the repository's address instead, or to the page that the file
-becomes: the README is the landing page. The indexes of the sources and the decisions, and the
-reference of the library, the commands and the codes are made here. `mkdocs.yml` reads the
-result, so no generator needs a plugin for links.
+becomes: the README is the landing page. The index of the decisions, and the reference of the
+library, the commands and the codes are made here. `mkdocs.yml` reads the result, so no generator
+needs a plugin for links.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ ROOT = Path(__file__).resolve().parents[1]
 OUTSIDE = {
     "README.md": "index.md",
     "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
     "examples/README.md": "tutorials.md",
     "tfrecreg/core/values/codes": "codes.md",
 }
 """What is outside `docs/` and a page of the site, by path: the name of the page."""
 
-SOURCES = "sources/index.md"
 DECISIONS = "adr/index.md"
 LIBRARY = "library.md"
 COMMANDS = "cli.md"
@@ -55,7 +55,7 @@ def collect(root: Path, folder: Path) -> None:
         shutil.rmtree(folder)
     pages = {path.relative_to(root).as_posix(): path for path in (root / "docs").rglob("*.md")}
     places = {path: path.removeprefix("docs/") for path in pages} | OUTSIDE
-    places |= {"docs/sources": SOURCES, "docs/adr": DECISIONS}
+    places["docs/adr"] = DECISIONS
     places |= {
         f"tfrecreg/core/values/codes/{path.name}": CODES
         for path in root.glob("tfrecreg/core/values/codes/*.md")
@@ -64,7 +64,6 @@ def collect(root: Path, folder: Path) -> None:
         text = relink((root / path).read_text("utf-8"), path, places, root)
         _write(folder / places[path], text)
     shutil.copytree(root / "docs/images", folder / "images")
-    _write(folder / SOURCES, sources(root))
     _write(folder / DECISIONS, decisions(root))
     _write(folder / LIBRARY, library(root))
     from pages import cli_page, codes_page  # of the program, which a broken link needs not
@@ -114,14 +113,6 @@ def repository(root: Path) -> str:
     return found[1]
 
 
-def sources(root: Path) -> str:
-    """A page that lists the bundled sources."""
-    overview = "[The overview](../reference.md#sources-and-plugins) says in a line what each reads."
-    pages = sorted((root / "docs/sources").glob("*.md"))
-    lines = [f"- [`{path.stem}`]({path.name})" for path in pages]
-    return "\n".join(["# Sources", "", overview, "", *lines]) + "\n"
-
-
 def decisions(root: Path) -> str:
     """A page that lists the decision records."""
     lines = ["# Decisions", "", "Each has its context, the decision and the consequences.", ""]
@@ -138,37 +129,45 @@ def library(root: Path) -> str:
         "# Reference of the library",
         "The names in `tfrecreg.__all__`. [The Python library](python.md) shows how to use them, "
         "[training](training.md)\nhow to read data for training.",
+        "`**context` stands for `engine`, what runs the work (None for this process); `progress`, "
+        "False for no bar;\nand, of functions, `registry`, an open registry or a path in one.",
     ]
     parts += [f"::: {place}" for place in public_places(root, "tfrecreg/__init__.py")]
-    parts += ["## For plugins", "The names in `tfrecreg.api`: [writing a plugin](plugins.md)."]
+    parts += ["## For plugins", "The names in `tfrecreg.api`: [plugins](plugins.md)."]
     parts += [f"::: {place}" for place in public_places(root, "tfrecreg/api.py")]
     return "\n\n".join(parts) + "\n"
 
 
 def public_places(root: Path, module: str) -> list[str]:
-    """Where each name in the `__all__` of a module can be read, without importing it.
+    """Where each name that a module imports by `as` can be read, without importing the module.
 
     Names with `__` are left out. Where a package has a module and a function of one name, such as
     `tfrecreg.core.example.decode`, the module would be found: the function is named by its module.
+    A function that is made of a verb is read where the verb is declared.
     """
     tree = ast.parse((root / module).read_text("utf-8"))
+    verbs = ast.parse((root / "tfrecreg/library/files.py").read_text("utf-8"))
+    made = {
+        ast.unparse(node.targets[0]): ast.unparse(node.value.args[0])
+        for node in ast.walk(verbs)
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Call)
+        and ast.unparse(node.value.func).startswith("of_")
+    }
     sources = {
-        alias.asname or alias.name: node.module or ""
+        alias.asname: node.module or ""
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
+        if alias.asname is not None
     }
-    (names,) = (
-        ast.literal_eval(node.value)
-        for node in tree.body
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
-    )
     start = module.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
     places = []
-    for name in names:
-        source = sources.get(name, "")
+    for name, source in sorted(sources.items()):
         if (root / source.replace(".", "/") / f"{name}.py").exists():
             places.append(f"{source}.{name}.{name}")
+        elif source == "tfrecreg.library.files":
+            places.append(f"{source}.{made[name]}")
         elif not name.startswith("__"):
             places.append(f"{start}.{name}")
     return places

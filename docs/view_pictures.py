@@ -23,24 +23,18 @@ WINDOW = (1280, 800)
 VIEWS = {
     "view": "t=0",
     "view-record": "t=0&open=0.13&position=13",
-    "view-findings": "t=2&tab=findings",
     "view-compare": "t=0&tab=compare&compare=0,1",
 }
 """The question of the address by picture."""
 
 
 def make_registry(folder: Path) -> list[str]:
-    """Two versions of a dataset of shapes, and a damaged file: what the viewer is to show."""
+    """Two versions of a dataset of shapes: what the viewer is to show."""
     registry = tfrecreg.init(folder / "registry", with_dvc=False)
     raw = folder / "shapes"
     write_shapes(raw)
     registry["shapes"].build(source="coco", raw=raw)
     registry["shapes"].release(bump="auto")
-    damaged = folder / "registry" / "damaged.tfrecord"
-    shard = next((folder / "registry" / "data" / "shapes").glob("*.tfrecord*"))
-    data = bytearray(shard.read_bytes())
-    data[len(data) // 3] ^= 1
-    damaged.write_bytes(data[: len(data) * 9 // 10])
     for number in range(0, 60, 7):
         path = raw / "images" / f"{number:04}.jpg"
         with Image.open(path) as image:
@@ -48,8 +42,7 @@ def make_registry(folder: Path) -> list[str]:
         darker.save(path, quality=90)
     registry["shapes"].build(source="coco", raw=raw)
     registry["shapes"].release(bump="auto")
-    first, second = (f"shapes@{version}" for version in registry["shapes"].versions)
-    return [first, second, damaged.name]
+    return [f"shapes@{version}" for version in registry["shapes"].versions]
 
 
 READY = """

@@ -6,6 +6,8 @@ import gc
 import io
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -64,6 +66,14 @@ def pytest_collection_finish() -> None:
     """What was collected stays: a collector that looks at it again, in forks too, costs minutes."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture
+def light_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spawned workers import the main module again: here pytest, which they do not need."""
+    main = sys.modules["__main__"]
+    monkeypatch.setattr(main, "__spec__", None)
+    monkeypatch.delattr(main, "__file__", raising=False)
 
 
 @pytest.fixture
@@ -201,3 +211,12 @@ def chromium() -> Iterator[Browser]:
     browser = Browser()
     yield browser
     browser.close()
+
+
+@pytest.fixture(scope="session")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The script that finds what people with disabilities cannot use."""
+    folder = tmp_path_factory.mktemp("axe")
+    wanted = ("--target", str(folder), "--no-deps", "--quiet", "axe-playwright-python")
+    subprocess.run([sys.executable, "-m", "pip", "install", *wanted], check=True, timeout=300)
+    return next(folder.rglob("axe.min.js")).read_text("utf-8")

@@ -84,16 +84,16 @@ def test_a_state_of_other_records_is_refused(
     source: tfrecreg.DataSource, digits_original: Path
 ) -> None:
     other = tfrecreg.data_source("digits@1.0.0", "test", registry=digits_original)
-    with pytest.raises(UsageError, match="the state belongs to other records"):
+    with pytest.raises(UsageError, match="belongs to another order"):
         OrderSampler(source).load_state_dict(OrderSampler(other).state_dict())
 
 
 @pytest.mark.parametrize(
     ("other", "name", "values"),
     [
-        ({"seed": 2}, "seed", "`1`, and that of the sampler `2`"),
-        ({"seed": 1, "drop_remainder": True}, "drop_remainder", "`False`, and that .* `True`"),
-        ({"seed": 1, "block": 8}, "block", "`None`, and that of the sampler `.*'records': 8.*`"),
+        ({"seed": 2}, "seed", "`1`, and here it is `2`"),
+        ({"seed": 1, "drop_remainder": True}, "drop_remainder", "`False`, and here it is `True`"),
+        ({"seed": 1, "block": 8}, "block", "`None`, and here it is `.*'records': 8.*`"),
         ({"seed": 1, "weights": [1] * 200}, "weights", None),
     ],
 )

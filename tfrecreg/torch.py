@@ -1,4 +1,4 @@
-"""For PyTorch: a sampler that saves its state, and collation of elements of any form.
+"""For PyTorch: a sampler whose state can be saved, and collation of elements of any form.
 
 Example:
     >>> from tfrecreg.torch import Collate, OrderSampler
@@ -7,8 +7,8 @@ Example:
     >>> len(sampler), sampler.state_dict()["done"]
     (200, 0)
 
-A `StatefulDataLoader` of torchdata saves and restores the sampler by itself. The sampler needs no
-PyTorch; :class:`Collate` needs the extra `torch`.
+A `StatefulDataLoader` of torchdata saves and restores the sampler by itself. The sampler does not
+need PyTorch; :class:`Collate` needs the extra `torch`.
 """
 
 from __future__ import annotations
@@ -23,14 +23,13 @@ import numpy as np
 from tfrecreg.builtin.training.batches import expect_free_names
 from tfrecreg.builtin.training.certificate import KEY_FEATURE
 from tfrecreg.builtin.training.elements import Elements
-from tfrecreg.builtin.training.order import Order
+from tfrecreg.builtin.training.order import Order, expect_same_order
 from tfrecreg.core.values.errors import MissingExtraError, RefusedError, UsageError
-from tfrecreg.core.values.text import safe
 
 __all__ = ["Collate", "OrderSampler"]
 
 _DECIDING = ("seed", "drop_remainder", "weights", "block")
-"""The arguments that decide the order of all epochs, as states name them."""
+"""The arguments that decide the order of all epochs, by their names in states."""
 
 
 class Ordered(Protocol):
@@ -53,23 +52,23 @@ class Ordered(Protocol):
 
 
 class OrderSampler:
-    """The share of one rank, epoch after epoch, as a sampler with a state.
+    """A sampler that gives one rank its share of each epoch, and has a state.
 
-    Each iteration that reaches its end begins the next epoch. The state is that of the order, a
-    small JSON object; it may be loaded with other ranks than it was saved with, if all ranks had
-    consumed as many records. A plain `DataLoader` with workers takes numbers ahead of the batches
-    that it hands out: count the records of those, and save `state_dict(done)`.
+    Each iteration that reaches its end begins the next epoch. The state is the order's state, a
+    small JSON object. It may be loaded with another number of ranks, if all ranks had consumed
+    equally many records. A plain `DataLoader` with workers takes numbers before it returns their
+    batches: count the records of the returned batches, and save `state_dict(done)`.
 
     Args:
         source: a data source or a mixture.
-        epoch: the first one.
+        epoch: the first epoch.
         host: the rank, from 0.
         hosts: the number of ranks.
         drop_remainder: whether all ranks get the same number of records.
         order: further arguments of `source.order`: `seed`, `weights`, `block` and others.
 
     Raises:
-        UsageError: as `source.order`.
+        UsageError: `source.order` refuses the arguments.
 
     Example:
         >>> train = reg["mnist@1.0.0"].data_source("train")
@@ -103,88 +102,79 @@ class OrderSampler:
 
     @property
     def epoch(self) -> int:
-        """The epoch that the next number is of."""
+        """The epoch of the next number."""
         return self._order.epoch
 
     def set_epoch(self, epoch: int) -> None:
-        """Begin an epoch at its first record, as `DistributedSampler.set_epoch` does."""
+        """Begin an epoch at its first record, like `DistributedSampler.set_epoch`."""
         self._order, self._done = self._order.of_epoch(epoch), 0
 
     def __len__(self) -> int:
-        """How many numbers are left of this epoch when an iteration begins."""
+        """Return how many numbers of this epoch are left at the start of an iteration."""
         return len(self._order)
 
     def __iter__(self) -> Iterator[int]:
         self._done = 0
-        # With a cache, what workers read next is fetched here, where the order is known.
+        # With a cache, the next records for workers are fetched here, where the order is known.
         for number in getattr(self._source, "reading_ahead", iter)(self._order):
             self._done += 1
             yield number
         self.set_epoch(self.epoch + 1)
 
     def state_dict(self, done: int | None = None) -> dict[str, Any]:
-        """The state after the numbers that were taken.
+        """Return the state after the numbers that were taken so far.
 
         Args:
-            done: of how many numbers of this iteration the records were consumed; None for all that
-                were taken, which are more where a plain `DataLoader` has workers.
+            done: how many records of this iteration were consumed; None for all numbers taken so
+                far, which are more if a plain `DataLoader` has workers.
 
         Raises:
-            UsageError: there are fewer numbers.
+            UsageError: the iteration has fewer than `done` numbers.
         """
         return self._order.state(self._done if done is None else done)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on where a state was saved.
+        """Continue from a saved state.
 
         Raises:
-            UsageError: it is the state of other records or of another order, or none.
+            UsageError: the state belongs to other records or to another order, or is not a state.
         """
         weights = self._options.get("weights")
         again = {} if weights is None or isinstance(weights, str) else {"weights": weights}
         order = self._source.from_state(state, **self._place, **again)
-        _expect_same_order(self._order.state(0), order.state(0))
+        here = self._order.state(0)
+        expect_same_order(order.state(0), {name: here.get(name) for name in _DECIDING})
         self._order, self._done = order, 0
         left = order.left // order.hosts if order.drop_remainder else order.left
         if not left:
             self.set_epoch(self.epoch + 1)
 
 
-def _expect_same_order(here: Mapping[str, Any], there: Mapping[str, Any]) -> None:
-    for name in _DECIDING:
-        if here.get(name) != there.get(name):
-            shown = (safe(str(each.get(name)), limit=100) for each in (there, here))
-            raise UsageError(
-                f"the state belongs to another order: its `{name}` is `{next(shown)}`, "
-                f"and that of the sampler `{next(shown)}`",
-                hint="make the sampler with the arguments that it was saved with",
-            )
-
-
 class Collate:
-    """Makes a batch of tensors of elements: a `collate_fn`. Picklable.
+    """A `collate_fn`, which makes a batch of tensors from elements. It is picklable.
 
     The form of a batch follows from the schema, never from its records:
 
     - Features of fixed shape are one tensor, whose first side is the batch.
     - Features of varying length are padded with zeros to the longest of the batch, or to `pad_to`;
-      ``NAME/mask`` is true where there is a value. So are lists of steps, whose mask has the shape
-      (batch, steps); those whose steps differ in length are lists of lists of tensors.
+      ``NAME/mask`` is false at the padding. Lists of steps are padded as well; their mask has the
+      shape (batch, steps). Lists whose steps differ in length are lists of lists of tensors.
     - Images are one tensor of shape (batch, height, width, channels). With `pad_images` they are
       padded at the right and at the bottom, and ``NAME/mask`` has the shape (batch, height, width).
-      Those of a feature that may hold several in a record are lists of lists of tensors.
-    - Bytes are lists: of `bytes`, for varying lengths of lists of them. Those of `text` are `str`.
-    - Keys are the list ``record/key``, digests a tensor.
+      Images of a feature that may hold several per record are lists of lists of tensors.
+    - Features of bytes are lists of `bytes`, or of `str` if `text` names the feature. If their
+      length varies, they are lists of such lists.
+    - Keys are the list ``record/key``. Digests are a tensor.
 
     Args:
-        source: whose elements; it has a schema.
+        source: the source of the elements; it must have a schema.
         pad_images: whether images may differ in size.
-        pad_to: a length for each of these features; a longer one is an error.
-        text: features of bytes that are text in UTF-8.
+        pad_to: a length for each of these features; longer values are an error.
+        text: features of bytes that hold text in UTF-8.
 
     Raises:
-        UsageError: there is no schema, elements are payloads, or a feature of `pad_to` or `text` is
-            not one of varying length or of bytes.
+        UsageError: there is no schema, elements are payloads, a feature of `pad_to` does not have
+            numbers of varying length, or a feature of `text` does not have bytes.
         MissingExtraError: PyTorch is not installed.
 
     Example:
@@ -206,10 +196,7 @@ class Collate:
     ) -> None:
         elements = source.elements
         if elements.raw or elements.columns is None:
-            raise UsageError(
-                "no schema says how elements become tensors",
-                hint="name a schema with `schema=`; payloads need a `collate_fn` of your own",
-            )
+            raise UsageError("`Collate` needs elements of a source with a schema, not payloads")
         _torch()
         self._with_key = elements.with_key
         self._pad_images, self._pad_to = pad_images, dict(pad_to or {})
@@ -229,22 +216,18 @@ class Collate:
                 else (self._varying - self._bytes, "numbers of varying length")
             )
             if name not in known:
-                raise UsageError(
-                    f"`{safe(name)}` is not a feature of {what}",
-                    hint=f"{what} are {', '.join(sorted(known)) or 'in no feature'}",
-                )
+                raise UsageError(f"`{name}` is not a feature of {what}")
         expect_free_names(elements)
         masked = self._varying - self._bytes | (self._images if pad_images else set())
         for name in sorted(each.name for each in elements.columns):
             if name.removesuffix("/mask") in masked - {name}:
                 raise UsageError(
-                    f"the feature `{safe(name)}` has the name of the mask of "
-                    f"`{safe(name.removesuffix('/mask'))}`",
-                    hint="leave one of them out: `data_source(features=…)`",
+                    f"the name `{name}` is taken by a feature, but the mask of "
+                    f"`{name.removesuffix('/mask')}` needs it"
                 )
 
     def __call__(self, elements: Sequence[Any]) -> dict[str, Any]:
-        """The batch of elements, of at least one.
+        """Return the batch of one or more elements.
 
         Raises:
             RefusedError: images differ in size, a feature is longer than `pad_to`, or a text is not
@@ -285,21 +268,18 @@ class Collate:
             return value.decode("utf-8")
         except UnicodeDecodeError as error:
             raise RefusedError(
-                f"a value of `{safe(name)}` is not UTF-8: {error.reason} at byte {error.start}",
-                hint="leave the feature out of `text`: then it is `bytes`",
+                f"a value of `{name}` is not UTF-8: {error.reason} at byte {error.start}"
             ) from None
 
     def _padded(self, name: str, values: list[Any], sides: int | None) -> tuple[Any, Any]:
-        """One array, and a mask over the batch and the first sides; None for all."""
+        """Return a padded array, and a mask over the batch and `sides` sides (None: all sides)."""
         if name in self._images:
             _expect_one_depth(name, values)
         shape = np.max([value.shape for value in values], axis=0)
         if name in self._pad_to:
             if shape[0] > self._pad_to[name]:
                 raise RefusedError(
-                    f"`{safe(name)}` has {shape[0]} values, and `pad_to` allows "
-                    f"{self._pad_to[name]}",
-                    hint="make `pad_to` larger",
+                    f"`{name}` has {shape[0]} values, and `pad_to` allows {self._pad_to[name]}"
                 )
             shape[0] = self._pad_to[name]
         padded = np.zeros((len(values), *shape), values[0].dtype)
@@ -315,8 +295,8 @@ def _expect_one_depth(name: str, images: list[Any]) -> None:
     depths = sorted({each.shape[-1] for each in images})
     if len(depths) > 1:
         raise RefusedError(
-            f"images of `{safe(name)}` have {depths[0]} and {depths[-1]} channels in one batch",
-            hint="`data_source(…, channels=3)` gives all of them three",
+            f"images of `{name}` have {depths[0]} and {depths[-1]} channels in one batch: "
+            "`data_source(…, channels=3)` gives every image 3 channels"
         )
 
 
@@ -325,9 +305,8 @@ def _of_one_size(name: str, images: list[Any]) -> list[Any]:
     sizes = sorted({each.shape for each in images})
     if len(sizes) > 1:
         raise RefusedError(
-            f"images of `{safe(name)}` differ in size: {sizes[0]} and {sizes[-1]} in one batch",
-            hint="`Collate(source, pad_images=True)` pads them; `data_source(…, image_size=…)` "
-            "resizes them",
+            f"images of `{name}` differ in size: {sizes[0]} and {sizes[-1]} in one batch; "
+            "`Collate(source, pad_images=True)` pads them"
         )
     return images
 

@@ -1,15 +1,12 @@
 """The bundled source `coco`: images with annotations in COCO's JSON.
 
-It is a plugin like any other: it is announced through the entry-point group `tfrecreg` and imports
-nothing of the project but `tfrecreg.api`.
+The page `docs/sources/boxes.md` says what is read.
 
-- `files`: options; annotation files as structs; which of them are read for which split and task
-- `folders`: the folders of the images, and the existing images
-- `source`: :class:`~tfrecreg_coco.source.CocoSource`: items in the parent, examples in workers
-- `objects`: objects with their masks, and panoptic segments, of one image
+- `dataset`: options; the annotation files, the splits, and the images of each split
+- `source`: :class:`~tfrecreg_coco.source.CocoSource`: items and the features of objects, captions
+  and segments. :class:`tfrecreg.api.ObjectSource` makes examples from these.
 
-Schemas: `coco.pbtxt` and the parts `coco_*.pbtxt` and `objects*.pbtxt`, which the repository has in
-`schemas/`.
+Schemas: `coco.pbtxt`, the parts `coco_*.pbtxt`, and `objects*.pbtxt`, shared by all object sources.
 """
 
 from __future__ import annotations
@@ -23,15 +20,10 @@ from tfrecreg.api import Source, SourceRecord, hookimpl, safe
 if TYPE_CHECKING:
     from tfrecreg.api import RawPreview, Recognition
 
-_TASKS = ("instances", "person_keypoints", "captions", "panoptic")
-_NAMED = (
-    *(f"annotations/{task}*.json" for task in _TASKS),
-    "*/_annotations.coco.json",
-    *(f"{task}*.json" for task in _TASKS),
-)
-_OTHERS = (
-    *("annotations/*.json", "annotations*.json", "labels*.json", "result*.json", "*coco*.json"),
-    *("train*.json", "val*.json", "test*.json"),
+_GLOBS = (
+    *("annotations/*.json", "*/_annotations.coco.json", "annotations*.json", "labels*.json"),
+    *("instances*.json", "person_keypoints*.json", "captions*.json", "panoptic*.json"),
+    *("result*.json", "*coco*.json", "train*.json", "val*.json", "test*.json"),
     *("[tT][rR]*/*.json", "[vV][aA]*/*.json", "[tT][eE]*/*.json"),
 )
 _IS_DATASET = re.compile(
@@ -46,23 +38,21 @@ def tfrecreg_sources() -> Iterator[SourceRecord]:
         "coco",
         "images with COCO's JSON: instances, keypoints, captions, panoptic",
         _load,
-        recognizes=[*_NAMED, *_OTHERS],
+        recognizes=[*_GLOBS],
         examine=_examine,
     )
 
 
 def _examine(preview: RawPreview) -> Recognition | None:
     from tfrecreg.api import Recognition
-    from tfrecreg_coco.files import split_word
+    from tfrecreg_coco.dataset import task_and_word
 
-    named = dict.fromkeys(path for glob in _NAMED for path in preview.matches(glob))
-    # A list is one of results, as evaluations write them beside the annotations.
-    found = [path for path in named if not preview.start(path).lstrip().startswith(b"[")]
-    for path in dict.fromkeys(path for glob in _OTHERS for path in preview.matches(glob)):
-        folder = path.rpartition("/")[0]
-        usual = folder in ("", "annotations") or split_word(f"{folder}/x.json", "")
-        start = preview.start(path) if usual and path not in named else b""
-        if start.lstrip().startswith(b"{") and _IS_DATASET.search(start):
+    found = []
+    for path in dict.fromkeys(path for glob in _GLOBS for path in preview.matches(glob)):
+        start = preview.start(path).lstrip()
+        # A list contains results, as evaluations write them beside the annotations.
+        named = task_and_word(path)[0] and not start.startswith(b"[")
+        if named or (start.startswith(b"{") and _IS_DATASET.search(start)):
             found.append(path)
     if not found:
         return None

@@ -1,4 +1,4 @@
-"""The items of a folder: files, or files of one stem, with their splits, classes and features."""
+"""The items of a folder (files, or files with one stem), their splits, classes and features."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tfrecreg.api import (
 _DEFAULT_SPLIT = "train"
 _USUAL = ("train", "validation", "test")
 _FIXED = 300
-"""Bytes of an example beside its files."""
+"""Bytes of an example besides its files."""
 
 
 @dataclass(frozen=True)
@@ -41,24 +41,23 @@ class FolderOptions:
 
     suffixes: tuple[str, ...] = ()
     """Take only files with these suffixes, such as `wav,flac`, in any case; a remark counts the
-    others. Default: every file."""
+    other files. Default: every file."""
     pair: tuple[str, ...] = ()
-    """Files that differ by these suffixes only are one record: `wav,txt` for `clip.wav` beside
+    """Files that differ only by these suffixes form one record: `wav,txt` for `clip.wav` beside
     `clip.txt`. Only files with these suffixes are taken."""
     labels: Literal["none", "folder"] = "none"
-    """`folder`: the folder that a file is in is its class."""
+    """`folder`: the name of a file's folder is its class."""
     layout: Literal["auto", "split", "flat"] = "auto"
-    """`split`: the top-level folders are splits. `flat`: all files are `train`. `auto`: they are
-    splits if all of them have names of splits."""
+    """`split`: the top-level folders are splits. `flat`: all files are `train`. `auto`: the folders
+    are splits if all of them have names of splits."""
     symlinks: Symlinks = "all"
-    """`all`: follow symbolic links wherever they lead. `inside`: follow those that stay in the raw
-    folder. `none`: follow none."""
+    """`all`: follow all symbolic links. `inside`: follow links that stay in the raw
+    folder. `none`: follow no links."""
 
     def __post_init__(self) -> None:
         if self.pair and (self.suffixes or len({*self.paired}) < max(len(self.pair), 2)):
             raise UsageError(
-                "the option `pair` needs two different suffixes or more, and excludes `suffixes`",
-                hint="--option pair=wav,txt",
+                "the option `pair` needs at least two different suffixes, and excludes `suffixes`"
             )
 
     @property
@@ -74,22 +73,20 @@ class FolderOptions:
 
 
 class FilePart(NamedTuple):
-    """What a file of an item becomes."""
+    """How a file of an item becomes features; their names begin with `base`."""
 
     kind: MediaKind
     base: str
-    """The names of the features begin with it."""
 
 
 class FileState(NamedTuple):
     """The state of an item, packed as MessagePack."""
 
     paths: list[str]
-    """Below the raw folder: one, or one of each suffix of `pair`."""
+    """Paths below the raw folder: one, or one per suffix of `pair`."""
     label: int
-    """The number of the class; -1 without labels."""
+    """-1 without labels."""
     name: str
-    """The name of the class; empty without labels."""
 
 
 class FoundFile(NamedTuple):
@@ -97,13 +94,12 @@ class FoundFile(NamedTuple):
 
     path: str
     size: int
-    code: str = ""
-    """Why it cannot be opened: the code; empty if it can."""
-    detail: str = ""
+    problem: str
+    """Why it cannot be opened; empty if it can."""
 
     @property
     def suffix(self) -> str:
-        """What follows the last dot of the name, in lower case; empty without one."""
+        """The part of the name after the last dot, in lower case; empty without a dot."""
         stem, dot, suffix = self.path.rpartition("/")[2].rpartition(".")
         return suffix.lower() if dot and stem else ""
 
@@ -118,32 +114,29 @@ class Listing:
 
     def __init__(self, raw: Storage, options: FolderOptions) -> None:
         self._options = options
-        self._root = safe(raw.root, limit=4096)
+        self._root = raw.root
         hidden: dict[str, None] = {}
         stray: list[str] = []
         found: list[FoundFile] = []
         for entry in list_files(raw, symlinks=options.symlinks):
-            each = _found(entry, options)
+            each = _found(entry, options.symlinks)
             if name := hidden_part(each.path):
                 hidden[name] = None
-            elif options.taken and not each.code and each.suffix not in options.taken:
+            elif options.taken and entry.kind == "file" and each.suffix not in options.taken:
                 stray.append(each.path)
             else:
                 found.append(each)
         found.sort()
         if not found:
             some = ", ".join(f".{each}" for each in sorted(options.taken)) or "any suffix"
-            raise RawDataError(
-                f"`{self._root}` holds no file with {some}",
-                hint="name the folder of the files with --raw",
-            )
+            raise RawDataError(f"`{raw.root}` holds no file with {some}")
         self.splits = self._split_folders(found)
         """Split by name of its folder; empty without splits."""
         if self.splits:
-            # A `README.md` beside `train/*.wav` is no data.
+            # A `README.md` beside `train/*.wav` is not data.
             stray += [each.path for each in found if "/" not in each.path]
             found = [each for each in found if "/" in each.path]
-        self.files = [each for each in found if not each.code]
+        self.files = [each for each in found if not each.problem]
         kinds = sorted({media_kind(each.path) for each in self.files})
         self.parts = paired_parts(options) or [FilePart(kind, kind) for kind in kinds]
         self.classes: list[str] = []
@@ -151,9 +144,8 @@ class Listing:
             names = {self._class_of(each.path): each.path for each in self.files}
             if "" in names:
                 raise RawDataError(
-                    f"`{safe(names[''])}` is in no folder of a class, directly in `{self._root}` "
-                    "or in the folder of a split",
-                    hint="with `labels=folder` every file is in the folder of its class",
+                    f"`{names['']}` is not in the folder of a class, but directly in `{raw.root}` "
+                    "or in the folder of a split"
                 )
             self.classes = sorted(names, key=str.encode)
         self._numbers = {name: number for number, name in enumerate(self.classes)}
@@ -181,24 +173,19 @@ class Listing:
         usual = [each for each in tops if splits[each] in _USUAL]
         if layout == "flat" or (layout == "auto" and not usual):
             return {}
-        if layout == "auto":
-            suffixes = {each.suffix for each in found if "/" in each.path}
-            loose = [each for each in found if "/" not in each.path]
-            others = [each.path for each in loose if each.suffix in suffixes]
-            others += [each for each in tops if each not in usual]
-            if others:
-                raise RawDataError(
-                    f"`{self._root}` holds folders of splits ({listed(usual, most=3)}) and others "
-                    f"({listed(others, most=3)})",
-                    hint="`--option layout=split` makes each folder a split and leaves out files "
-                    "beside them; `layout=flat` makes none of them a split",
-                )
+        others = [each for each in tops if each not in usual]
+        if layout == "auto" and others:
+            raise RawDataError(
+                f"`{self._root}` holds folders named like splits ({listed(usual, most=3)}) "
+                f"beside other folders ({listed(others, most=3)})",
+                hint="`--option layout=split` makes each folder a split; `layout=flat` makes none "
+                "of them a split",
+            )
         wrong = [each for each in tops if not is_split_name(each)]
         if wrong or not tops:
             raise RawDataError(
-                f"with `layout=split` each folder in `{self._root}` is a split, and its name has "
-                f"letters, digits and `_`; other folders: {listed(wrong, most=3)}",
-                hint="rename them, or leave `layout` out",
+                f"with `layout=split` the name of each folder in `{self._root}` needs letters, "
+                f"digits and `_` alone, unlike {listed(wrong, most=3)}"
             )
         return splits
 
@@ -206,8 +193,8 @@ class Listing:
         groups: dict[str, dict[str, list[FoundFile]]] = {}
         for each in found:
             split, key = self._place(each.path)
-            if each.code:
-                yield Skipped(split, key, each.code, each.detail)
+            if each.problem:
+                yield Skipped(split, key, "SRC111", each.problem)
             elif self._options.pair:
                 groups.setdefault(each.stem, {}).setdefault(each.suffix, []).append(each)
             else:
@@ -220,7 +207,7 @@ class Listing:
                 names = [each[0].path.rpartition("/")[2] for each in group.values()]
                 have = ", ".join(f"`{safe(name, limit=60)}`" for name in names)
                 what = f"no `.{missing[0]}`" if missing else f"two files `.{twice[0]}`"
-                yield Skipped(split, key, "SRC064", f"{what} beside {have}")
+                yield Skipped(split, key, "SRC112", f"{what} beside {have}")
             else:
                 files = [group[suffix][0] for suffix in self._options.paired]
                 yield self._item(split, key, files)
@@ -232,27 +219,23 @@ class Listing:
         return Item(split, key, size, msgspec.msgpack.encode(state))
 
     def _place(self, path: str) -> tuple[str, str]:
-        """Split and key: the path below the folder of the split."""
+        """The split and the key of a file: its path below the folder of the split."""
         top, _, rest = path.partition("/")
         if top in self.splits and rest:
             return self.splits[top], rest
         return _DEFAULT_SPLIT, path
 
     def _class_of(self, path: str) -> str:
-        """The folder that a file is in; empty for the raw folder and those of splits."""
-        folder = path.rpartition("/")[0]
-        if self.splits:
-            folder = folder.partition("/")[2]
-        return folder.rpartition("/")[2]
+        """The name of a file's folder; empty for the raw folder and the folders of splits."""
+        return self._place(path)[1].rpartition("/")[0].rpartition("/")[2]
 
 
-def unpack(state: bytes) -> FileState:
-    """The state of an item."""
-    return msgspec.msgpack.decode(state, type=FileState)
+unpack = msgspec.msgpack.Decoder(FileState).decode
+"""Decodes the state of an item."""
 
 
 def paired_parts(options: FolderOptions) -> list[FilePart]:
-    """What the files of a pair become; empty without `pair`."""
+    """The parts that the files of a pair become; empty without `pair`."""
     kinds = [media_kind(f".{suffix}") for suffix in options.paired]
     parts = []
     for suffix, kind in zip(options.paired, kinds, strict=True):
@@ -262,17 +245,15 @@ def paired_parts(options: FolderOptions) -> list[FilePart]:
     return parts
 
 
-def _found(entry: Entry, options: FolderOptions) -> FoundFile:
-    found = FoundFile(entry.path, entry.size)
+def _found(entry: Entry, symlinks: Symlinks) -> FoundFile:
+    detail = ""
     if entry.kind == "link":
-        return found._replace(size=0, code="SRC011", detail=link_problem(options.symlinks))
-    if entry.kind != "file":
+        detail = link_problem(symlinks)
+    elif entry.kind != "file":
         detail = "a FIFO, a socket or a device, which is never opened"
-        return found._replace(code="SRC010", detail=detail)
-    if options.taken and found.suffix not in options.taken:
-        return found
-    try:
-        entry.path.encode()
-    except UnicodeEncodeError:
-        return found._replace(code="SRC012", detail="the name is not UTF-8")
-    return found
+    else:
+        try:
+            entry.path.encode()
+        except UnicodeEncodeError:
+            detail = "the name is not UTF-8"
+    return FoundFile(entry.path, entry.size, detail)

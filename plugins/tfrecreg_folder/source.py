@@ -1,9 +1,10 @@
-"""The source `folder`: every file, or every group of files of one stem, becomes one example."""
+"""The source `folder`: each file, or each group of files with one stem, becomes one example."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar
 
 from tfrecreg.api import (
@@ -27,21 +28,14 @@ from tfrecreg.api import (
     read_media_file,
     safe,
 )
-from tfrecreg_folder.listing import (
-    FilePart,
-    FileState,
-    FolderOptions,
-    Listing,
-    paired_parts,
-    unpack,
-)
+from tfrecreg_folder.listing import FilePart, FolderOptions, Listing, paired_parts, unpack
 
 _LABEL, _TEXT = "class/label", "class/text"
 
 
 class FolderSource(Source):
-    """Files of any kind. An item's key is its path below the folder of its split; with `pair`
-    without the suffix.
+    """Files of any kind. An item's key is its path below the folder of its split. With `pair`, the
+    key has no suffix.
 
     The folder is listed once, in the parent. A worker opens only the files of its items.
     """
@@ -51,34 +45,36 @@ class FolderSource(Source):
     def __init__(self, raw: Storage, options: FolderOptions) -> None:
         self._raw = raw
         self._options = options
-        self._listing: Listing | None = None
         self._pair = paired_parts(options)
 
     def __reduce__(self) -> tuple[object, ...]:
-        # The listing stays in the parent: an item has all that a worker needs.
+        # The listing stays in the parent: an item contains everything that a worker needs.
         return type(self), (self._raw, self._options)
 
+    @cached_property
+    def _listing(self) -> Listing:
+        return Listing(self._raw, self._options)
+
     def raw_files(self) -> Iterator[RawFile]:
-        yield from self._list().raw_files()
+        yield from self._listing.raw_files()
 
     def labels(self) -> Mapping[str, Sequence[str]]:
-        return {_LABEL: self._list().classes} if self._options.labels == "folder" else {}
+        return {_LABEL: self._listing.classes} if self._options.labels == "folder" else {}
 
     def items(self) -> Iterator[Item | Skipped | Remark]:
-        listing = self._list()
-        yield from listing.entries
-        yield from listing.remarks
+        yield from self._listing.entries
+        yield from self._listing.remarks
 
     def class_of(self, item: Item) -> str | None:
         """The class of an item, for `stratify`."""
         return unpack(item.state).name or None
 
     def schema(self) -> str:
-        parts = self._list().parts
+        parts = self._listing.parts
         required = bool(self._pair) or len(parts) == 1
         text = "".join(media_schema(part.kind, part.base, required=required) for part in parts)
         if self._options.labels == "folder":
-            most = max(len(self._list().classes) - 1, 0)
+            most = max(len(self._listing.classes) - 1, 0)
             domain = f"int_domain {{ min: 0 max: {most} is_categorical: true }}"
             for name, rest in ((_LABEL, f"type: INT {domain}"), (_TEXT, "type: BYTES")):
                 presence = "presence { min_fraction: 1 min_count: 1 } shape {}"
@@ -86,19 +82,15 @@ class FolderSource(Source):
         return text
 
     def codecs(self) -> Mapping[str, str]:
-        return media_codecs(part.kind for part in self._list().parts)
+        return media_codecs(part.kind for part in self._listing.parts)
 
     def describe(self) -> Mapping[str, str]:
         """Summary of the raw data, for `--dry-run`."""
-        listing = self._list()
-        suffixes = Counter(each.suffix for each in listing.files)
-        shown = [
-            f"{count} .{safe(suffix)}" if suffix else f"{count} without suffix"
-            for suffix, count in suffixes.most_common(8)
-        ]
+        listing = self._listing
+        counts = sorted(Counter(each.suffix for each in listing.files).items())
         found = {
-            "layout": ("splits by folder" if listing.splits else "no splits"),
-            "files": ", ".join(shown) + (" …" if len(suffixes) > 8 else ""),
+            "layout": "splits by folder" if listing.splits else "no splits",
+            "files": listed([f"{count} .{suffix}" for suffix, count in counts], most=8),
             "features": ", ".join(f"{part.base}/…" for part in listing.parts),
         }
         if listing.classes:
@@ -108,22 +100,20 @@ class FolderSource(Source):
         return found
 
     def raw_path(self, split: str, key: str) -> str | None:
-        """The file of a record; with `pair` the first one of its files, if its suffix is written as
-        in the option.
-        """
-        folders = {name: folder for folder, name in self._list().splits.items()}
+        """The file of a record; with `pair` the first of its files."""
+        folders = {name: folder for folder, name in self._listing.splits.items()}
         path = f"{folders[split]}/{key}" if split in folders else key
         if not self._options.pair:
             return path
         path = f"{path}.{self._options.paired[0]}"
-        seen = self._raw.stat(path, follow="all") if self._raw.is_local else None
-        return path if seen is not None else None
+        return path if self._raw.stat(path, follow="all") is not None else None
 
     def example(self, item: Item) -> Written | Skipped:
         state = unpack(item.state)
         example: dict[str, Feature] = {}
         remarks = []
-        for path, part in zip(state.paths, self._parts_of(state), strict=True):
+        kind = media_kind(state.paths[0])
+        for path, part in zip(state.paths, self._pair or [FilePart(kind, kind)], strict=True):
             name = path.rpartition("/")[2]
             try:
                 made = media_features(part.kind, part.base, name, read_media_file(self._raw, path))
@@ -137,14 +127,3 @@ class FolderSource(Source):
             example[_LABEL] = int64_feature(state.label)
             example[_TEXT] = bytes_feature(state.name)
         return Written(example, remarks)
-
-    def _parts_of(self, state: FileState) -> Sequence[FilePart]:
-        if self._pair:
-            return self._pair
-        kind = media_kind(state.paths[0])
-        return [FilePart(kind, kind)]
-
-    def _list(self) -> Listing:
-        if self._listing is None:
-            self._listing = Listing(self._raw, self._options)
-        return self._listing

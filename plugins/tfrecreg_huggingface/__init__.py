@@ -1,4 +1,4 @@
-"""The bundled source `huggingface`: Parquet files as Hugging Face publishes datasets."""
+"""The bundled source `huggingface`: datasets in Parquet files, as Hugging Face publishes them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HEADER = re.compile(
     re.MULTILINE,
 )
 _LOOKED_INTO = 5
-"""Parquet files whose footers are looked into."""
+"""Maximum number of Parquet files whose footers are examined."""
 
 
 @hookimpl
@@ -36,8 +36,8 @@ def tfrecreg_sources() -> Iterator[SourceRecord]:
 
 
 def _examine(preview: RawPreview) -> Recognition | None:
-    """Parquet files whose README or schema has Hugging Face's features, or in the folders of the
-    Hub; None for others beside folders, which are tables that may name files.
+    """Recognize Parquet files whose README or schema has Hugging Face's features, or which are in
+    folders as on the Hub. None for other Parquet files beside folders: columns may name files.
     """
     from tfrecreg.api import Recognition
 

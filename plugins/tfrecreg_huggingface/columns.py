@@ -1,10 +1,10 @@
-"""Columns: what Arrow and Hugging Face say of them, their features, and the values of a row.
+"""Columns: their types in Arrow and Hugging Face, their features, and the values of a row.
 
-``docs/sources/huggingface.md`` has the rule.
+``docs/sources/tables.md`` has the rules for features.
 
-Columns are taken apart into leaves: a field of a struct is one of its own, and a list has as many
-values as it has. So each leaf is one value, a list of values, or lists of lists, whose values are
-joined.
+Columns are split into leaves: a field of a struct is a leaf of its own, and a list has as many
+leaves as its values have. So each leaf is one value, a list of values, or lists of lists, whose
+values are joined.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ TypePath = tuple[str, ...]
 
 
 class HubType(NamedTuple):
-    """What a value means."""
+    """The meaning of a value."""
 
     form: Literal["image", "media", "class", "array"]
     names: tuple[str, ...] = ()
@@ -49,22 +49,22 @@ _Found = Iterator[tuple[TypePath, HubType]]
 
 
 def hub_types(metadata: Mapping[bytes, bytes], features: Any) -> HubTypes:
-    """Images, sounds, class names and arrays among the columns: those that the metadata of the
-    schema declares, else those of the README's `features`.
+    """The columns with images, sounds, class names or arrays, as the metadata of the schema or else
+    the README's `features` declare them.
 
-    Only what Arrow's types do not say is taken from there. The path of a type has the names of
-    columns and of the fields of structs; lists add nothing to it.
+    These types only add to Arrow's types. The path of a type consists of the names of
+    columns and of the fields of structs; lists add nothing to the path.
     """
     text = metadata.get(b"huggingface")
     try:
         found = dict(_of_yaml((), features))
         return found | dict(_of_json((), json.loads(text)["info"]["features"]) if text else ())
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise unusable_readme(f"its features, or those in the files: {error!r}") from None
+        raise unusable_readme(f"the features in it or in the files: {error!r}") from None
 
 
 def _of_json(path: TypePath, node: Any) -> _Found:
-    if isinstance(node, list):  # how a list was written formerly
+    if isinstance(node, list):  # an older notation for lists
         node = {"_type": "List", "feature": node[0]}
     kind = node.get("_type")
     if not isinstance(kind, str):  # a struct
@@ -108,7 +108,7 @@ def _names(found: Any) -> tuple[str, ...]:
     if isinstance(found, dict):
         numbers = {int(number): name for number, name in found.items()}
         if sorted(numbers) != list(range(len(numbers))):
-            raise ValueError("class names have numbers with gaps")
+            raise ValueError("the numbers of class names have gaps")
         found = [numbers[number] for number in range(len(numbers))]
     return tuple(str(each) for each in found or ())
 
@@ -118,9 +118,9 @@ SchemaType = Literal["BYTES", "FLOAT", "INT"]
 _TEXT = "natural_language_domain {}"
 _TEXTS = ("string", "large_string", "string_view")
 _BLOBS = ("binary", "large_binary", "binary_view")
-"""Types by their names: old versions of pyarrow do not have all of them."""
+"""Types by name: old versions of pyarrow lack some of them."""
 LIST, FIXED = "[]", "[#]"
-"""Steps into lists: of any length, of one length."""
+"""Steps into lists: of any length, and of fixed length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,21 +129,21 @@ class Leaf:
 
     column: str
     steps: tuple[str, ...]
-    """How to get there from the column: ``.NAME`` for a field of a struct, ``[]`` for a list,
-    ``[#]`` for one of fixed length."""
+    """The way from the column to the leaf: ``.NAME`` for a field of a struct, ``[]`` for a list,
+    ``[#]`` for a list of fixed length."""
     form: Form
     kind: SchemaType
     name: str
-    """The feature, or what the names of its features begin with."""
+    """The feature, or the prefix of its features."""
     is_text: bool = False
     row_lengths: bool = False
-    """Whether the lengths of inner lists are a feature, since they vary."""
+    """Whether the lengths of inner lists become a feature, because they vary."""
     names: tuple[str, ...] = ()
     """Names of classes."""
     is_complete: bool = False
-    """Whether each row has a value, for all that is known."""
+    """Whether each row is known to have a value."""
     is_named: bool = False
-    """Whether each class has a name: none is -1, for all that is known."""
+    """Whether each class is known to have a name, so that no value is -1."""
 
     @property
     def is_list(self) -> bool:
@@ -166,12 +166,11 @@ class Leaf:
         others: Literal["optional", "list"] = "list" if self.is_list else "optional"
         count = "one" if self.is_complete and others == "optional" else others
         names = self.features
-        if self.form == "image":
-            text = image_schema(self.name, count)
-            return text + feature_schema(names[-1], "BYTES", others, _TEXT)
-        if self.form == "media":
+        if self.form in ("image", "media"):
             text = feature_schema(names[0], "BYTES", count)
-            return text + feature_schema(names[1], "BYTES", others, _TEXT)
+            if self.form == "image":
+                text = image_schema(self.name, count)
+            return text + feature_schema(names[-1], "BYTES", others, _TEXT)
         if self.form == "class":
             lowest = 0 if self.is_named else -1
             bounds = f"min: {lowest} max: {len(self.names) - 1} " if self.names else ""
@@ -186,13 +185,13 @@ class Leaf:
 
 
 class _NoFeature(Exception):
-    """A type that no feature holds."""
+    """No feature can hold the type of a column."""
 
 
 def plan_columns(
     footers: Footers, types: HubTypes, chosen: Sequence[str]
 ) -> tuple[tuple[Leaf, ...], Mapping[str, str]]:
-    """The leaves of all columns, and the columns that are left out with the reason."""
+    """The leaves of all columns, and the columns that are left out, with the reasons."""
     names: list[str] = footers.schema.names
     unknown = [name for name in chosen if name not in names]
     if unknown or len({*names}) < len(names):
@@ -202,7 +201,7 @@ def plan_columns(
     left_out: dict[str, str] = {}
     for column in footers.schema:
         if chosen and column.name not in chosen:
-            left_out[column.name] = "is not among those of the option `columns`"
+            left_out[column.name] = "is not named in the option `columns`"
             continue
         try:
             found = list(_leaves(column.name, column.type, (column.name,), (), types))
@@ -212,15 +211,16 @@ def plan_columns(
             leaves += [_with_statistics(leaf, footers) for leaf in found]
     if not leaves:
         raise _unusable("none can become a feature")
-    usual = [*_usual_names(leaves)]
-    leaves = usual if not _made_twice(usual) else leaves
-    if twice := _made_twice(leaves):
-        raise _unusable(f"two make the same feature `{safe(twice)}`")
-    return tuple(leaves), left_out
+    for named in (list(_usual_names(leaves)), leaves):
+        made = Counter(feature for leaf in named for feature in leaf.features)
+        feature, times = made.most_common(1)[0]
+        if times == 1:
+            return tuple(named), left_out
+    raise _unusable(f"two make the same feature `{safe(feature)}`")
 
 
 def exported_columns(footers: Footers, chosen: Sequence[str]) -> tuple[Leaf, ...]:
-    """The leaves of columns that `tfrecreg export` wrote: a feature each, under the same name."""
+    """The leaves of columns that `tfrecreg export` wrote: one feature each, with the same name."""
     found: list[Leaf] = []
     for column in footers.schema:
         if column.name in chosen:
@@ -229,7 +229,7 @@ def exported_columns(footers: Footers, chosen: Sequence[str]) -> tuple[Leaf, ...
             except _NoFeature as error:
                 raise _unusable(f"the column `{safe(column.name)}` {error}") from None
     if [leaf.column for leaf in found] != list(chosen):
-        raise _unusable("they are not those of an export")
+        raise _unusable("an export has other columns")
     return tuple(
         replace(leaf, form="value" if leaf.form == "value" else "bytes", row_lengths=False)
         for leaf in found
@@ -262,7 +262,7 @@ def _leaves(
     lists = [step for step in steps if step in (LIST, FIXED)]
     ragged = lists[1:].count(LIST)
     if form == "array":
-        form, ragged = "value", 0  # of one shape, which the metadata has
+        form, ragged = "value", 0  # of one shape, which the metadata state
     if ragged > 1:
         raise _NoFeature(f"has lists in lists in lists ({kind})")
     name = "/".join(path)
@@ -270,7 +270,7 @@ def _leaves(
         if ragged:
             raise _NoFeature("has images or sounds in lists of lists")
         if not (is_media or str(kind) in _BLOBS):
-            raise _NoFeature(f"should be {form} data, and is {kind}")
+            raise _NoFeature(f"should be {form} data, but is {kind}")
         yield Leaf(column, steps, "image" if form == "image" else "media", "BYTES", name)
     elif hint is not None and form == "class" and pa.types.is_integer(kind):
         yield Leaf(column, steps, "class", "INT", name, names=hint.names)
@@ -290,7 +290,7 @@ def _with_statistics(leaf: Leaf, footers: Footers) -> Leaf:
 
 
 def _usual_names(leaves: Sequence[Leaf]) -> Iterator[Leaf]:
-    """The leaves, the only image and the only class beside it by the names that tools know."""
+    """The leaves, with usual names for the only image and the only class beside it."""
     images = [each for each in leaves if each.form == "image" and not each.is_list]
     classes = [each for each in leaves if each.form == "class" and not each.is_list]
     for each in leaves:
@@ -300,12 +300,6 @@ def _usual_names(leaves: Sequence[Leaf]) -> Iterator[Leaf]:
             yield replace(each, name="image/class")
         else:
             yield each
-
-
-def _made_twice(leaves: Sequence[Leaf]) -> str:
-    """A feature that two columns make; empty if there is none."""
-    features = [feature for leaf in leaves for feature in leaf.features]
-    return next((each for each, times in Counter(features).items() if times > 1), "")
 
 
 def _value_kind(kind: Any) -> tuple[SchemaType, bool]:
@@ -326,14 +320,11 @@ def _value_kind(kind: Any) -> tuple[SchemaType, bool]:
 
 
 def _unusable(why: str) -> RawDataError:
-    return RawDataError(
-        f"the columns cannot become features: {why}",
-        hint="choose columns: `--option columns=NAME,NAME`",
-    )
+    return RawDataError(f"the columns cannot become features: {why}; `columns` chooses columns")
 
 
 class UnusableValue(Exception):
-    """A value that no feature holds; the code and the reason."""
+    """No feature can hold a value. The arguments are the code and the reason."""
 
     def __init__(self, code: str, detail: str) -> None:
         super().__init__(detail)
@@ -342,7 +333,7 @@ class UnusableValue(Exception):
 
 
 def cell_features(leaf: Leaf, column: Any, at: int, rounds: bool) -> tuple[Example, str]:
-    """The features of a leaf, and a remark on an image that is cut short, or nothing."""
+    """The features of a leaf, and a remark if an image is cut short."""
     values, lengths = _values(leaf, column.slice(at, 1))
     if values is None:
         return {}, ""
@@ -375,7 +366,7 @@ def _values(leaf: Leaf, cell: Any) -> tuple[Any, list[int]]:
         if cell.null_count and not inside:
             return None, []
         if cell.null_count and not step.startswith("."):
-            raise UnusableValue("SRC081", f"`{safe(leaf.name)}` has a null in a list")
+            raise UnusableValue("SRC113", f"`{safe(leaf.name)}` has a null in a list")
         if step in (LIST, FIXED):
             if inside and step == LIST and leaf.row_lengths:
                 lengths = [len(each) for each in cell]
@@ -396,20 +387,20 @@ def _bytes(leaf: Leaf, values: Any) -> list[bytes]:
             each.decode()
         except UnicodeDecodeError as error:
             detail = f"`{safe(leaf.name)}` is not UTF-8 at byte {error.start}"
-            raise UnusableValue("SRC081", detail) from None
+            raise UnusableValue("SRC113", detail) from None
     return found
 
 
 def _integers(leaf: Leaf, values: Any) -> Any:
     if pa.types.is_temporal(values.type):
-        # Days, or units since the epoch, as they are stored.
+        # Days, or units since the epoch, unchanged.
         values = values.view(pa.int64() if values.type.bit_width == 64 else pa.int32())
     elif pa.types.is_boolean(values.type):
         values = values.cast(pa.int64())
     found = values.to_numpy(zero_copy_only=False)
     if found.dtype == np.uint64 and found.size and int(found.max()) >= 2**63:
-        detail = f"`{safe(leaf.name)}` is {int(found.max())}, which no int64 holds"
-        raise UnusableValue("SRC081", detail)
+        detail = f"`{safe(leaf.name)}` is {int(found.max())}, which int64 cannot hold"
+        raise UnusableValue("SRC113", detail)
     return found.astype(np.int64)
 
 
@@ -423,9 +414,8 @@ def _floats(leaf: Leaf, values: Any, rounds: bool) -> Any:
     lost = too_large if rounds or too_large.any() else ~((single == found) | np.isnan(found))
     if lost.any():
         raise RawDataError(
-            f"float32 does not hold {found[lost][0]} of the column `{safe(leaf.column)}` exactly",
-            hint="round it with `--option float64=round`, if it is not too large, or leave the "
-            "column out: `--option columns=NAME,NAME`",
+            f"float32 does not hold {found[lost][0]} of the column `{leaf.column}` exactly",
+            hint="--option float64=round rounds it unless it is too large; or leave the column out",
         )
     return single
 
@@ -440,7 +430,7 @@ def _blobs(leaf: Leaf, values: Any) -> tuple[Example, str]:
         if values.null_count:
             path = next(filter(None, paths), "")
             where = f"a path, `{safe(path)}`, and " if path else ""
-            raise UnusableValue("SRC082", f"`{safe(leaf.column)}` has {where}no bytes")
+            raise UnusableValue("SRC112", f"`{safe(leaf.column)}` has {where}no bytes")
     data = _bytes(leaf, values)
     if leaf.form == "bytes":
         return {leaf.name: bytes_feature(data)}, ""
@@ -463,8 +453,8 @@ def _blobs(leaf: Leaf, values: Any) -> tuple[Example, str]:
 def _classes(leaf: Leaf, labels: list[int]) -> Example:
     unknown = [label for label in labels if leaf.names and not -1 <= label < len(leaf.names)]
     if unknown:
-        detail = f"`{safe(leaf.column)}` is {unknown[0]}, and there are {len(leaf.names)} classes"
-        raise UnusableValue("SRC081", detail)
+        detail = f"`{safe(leaf.column)}` is {unknown[0]}, but there are {len(leaf.names)} classes"
+        raise UnusableValue("SRC113", detail)
     names = [leaf.names[label] if leaf.names and label >= 0 else "" for label in labels]
     found: Example = {f"{leaf.name}/label": int64_feature(labels)}
     if any(names) or leaf.is_list:

@@ -17,6 +17,8 @@ from tfrecreg.api import (
     Storage,
     UsageError,
     did_you_mean,
+    hidden_part,
+    list_files,
     listed,
     missing_files,
     normal_splits,
@@ -29,11 +31,11 @@ README = "README.md"
 
 @dataclass(frozen=True)
 class HuggingFaceOptions:
-    """What can be set with `--option`, and under `options` in `datasets/NAME.toml`."""
+    """Options of the source `huggingface`."""
 
     config: str = ""
     """The configuration (subset) to read, as `README.md` names it, or a folder of Parquet files. By
-    default the only one, or the one that the README calls the default.
+    default the only configuration, or the default configuration of the README.
     """
     splits: tuple[str, ...] = ()
     """Splits of the files, each as `SPLIT=PATTERN`: the first pattern that matches a path decides,
@@ -46,25 +48,33 @@ class HuggingFaceOptions:
     the path of the file and the number of the row.
     """
     float64: Literal["exact", "round"] = "exact"
-    """Handling of 64-bit floats that 32 bits do not hold exactly: refuse or round them."""
+    """Handling of 64-bit floats that 32 bits cannot hold exactly: refuse or round them."""
     restore: bool = True
     """Whether to restore the original records of a folder that `tfrecreg export` wrote."""
 
 
 class Readme:
-    """What `README.md` says of a dataset in its header, a block of YAML."""
+    """The header of `README.md`, a block of YAML."""
 
     def __init__(self, raw: Storage) -> None:
         found = raw.stat(README, follow="all")
         is_file = found is not None and found.kind == "file"
         lines = raw.read(README).decode("utf-8-sig", "replace").splitlines() if is_file else []
-        citations = (at for at, line in enumerate(lines, 1) if line.lstrip().startswith("@"))
-        self._citation = next((at for at in citations if "{" in lines[at - 1]), 0)
-        """Line of the first BibTeX entry; 0 for none."""
         self._header: Mapping[str, Any] = {}
-        if lines and lines[0].rstrip() == "---":
-            end = next((at for at, line in enumerate(lines) if at and line.rstrip() == "---"), None)
-            self._header = _parsed("\n".join(lines[1:end]))
+        if not lines or lines[0].rstrip() != "---":
+            return
+        end = next((at for at, line in enumerate(lines) if at and line.rstrip() == "---"), None)
+        try:
+            import yaml
+        except ImportError:
+            raise MissingExtraError(f"reading the header of `{README}`", "yaml") from None
+        try:
+            self._header = yaml.safe_load("\n".join(lines[1:end])) or {}
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
+            why = " ".join(str(error).split())
+            raise unusable_readme(f"its header is not YAML: {why}") from None
+        if not isinstance(self._header, dict):
+            raise unusable_readme("its header should be a mapping")
 
     def configs(self) -> dict[str, Mapping[str, Any]]:
         """The configurations with their files, by name."""
@@ -72,45 +82,18 @@ class Readme:
         return {str(each.get("config_name", "default")): each for each in found}
 
     def info(self, config: str) -> Mapping[str, Any]:
-        """The `dataset_info` of a configuration; empty for none."""
+        """The `dataset_info` of a configuration; empty without one."""
         infos = _mappings(self._header.get("dataset_info"))
         named = [each for each in infos if str(each.get("config_name", "default")) == config]
         return (named or (infos if len(infos) == 1 else [{}]))[0]
 
     def examples(self, config: str) -> dict[str, int]:
-        """The number of rows of each split, where it is known."""
+        """The number of rows of each split, if known."""
         return {
             str(each["name"]): each["num_examples"]
             for each in _mappings(self.info(config).get("splits"))
             if each.get("name") and type(each.get("num_examples")) is int
         }
-
-    def suggestions(self, config: str) -> dict[str, str]:
-        """What could go into `datasets/NAME.toml`: key to text, escaped."""
-        said = {**self._header, **self.info(config)}
-        found: dict[str, str] = {}
-        for key, other in (("license", "license_name"), ("description", "pretty_name")):
-            value = said.get(key) or self._header.get(key) or said.get(other) or ""
-            text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-            if text.strip():
-                found[key] = safe(" ".join(text.split()), limit=200)
-        if self._citation:
-            found["citation"] = f"the BibTeX in {README}, line {self._citation}"
-        return found
-
-
-def _parsed(text: str) -> Mapping[str, Any]:
-    try:
-        import yaml
-    except ImportError:
-        raise MissingExtraError(f"reading the header of `{README}`", "yaml") from None
-    try:
-        found = yaml.safe_load(text) or {}
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise unusable_readme(f"its header is not YAML: {' '.join(str(error).split())}") from None
-    if not isinstance(found, dict):
-        raise unusable_readme("its header should be a mapping")
-    return found
 
 
 def _mappings(found: Any) -> list[Mapping[str, Any]]:
@@ -121,9 +104,8 @@ def _mappings(found: Any) -> list[Mapping[str, Any]]:
 def unusable_readme(why: str) -> RawDataError:
     """The error of a README that does not fit the files."""
     return RawDataError(
-        f"`{README}` cannot be used: {safe(why, limit=300)}",
-        hint="correct its header, choose files with `--option splits=train=PATTERN,test=PATTERN`, "
-        "or remove it: names and types are then those of the Parquet files",
+        f"`{README}` cannot be used; correct or remove it: {safe(why, limit=300)}",
+        hint="--option splits=train=PATTERN,test=PATTERN chooses files instead",
     )
 
 
@@ -144,36 +126,25 @@ class DataFile:
 
 
 class DataFiles(NamedTuple):
-    """The Parquet files of a folder."""
+    """The Parquet files of a folder, in order of their paths."""
 
     config: str
-    """The name of the configuration."""
     files: list[DataFile]
-    """In order of their paths."""
     left_out: list[str]
-    """Those of other configurations, or of no split."""
+    """Files of other configurations, or of no split."""
     missing: list[Skipped]
-    """One for each numbered set that lacks files."""
+    """One entry for each file that a numbered set lacks."""
 
 
 def find_data_files(raw: Storage, options: HuggingFaceOptions, readme: Readme) -> DataFiles:
     """The files of the configuration that the options or the README choose."""
-    sizes: dict[str, int] = {}
-    for entry in raw.list():
-        name = entry.path.rpartition("/")[2]
-        if name.endswith(".parquet") and not name.startswith("."):
-            found = raw.stat(entry.path, follow="all") if entry.kind == "link" else entry
-            if found is None or found.kind != "file":
-                raise RawDataError(
-                    f"`{safe(entry.path)}` is a link that leads to no file",
-                    hint="fetch the file, or remove the link",
-                )
-            sizes[entry.path] = found.size
+    sizes = {
+        entry.path: entry.size
+        for entry in list_files(raw)
+        if entry.path.endswith(".parquet") and not hidden_part(entry.path)
+    }
     if not sizes:
-        raise RawDataError(
-            f"`{safe(raw.root, limit=4096)}` holds no file `*.parquet`",
-            hint="name the folder of the dataset with `--raw`",
-        )
+        raise RawDataError(f"`{raw.root}` holds no file `*.parquet`")
     name, config = _config(options.config, readme.configs(), sizes)
     splits = _splits(options, config, list(sizes))
     files = [DataFile(path, splits[path], sizes[path]) for path in sizes if path in splits]
@@ -184,7 +155,7 @@ def find_data_files(raw: Storage, options: HuggingFaceOptions, readme: Readme) -
 def _config(
     wanted: str, configs: Mapping[str, Mapping[str, Any]], sizes: Mapping[str, int]
 ) -> tuple[str, Mapping[str, Any]]:
-    """The name of the configuration, and its entry in the README; an empty one for none."""
+    """The name of the configuration, and its entry in the README, which may be empty."""
     known = sorted({*configs, *(path.partition("/")[0] for path in sizes if "/" in path)})
     if not wanted and not configs:
         return "default", {}
@@ -215,7 +186,7 @@ def _splits(
     if not below:
         raise unusable_readme(f"the folder `{folder}` has no Parquet files")
     if config.get("data_files") is None:
-        # Words of the folder are those of the configuration.
+        # A word in the folder's name belongs to the configuration, not to a split.
         found = splits_of_files([path[len(prefix) :] for path in below])
         return {prefix + path: split for path, split in found.items()}
     chosen: dict[str, str] = {}
@@ -247,14 +218,14 @@ def _rules(found: Any) -> Iterator[tuple[str, str]]:
 
 @dataclass
 class Footers:
-    """What the footers of all files say."""
+    """The facts in the footers of all files."""
 
     schema: Any = None
     """The Arrow schema, which all files share."""
     is_complete: dict[str, bool] = field(default_factory=dict)
-    """By the path of a column: whether no value is null, for all that is known."""
+    """Whether a column is known to have no null, by the column's path."""
     is_positive: dict[str, bool] = field(default_factory=dict)
-    """By the path of a column: whether no number is negative, for all that is known."""
+    """Whether a column is known to have no negative number, by the column's path."""
 
     def add(self, group: Any) -> None:
         """Add the statistics of a row group."""
@@ -269,7 +240,7 @@ class Footers:
 
 
 def read_footers(raw: Storage, files: Sequence[DataFile]) -> Footers:
-    """What the footers say, also put into the files."""
+    """Read the facts in the footers, and store the row groups in the files."""
     footers = Footers()
     for each in files:
         with raw.open(each.path) as reader, ParquetReader(reader, each.path) as parquet:
@@ -277,13 +248,11 @@ def read_footers(raw: Storage, files: Sequence[DataFile]) -> Footers:
             if not parquet.schema.equals(footers.schema):
                 odd = [*{*map(str, footers.schema)} ^ {*map(str, parquet.schema)}]
                 raise RawDataError(
-                    f"`{safe(each.path)}` has other columns than `{safe(files[0].path)}`: "
-                    f"{listed(sorted(odd), most=4)}",
-                    hint="choose the files of one configuration: `--option config=FOLDER`, or "
-                    "`splits=`",
+                    f"`{each.path}` has other columns than `{files[0].path}`: "
+                    f"{listed(sorted(odd), most=4)}; `config` chooses the files of a configuration"
                 )
             for group in map(parquet.metadata.row_group, range(parquet.metadata.num_row_groups)):
                 each.groups.append((group.num_rows, group.total_byte_size))
-                if group.num_rows:  # others have no statistics
+                if group.num_rows:  # empty groups have no statistics
                     footers.add(group)
     return footers

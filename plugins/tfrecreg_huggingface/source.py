@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -44,11 +45,11 @@ if TYPE_CHECKING:
     from tfrecreg_huggingface.columns import Leaf
 
 _KEY, _SPLIT, _REST = "__key__", "__split__", "__rest__"
-"""Columns that `tfrecreg export` writes beside the features."""
+"""Columns that `tfrecreg export` adds to the features."""
 _SCHEMA = "schema.pbtxt"
 _HEAD = "# The contract of a dataset made by the source `huggingface`. Tighten your copy.\n\n"
 _OVERHEAD = 64
-"""Estimated bytes of an example beside its values."""
+"""Estimated bytes of an example besides its values."""
 _PLACE = Struct("<IQ")
 """The state of an item: the numbers of its file and of its row there."""
 
@@ -60,7 +61,7 @@ class _Exported(msgspec.Struct):
 
 
 class _Known(NamedTuple):
-    """What a worker needs to know of the listing."""
+    """The parts of the listing that a worker needs."""
 
     paths: Sequence[str]
     leaves: Sequence[Leaf]
@@ -68,7 +69,7 @@ class _Known(NamedTuple):
 
 
 class _Listing:
-    """The files and what their columns become, by the README and the footers."""
+    """The files and the features of their columns, according to the README and the footers."""
 
     def __init__(self, raw: Storage, options: HuggingFaceOptions) -> None:
         from tfrecreg_huggingface.columns import exported_columns, hub_types, plan_columns
@@ -78,7 +79,7 @@ class _Listing:
         footers = read_footers(raw, self.found.files)
         metadata, names = footers.schema.metadata or {}, footers.schema.names
         self.left_out: Mapping[str, str] = {}
-        """Columns, and why."""
+        """The columns that are left out, with the reasons."""
         is_exported = options.restore and b"tfrecreg" in metadata and {_KEY, _REST} <= {*names}
         if is_exported:
             labels, self.schema = _exported(raw, metadata[b"tfrecreg"])
@@ -94,7 +95,7 @@ class _Listing:
             self.schema = _HEAD + "".join(leaf.schema() for leaf in leaves)
         self.known = _Known(tuple(each.path for each in self.found.files), leaves, is_exported)
         self.rows: Counter[str] = Counter()
-        """By split."""
+        """Number of rows by split."""
         for each in self.found.files:
             self.rows[each.split] += each.rows
 
@@ -102,7 +103,7 @@ class _Listing:
 class HuggingFaceSource(Source):
     """Rows of Parquet files. An item's key is its file and row, or the value of a column.
 
-    The parent reads the footers alone, and the column of keys.
+    The parent reads only the footers and the column of keys.
     """
 
     Options: ClassVar[type[Any]] = HuggingFaceOptions
@@ -144,55 +145,53 @@ class HuggingFaceSource(Source):
         split = files[0].split
         if left_out:
             detail = f"Parquet files are left out, the first of them `{safe(left_out[0])}`"
-            yield Remark(split, left_out[0], "SRC080", detail, len(left_out))
+            yield Remark(split, left_out[0], "SRC117", detail, len(left_out))
         for column, why in self._listing.left_out.items():
-            yield Remark(split, column, "SRC080", f"the column `{safe(column)}` {why}")
+            yield Remark(split, column, "SRC117", f"the column `{safe(column)}` {why}")
         yield from self._listing.found.missing
         yield from self._other_counts()
         seen: dict[str, set[str]] = {each.split: set() for each in files}
         for number, file in enumerate(files):
             if not file.rows:
-                yield Remark(file.split, file.path, "SRC059", f"`{safe(file.path)}` has no rows")
+                yield Remark(file.split, file.path, "SRC118", f"`{safe(file.path)}` has no rows")
             stem = file.path.rpartition(".")[0]
             sizes = (size // rows + _OVERHEAD for rows, size in file.groups for _ in range(rows))
             for at, (size, given) in enumerate(zip(sizes, self._keys(file), strict=False)):
                 key = f"{stem}/{at:08}" if given is None else str(given)
                 if given is None and self._options.key and not self._known.is_exported:
                     detail = f"`{safe(self._options.key)}` has no value"
-                    yield Skipped(file.split, key, "SRC083", detail)
+                    yield Skipped(file.split, key, "SRC114", detail)
                 elif given is not None and key in seen[file.split]:
                     detail = f"another row has this key already; this is row {at}"
-                    yield Skipped(file.split, f"{key}#{file.path}#{at}", "SRC083", detail)
+                    yield Skipped(file.split, f"{key}#{file.path}#{at}", "SRC114", detail)
                 else:
                     if given is not None:
                         seen[file.split].add(key)
                     yield Item(file.split, key, size, _PLACE.pack(number, at))
 
     def _other_counts(self) -> Iterator[Remark]:
-        """Splits that do not have as many rows as the README says."""
+        """Remarks on splits whose number of rows differs from the README."""
         found = self._listing.rows
         said = self._listing.readme.examples(self._listing.found.config)
         normal = normal_splits(list(said))
         for name, count in said.items() if not self._options.splits else ():
             rows = found[normal[name]]
             if rows != count:
-                detail = f"README.md says {count:,} rows of `{safe(name)}`, the files have {rows:,}"
-                yield Remark(normal[name] if rows else min(found), name, "SRC084", detail)
+                detail = f"README.md says {count:,} rows for `{safe(name)}`, but it has {rows:,}"
+                yield Remark(normal[name] if rows else min(found), name, "SRC120", detail)
 
     def _keys(self, file: DataFile) -> Iterator[Any]:
-        """The key of each row; None where it has none of its own."""
+        """The key of each row; None for every row if no column has the keys."""
         column = _KEY if self._known.is_exported else self._options.key
         if not column:
             yield from repeat(None, file.rows)
             return
         with self._raw.open(file.path) as reader, ParquetReader(reader, file.path) as parquet:
             types = {each.name: str(each.type) for each in parquet.schema}
-            kind = types.get(column, "missing")
-            if "<" in kind or not ("string" in kind or "int" in kind):
+            if "<" in types.get(column, "<") or not re.search("string|int", types[column]):
                 raise RawDataError(
-                    f"the column of keys `{safe(column)}` of `{safe(file.path)}` is {kind}, "
-                    "expected texts or integers",
-                    hint=f"the columns are {listed(types, most=20)}",
+                    f"`{file.path}` has no column of keys `{column}` with texts or integers; the "
+                    f"columns are {listed(types, most=20)}"
                 )
             for group, (rows, _) in enumerate(file.groups):
                 for batch in parquet.batches(group, [column]) if rows else ():
@@ -200,7 +199,7 @@ class HuggingFaceSource(Source):
 
     def describe(self) -> Mapping[str, str]:
         """Summary of the raw data, for `--dry-run`."""
-        files, readme = self._listing.found.files, self._listing.readme
+        files = self._listing.found.files
         found = {"configuration": safe(self._listing.found.config)}
         for split, rows in sorted(self._listing.rows.items()):
             count = sum(each.split == split for each in files)
@@ -209,8 +208,6 @@ class HuggingFaceSource(Source):
         found["columns"] = ", ".join(safe(name, limit=60) for name in columns)
         for column, why in self._listing.left_out.items():
             found[f"left out {safe(column, limit=60)}"] = safe(why, limit=200)
-        for key, value in readme.suggestions(self._listing.found.config).items():
-            found[f"{key}, for datasets/NAME.toml"] = value
         if self._known.is_exported:
             found["layout"] = "exported by tfrecreg: its records are restored"
         return found
@@ -249,7 +246,7 @@ def _exported(raw: Storage, metadata: bytes) -> tuple[Mapping[str, Sequence[str]
     except (msgspec.DecodeError, UnicodeDecodeError, MissingFileError) as error:
         raise RawDataError(
             f"the files were exported by tfrecreg, but their metadata or `{_SCHEMA}` beside them "
-            f"cannot be read: {safe(str(error), limit=200)}",
-            hint="export it again, or read the rows as any others: --option restore=no",
+            f"cannot be read: {error}",
+            hint="--option restore=no reads the rows like those of other files",
         ) from None
     return {name: each for name, each in labels.items() if each}, schema

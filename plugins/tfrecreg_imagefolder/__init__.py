@@ -31,9 +31,9 @@ _NO_CLASSES = frozenset(
         *("pictures", "raw", "segmentationclass", "segmentationobject"),
     }
 )
-"""Folders of other layouts, in lower case: the images in one of them have no class in common."""
+"""Folders of other layouts, in lower case: the images in such a folder share no class."""
 _LOOKED_INTO = 40
-"""Number of class folders in which an image is looked for."""
+"""Number of class folders that are searched for an image."""
 
 
 @hookimpl
@@ -57,8 +57,8 @@ def tfrecreg_sources() -> Iterator[SourceRecord]:
 
 
 def _examine(preview: RawPreview) -> Recognition | None:
-    """Class folders, with or without folders of splits above them; None if there are none, or half
-    of the files in them are no images.
+    """Recognize class folders, with or without folders of splits above them. None without class
+    folders, or if half of the files in them are not images.
     """
     from tfrecreg.api import Recognition
     from tfrecreg_imagefolder.listing import IMAGE_SUFFIXES, is_usual_split

@@ -1,12 +1,12 @@
-"""The items of a flat folder whose images a label file labels, or their names.
+"""The items of a flat folder whose images get labels from a label file, or from their names.
 
 Three forms of label files are read, distinguished by the first line that is not empty:
 
-- a table with commas, tabs or semicolons: a file and its label, and a header where its first line
+- a table with commas, tabs or semicolons: a file and its label, with a header if its first line
   names the columns (``file,label``; also ``split`` for splits)
-- lines of a file, white space and a label
-- lines of one word: the label of the first file, of the second, and so on in the order of the
-  files' names. ImageNet's list of validation synsets is one (``n01751748``)
+- lines with a file, white space and a label
+- lines with a label alone: the first label is for the first file in the order of file names, and so
+  on, as in ImageNet's list of validation synsets (``n01751748``)
 """
 
 from __future__ import annotations
@@ -25,9 +25,7 @@ from tfrecreg.api import (
     RawFile,
     SkipImage,
     Skipped,
-    Splitter,
     Storage,
-    UsageError,
     listed,
     safe,
 )
@@ -43,6 +41,7 @@ from tfrecreg_imagefolder.listing import (
 )
 
 _MAX_BYTES = 1 << 30
+_DEFAULT_SPLIT = "train"
 # Names of columns in lower case, as published datasets have them.
 _FILES = frozenset(
     {
@@ -63,14 +62,14 @@ Files = Mapping[str, tuple[int, SkipImage | None]]
 
 
 class LabelRow(NamedTuple):
-    """One line of a label file, or one file of the folder with what its name says."""
+    """One line of a label file, or one file of the folder with the facts in its name."""
 
     line: int
     """Its number, from 1."""
     file: str
     """File name in the line; empty if it is missing or lines have only labels."""
     label: str
-    """Empty where it is missing."""
+    """Empty if it is missing."""
     split: str = ""
     """Empty if the column does not exist."""
     problem: SkipImage | None = None
@@ -78,19 +77,17 @@ class LabelRow(NamedTuple):
 
 
 def list_flat_folder(raw: Storage, options: ImageFolderOptions) -> Listing:
-    """Items of a folder whose label file names its images, or labels them in their order; or whose
-    images have the class in their names.
+    """Items of a folder whose images get their classes from a label file, which names the images or
+    labels them in order, or from their own names.
 
-    Files without a label are left out as stray; images that `class_pattern` finds no class for are
+    Files without a label are left out as stray. Images for which `class_pattern` finds no class are
     skipped.
     """
     path = options.label_file or ""
-    if raw.is_local and PurePath(path).is_relative_to(raw.root):
+    if PurePath(path).is_relative_to(raw.root):
         path = PurePath(path).relative_to(raw.root).as_posix()
-    splitter = Splitter(options.hashed, options.group)
-    first = splitter.names[0]
     walk = Walk(raw, options, path)
-    files = {file: (size, problem) for file, size, problem in walk.files("", first)}
+    files = {file: (size, problem) for file, size, problem in walk.files("", _DEFAULT_SPLIT)}
     if options.class_pattern is not None:
         source, layout = "`class_pattern`", "files, labelled by their names"
         rows = list(_match_pattern(files, re.compile(options.class_pattern)))
@@ -100,16 +97,15 @@ def list_flat_folder(raw: Storage, options: ImageFolderOptions) -> Listing:
     used = {row.file for row in rows}
     for each in files:
         if each not in used:
-            walk.leave_out(first, "stray", each)
+            walk.leave_out(_DEFAULT_SPLIT, "stray", each)
     names = {row.label for row in rows if row.problem is None and files[row.file][1] is None}
     if not names:
-        raise RawDataError(
-            f"{source} labels no image of `{safe(raw.root, limit=4096)}`",
-            hint="a label file has paths below the raw folder in its first column; a pattern is "
-            "searched in the names of files",
-        )
+        raise RawDataError(f"{source} labels no image of `{safe(raw.root, limit=4096)}`")
     classes = sort_classes(names, options, "labels")
-    splits = _normal_splits(options, source, {row.split for row in rows})
+    said = {row.split for row in rows}
+    if "" in said and len(said) > 1:
+        raise RawDataError(f"{source} names the split of some images, but not of all")
+    splits = {"": _DEFAULT_SPLIT, **refuse_names(sorted(said - {""}), "splits")}
     states = {}
     for label, name in enumerate(classes, start=options.labels_from):
         item_class = ItemClass(label, "", name)
@@ -118,16 +114,12 @@ def list_flat_folder(raw: Storage, options: ImageFolderOptions) -> Listing:
     for row in rows:
         size, problem = files.get(row.file, (0, None))
         problem = row.problem or problem
-        split = splits.get(row.split)
-        key = row.file
+        split, key = splits[row.split], row.file
         if problem is None:
             item_class, state = states[row.label]
-            split = split or splitter.split(key, key)
             entries.append(Item(split, key, size + item_class.overhead(key), state))
         else:
-            split = split or splitter.split_of_group(key)
             entries.append(Skipped(split, key, problem.code, problem.detail))
-    splitter.require_all(entries)
     entry = raw.stat(path, follow="all") if path and not _is_outside(path) else None
     other_files = [RawFile(path, entry.size, entry.size)] if entry is not None else []
     return Listing(layout, classes, entries, [*walk.left_out()], other_files)
@@ -136,7 +128,7 @@ def list_flat_folder(raw: Storage, options: ImageFolderOptions) -> Listing:
 def read_label_file(
     raw: Storage, path: str, options: ImageFolderOptions
 ) -> tuple[bool, list[LabelRow]]:
-    """Whether a label file names files, and its lines."""
+    """Whether the lines of a label file name files, and these lines."""
     text = _read_text(raw, path, options)
     every = enumerate(text.replace("\r\n", "\n").split("\n"), start=1)
     lines = [(number, line) for number, line in every if line.strip()]
@@ -149,8 +141,8 @@ def read_label_file(
         words = line.strip().rsplit(None, 1)
         if not has_files and len(words) > 1:
             raise RawDataError(
-                f"line {number} of the label file `{safe(path)}` has several words, the first one "
-                "has a label alone"
+                f"line {number} of the label file `{safe(path)}` has several words, but the "
+                "first line has a label alone"
             )
         try:
             cells = next(csv.reader([line], delimiter=delimiter)) if delimiter else words
@@ -170,21 +162,18 @@ def read_label_file(
 
 def _read_text(raw: Storage, path: str, options: ImageFolderOptions) -> str:
     try:
-        if _is_outside(path):
-            place = Path(raw.root, path) if raw.is_local else Path(path)
-            data = place.read_bytes() if place.is_file() else None
-        else:
+        if not _is_outside(path):
             entry = raw.stat(path, follow="all" if options.symlinks == "all" else "inside")
-            is_file = entry is not None and entry.kind == "file"
-            data = raw.read(path, limit=_MAX_BYTES) if is_file else None
-        if data is not None:
-            return data.decode("utf-8-sig")
+            if entry is not None and entry.kind == "file":
+                return raw.read(path, limit=_MAX_BYTES).decode("utf-8-sig")
+        elif (place := Path(raw.local_path() or "", path)).is_file():
+            return place.read_bytes().decode("utf-8-sig")
         problem = "there is no such file"
-    except (OSError, ValueError) as error:  # in Python's words, also where it is not UTF-8
+    except (OSError, ValueError) as error:  # in Python's words, also if it is not UTF-8
         problem = str(error)
     raise RawDataError(
-        f"the label file `{safe(path, limit=4096)}` cannot be read: {safe(problem)}",
-        hint="`label_file` takes a path from the raw folder on, or an absolute one",
+        f"the label file `{safe(path, limit=4096)}` cannot be read: {problem}",
+        hint="`label_file` takes a path relative to the raw folder, or an absolute path",
     )
 
 
@@ -193,7 +182,7 @@ def _is_outside(path: str) -> bool:
 
 
 def _named_columns(cells: Sequence[str]) -> tuple[int, int, int | None] | None:
-    """Columns of file, label and split, where the first line of a table names them."""
+    """Columns of file, label and split, if the first line of a table names them."""
     names = [cell.lower() for cell in cells]
     file, label, split = (
         next((at for at, name in enumerate(names) if name in known), None)
@@ -207,15 +196,14 @@ def _named_columns(cells: Sequence[str]) -> tuple[int, int, int | None] | None:
 def _match_lines(
     files: Files, has_files: bool, rows: Sequence[LabelRow], path: str
 ) -> list[LabelRow]:
-    """The lines with the paths of their files: by path, by path without the extension, or by the
-    order of the files where no line names one.
+    """The lines with the paths of their files: by path, by path without extension, or in the
+    order of the files if no line names a file.
     """
     if not has_files:
         if len(rows) != len(files):
             raise RawDataError(
-                f"the label file `{safe(path)}` has {len(rows)} labels, and there are "
-                f"{len(files)} files to label",
-                hint="`extensions` says which files are taken",
+                f"the label file `{safe(path)}` has {len(rows)} labels, but there are "
+                f"{len(files)} files to label"
             )
         return [row._replace(file=file) for file, row in zip(files, rows, strict=True)]
     by_stem: dict[str, list[str]] = {}
@@ -236,20 +224,19 @@ def _match_lines(
             other = lines.setdefault(wanted, row.line)
             if other != row.line and files[wanted][1] is None:
                 raise RawDataError(
-                    f"lines {other} and {row.line} of the label file both name `{safe(wanted)}`",
-                    hint="an image has one label: remove one of the lines",
+                    f"lines {other} and {row.line} of the label file both name `{wanted}`"
                 )
         elif candidates:
             problem = f"{line} may mean any of {listed(candidates, most=3)}"
         else:
-            problem = f"{line} names it, and it is not there"
-        reason = SkipImage("SRC013", problem) if problem else None
+            problem = f"{line} names this file, but it does not exist"
+        reason = SkipImage("SRC112", problem) if problem else None
         found.append(row._replace(file=wanted or f"line {row.line}", problem=reason))
     return found
 
 
 def _match_pattern(files: Files, pattern: re.Pattern[str]) -> Iterator[LabelRow]:
-    """Each file with the class in its name, and the split whose folder it is in."""
+    """Each file with the class in its name, and the split of its folder."""
     in_splits = all(is_usual_split(top) for top in {file.partition("/")[0] for file in files})
     for file, (_, problem) in files.items():
         match = pattern.search(file.rpartition("/")[2])
@@ -257,18 +244,5 @@ def _match_pattern(files: Files, pattern: re.Pattern[str]) -> Iterator[LabelRow]
         if problem is None and not label:
             if not file.lower().endswith(IMAGE_SUFFIXES):
                 continue
-            problem = SkipImage("SRC013", "`class_pattern` finds no class in its name")
+            problem = SkipImage("SRC112", "`class_pattern` finds no class in its name")
         yield LabelRow(0, file, label, file.partition("/")[0] if in_splits else "", problem)
-
-
-def _normal_splits(options: ImageFolderOptions, source: str, names: set[str]) -> Mapping[str, str]:
-    """The normal spelling of each split that the label file has."""
-    found = sorted(names - {""})
-    if found and options.split:
-        raise UsageError(
-            f"`split` assigns images to splits, and {source} names theirs: {listed(found, most=3)}",
-            hint="leave out the option, or the column",
-        )
-    if found and "" in names:
-        raise RawDataError(f"{source} names the split of some images and not of all")
-    return refuse_names(found, "splits")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
@@ -18,11 +18,9 @@ from tfrecreg.api import (
     Remark,
     SkipImage,
     Skipped,
-    Splitter,
     Storage,
     Symlinks,
     UsageError,
-    check_stratify,
     collision,
     hidden_part,
     image_size,
@@ -35,12 +33,11 @@ from tfrecreg.api import (
 )
 
 IMAGE_SUFFIXES = (".jpg", ".jpeg", ".jpe", ".png", ".gif", ".bmp", ".webp")
-"""In lower case; a file with another one can still be an image."""
+"""In lower case; a file with another suffix can still be an image."""
 _RESIZE = re.compile(r"([1-9][0-9]{0,4})(?:x([1-9][0-9]{0,4}))?")
 _REENCODE = re.compile(r"png|jpeg:([1-9][0-9]?|100)")
 _FIXED = 280
-"""Bytes of an example beside its image, the file's name and the class's: keys, numbers, hash."""
-_TAKES = "name the folder of the classes or of the splits with `--raw`"
+"""Bytes of an example besides its image and the names of file and class: keys, numbers, hash."""
 
 
 @dataclass(frozen=True)
@@ -49,27 +46,19 @@ class ImageFolderOptions:
 
     layout: Literal["auto", "class", "split", "flat"] = "auto"
     """`class`: folders of classes. `split`: folders of splits, with folders of classes in each.
-    `flat`: a label file or `class_pattern` names the classes. `auto` finds out which it is."""
-    split: tuple[str, ...] = ()
-    """Splits by fractions, such as `train=0.8,validation=0.1,test=0.1`. Default: all images of a
-    folder without splits are `train`."""
-    group: str | None = None
-    """With `split`: a regular expression, searched in the path below the class folder. Images with
-    the same text in its first group stay in one split: `^(patient[0-9]+)_`."""
-    stratify: bool = False
-    """With `split`: each split has its share of the images of every class, to within one image."""
+    `flat`: a label file or `class_pattern` names the classes. `auto` finds out which one it is."""
     extensions: tuple[str, ...] = ()
-    """Take only files with these extensions, such as `jpg,jpeg,png`; a remark counts the others.
+    """Take only files with these extensions, such as `jpg,jpeg,png`; a remark counts other files.
     Default: every file is an item. The format of a file is never taken from its name."""
     symlinks: Symlinks = "all"
-    """`all`: follow symbolic links wherever they lead, as into DVC's cache. `inside`: follow those
-    that stay in the raw folder. `none`: follow none."""
+    """`all`: follow all symbolic links, such as links into DVC's cache. `inside`: follow links
+    that stay in the raw folder. `none`: follow no links."""
     labels_from: Literal[0, 1] = 0
     """The number of the first class."""
     label_file: str | None = None
     """A file that labels the images: CSV with file and label, lines of file and label, or one label
-    per line in the order of the files' names, as ImageNet's synsets. A path from the raw folder on,
-    also out of it, or an absolute path."""
+    per line in the order of the files' names, as ImageNet's synsets. A path relative to the raw
+    folder, which may lead out of it, or an absolute path."""
     class_pattern: str | None = None
     """A regular expression, searched in the names of files: the text of its first group is the
     class. `^(n[0-9]+)_` for `n01440764_tench.jpg`."""
@@ -78,10 +67,10 @@ class ImageFolderOptions:
     or keep them apart as different classes.
     """
     verify: Literal["header", "decode"] = "header"
-    """`header`: read the header of each image. `decode`: decode each completely, and skip
-    those that do not decode."""
+    """`header`: read the header of each image. `decode`: decode each image completely, and skip
+    images that do not decode."""
     sha256: bool = True
-    """Whether records have `image/key/sha256`, 64 characters by which `check` finds images that
+    """Whether records have `image/key/sha256`, 64 characters with which `check` finds images that
     have changed."""
     resize: str | None = None
     """Make images smaller: `256` for the shorter side, `320x240` for width and height. Needs
@@ -90,26 +79,18 @@ class ImageFolderOptions:
     """Encode images again: `jpeg:90` or `png`. Default: their bytes are stored unchanged."""
 
     def __post_init__(self) -> None:
-        Splitter(self.split, self.group)  # which checks both
-        check_stratify(self.stratify, self.split, self.group)
         try:
             groups = re.compile(self.class_pattern or "()").groups
         except (re.error, RecursionError, OverflowError) as error:
             raise UsageError(f"`class_pattern` cannot be used: {safe(str(error))}") from None
-        labels = self.label_file is not None
+        is_other_layout = self.layout in (("class", "split") if self.flat else ("flat",))
         problems = {
-            "`class_pattern` has no group in parentheses, whose text is the class": not groups,
+            "`class_pattern` needs a group in parentheses: its text is the class": not groups,
             "`label_file` and `class_pattern` both name the classes": (
-                labels and self.class_pattern is not None
+                self.label_file is not None and self.class_pattern is not None
             ),
-            "`layout=flat` needs `label_file` or `class_pattern`": (
-                self.layout == "flat" and not self.flat
-            ),
-            f"`{'label_file' if labels else 'class_pattern'}` needs `layout=flat`": (
-                self.flat and self.layout in ("class", "split")
-            ),
-            "`split` and `layout=split` exclude each other: folders are splits already": (
-                self.split and self.layout == "split"
+            "`layout=flat` needs `label_file` or `class_pattern`; no other layout takes them": (
+                is_other_layout
             ),
             "`resize` expects the shorter side in pixels or WIDTHxHEIGHT: 256, or 320x240": (
                 self.resize is not None and not _RESIZE.fullmatch(self.resize)
@@ -126,18 +107,13 @@ class ImageFolderOptions:
                 raise UsageError(f"wrong options: {problem}")
 
     @property
-    def hashed(self) -> tuple[str, ...]:
-        """The shares by which hashes deal images; none where classes do."""
-        return () if self.stratify else self.split
-
-    @property
     def flat(self) -> bool:
-        """Whether a label file or the names of files take the place of class folders."""
+        """Whether a label file or the names of files replace class folders."""
         return self.label_file is not None or self.class_pattern is not None
 
     @property
     def conversion(self) -> Conversion | None:
-        """How images are encoded again; None where their bytes are stored unchanged."""
+        """The new encoding of images; None if their bytes are stored unchanged."""
         if self.reencode is None:
             return None
         format_, _, quality = self.reencode.partition(":")
@@ -160,8 +136,11 @@ class ItemClass(NamedTuple):
     """The name of the class."""
 
     def overhead(self, key: str) -> int:
-        """Estimated bytes of an example beside its image."""
+        """Estimated bytes of an example besides its image."""
         return _FIXED + len(key.rpartition("/")[2].encode()) + len(self.name.encode())
+
+
+_decode = msgspec.msgpack.Decoder(ItemClass).decode
 
 
 @dataclass
@@ -169,33 +148,29 @@ class Listing:
     """The content of a raw folder."""
 
     layout: str
-    """In words."""
+    """The layout in words."""
     classes: list[str]
     """Class names in byte order."""
     entries: list[Item | Skipped]
     remarks: list[Remark]
-    """On names that are not items, and on empty class folders."""
+    """Remarks on names that are not items, and on empty class folders."""
     other_files: list[RawFile] = field(default_factory=list)
     """Raw files that are not items: the label file."""
 
     def raw_files(self) -> Iterator[RawFile]:
-        """The files of the items, and the others."""
+        """The files of the items, and the other raw files."""
         yield from self.other_files
-        classes: dict[bytes, ItemClass] = {}
         for entry in self.entries:
             if isinstance(entry, Item):
-                known = classes.get(entry.state)
-                if known is None:
-                    known = msgspec.msgpack.decode(entry.state, type=ItemClass)
-                    classes[entry.state] = known
+                known = _decode(entry.state)
                 size = entry.size - known.overhead(entry.key)
-                # Without a folder before it the key is the path: one string serves as both.
+                # Without a folder before it, the path equals the key: one string serves as both.
                 path = known.folder + entry.key if known.folder else entry.key
                 yield RawFile(path, size, size)
 
 
 class Walk:
-    """Looks into folders, and keeps the names that it leaves out."""
+    """Lists folders, and records the names that it leaves out."""
 
     def __init__(self, raw: Storage, options: ImageFolderOptions, label_file: str = "") -> None:
         self.raw = raw
@@ -205,8 +180,16 @@ class Walk:
         self._left_out: dict[tuple[str, str], dict[str, None]] = {}
 
     def leave_out(self, split: str, kind: Literal["hidden", "stray"], path: str) -> None:
-        """Keep a name that is not an item."""
+        """Record a name that is not an item."""
         self._left_out.setdefault((split, kind), {})[path] = None
+
+    def leave_out_all(self, entry: Entry, split: str) -> None:
+        """Leave out a name that no split reads; if it is a folder, leave out all files below it."""
+        is_folder = entry.kind == "dir"
+        below = list_files(self.raw, entry.path, symlinks=self.symlinks) if is_folder else ()
+        files = [each.path for each in below if each.kind == "file"]
+        for path in files or [entry.path]:
+            self.leave_out(split, "stray", path)
 
     def left_out(self) -> Iterator[Remark]:
         """A remark on the names left out so far, for each split and kind."""
@@ -217,8 +200,8 @@ class Walk:
             yield Remark(split, first, "SRC015", detail, times)
 
     def look(self, folder: str, split: str = "") -> Iterator[Entry]:
-        """The names directly in a folder, links followed as far as the options allow. Hidden ones
-        are left out, of `split` if there is one.
+        """The names directly in a folder; links are followed if the options allow it. Hidden names
+        are left out, and counted for `split` unless that is empty.
         """
         for entry in self.raw.list(folder, recursive=False):
             if hidden_part(entry.path):
@@ -231,8 +214,8 @@ class Walk:
                 yield entry
 
     def files(self, folder: str, split: str) -> Iterator[tuple[str, int, SkipImage | None]]:
-        """Path and size of every file below a folder, and why it cannot be opened. Hidden names
-        are left out of `split`, and so are other extensions than those of the option.
+        """Path and size of every file below a folder, and why it cannot be opened. Hidden names,
+        and extensions that the option does not name, are left out and counted for `split`.
         """
         for entry in list_files(self.raw, folder, symlinks=self.symlinks):
             path = entry.path
@@ -263,29 +246,26 @@ def find_split_folders(walk: Walk, layout: str) -> dict[str, str]:
     if not folders:
         raise RawDataError(
             f"`{root}` holds no folders: expected one for each class or split",
-            hint="a file that labels the images can take the place of folders: "
-            "`--option label_file=NAME`; or a pattern that finds the class in a file's name: "
-            "`--option 'class_pattern=^(n[0-9]+)_'`",
+            hint="`--option label_file=NAME` takes the classes from a file; `class_pattern` takes "
+            "them from the names of the images",
         )
     usual = [entry for entry in top if entry.kind != "file" and is_usual_split(entry.path)]
     others = [entry.path for entry in folders if entry not in usual]
-    # Some folders called like splits are splits if one of them holds folders.
+    # Several folders with names of splits are splits if one of them contains folders.
     is_class = layout == "auto" and others and not any(map(holds_folders, usual))
     if layout == "class" or is_class:
         return {"": "train"}
     if layout == "auto" and others:
         raise RawDataError(
-            f"`{root}` holds folders of splits ({_paths(usual)}) and others "
-            f"({listed(others, most=3)})",
-            hint="set `--option layout=split` or `--option layout=class`, or remove the others",
+            f"`{root}` holds folders named like splits ({_paths(usual)}) beside other folders "
+            f"({listed(others, most=3)}): set the option `layout` to `split` or `class`"
         )
     found = [entry.path for entry in folders if holds_folders(entry)]
     bare = [entry for entry in usual if entry.path not in found]
     if bare or not found:
         raise RawDataError(
             f"no class folders in {_paths(bare or folders)} of `{root}`",
-            hint="put the images of a split into folders of classes, or take it out of the raw "
-            "folder; or --option layout=class, if these are the classes",
+            hint="--option layout=class, if these are the classes",
         )
     return refuse_names(found, "split folders")
 
@@ -293,135 +273,81 @@ def find_split_folders(walk: Walk, layout: str) -> dict[str, str]:
 def list_class_folders(raw: Storage, options: ImageFolderOptions) -> Listing:
     """Items of class folders, with or without split folders above them."""
     walk = Walk(raw, options)
-    folders = find_split_folders(walk, options.layout)
-    in_splits = "" not in folders
-    remarks = _unread(walk, folders) if in_splits else []
-    if in_splits and options.split:
-        raise UsageError(
-            f"`split` assigns images to splits, and `{safe(raw.root, limit=4096)}` has folders of "
-            f"splits: {listed(folders, most=3)}",
-            hint="leave out the option, or set `--option layout=class` if these are classes",
-        )
-    splitters = {
-        folder: Splitter(options.hashed, options.group, split) for folder, split in folders.items()
-    }
+    splits = find_split_folders(walk, options.layout)
+    in_splits = "" not in splits
+    remarks: list[Remark] = []
+    for entry in walk.look("", next(iter(splits.values()))) if in_splits else ():
+        if entry.path not in splits:
+            walk.leave_out_all(entry, next(iter(splits.values())))
     entries: list[Item | Skipped] = []
-    classes: dict[str, list[str]] = {}  # the folders that hold one
-    for folder, splitter in splitters.items():
-        for found in walk.look(folder, splitter.names[0]):
+    classes: dict[str, list[str]] = {}  # the parent folders of each class
+    for folder, split in splits.items():
+        for found in walk.look(folder, split):
             name = found.path.rpartition("/")[2]
             if found.kind == "dir":
                 classes.setdefault(name, []).append(folder)
-            elif found.kind == "link":  # it may well be a whole class
-                split = splitter.split_of_group(found.path)
-                entries.append(Skipped(split, name, "SRC011", link_problem(options.symlinks)))
+            elif found.kind == "link":  # it may lead to a whole class
+                entries.append(Skipped(split, name, "SRC111", link_problem(options.symlinks)))
             else:
-                walk.leave_out(splitter.names[0], "stray", found.path)
+                walk.leave_out(split, "stray", found.path)
     names = sort_classes(classes, options, "class folders")
     has_files = False
     for label, name in enumerate(names, start=options.labels_from):
         for folder in classes[name]:
-            splitter = splitters[folder]
-            prefix = f"{folder}/" if folder else ""
-            path = prefix + name
-            inside: set[str] = set()
-            for entry, below in _class_items(walk, splitter, ItemClass(label, prefix, name)):
-                entries.append(entry)
-                inside.add(below)
-            has_files = has_files or not inside or "" in inside
-            if not inside:
+            split = splits[folder]
+            item_class = ItemClass(label, f"{folder}/" if folder else "", name)
+            state = msgspec.msgpack.encode(item_class)
+            path = item_class.folder + name
+            before = len(entries)
+            for file, size, problem in walk.files(path, split):
+                has_files = has_files or "/" not in file[len(path) + 1 :]
+                key = file[len(item_class.folder) :]
+                if problem is None:
+                    entries.append(Item(split, key, size + item_class.overhead(key), state))
+                else:
+                    entries.append(Skipped(split, key, problem.code, problem.detail))
+            if len(entries) == before:
+                has_files = True
                 detail = f"no file in the class folder `{safe(path)}` is taken"
-                remarks.append(Remark(splitter.names[0], path, "SRC033", detail))
-            splits = sorted(filter(is_usual_split, inside))
-            if splits and options.layout == "auto":
-                raise RawDataError(
-                    f"`{safe(path)}` holds folders of splits ({listed(splits)}), where a class "
-                    "folder is expected",
-                    hint="name the folder directly above the splits with `--raw`, or set "
-                    "`--option layout=` if these are the classes",
-                )
+                remarks.append(Remark(split, path, "SRC118", detail))
     if not entries or (options.layout == "auto" and not has_files):
         raise RawDataError(
             f"no file is directly in the class folders {listed(names, most=3)} of "
             f"`{safe(raw.root, limit=4096)}`",
             hint="name the folder directly above the classes or splits with `--raw`, or set "
-            "`--option layout=` if these are the classes; `extensions` selects files",
+            "`--option layout=` if these are the classes",
         )
-    for splitter in splitters.values():
-        splitter.require_all(entries)
     layout = "split/class/file" if in_splits else "class/file"
     return Listing(layout, names, entries, [*walk.left_out(), *remarks])
 
 
-def _class_items(
-    walk: Walk, splitter: Splitter, item_class: ItemClass
-) -> Iterator[tuple[Item | Skipped, str]]:
-    """The items of a class folder, each with the folder in it that it is in; mostly empty."""
-    state = msgspec.msgpack.encode(item_class)
-    start = len(item_class.folder)
-    path = item_class.folder + item_class.name
-    for file, size, problem in walk.files(path, splitter.names[0]):
-        key = file[start:] if start else file
-        below = file[len(path) + 1 :]
-        folder = below.partition("/")[0] if "/" in below else ""
-        if problem is None:
-            split = splitter.split(file, below)
-            yield Item(split, key, size + item_class.overhead(key), state), folder
-        else:
-            split = splitter.split_of_group(file)
-            yield Skipped(split, key, problem.code, problem.detail), folder
-
-
-def _unread(walk: Walk, folders: Mapping[str, str]) -> list[Remark]:
-    """Remarks on the folders that no split reads; all other names are stray."""
-    split = next(iter(folders.values()))
-    remarks = []
-    for entry in walk.look("", split):
-        if entry.path not in folders:
-            is_folder = entry.kind == "dir"
-            below = list_files(walk.raw, entry.path, symlinks=walk.symlinks) if is_folder else ()
-            files = [each.kind == "file" and not hidden_part(each.path) for each in below]
-            if inside := sum(files):
-                number = "1 file" if inside == 1 else f"{inside:,} files"
-                detail = f"{number} in the folder `{safe(entry.path)}`, which is not a split"
-                remarks.append(Remark(split, entry.path, "SRC034", detail, inside))
-            else:
-                walk.leave_out(split, "stray", entry.path)
-    return remarks
-
-
 def sort_classes(names: Iterable[str], options: ImageFolderOptions, what: str) -> list[str]:
-    """Names of classes in byte order; those that are not UTF-8, or twins, are refused."""
+    """Class names in byte order; names that are not UTF-8, or twins, are refused."""
     try:
         found = sorted(names, key=str.encode)
     except UnicodeEncodeError as error:
         raise RawDataError(
-            f"the class `{safe(str(error.object))}` is not UTF-8, and labels are",
-            hint="rename it: `convmv -f latin1 -t utf-8 --notest` renames a whole folder",
+            f"the class `{safe(str(error.object))}` is not UTF-8, but labels have to be"
         ) from None
     if options.twins == "refuse" and (twins := collision(found)):
-        raise RawDataError(
-            f"two {what} {twins}",
-            hint="rename one of them, or keep them apart: --option twins=apart",
-        )
+        raise RawDataError(f"two {what} {twins}", hint="--option twins=apart keeps them apart")
     return found
 
 
 def refuse_names(names: Sequence[str], what: str) -> dict[str, str]:
-    """The normal spelling of names of splits; those that cannot be one are refused."""
+    """The usual name of each split, by its spelling; names that no split can have are refused."""
     for name in names:
         if not is_split_name(name):
             raise RawDataError(
-                f"`{safe(name)}` cannot be the name of a split: expected letters, digits and `_`",
-                hint="rename it: the name becomes part of file names",
+                f"`{name}` cannot be the name of a split: expected letters, digits and `_`"
             )
     if twins := collision(names):
-        raise RawDataError(f"two {what} {twins}", hint="rename one of them")
+        raise RawDataError(f"two {what} {twins}")
     return normal_splits(names)
 
 
 def is_usual_split(name: str) -> bool:
-    """Whether a name is `train`, `validation` or `test`, in any spelling."""
+    """Whether a name means `train`, `validation` or `test`, in any spelling."""
     return normal_splits([name])[name] in ("train", "validation", "test")
 
 

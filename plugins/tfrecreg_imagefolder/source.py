@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 import msgspec
 
 from tfrecreg.api import (
-    BY_HASHES,
     MAX_IMAGE_BYTES,
     Example,
     Feature,
@@ -31,7 +30,6 @@ from tfrecreg.api import (
     int64_feature,
     read_header,
     require_pillow,
-    stratified,
     truncation_text,
     verify_pixels,
 )
@@ -70,30 +68,26 @@ class ImageFolderSource(Source):
             require_pillow("`verify=decode`")
 
     def __reduce__(self) -> tuple[object, ...]:
-        # The listing stays in the parent: an item has all that a worker needs.
+        # The listing stays in the parent: an item contains everything that a worker needs.
         return type(self), (self._raw, self._options)
 
     def raw_files(self) -> Iterator[RawFile]:
         yield from self._list().raw_files()
 
     def labels(self) -> Mapping[str, Sequence[str]]:
-        # Numbers below the first class have no name; a folder cannot be called so.
+        # Numbers below the first class get the empty name, which no folder can have.
         return {_LABEL: [""] * self._options.labels_from + self._list().classes}
 
     def items(self) -> Iterator[Item | Skipped | Remark]:
         listing = self._list()
-        entries = chain(listing.entries, listing.remarks)
-        if self._options.stratify:
-            return stratified(self._options.split, entries, self.class_of)
-        return entries
+        return chain(listing.entries, listing.remarks)
 
     def class_of(self, item: Item) -> str:
-        """The class of an image, for `stratify`."""
         return str(msgspec.msgpack.decode(item.state, type=ItemClass).name)
 
-    def notes(self) -> Sequence[str]:
-        """What the user should know before the build."""
-        return [BY_HASHES] if self._options.hashed else []
+    def grouped(self, key: str) -> str:
+        """The path below the class folder, in which the option `group` is searched."""
+        return key if self._options.flat else key.partition("/")[2]
 
     def schema(self) -> str:
         text = bundled_schema("tfrecreg_imagefolder", "imagefolder")
@@ -118,7 +112,7 @@ class ImageFolderSource(Source):
         return {"pillow": version("pillow")}
 
     def raw_path(self, split: str, key: str) -> str | None:
-        """The raw file whose bytes per record has as its image; None where it was encoded again."""
+        """The raw file whose bytes are the record's image; None if the image was encoded again."""
         if self._conversion is not None:
             return None
         if self._options.flat:

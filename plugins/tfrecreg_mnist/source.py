@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from struct import Struct, pack
 from typing import Any, ClassVar, Literal
 from zlib import DEFLATED, Z_DEFAULT_STRATEGY, compressobj, crc32
@@ -35,17 +35,16 @@ class MnistOptions:
     encoding: Literal["png", "raw"] = "png"
     """`png`: a PNG in `image/encoded`. `raw`: the pixels themselves in `image/raw`."""
     prefix: str = ""
-    """Prefix of the file names of the wanted dataset, such as `emnist-letters`, if a folder holds
-    several.
+    """Prefix of the file names of the wanted dataset, such as `emnist-letters`, if the folder holds
+    several datasets.
     """
 
 
 class MnistSource(Source):
     """Images of a folder of IDX files. An item's key is the image's number in its file.
 
-    The key has five digits or more (`00042`), counts from 0, and is all the data of an item.
-    Every file of the folder that looks like a part of the dataset must be whole and have its
-    partner: a split never vanishes silently.
+    Every file that looks like a part of the dataset must be whole and have its partner: a split
+    never vanishes silently.
     """
 
     Options: ClassVar[type[Any]] = MnistOptions
@@ -53,11 +52,9 @@ class MnistSource(Source):
     def __init__(self, raw: Storage, options: MnistOptions) -> None:
         self._raw = raw
         self._options = options
-        self._folder: IdxFolder | None = None
         self._opened: dict[str, tuple[IdxFile, IdxFile]] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Open files stay where they are: each process opens its own.
         return type(self), (self._raw, self._options)
 
     def raw_files(self) -> Iterator[RawFile]:
@@ -73,8 +70,7 @@ class MnistSource(Source):
         splits = self._open_all()
         yield from self._remarks()
         for split, (images, _) in splits.items():
-            # Keys, numbers and lengths take 99 bytes, and 35 more for a PNG. The PNG of such an
-            # image takes about a third of its pixels, and 57 bytes of chunks.
+            # Estimated: a PNG takes about a third of the pixels, and 57 bytes of chunks.
             pixels = images.entry_size
             size = 99 + pixels if self._options.encoding == "raw" else 134 + 57 + pixels // 3
             for index in range(images.shape[0]):
@@ -102,67 +98,58 @@ class MnistSource(Source):
         text = bundled_schema("tfrecreg_mnist", name)
         try:
             shapes = [images.shape for images, _ in self._open_all().values()]
-        except RawDataError:  # of data that are not here, or bad: a build says which
+        except RawDataError:  # missing or bad data: a build reports the reason
             return text
-        for side, sizes in zip(
-            ("height", "width"), list(zip(*shapes, strict=True))[1:], strict=True
-        ):
-            if len({*sizes}) == 1:
+        for number, side in enumerate(("height", "width"), start=1):
+            if len(sizes := {shape[number] for shape in shapes}) == 1:
+                size = sizes.pop()
                 before, feature, after = text.partition(f'name: "image/{side}"')
-                only = f"int_domain {{ min: {sizes[0]} max: {sizes[0]} }}"
+                only = f"int_domain {{ min: {size} max: {size} }}"
                 text = before + feature + after.replace("int_domain { min: 1 }", only, 1)
         return text
 
     def _remarks(self) -> Iterator[Remark]:
-        folder = self._list()
+        folder = self._folder
         if stray := folder.stray:
             names = "name," if len(stray) == 1 else "names, the first of them"
             detail = f"{len(stray)} stray {names} `{safe(stray[0])}`"
             yield Remark(next(iter(folder.pairs)), stray[0], "SRC015", detail, len(stray))
         for plain, compressed in folder.twins:
             if IdxFile(self._raw, plain).content != IdxFile(self._raw, compressed).content:
-                raise RawDataError(
-                    f"`{safe(plain.path)}` and `{safe(compressed.path)}` hold different data",
-                    hint="remove the one that is wrong",
-                )
-            detail = f"`{safe(plain.path)}` holds the same and is read"
-            yield Remark(plain.split, compressed.path, "SRC036", detail)
+                raise RawDataError(f"`{plain.path}` and `{compressed.path}` hold different data")
+            detail = f"`{safe(plain.path)}` holds the same data and is read"
+            yield Remark(plain.split, compressed.path, "SRC116", detail)
 
     def _open_all(self) -> Mapping[str, tuple[IdxFile, IdxFile]]:
-        """Images and labels by split, train first, all of them verified."""
-        return {split: self._open(split) for split in self._list().pairs}
+        """Images and labels by split, train first, all verified."""
+        return {split: self._open(split) for split in self._folder.pairs}
 
     def _open(self, split: str) -> tuple[IdxFile, IdxFile]:
         if split not in self._opened:
-            pair = self._list().pairs.get(split)
+            pair = self._folder.pairs.get(split)
             if pair is None:
-                raise RawDataError(
-                    f"split `{safe(split)}` is gone from `{safe(self._raw.root)}`",
-                    hint="the raw files changed during the build: build again",
-                )
+                raise RawDataError(f"split `{split}` is gone from `{self._raw.root}`")
             images, labels = (IdxFile(self._raw, name) for name in pair)
             if images.shape[0] != labels.shape[0]:
                 raise RawDataError(
-                    f"`{safe(images.path)}` has {images.shape[0]} images, "
-                    f"`{safe(labels.path)}` has {labels.shape[0]} labels",
-                    hint="they do not belong together: fetch both again from the same place",
+                    f"`{images.path}` has {images.shape[0]} images, but `{labels.path}` has "
+                    f"{labels.shape[0]} labels: they do not belong together"
                 )
             self._opened[split] = images, labels
         return self._opened[split]
 
-    def _list(self) -> IdxFolder:
-        if self._folder is None:
-            self._folder = IdxFolder(self._raw, self._options.prefix)
-        return self._folder
+    @cached_property
+    def _folder(self) -> IdxFolder:
+        return IdxFolder(self._raw, self._options.prefix)
 
 
 def _encode_png(pixels: bytes, height: int, width: int) -> bytes:
     """The image as PNG: the same pixels and zlib give the same bytes.
 
-    Every scanline has filter 0 (none), which on images of this kind beats the other four.
+    Every scanline has filter 0 (none), which compresses such images better than the other four.
     """
     start, rows, window = _png_form(height, width)
-    # 2^(memory level + 6) symbols go into a block: more than a small image has.
+    # A block takes 2^(memory level + 6) symbols: more than a small image has.
     deflate = compressobj(5, DEFLATED, window, window // 2, Z_DEFAULT_STRATEGY)
     lines = b"\0" + b"\0".join(rows.unpack(pixels))
     data = deflate.compress(lines) + deflate.flush()
@@ -171,7 +158,7 @@ def _encode_png(pixels: bytes, height: int, width: int) -> bytes:
 
 @lru_cache(maxsize=16)
 def _png_form(height: int, width: int) -> tuple[bytes, Struct, int]:
-    """What all images of one size share: signature and header, scanlines, window bits."""
+    """The common parts for images of one size: signature and header, scanlines, window bits."""
     # 8 bits, color type 0 (gray), and the only compression, filter method and interlacing here.
     header = pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
     # Allocating and clearing a window larger than a small image takes as long as compressing it.

@@ -27,31 +27,29 @@ def tfrecreg_sources() -> Iterator[SourceRecord]:
 
 
 def _examine(preview: RawPreview) -> Recognition | None:
-    """Tables directly in the folder.
+    """Tables directly in the folder, or tables of metadata beside images, sounds or videos.
 
-    Parquet files alone are a layout: their columns have names and types. Where they have Hugging
-    Face's features, its source recognizes them exactly.
+    Parquet files alone count as a layout: their columns have names and types. If they have Hugging
+    Face's features, the source `huggingface` recognizes them exactly.
     """
     from tfrecreg.api import Recognition, listed
-    from tfrecreg_table import tables
+    from tfrecreg_table.tables import is_table, metadata_tables, split_of
 
-    named, media = tables.metadata_tables(preview)
+    named, media = metadata_tables(preview)
     if media:
-        by = listed(named, most=3)
-        reason = f"{preview.counted(len(media), 'media file')}, described by {by}"
+        reason = (
+            f"{preview.counted(len(media), 'media file')}, described by {listed(named, most=3)}"
+        )
         return Recognition("exact", reason, preview.aside([*named, *media]))
-    found = [path for path in preview.files() if tables.is_found_table(path)]
+    found = [path for path in preview.files() if is_table(path)]
     if not found:
         return None
-    used = found if len(found) == 1 else tables.split_tables(found)
-    reason = f"{preview.counted(len(used or found), 'table')} ({listed(used or found, most=3)})"
-    if not used:
-        reason += ", none named after a split"
-    folders = preview.folders()
-    if folders:
+    used = [path for path in found if split_of(path) or len(found) == 1] or found
+    reason = f"{preview.counted(len(used), 'table')} ({listed(used, most=3)})"
+    if folders := preview.folders():
         reason += f" beside folders ({listed(folders, most=3)}), whose files columns may name"
     is_layout = not folders and all(path.lower().endswith(".parquet") for path in found)
-    aside = preview.aside([*(used or found), *folders])
+    aside = preview.aside([*used, *folders])
     return Recognition("layout" if is_layout else "general", reason, aside)
 
 

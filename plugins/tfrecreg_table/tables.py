@@ -1,20 +1,32 @@
-"""The options of the source `table`, and the tables of a raw folder with their splits."""
+"""The tables of a raw folder: the options, the files and their splits, and the rows of a file.
+
+The standard library parses CSV and JSON Lines line by line. So each row has a place at which it
+can be read again, integers and texts stay as they are written, and a bad row is reported alone.
+"""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from tfrecreg.api import (
+    ParquetReader,
+    ParquetRows,
     RawDataError,
     RawPreview,
+    ReadingFile,
     Storage,
     UsageError,
     listed,
     media_kind,
+    no_duplicates,
     normal_splits,
+    open_local,
     safe,
 )
 
@@ -26,29 +38,29 @@ FOUND_SUFFIXES = ("csv", "tsv", "jsonl", "ndjson", "parquet")
 JSON_SUFFIXES = ("jsonl", "ndjson", "json")
 FILE_NAME = "file_name"
 """The column of files in Hugging Face's folders of images, sounds or videos."""
-METADATA_SUFFIXES = ("csv", "jsonl", "parquet")
 DEFAULT_SPLIT = "train"
 _USUAL_SPLITS = ("train", "validation", "test")
 _COLUMN = re.compile(
     r"(?P<name>.+?)(?::(?P<kind>[a-z0-9]+)(?:\((?P<pattern>[^()]*)\))?(?:=(?P<feature>.+))?)?",
     re.DOTALL,
 )
+_BATCH = 4096
+_LONGEST_CELL = 1 << 24
 
 
 class Mapped(NamedTuple):
-    """What the option `columns` says of one column."""
+    """The entry of one column in the option `columns`. The column's values decide empty fields."""
 
     name: str
-    """Of the column; ``*`` for all that are not named."""
+    """``*`` for all columns that are not named."""
     kind: str = ""
-    """One of :data:`COLUMN_KINDS`; empty if its values decide."""
     pattern: str = ""
     """The path of a file, with ``{}`` for the value."""
     feature: str = ""
-    """The name of the feature, or what the names of several begin with; empty for the usual one."""
+    """The name of the feature, or the prefix of several."""
 
-    def path(self, value: str, folder: str = "") -> str:
-        """The path of the file that a value names, from a folder on."""
+    def path(self, value: str, folder: str) -> str:
+        """The path of the file that a value names, below a folder."""
         return folder + self.pattern.replace("{}", value).removeprefix("./")
 
 
@@ -57,8 +69,8 @@ class TableOptions:
     """Options of the source `table`."""
 
     file: tuple[str, ...] = ()
-    """The tables, as `train.csv,test.csv`: paths below the raw folder. Default: those at its top
-    that are named after splits, or the only one."""
+    """The tables, as `train.csv,test.csv`: paths below the raw folder. Default: top-level tables
+    that are named after splits, or the only table."""
     columns: tuple[str, ...] = ()
     """The columns to take, as `NAME:TYPE=FEATURE`: `id:int64,breed:label,id:file(images/{}.jpg)`.
     The type is `int64`, `float`, `text`, `bytes`, `label`, `file`, `image`, `audio`, `video` or
@@ -71,81 +83,54 @@ class TableOptions:
     """The column of the splits. Default: each file is a split, by its name."""
     delimiter: str | None = None
     """The character between the cells of a CSV, or `tab`. Default: a tab in files named `.tsv`,
-    else the first of comma, tab and semicolon that the first line has."""
+    else the first comma, tab or semicolon in the first line."""
     header: bool = True
     """Whether the first line of a CSV names the columns. Without a header they are `1`, `2`, …"""
     decimals: Literal["exact", "round"] = "exact"
-    """Handling of fractions that float32 does not hold, in columns without a type. `exact`: text
-    (CSV), or an error (JSON, Parquet). `round`: the next float32. Integers are never rounded."""
+    """Handling of fractions that float32 cannot hold, in columns without a type. `exact`: text
+    (CSV), or an error (JSON, Parquet). `round`: the nearest float32. Integers are never rounded."""
     missing: tuple[str, ...] = ()
     """Cells of a CSV that mean a missing value, such as `NA,null`; empty cells always do."""
 
     def __post_init__(self) -> None:
         if self.delimiter and not re.fullmatch(r'tab|[^"\s]', self.delimiter):
             raise UsageError(
-                f"the option `delimiter` is `{safe(self.delimiter, limit=60)}`, expected one "
-                "character or `tab`",
-                hint="--option 'delimiter=;'",
+                f"the option `delimiter` is `{self.delimiter}`, expected one character or `tab`"
             )
-        self.mapping  # noqa: B018 - it is refused here, if it is wrong
+        self.mapping()
 
-    @property
-    def mapping(self) -> tuple[Mapped, ...]:
+    def mapping(self) -> list[Mapped]:
         """The option `columns`, parsed."""
-        return tuple(map(_parse, self.columns))
+        return [_parse_column(text) for text in self.columns]
 
 
-def _parse(text: str) -> Mapped:
+def _parse_column(text: str) -> Mapped:
     match = _COLUMN.fullmatch(text.strip())
-    found = Mapped(*(match[at] or "" for at in range(1, 5))) if match else Mapped("")
+    found = Mapped(*(each or "" for each in match.groups())) if match else Mapped("")
     is_file = found.kind in FILE_KINDS
     if is_file:
         found = found._replace(pattern=found.pattern or "{}")
-        if found.kind == "file" and not found.pattern.endswith("{}"):
-            found = found._replace(kind=media_kind(found.pattern))
-    is_star = found.name == "*"
+        is_open = found.kind == "file" and not found.pattern.endswith("{}")
+        found = found._replace(kind=media_kind(found.pattern)) if is_open else found
     if (
         not found.name
         or found.kind not in ("", *COLUMN_KINDS)
         or (is_file and (found.pattern.count("{}") != 1 or unsafe_path(found.pattern)))
         or (found.pattern and not is_file)
-        or (is_star and (found.kind not in ("", "text") or found.feature))
+        or (found.name == "*" and (found.kind not in ("", "text") or found.feature))
     ):
         raise UsageError(
-            f"the option `columns` has `{safe(text, limit=60)}`, expected `NAME`, `NAME:TYPE` or "
-            f"`NAME:TYPE=FEATURE`, `*` or `*:text`; types: {listed(COLUMN_KINDS, most=20)}; those "
-            "of files may have a path with one `{}`",
-            hint="--option 'columns=id:file(images/{}.jpg),breed:label,age:int64'",
+            f"the option `columns` has `{text}`, expected `NAME`, `NAME:TYPE` or "
+            f"`NAME:TYPE=FEATURE`, `*` or `*:text`; types: {listed(COLUMN_KINDS, most=20)}; the "
+            "types of files may have a path with one `{}`, as `id:file(images/{}.jpg)`"
         )
     return found
 
 
 def unsafe_path(path: str) -> bool:
-    """Whether a path is absolute, leaves the raw folder, or could on some system."""
+    """Whether a path is absolute, leaves the raw folder, or could do so on some system."""
     parts = re.split(r"[/\\]", path)
-    is_drive = re.match(r"[A-Za-z]:", path) is not None
-    return not parts[0] or ".." in parts or "\0" in path or is_drive
-
-
-class TableFile(NamedTuple):
-    """One table."""
-
-    path: str
-    split: str
-    """By its name; the default one if a column has the splits."""
-    size: int
-    names_files: bool = False
-    """Whether it is one of a table of metadata, which names files from its folder on."""
-
-    @property
-    def folder(self) -> str:
-        """What comes before the paths of files that it names."""
-        return self.path[: self.path.rfind("/") + 1] if self.names_files else ""
-
-    @property
-    def has_types(self) -> bool:
-        """Whether its values have types of their own."""
-        return suffix_of(self.path) in (*JSON_SUFFIXES, "parquet")
+    return not parts[0] or ".." in parts or "\0" in path or bool(re.match(r"[A-Za-z]:", path))
 
 
 def suffix_of(path: str) -> str:
@@ -153,89 +138,329 @@ def suffix_of(path: str) -> str:
     return path.rpartition("/")[2].rpartition(".")[2].lower()
 
 
-def find_tables(raw: Storage, options: TableOptions) -> tuple[list[TableFile], list[str]]:
-    """The tables to read, and other tables beside them."""
-    by_name = options.split_column is None
-    paths = list(options.file)
-    named: list[str] = []
-    left: list[str] = []
-    if not paths:
-        entries = [each.path for each in raw.list("", recursive=False)]
-        paths = sorted(path for path in entries if is_found_table(path))
-        paths = [path for path in paths if file_size(raw, path) is not None]
-        if by_name:
-            named, _ = metadata_tables(RawPreview(raw))
-            taken = named or (split_tables(paths) if len(paths) > 1 else paths)
-            left = [path for path in paths if path not in taken]
-            paths = taken or paths
-    files = []
-    for path in paths:
-        size = None if unsafe_path(path) else file_size(raw, path)
-        if size is None or suffix_of(path) not in (*FOUND_SUFFIXES, "tab", "txt", "json"):
-            break
-        folder = path.rpartition("/")[0]
-        split = _split_of(f"{folder}." if path in named else path) if by_name else DEFAULT_SPLIT
-        if not split and len(paths) > 1:
-            raise RawDataError(
-                f"`{safe(path, limit=200)}`, one of {len(paths)} tables, is not named after a split"
-                f": expected {listed(_USUAL_SPLITS, word='or')} at the beginning",
-                hint="--option file=train.csv,test.csv names the tables, "
-                "--option split_column=NAME the column of the splits",
-            )
-        files.append(TableFile(path, split or DEFAULT_SPLIT, size, path in named))
-    if len(files) != len(paths) or not files:
-        what = f"no table `{safe(paths[len(files)], limit=200)}`" if paths else "no table"
-        raise RawDataError(
-            f"`{safe(raw.root, limit=4096)}` holds {what}: expected "
-            f"{', '.join(f'.{each}' for each in FOUND_SUFFIXES)}",
-            hint="name the folder with --raw, and a table of another name with --option file=",
-        )
-    return files, left
-
-
-def is_found_table(name: str) -> bool:
+def is_table(name: str) -> bool:
     """Whether a file at the top of the raw folder is a table without being named."""
     return suffix_of(name) in FOUND_SUFFIXES and not name.startswith(".")
 
 
-def split_tables(paths: Sequence[str]) -> list[str]:
-    """Those that are named after a usual split."""
-    return [path for path in paths if _split_of(path)]
-
-
-def _split_of(path: str) -> str:
-    """The usual split that a file is named after: `train` for `train-1.csv`. Empty for none."""
-    name = path.rpartition("/")[2]
-    match = re.match(r"([A-Za-z]+)(?:[-_.0-9].*)?\.", name, re.DOTALL)
+def split_of(path: str) -> str:
+    """The usual split that a file is named after: `train` for `train-1.csv`; empty without one."""
+    match = re.match(r"([A-Za-z]+)(?:[-_.0-9].*)?\.", path.rpartition("/")[2], re.DOTALL)
     split = normal_splits([match[1]])[match[1]] if match else ""
     return split if split in _USUAL_SPLITS else ""
 
 
-def is_split_folder(path: str) -> bool:
+def is_split_folder(name: str) -> bool:
     """Whether a folder is named after a usual split."""
-    return normal_splits([path])[path] in _USUAL_SPLITS
+    return normal_splits([name])[name] in _USUAL_SPLITS
 
 
 def file_size(raw: Storage, path: str) -> int | None:
-    """The size of a file, links followed; None if there is none."""
+    """The size of a file, links followed; None without a file."""
     seen = raw.stat(path, follow="all")
     return None if seen is None or seen.kind != "file" else seen.size
 
 
 def metadata_tables(preview: RawPreview) -> tuple[list[str], list[str]]:
-    """The tables in folders of splits that name the files beside them, or the one at the top; the
-    images, sounds and videos beside them.
-    """
+    """The tables that name files beside them, and the media beside them."""
     tables, media = [], []
     below = [path for path in preview.below() if media_kind(path) != "file"]
-    for folder in ("", *filter(is_split_folder, preview.folders())):
-        top = f"{folder}/" if folder else ""
-        for path in (f"{top}metadata.{suffix}" for suffix in METADATA_SUFFIXES):
+    for top in ("", *(f"{each}/" for each in preview.folders() if is_split_folder(each))):
+        beside = [path for path in below if path.startswith(top)]
+        for path in (f"{top}metadata.{each}" for each in ("csv", "jsonl", "parquet") if beside):
             is_parquet = path.endswith("parquet")
             data = preview.end(path) if is_parquet else preview.start(path).partition(b"\n")[0]
-            beside = [each for each in below if each.startswith(top)]
-            if beside and re.search(rb"\bfile_name\b", data):
+            if re.search(rb"\bfile_name\b", data):
                 tables.append(path)
                 media += beside
                 break
     return [each for each in tables if "/" in each] or tables, media
+
+
+class TableFile(NamedTuple):
+    """One table."""
+
+    path: str
+    split: str
+    """By its name; the default split if a column has the splits."""
+    size: int
+    folder: str
+    """The prefix of the paths of files that its rows name."""
+
+
+class Tables(NamedTuple):
+    """The tables of a raw folder."""
+
+    files: list[TableFile]
+    left_out: list[str]
+    """Tables that are not read."""
+    names_files: bool
+    """Whether they are tables of metadata, whose rows name the files beside them."""
+
+
+def find_tables(raw: Storage, options: TableOptions) -> Tables:
+    """The tables that the options name, or that are named after splits, or the only table."""
+    by_name = options.split_column is None
+    naming: list[str] = []
+    found = taken = list(options.file)
+    if not options.file:
+        found = sorted(entry.path for entry in raw.list("", recursive=False))
+        found = [path for path in found if is_table(path) and file_size(raw, path) is not None]
+        naming = metadata_tables(RawPreview(raw))[0] if by_name else []
+        named = [path for path in found if split_of(path)] if by_name and len(found) > 1 else []
+        taken = naming or named or found
+    files = []
+    for path in taken or [""]:
+        size = None if unsafe_path(path) else file_size(raw, path)
+        if size is None or suffix_of(path) not in (*FOUND_SUFFIXES, "tab", "txt", "json"):
+            kinds = ", ".join(f".{each}" for each in FOUND_SUFFIXES)
+            what = f"no table `{path}`" if path else "no table"
+            raise RawDataError(f"`{raw.root}` holds {what}: expected {kinds}; `file` names tables")
+        folder = path[: path.rfind("/") + 1] if path in naming else ""
+        split = split_of(f"{folder[:-1]}." if path in naming else path) if by_name else ""
+        if by_name and not split and len(taken) > 1:
+            raise RawDataError(
+                f"`{path}`, one of {len(taken)} tables, is not named after a split"
+                f": expected {listed(_USUAL_SPLITS, word='or')} at the beginning",
+                hint="--option file=train.csv names the tables; or --option split_column=NAME "
+                "names the column of the splits",
+            )
+        files.append(TableFile(path, split or DEFAULT_SPLIT, size, folder))
+    left_out = [path for path in found if path not in taken]
+    return Tables(files, left_out, bool(naming))
+
+
+class Place(NamedTuple):
+    """The place of a row. For Parquet files, lines and bytes are numbers of rows."""
+
+    number: int
+    line: int
+    start: int
+    length: int
+
+
+class RowError(Exception):
+    """A row cannot be used; the message says why."""
+
+    def __init__(self, why: str, code: str = "SRC110") -> None:
+        super().__init__(why)
+        self.code = code
+
+
+class Batch(NamedTuple):
+    """Consecutive rows."""
+
+    places: Sequence[Place]
+    columns: Mapping[str, Sequence[Any]]
+    """A value for each place; None for a missing value."""
+    bad: Sequence[tuple[int, RowError]] = ()
+    """The lines of rows that cannot be read, and why."""
+
+
+class TextTable:
+    """A table whose rows are lines of text in UTF-8: JSON Lines, or CSV."""
+
+    unit = "line"
+    """The unit in which its rows are counted."""
+
+    def __init__(self, raw: Storage, path: str, options: TableOptions) -> None:
+        self._path, self._options = path, options
+        self._file = open_local(raw, path)
+        self._start = 3 if self._file.read_at(0, 3) == b"\xef\xbb\xbf" else 0  # byte order mark
+        self._end = self._line = 0
+        """The offset after the lines that were read, and the number of these lines."""
+        self._is_json = suffix_of(path) in JSON_SUFFIXES
+        self._missing = frozenset(each.strip() for each in options.missing)
+        self._names = [] if self._is_json else self._read_names()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_file"):
+            self._file.close()
+
+    def batches(self) -> Iterator[Batch]:
+        """All rows, in their order."""
+        rows, places, bad = list[Any](), list[Place](), list[tuple[int, RowError]]()
+        parsed, number = self._parsed(), 0
+        while True:
+            start, line = self._end, self._line + 1
+            try:
+                row = next(parsed)
+            except StopIteration:
+                break
+            except csv.Error as error:
+                if re.search("end of data|field limit", str(error)):  # it swallows all later rows
+                    raise self._unreadable(line, error) from error
+                row = RowError(safe(str(error)))
+            except RowError as error:
+                row = error
+            if row is None:  # a blank line
+                continue
+            number += 1
+            if isinstance(row, RowError):
+                bad.append((line, row))
+                continue
+            rows.append(row)
+            places.append(Place(number, line, start, self._end - start))
+            if len(rows) == _BATCH:
+                yield Batch(places, self._by_column(rows), bad)
+                rows, places, bad = [], [], []
+        yield Batch(places, self._by_column(rows), bad)
+
+    def row(self, start: int, length: int) -> Mapping[str, Any]:
+        """The values of one row by column, without missing values."""
+        text = self._file.read_at(start, length).decode()
+        if self._is_json:
+            return _parse_json(text) or {}
+        (cells,) = self._cells((text,))
+        pairs = zip(self._names, cells, strict=True)
+        return {name: cell for name, cell in pairs if not self._is_missing(cell)}
+
+    def _read_names(self) -> list[str]:
+        """Find the delimiter of a CSV and the names of its columns."""
+        # The limit applies to the whole process: it is raised for long texts, and never lowered.
+        csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_CELL))
+        found = self._options.delimiter or (
+            "tab" if suffix_of(self._path) in ("tsv", "tab") else ""
+        )
+        if not found:
+            bare = re.sub(r'"[^"]*"', "", next(self._lines(), ""))
+            found = next((each for each in ",\t;" if each in bare), ",")
+        self._delimiter = "\t" if found == "tab" else found
+        try:
+            cells = next(self._cells(self._lines()), [])
+        except csv.Error as error:
+            raise self._unreadable(1, error) from error
+        if not self._options.header:
+            return [str(number) for number in range(1, len(cells) + 1)]
+        # pandas writes its index as a first column without a name.
+        names = [cell.strip() or f"column{number}" for number, cell in enumerate(cells, start=1)]
+        if not names or len({*names}) < len(names):
+            what = "two columns with the same name" if names else "no first line"
+            raise RawDataError(f"`{self._path}` has {what}; with `header=no` all lines are rows")
+        return names
+
+    def _parsed(self) -> Iterator[Any]:
+        """Each row; None for a blank line."""
+        lines = self._lines()
+        if self._is_json:
+            return map(_parse_json, lines)
+        rows = self._cells(lines)
+        if self._options.header:
+            next(rows)
+        return map(self._checked, rows)
+
+    def _cells(self, lines: Iterable[str]) -> Iterator[list[str]]:
+        return csv.reader(lines, delimiter=self._delimiter, strict=True)
+
+    def _checked(self, cells: list[str]) -> list[str] | None:
+        if cells and len(cells) != len(self._names):
+            raise RowError(f"expected {len(self._names)} cells, found {len(cells)}", "SRC113")
+        return cells or None
+
+    def _by_column(self, rows: Sequence[Any]) -> Mapping[str, Sequence[Any]]:
+        if self._is_json:
+            return _columns_of(rows)
+        columns: dict[str, Sequence[str | None]] = {}
+        for name, cells in zip(self._names, zip(*rows, strict=True), strict=False):
+            columns[name] = cells
+            if "" in cells or self._missing:
+                columns[name] = [None if self._is_missing(cell) else cell for cell in cells]
+        return columns
+
+    def _is_missing(self, cell: str) -> bool:
+        return not cell or (bool(self._missing) and cell.strip() in self._missing)
+
+    def _lines(self) -> Iterator[str]:
+        """All lines of the file, from the first one."""
+        self._end, self._line = self._start, 0
+        return self._read_lines()
+
+    def _read_lines(self) -> Iterator[str]:
+        file = io.BufferedReader(ReadingFile(self._file), 1 << 20)
+        file.seek(self._start)
+        for line in file:
+            self._end += len(line)
+            self._line += 1
+            try:
+                text = line.decode()
+            except UnicodeDecodeError as error:
+                raise self._unreadable(self._line, error) from error
+            yield text
+
+    def _unreadable(self, line: int, error: Exception) -> RawDataError:
+        return RawDataError(
+            f"`{self._path}`, line {line}: {error}",
+            hint="a table is text in UTF-8; `iconv -f latin1 -t utf-8` converts another encoding",
+        )
+
+
+def _parse_json(text: str) -> Mapping[str, Any] | None:
+    """The values of a line of JSON by name; None for a blank line."""
+    if text.isspace():
+        return None
+    try:
+        value = _DECODER.decode(text)
+        if not isinstance(value, dict):
+            raise RowError("expected a JSON object per line, as `jq -c '.[]'` writes them")
+        return _flatten(value, "", {})
+    except (ValueError, RecursionError) as error:
+        raise RowError(f"not JSON: {safe(str(error), limit=120)}") from error
+
+
+def _constant(text: str) -> float:
+    raise ValueError(f"`{text}` is not a JSON number")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=no_duplicates, parse_constant=_constant)
+
+
+class ParquetTable:
+    """A table that keeps its types."""
+
+    unit = "row"
+
+    def __init__(self, raw: Storage, path: str, wanted: Sequence[str] | None) -> None:
+        self._raw, self._path = raw, path
+        with raw.open(path) as reader, ParquetReader(reader, path) as file:
+            names: list[str] = file.schema.names
+        tops = {part for each in wanted or () for part in (each, each.partition("/")[0])}
+        self._names = [name for name in names if wanted is None or name in tops]
+        self._rows: ParquetRows | None = None
+
+    def batches(self) -> Iterator[Batch]:
+        """All rows, in their order."""
+        at = 0
+        with self._raw.open(self._path) as reader, ParquetReader(reader, self._path) as file:
+            for group, count in enumerate(file.rows()):
+                for found in file.batches(group, self._names) if count else ():
+                    places = [Place(n + 1, n + 1, n, 1) for n in range(at, at + found.num_rows)]
+                    at += found.num_rows
+                    columns: Mapping[str, Sequence[Any]] = found.to_pydict()
+                    if any(str(each.type).startswith("struct<") for each in found.schema):
+                        columns = _columns_of([_flatten(row, "", {}) for row in found.to_pylist()])
+                    yield Batch(places, columns)
+
+    def row(self, start: int, length: int) -> Mapping[str, Any]:  # noqa: ARG002 - rows are numbered
+        """The values of one row by column, without missing values."""
+        if self._rows is None:
+            self._rows = ParquetRows(self._raw, self._path, self._names)
+        columns, at = self._rows.row(start)
+        return _flatten({name: column[at].as_py() for name, column in columns.items()}, "", {})
+
+
+def _flatten(value: Mapping[str, Any], above: str, found: dict[str, Any]) -> dict[str, Any]:
+    """Add the values of an object by name, except missing values; inner names follow a `/`."""
+    for name, each in value.items():
+        path = above + name
+        if isinstance(each, dict):
+            _flatten(each, f"{path}/", found)
+        elif path in found:
+            raise RowError(f"two values are called `{safe(path, limit=60)}`")
+        elif each is not None:
+            found[path] = each
+    return found
+
+
+def _columns_of(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Sequence[Any]]:
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}

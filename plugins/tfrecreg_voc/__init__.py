@@ -1,10 +1,13 @@
 """The bundled source `voc`: images with annotations in Pascal VOC's XML.
 
-- `files`: options; the files of the raw data, and the entries of each split
-- `source`: what an XML says; :class:`~tfrecreg_voc.source.VocSource`
+The page `docs/sources/boxes.md` says what is read.
 
-Schemas: `voc.pbtxt`, the parts `voc_*.pbtxt`, and `objects.pbtxt`, which all sources of objects
-have.
+- `dataset`: options; the content of an XML; the entries of each split
+- `source`: :class:`~tfrecreg_voc.source.VocSource`: items and the features of objects.
+  :class:`tfrecreg.api.ObjectSource` makes examples from these.
+
+Schemas: `voc.pbtxt`, the parts `voc_*.pbtxt`, and `objects.pbtxt`, shared by all object
+sources.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
     from tfrecreg.api import RawPreview, Recognition
 
 _LOOKED_INTO = 5
-"""XML files in which an annotation is looked for."""
+"""Number of XML files that are searched for an annotation."""
 
 
 @hookimpl
@@ -39,7 +42,7 @@ def tfrecreg_sources() -> Iterator[SourceRecord]:
 
 def _examine(preview: RawPreview) -> Recognition | None:
     from tfrecreg.api import Recognition
-    from tfrecreg_voc.files import MASK_FOLDERS, VOC_SUFFIXES
+    from tfrecreg_voc.dataset import MASK_FOLDERS, VOC_SUFFIXES
 
     files = preview.below()
     xmls = [path for path in files if path.lower().endswith(".xml")]

@@ -1,7 +1,7 @@
 """The bundled source `webdataset`: samples in tar files, as the library WebDataset reads them.
 
 - `tars`: the members of a tar file by its headers
-- `samples`: options; members to samples, samples to items; folders that `tfrecreg export` wrote
+- `samples`: options; the samples in tar files, and their items; folders of `tfrecreg export`
 - `source`: :class:`~tfrecreg_webdataset.source.WebDatasetSource`
 """
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 5
 _LOOKED_INTO = 3
-"""Tar files in which samples are looked for."""
+"""Number of tar files that are searched for samples."""
 
 
 @hookimpl
@@ -36,9 +36,7 @@ def tfrecreg_sources() -> Iterator[SourceRecord]:
 
 
 def _examine(preview: RawPreview) -> Recognition | None:
-    """Members that share a key are a layout, and so is what tfrecreg exported; any archive of files
-    has members with suffixes.
-    """
+    """Recognize tar files whose members share keys, and folders that `tfrecreg export` wrote."""
     from tfrecreg.api import Recognition
     from tfrecreg_webdataset.samples import DESCRIPTION, SCHEMA, split_name
 
@@ -63,11 +61,11 @@ def _examine(preview: RawPreview) -> Recognition | None:
 
 
 def _names(start: bytes) -> Iterator[str]:
-    """The names of the files at the beginning of an archive, which is cut at an arbitrary place."""
+    """The file names in the beginning of an archive, which is cut at an arbitrary place."""
     import tarfile
 
     with (
-        suppress(tarfile.TarError, ValueError, EOFError),  # a wrong number is a ValueError
+        suppress(tarfile.TarError, ValueError, EOFError),  # a bad number is a ValueError
         tarfile.open(fileobj=io.BytesIO(start), mode="r:") as archive,
     ):
         for member in archive:

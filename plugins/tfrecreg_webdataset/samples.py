@@ -1,9 +1,9 @@
-"""The options; members to samples, as the library WebDataset groups them; samples to items.
+"""The options of the source `webdataset`, the samples in tar files, and the items of samples.
 
-Neighbors with the same key are a sample. The key is the path up to the first dot of the file's
-name; the suffix is what follows, in lower case.
+As in the library WebDataset, neighboring members with the same key form a sample. The key is the
+path up to the first dot of the file's name; the suffix is the rest, in lower case.
 
-Folders that `tfrecreg export --to webdataset` wrote: `tfrecreg.json` names the files with their
+In folders that `tfrecreg export --to webdataset` wrote, `tfrecreg.json` names the files with their
 splits and numbers of records, and the JSON of a sample has the key of its record.
 """
 
@@ -13,6 +13,7 @@ import os
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -40,17 +41,17 @@ from tfrecreg_webdataset.tars import TarDamage, TarMember, TarWalk
 DESCRIPTION = "tfrecreg.json"
 SCHEMA = "schema.pbtxt"
 MAX_SAMPLE_BYTES = 1 << 30
-"""Most bytes of a sample: a record may have twice as many."""
+"""Maximum bytes of a sample: a record may have twice as many."""
 _MAX_SUFFIXES = 1000
 _OVERHEAD = 90
-"""Estimated bytes of an example beside its members."""
+"""Estimated bytes of an example besides its members."""
 _COMPRESSED = (".tar.gz", ".tgz", ".tar.zst", ".tar.bz2", ".tar.xz")
 _METADATA = re.compile(r"__[^/]*__(/.*)?", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class WebDatasetOptions:
-    """What can be set with `--option`, and under `options` in `datasets/NAME.toml`."""
+    """Options of the source `webdataset`."""
 
     splits: tuple[str, ...] = ()
     """Splits of the tar files, each as `SPLIT=PATTERN`: the first pattern that matches a path
@@ -65,10 +66,10 @@ class WebDatasetOptions:
     `float` or `text`, instead of the JSON as a whole.
     """
     npy: Literal["tensor", "bytes"] = "tensor"
-    """How members `npy` are written: as a serialized tensor, or as the unchanged file."""
+    """`tensor`: a member `npy` becomes a serialized tensor. `bytes`: its file is unchanged."""
     keys: Literal["sample", "shard"] = "sample"
-    """Keys of items: those of the samples, or with the path of the tar file before them, for
-    samples whose numbers start again in each file.
+    """`sample`: an item has the key of its sample. `shard`: the path of the tar file comes before
+    that key, for samples whose numbers start again in each file.
     """
     restore: bool = True
     """Whether to restore the original records of a folder that `tfrecreg export` wrote."""
@@ -92,7 +93,7 @@ class WebDatasetOptions:
 
 
 class MemberPlace(NamedTuple):
-    """Where a member is in its tar file."""
+    """The place of a member in its tar file."""
 
     suffix: str
     offset: int
@@ -100,7 +101,7 @@ class MemberPlace(NamedTuple):
 
 
 class SamplePlace(NamedTuple):
-    """The data of an item beside its key, packed as MessagePack into its state."""
+    """The state of an item, packed as MessagePack."""
 
     file: int
     """Number of the tar file."""
@@ -108,7 +109,7 @@ class SamplePlace(NamedTuple):
 
 
 def split_name(name: str) -> tuple[str, str]:
-    """The key of a member's sample, and its suffix; both empty for a member of no sample."""
+    """The key of a member's sample, and its suffix; both empty for a member without a sample."""
     folder, slash, file = name.rpartition("/")
     stem, _, suffix = file.partition(".")
     return (folder + slash + stem, suffix.lower()) if stem and suffix else ("", "")
@@ -121,7 +122,7 @@ class _ExportedFile(msgspec.Struct):
 
 
 class Exported(msgspec.Struct):
-    """What a folder that `tfrecreg export` wrote says of itself."""
+    """The description in a folder that `tfrecreg export` wrote."""
 
     to: str
     files: list[_ExportedFile]
@@ -129,11 +130,10 @@ class Exported(msgspec.Struct):
     schema_text: str = ""
 
 
-class _Keyed(msgspec.Struct):
+class _Original(msgspec.Struct):
+    """The JSON of a sample, with the key of the record that it was exported from."""
+
     key: str | None
-
-
-_KEYED = msgspec.json.Decoder(_Keyed)
 
 
 def _read_exported(raw: Storage) -> Exported | None:
@@ -146,14 +146,14 @@ def _read_exported(raw: Storage) -> Exported | None:
             return None
         found.schema_text = raw.read(SCHEMA).decode()
     except ValueError as error:
-        raise _unlike_export(f"`{DESCRIPTION}`: {safe(str(error), limit=200)}") from None
+        raise _unlike_export(f"`{DESCRIPTION}`: {error}") from None
     return found
 
 
 def _unlike_export(why: str) -> RawDataError:
     return RawDataError(
         f"the folder is not as `tfrecreg export` wrote it: {why}",
-        hint="export it again, or read the samples as any others: --option restore=no",
+        hint="--option restore=no reads the samples like those of other files",
     )
 
 
@@ -169,19 +169,19 @@ class Samples:
         else:
             self.splits = {each.path: each.split for each in self.exported.files}
             if lost := self.splits.keys() - sizes.keys():
-                raise _unlike_export(f"`{safe(min(lost))}` is missing")
+                raise _unlike_export(f"`{min(lost)}` is missing")
         self.paths = [path for path in sizes if path in self.splits]
         """The tar files that are read."""
         self.files = [RawFile(path, sizes[path], sizes[path]) for path in self.paths]
         self.entries: list[Item | Skipped | Remark] = [*missing_files(sizes, self.splits)]
         self.count = 0
-        """Samples that are items."""
+        """Number of samples that are items."""
         self.suffixes: Counter[str] = Counter()
-        """Number of these by suffix."""
+        """Number of items by suffix."""
         self._keys: dict[str, set[str]] = defaultdict(set)
         if left_out := left_out + [path for path in sizes if path not in self.splits]:
             split = self.splits[self.paths[0]]
-            self.entries.append(paths_remark(split, "SRC070", left_out, "tar files left out"))
+            self.entries.append(paths_remark(split, "SRC117", left_out, "tar files left out"))
         records = {each.path: each.records for each in self.exported.files} if self.exported else {}
         for number, path in enumerate(self.paths):
             before = self.count
@@ -189,10 +189,10 @@ class Samples:
                 self._read(number, path, reader)
             found = self.count - before
             if found != records.get(path, found):
-                raise _unlike_export(f"{found} of {records[path]} records are in `{safe(path)}`")
+                raise _unlike_export(f"{found} of {records[path]} records are in `{path}`")
 
     def _read(self, number: int, path: str, reader: Reader) -> None:
-        """Add the items of a tar file, and what is skipped or left out."""
+        """Add the items of a tar file, and the samples that are skipped or left out."""
         split, walk = self.splits[path], TarWalk(reader)
         notes: dict[str, ImageRemarks] = defaultdict(ImageRemarks)
         before: set[str] = set()
@@ -201,31 +201,33 @@ class Samples:
             problem: tuple[str, str] | None = None
             for _, suffix, member in group:
                 if isinstance(member, TarDamage):
-                    problem = problem or ("SRC074", f"{member}; what follows is not read")
+                    problem = problem or ("SRC110", f"{member}; what follows is not read")
                 elif member is None:
                     if members and before - members.keys():
-                        problem = problem or ("SRC074", "it is cut after a member of the sample")
+                        problem = problem or ("SRC110", "it is cut after a member of the sample")
                 elif member.kind == "refused":
-                    problem = problem or ("SRC072", f"`{safe(member.name)}` is {member.detail}")
+                    problem = problem or ("SRC111", f"`{safe(member.name)}` is {member.detail}")
                 elif not self._options.takes(suffix):
                     _leave_out(notes["suffixes"], member.name, "has another suffix")
                 elif suffix in members:
-                    problem = problem or ("SRC071", f"it has two members `{safe(suffix)}`")
+                    problem = problem or ("SRC114", f"it has two members `{safe(suffix)}`")
                 else:
                     members[suffix] = MemberPlace(suffix, member.offset, member.size)
             before = {*members}
             if sum(each.size for each in members.values()) > MAX_SAMPLE_BYTES:
-                problem = problem or ("SRC073", f"it has more than {MAX_SAMPLE_BYTES} bytes")
+                problem = problem or ("SRC113", f"it has more than {MAX_SAMPLE_BYTES} bytes")
             if self.exported is not None and not problem and "json" in members:
                 _, offset, size = members["json"]
-                key = _original_key(reader.read_at(offset, size)) or key
+                with suppress(ValueError):
+                    original = msgspec.json.decode(reader.read_at(offset, size), type=_Original)
+                    key = original.key or key
             elif self._options.keys == "shard" and key:
                 key = f"{path.rpartition('.')[0]}/{key}"
             if members or problem:
                 place = SamplePlace(number, [*members.values()])
                 self._add(split, key or path, path, place, problem)
         if walk.end_note:
-            notes["end"].add("SRC075", walk.end_note)
+            notes["end"].add("SRC014", walk.end_note)
         for each in notes.values():
             self.entries += each.remarks(split, path)
 
@@ -233,7 +235,7 @@ class Samples:
         self, split: str, key: str, path: str, place: SamplePlace, problem: tuple[str, str] | None
     ) -> None:
         if key in self._keys[split]:
-            problem = problem or ("SRC071", "another sample has this key already")
+            problem = problem or ("SRC114", "another sample has this key already")
             key = f"{key}#{path}"
         self._keys[split].add(key)
         if problem:
@@ -244,34 +246,30 @@ class Samples:
         self.suffixes.update(each.suffix for each in place.members)
         if len(self.suffixes) > _MAX_SUFFIXES:
             raise RawDataError(
-                f"more than {_MAX_SUFFIXES} suffixes, the last in `{safe(key)}` of `{safe(path)}`",
-                hint="a key ends at the first dot: write the shards with keys that have none, or "
-                "name the suffixes: --option suffixes=jpg,cls",
+                f"more than {_MAX_SUFFIXES} suffixes, the last in `{key}` of `{path}`: a suffix "
+                "begins at the first dot of a name",
+                hint="--option suffixes=jpg,cls",
             )
         size = sum(each.size for each in place.members) + _OVERHEAD
         self.entries.append(Item(split, key, size, msgspec.msgpack.encode(place)))
 
 
 def _tar_files(raw: Storage) -> tuple[dict[str, int], list[str]]:
-    """The sizes of all tar files; those that are left out, hidden ones and devices."""
+    """The sizes of all tar files; and the files left out, including hidden files and devices."""
     sizes: dict[str, int] = {}
     left_out: list[str] = []
     for entry in sorted(list_files(raw), key=lambda each: os.fsencode(each.path)):
         name = entry.path.rpartition("/")[2].lower()
         if name.endswith(_COMPRESSED):
             raise RawDataError(
-                f"`{safe(entry.path)}` is compressed: its members cannot be read alone",
-                hint="decompress the shards first, as with `gunzip *.tar.gz`",
+                f"`{entry.path}` is compressed, so no member can be read alone: decompress it"
             )
         if name.endswith(".tar") and (name.startswith(".") or entry.kind == "other"):
             left_out.append(entry.path)
         elif name.endswith(".tar"):
             sizes[entry.path] = entry.size
     if not sizes:
-        raise RawDataError(
-            f"`{safe(raw.root, limit=4096)}` holds no file `*.tar`",
-            hint="name the folder of the shards with `--raw`",
-        )
+        raise RawDataError(f"`{raw.root}` holds no file `*.tar`")
     return sizes, left_out
 
 
@@ -280,8 +278,8 @@ def _keyed(
 ) -> Iterator[tuple[str, str, TarMember | TarDamage | None]]:
     """The members that belong to samples, each after its key and its suffix.
 
-    Damage comes last, or None for an archive without blocks that end it: with the key of the sample
-    that they cut, or with an empty one.
+    Damage comes last, with the key of the sample that it cuts, or with an empty key. If the archive
+    only lacks its end blocks, None comes last.
     """
     key = ""
     try:
@@ -300,20 +298,9 @@ def _keyed(
             yield key, "", None
     except TarDamage as damage:
         if damage.is_other:
-            raise RawDataError(
-                f"`{safe(path)}` is not a tar file: {damage}",
-                hint="fetch it again, or decompress it, or take it out of the raw folder",
-            ) from None
+            raise RawDataError(f"`{path}` is not a tar file, or is compressed: {damage}") from None
         yield key if key == split_name(damage.name)[0] else "", "", damage
 
 
 def _leave_out(remarks: ImageRemarks, name: str, why: str) -> None:
-    remarks.add("SRC070", f"`{safe(name)}` {why}, and was left out")
-
-
-def _original_key(data: bytes) -> str | None:
-    """The key of the record that a sample was exported from, by its JSON."""
-    try:
-        return _KEYED.decode(data).key
-    except ValueError:
-        return None
+    remarks.add("SRC117", f"`{safe(name)}` {why}, and was left out")

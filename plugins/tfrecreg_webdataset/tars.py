@@ -1,7 +1,7 @@
-"""The members of a tar file, by their headers alone: no data are read, and nothing is unpacked.
+"""Lists the members of a tar file by their headers: no data are read, nothing is unpacked.
 
-`tarfile` parses a header and verifies its checksum. The walk from header to header is here: a
-`TarFile` keeps every header, reads extended headers of any size, and takes damage for the end.
+`tarfile` parses a header and verifies its checksum. The walk from header to header is our own: a
+`TarFile` keeps every header, reads extended headers of any size, and mistakes damage for the end.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from tfrecreg.api import Reader
 _BLOCK = tarfile.BLOCKSIZE
 _EMPTY = bytes(_BLOCK)
 _WINDOW = 1 << 12
-"""Bytes of a read: the headers of small members come in one."""
+"""Bytes per read: one read gets the headers of several small members."""
 _MAX_EXTENDED = 1 << 20
 _MAX_NAME = 1 << 12
 _AFTER = 1 << 16
-"""Bytes behind the end of an archive that are looked at."""
+"""Bytes after the end of an archive that are examined."""
 _PAX = (tarfile.XHDTYPE, tarfile.SOLARIS_XHDTYPE)
 _GNU = (tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK)
 _REFUSED = {
@@ -33,10 +33,10 @@ class TarMember(NamedTuple):
     """A member of a tar file."""
 
     name: str
-    """Without `./` before it."""
+    """The name without a leading `./`."""
     kind: Literal["file", "dir", "refused"]
     offset: int = 0
-    """Where the data of a file begin."""
+    """Offset of a file's data."""
     size: int = 0
     detail: str = ""
     """Why it is refused."""
@@ -48,9 +48,9 @@ class TarDamage(Exception):
     def __init__(self, detail: str, name: str = "", *, is_other: bool = False) -> None:
         super().__init__(detail)
         self.name = name
-        """The member that is cut; empty if it has no header."""
+        """The name of the cut member; empty if it has no header."""
         self.is_other = is_other
-        """Whether it does not begin with a header, so that the file may be of any kind."""
+        """Whether the file does not begin with a header, so that it may be of any kind."""
 
 
 class TarWalk:
@@ -61,9 +61,9 @@ class TarWalk:
         self._start = 0
         self._window = b""
         self.has_end = False
-        """Whether the blocks that end an archive were there."""
+        """Whether the blocks that end an archive were found."""
         self.end_note = ""
-        """After the last member: what is unusual about the end of the archive."""
+        """Set after the last member: what is unusual about the end of the archive."""
 
     def members(self) -> Iterator[TarMember]:
         """All members."""
@@ -82,15 +82,15 @@ class TarWalk:
                 at = data + _padded(header.size)
                 continue
             if header.type == tarfile.GNUTYPE_SPARSE:
-                more, flag = block, 482  # whether a further header follows
+                more, flag = block, 482  # whether another header follows
                 while len(more) == _BLOCK and more[flag]:
                     more, flag, data = self._read(data), 504, data + _BLOCK
             member = _member(header, extended, data)
             end = data + member.size
             if end > self._reader.size:
-                why = f"it ends at byte {self._reader.size}, and a member should end at {end}"
+                why = f"it ends at byte {self._reader.size}, but a member should end at {end}"
                 raise TarDamage(why, member.name)
-            if header.type != b"V":  # the label of a volume
+            if header.type != b"V":  # not the label of a volume
                 yield member
             at, last, extended = data + _padded(member.size), member.name, {}
         if extended or self._reader.size % _BLOCK:
@@ -111,7 +111,7 @@ class TarWalk:
         return header
 
     def _extend(self, extended: dict[str, str], header: tarfile.TarInfo, at: int) -> None:
-        """Take what an extended header says of the next member."""
+        """Apply the entries of an extended header to the next member."""
         if header.size > _MAX_EXTENDED:
             raise TarDamage(f"an extended header at byte {at} has {header.size} bytes")
         data = self._reader.read_at(at, header.size)
@@ -160,14 +160,14 @@ def _member(header: tarfile.TarInfo, extended: dict[str, str], data: int) -> Tar
     if any(each.startswith("GNU.sparse") for each in extended):
         refused = _REFUSED[tarfile.GNUTYPE_SPARSE]
     else:
-        other = "" if header.isreg() else f"no file, but a member of the type {header.type!a}"
+        other = "" if header.isreg() else f"not a file, but a member of the type {header.type!a}"
         refused = _REFUSED.get(header.type, other)
     refused = refused or _why_unsafe(name)
     return TarMember(name, "refused" if refused else "file", data, size, refused)
 
 
 def _why_unsafe(name: str) -> str:
-    """Why a name is not the path of a file below the archive; empty if it is."""
+    """Why a name is not the path of a file inside the archive; empty if it is."""
     if not name or "\0" in name or len(name) > _MAX_NAME:
         return "a member without a usable name"
     if name.startswith("/") or ".." in name.split("/"):

@@ -1,18 +1,18 @@
 """The bundled source `yolo`: images with label files of the YOLO family.
 
-It is a plugin like any other: it is announced through the entry-point group `tfrecreg` and imports
-nothing of the project but `tfrecreg.api`.
+The page `docs/sources/boxes.md` says what is read.
 
-- `dataset`: options; the files of the raw data, what describes them, and the images of each split
-- `source`: :class:`~tfrecreg_yolo.source.YoloSource`: items in the parent, examples in workers
+- `dataset`: options; the files of the raw data, their description, and the images of each split
+- `source`: :class:`~tfrecreg_yolo.source.YoloSource`: items and the features of objects.
+  :class:`tfrecreg.api.ObjectSource` makes examples from these.
 
-Schemas: `yolo.pbtxt`, and the parts `objects*.pbtxt` that all sources of objects have.
+Schemas: `yolo.pbtxt`, and the parts `objects*.pbtxt`, shared by all object sources.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tfrecreg.api import Source, SourceRecord, hookimpl, listed
@@ -25,7 +25,7 @@ _DESCRIPTIONS = ("data.yaml", "data.yml", "dataset.yaml", "dataset.yml", "obj.da
 _LISTS = ("classes.txt", "obj.names", "train.txt", "val.txt", "valid.txt", "test.txt")
 _NUMBERS = re.compile(rb"[-.e0-9\s]+")
 _LOOKED_INTO = 10
-"""Label files in which a row is looked for: those of images without objects are empty."""
+"""Number of label files searched for a row: label files of images without objects are empty."""
 
 
 @hookimpl
@@ -54,22 +54,20 @@ def _examine(preview: RawPreview) -> Recognition | None:
         for path in preview.files()
         if path in _DESCRIPTIONS and _DESCRIBES.search(preview.start(path))
     ]
-    if not images or not (described or _have_rows(preview, labels)):
+    has_rows = False
+    # The first non-empty label file in a folder `labels` begins with a row.
+    for path in [each for each in labels if "labels" in each.split("/")][:_LOOKED_INTO]:
+        line = preview.start(path).partition(b"\n")[0]
+        if words := line.split():
+            has_rows = len(words) >= 5 and _NUMBERS.fullmatch(line) is not None
+            break
+    if not images or not (described or has_rows):
         return None
     reason = f"{preview.counted(len(images), 'image')}, {len(labels):,} with YOLO's label files"
     if described:
         reason += f", described by {listed(described)}"
     beside = [path for path in preview.files() if path in _LISTS]
     return Recognition("exact", reason, preview.aside([*images, *labels, *described, *beside]))
-
-
-def _have_rows(preview: RawPreview, labels: Iterable[str]) -> bool:
-    """Whether the first label file in a folder `labels` that is not empty begins with a row."""
-    for path in [each for each in labels if "labels" in each.split("/")][:_LOOKED_INTO]:
-        line = preview.start(path).partition(b"\n")[0]
-        if words := line.split():
-            return len(words) >= 5 and _NUMBERS.fullmatch(line) is not None
-    return False
 
 
 def _load() -> type[Source]:

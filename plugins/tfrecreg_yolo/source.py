@@ -3,106 +3,90 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from itertools import chain
-from math import isfinite
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, cast
 
 from tfrecreg.api import (
     MAX_IMAGE_BYTES,
     BadAnnotation,
     Boxes,
     Example,
-    ImageError,
+    ImageNotes,
     ImageView,
     Item,
     Keypoints,
     ObjectLabel,
+    ObjectSource,
     Polygons,
     RawDataError,
     RawFile,
     Remark,
     SkipImage,
     Skipped,
-    Source,
-    Storage,
     UsageError,
-    Written,
     box_around,
     class_summary,
-    image_features,
     image_size,
     object_schema,
     paths_remark,
     safe,
-    truncation_text,
 )
 from tfrecreg_yolo.dataset import YoloDataset, YoloOptions, YoloTask, label_paths
 
-_MAX_LABEL_BYTES = 1 << 24
-"""Most bytes of a label file."""
 _OVERHEAD = 600
-"""Bytes of an example beside the image: keys, lengths, names, the checksum."""
+"""Bytes of an example besides the image: keys, lengths, names, the checksum."""
 
 
 class YoloContext(NamedTuple):
-    """What all items share. Picklable and small."""
+    """Data that all items share. Picklable and small."""
 
     task: YoloTask
     kpt_shape: Sequence[int]
     labels: Mapping[int, ObjectLabel]
-    """By the number of the class."""
+    """Class names by number."""
 
 
-class YoloSource(Source):
-    """Images with label files. An item's key is the image's path.
-
-    The raw folder is listed once, in the parent. A worker reads the images and the label files of
-    its items, and nothing else.
-    """
+class YoloSource(ObjectSource[YoloDataset, YoloContext]):
+    """Images with label files."""
 
     Options: ClassVar[type[Any]] = YoloOptions
 
-    def __init__(self, raw: Storage, options: YoloOptions) -> None:
-        self._raw = raw
-        self._options = options
-        self._dataset: YoloDataset | None = None
-        self._context: YoloContext | None = None
+    def load(self) -> YoloDataset:
+        return YoloDataset(self.raw, self.options)
 
-    def __reduce__(self) -> tuple[object, ...]:
-        # The listing stays in the parent. Workers need the context, also in a part of a build,
-        # which lists nothing.
-        return type(self), (self._raw, self._options), {"_context": self._shared()}
+    def context_of(self, dataset: YoloDataset) -> YoloContext:
+        labels = {
+            number: ObjectLabel(number, name.encode())
+            for number, name in enumerate(dataset.names)
+            if name
+        }
+        return YoloContext(self._task(dataset), dataset.kpt_shape, labels)
 
     def raw_files(self) -> Iterator[RawFile]:
-        dataset = self._listed()
-        files = dataset.files
-        images = (image for split in dataset.splits for image in split.images)
-        pairs = ((image, files.label(image)[0]) for image in images if image in files.images)
-        described = dataset.file, dataset.names_file, *dataset.lists()
-        seen = {*files.unusable}
-        for path in chain(described, chain.from_iterable(pairs)):
-            size = files.size(path)
-            if size is not None and path not in seen:
-                seen.add(path)
-                yield RawFile(path, size, size)
+        dataset = self.dataset
+        paths = dict.fromkeys((dataset.file, dataset.names_file, *dataset.lists))
+        for image in (image for split in dataset.splits for image in split.images):
+            if image in dataset.files:
+                paths.update(dict.fromkeys((image, dataset.label(image))))
+        for found in map(dataset.files.get, paths):
+            if found is not None and found.kind == "file":
+                yield RawFile(found.path, found.size, found.size)
 
     def labels(self) -> Mapping[str, Sequence[str]]:
-        dataset = self._listed()
+        dataset = self.dataset
         maps = {"image/object/class/label": dataset.names}
-        if dataset.kpt_names and self._shared().task == "pose":
+        if dataset.kpt_names and self.context.task == "pose":
             maps["image/object/keypoint"] = dataset.kpt_names
         return maps
 
     def items(self) -> Iterator[Item | Skipped | Remark]:
-        dataset = self._listed()
+        dataset = self.dataset
+        yield from dataset.remarks
         for split in dataset.splits:
-            yield from split.remarks
             unlabeled: list[str] = []
             owners: dict[str, str] = {}
             shared: list[str] = []
             for image in split.images:
-                label, rule = dataset.files.label(image)
+                label = dataset.label(image)
                 if label and owners.setdefault(label, image) != image:
                     shared.append(image)
                 try:
@@ -112,39 +96,19 @@ class YoloSource(Source):
                     continue
                 if not label:
                     unlabeled.append(image)
-                yield Item(split.name, image, size, b"%d" % rule if label else b"")
+                yield Item(split.name, image, size, label.encode())
             if shared:
-                yield paths_remark(split.name, "SRC049", shared, "the label file of another image")
+                yield paths_remark(split.name, "SRC119", shared, "the label file of another image")
             if unlabeled:
-                yield paths_remark(split.name, "SRC043", unlabeled, "no label file; no objects")
-        yield from dataset.left_aside()
+                yield paths_remark(split.name, "SRC116", unlabeled, "no label file; no objects")
 
-    def example(self, item: Item) -> Written | Skipped:
-        context = self._shared()
-        data = self._raw.read(item.key, limit=MAX_IMAGE_BYTES)
-        try:
-            data, header, view = ImageView.read(item.key, data, self._options)
-            name = item.key.rpartition("/")[2]
-            example = {
-                **image_features(data, header, filename=name, source_id=item.key),
-                **self._objects(item, view, context),
-            }
-        except (ImageError, SkipImage) as error:
-            return Skipped(item.split, item.key, error.code, error.detail)
-        if detail := truncation_text(data, header):
-            view.remarks.add("SRC014", detail)
-        return view.written(item, example)
-
-    def codecs(self) -> Mapping[str, str]:
-        return self._options.codecs()
-
-    def raw_path(self, split: str, key: str) -> str | None:  # noqa: ARG002 - keys are paths
-        return None if self._options.exif == "apply" else key
+    def notes_on(self, item: Item) -> ImageNotes:
+        return ImageNotes(item.key.rpartition("/")[2], item.key)
 
     def describe(self) -> Mapping[str, str]:
-        dataset = self._listed()
+        dataset = self.dataset
         found = {
-            "task": self._shared().task,
+            "task": self.context.task,
             "classes": class_summary(dataset.names),
             "described by": safe(dataset.file or dataset.names_file or "options"),
         }
@@ -155,86 +119,59 @@ class YoloSource(Source):
 
     def schema(self) -> str:
         parts = ["yolo", "objects"]
-        task = self._shared().task
+        task = self.context.task
         if task != "detect":
             parts.append("objects_keypoints" if task == "pose" else "objects_polygons")
-        return object_schema("tfrecreg_yolo", parts, self._options)
-
-    def _listed(self) -> YoloDataset:
-        if self._dataset is None:
-            self._dataset = YoloDataset(self._raw, self._options)
-        return self._dataset
-
-    def _shared(self) -> YoloContext:
-        if self._context is None:
-            dataset = self._listed()
-            labels = {
-                number: ObjectLabel(number, name.encode())
-                for number, name in enumerate(dataset.names)
-                if name
-            }
-            self._context = YoloContext(self._task(dataset), dataset.kpt_shape, labels)
-        return self._context
+        return object_schema("tfrecreg_yolo", parts, self.options)
 
     def _task(self, dataset: YoloDataset) -> YoloTask:
-        """The task that the options say, or the rows of all label files."""
-        files = dataset.files
+        """The task from the options, or from the rows of all label files."""
         images = [image for split in dataset.splits for image in split.images]
-        labels = [label for image in images if (label := files.label(image)[0])]
-        labels = [label for label in labels if label not in files.unusable]
+        labels = [label for image in images if (label := dataset.label(image))]
+        labels = [label for label in labels if dataset.files[label].kind == "file"]
         if not labels:
             raise RawDataError(
-                f"no image has a label file: looked for `{safe(label_paths(images[0])[0])}` and so "
-                "on",
-                hint="label files are in a folder `labels` in place of `images`, or beside the "
-                "images; name the folder above both with `--raw`",
+                "no image has a label file: looked for files such as "
+                f"`{safe(label_paths(images[0])[0])}`",
+                hint="`--raw` takes the folder above `images` and `labels`",
             )
-        if self._options.task == "pose" and not dataset.kpt_shape:
-            raise UsageError(
-                "`task=pose` needs the number of keypoints, and no `kpt_shape` says it",
-                hint="--option kpt_shape=17,3 for 17 keypoints of x, y and visibility",
-            )
-        if self._options.task != "auto":
-            return self._options.task
+        if self.options.task == "pose" and not dataset.kpt_shape:
+            raise UsageError("`task=pose` needs the number of keypoints: `kpt_shape=17,3`")
+        if self.options.task != "auto":
+            return cast("YoloTask", self.options.task)
         if dataset.kpt_shape:
             return "pose"
         shapes: set[int] = set()
         for label in labels:
-            # A file that is too large or no text skips its image, with this reason.
-            with suppress(SkipImage):
-                if files.texts[label] <= _MAX_LABEL_BYTES:
-                    rows = rows_of(self._raw.read(label, limit=_MAX_LABEL_BYTES))
-                    shapes.update(len(line.split()) - 1 for _, line in rows)
+            rows = rows_of(self.raw.read(label, limit=MAX_IMAGE_BYTES))
+            shapes.update(len(line.split()) - 1 for _, line in rows)
         shapes = {count for count in shapes if count >= 6 and count % 2 == 0}
         if shapes == {8}:
             raise RawDataError(
-                "all rows that are no boxes have 8 coordinates: they may be polygons of four "
-                "points, or oriented boxes",
+                "every row that is not a box has 8 coordinates, so the rows may be four-point "
+                "polygons or oriented boxes",
                 hint="--option task=segment or --option task=obb says which",
             )
         return "segment" if shapes else "detect"
 
     def _size(self, image: str, label: str) -> int:
-        """About how many bytes the example of an image has."""
-        files = self._listed().files
-        size = image_size(image, files.entry(image), symlinks=files.symlinks)
+        """Approximate bytes of the example of an image."""
+        files, symlinks = self.dataset.files, self.options.symlinks
+        size = _OVERHEAD + image_size(image, files.get(image), symlinks=symlinks)
         if not label:
-            if self._options.unlabeled == "skip":
-                raise SkipImage("SRC043", "no label file")
-            return size + _OVERHEAD
+            if self.options.unlabeled == "skip":
+                raise SkipImage("SRC112", "no label file")
+            return size
         try:
-            rows = image_size(label, files.entry(label), symlinks=files.symlinks)
+            return size + image_size(label, files[label], symlinks=symlinks)
         except SkipImage as error:
-            raise SkipImage("SRC041", f"its label file `{safe(label)}`: {error.detail}") from None
-        if rows > _MAX_LABEL_BYTES:
-            raise SkipImage("SRC041", f"its label file has {rows:,} bytes, too many")
-        return size + _OVERHEAD + rows
+            raise SkipImage("SRC110", f"its label file `{safe(label)}`: {error.detail}") from None
 
-    def _objects(self, item: Item, view: ImageView, context: YoloContext) -> Example:
-        """The features of the objects in an image's label file."""
+    def objects(self, item: Item, notes: ImageNotes, view: ImageView) -> Example:  # noqa: ARG002
+        context = self.context
         boxes = Boxes(context.labels, view)
-        label = label_paths(item.key)[int(item.state)] if item.state else ""
-        data = self._raw.read(label, limit=_MAX_LABEL_BYTES) if label else b""
+        label = item.state.decode()
+        data = self.raw.read(label, limit=MAX_IMAGE_BYTES) if label else b""
         width, height = view.sizes[0]
         if context.task == "detect":
             plain = plain_rows(data, width, height)
@@ -249,22 +186,21 @@ class YoloSource(Source):
             try:
                 category, (left, top, across, down), points = _read_row(line, context)
             except BadAnnotation as error:
-                view.leave_out("SRC040", f"{name} {error}")
+                view.leave_out(f"{name} {error}")
                 continue
             first = seen.setdefault(line.strip(), number)
             if first != number:
-                view.remarks.add("SRC044", f"{name} is the row {first} again")
+                view.remarks.add("SRC116", f"{name} is the row {first} again", "repeated")
             bbox = left * width, top * height, across * width, down * height
             if not boxes.add(name, category, bbox):
                 continue
             if polygons is not None:
                 usable: list[list[float]] = []
                 try:
-                    if not points or not all(map(isfinite, points)):
-                        raise BadAnnotation("it is not finite" if points else "there is none")
-                    usable, _ = polygons.usable([points])
+                    usable, _ = polygons.usable([points] if points else [])
                 except BadAnnotation as error:
-                    view.remarks.add("SRC028", f"the mask of {name} is left empty: {error}")
+                    detail = f"the mask of {name} is left empty: {error}"
+                    view.remarks.add("SRC115", detail, "mask")
                 polygons.add(usable)
             if keypoints is not None:
                 keypoints.add()
@@ -272,7 +208,7 @@ class YoloSource(Source):
                     keypoints.set(len(boxes) - 1, points)
                 except BadAnnotation as error:
                     detail = f"the keypoints of {name} were left out: {error}"
-                    view.remarks.add("SRC029", detail)
+                    view.remarks.add("SRC115", detail, "keypoints")
         found = boxes.features()
         for shapes in (polygons, keypoints):
             if shapes is not None:
@@ -281,9 +217,7 @@ class YoloSource(Source):
 
 
 def rows_of(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """The lines of a label file that are not empty, with their numbers from 1."""
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in data:
-        raise SkipImage("SRC041", "its label file is not plain text: write it again as UTF-8")
+    """The non-empty lines of a label file, with their numbers from 1."""
     for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").splitlines(), start=1):
         if line.strip():
             yield number, line
@@ -292,11 +226,9 @@ def rows_of(data: bytes) -> Iterator[tuple[int, bytes]]:
 def plain_rows(
     data: bytes, width: int, height: int
 ) -> list[tuple[float, float, float, float, float]] | None:
-    """The class of each row of a label file, and left, top, width and height in pixels; None where
-    a row is not five numbers or may be there twice, so that rows have to be read one by one.
+    """The class of each row of a label file, and left, top, width and height in pixels. None if a
+    row is not five numbers or may occur twice, so that rows have to be read one by one.
     """
-    if b"_" in data:
-        return None
     rows = []
     try:
         for line in data.splitlines():
@@ -311,12 +243,11 @@ def plain_rows(
 
 def _read_row(line: bytes, context: YoloContext) -> tuple[int, Sequence[float], list[float]]:
     """The class of a row; its box: left, top, width, height; and x and y of each point of its
-    polygon, or x, y and visibility of each keypoint. All as shares of the image's sides.
+    polygon, or x, y and visibility of each keypoint. All are shares of the image's sides.
     """
     task = context.task
     try:
-        # Python takes `1_0` for ten.
-        category, *values = map(float, line.replace(b"_", b"?").split())
+        category, *values = map(float, line.split())
     except ValueError:
         shown = safe(line.decode("utf-8", "replace"), limit=60)
         raise BadAnnotation(f"is `{shown}`, expected numbers") from None
@@ -327,11 +258,11 @@ def _read_row(line: bytes, context: YoloContext) -> tuple[int, Sequence[float], 
     if task != "obb" and count == 4 + number * dimensions:
         x, y, width, height, *points = values
         if dimensions == 2:
-            # A point at the origin or left or above of it is none.
+            # A point at the origin, or left of it or above it, does not count.
             pairs = zip(points[::2], points[1::2], strict=True)
             points = [each for x, y in pairs for each in (x, y, 0.0 if x <= 0 and y <= 0 else 2.0)]
         return int(category), (x - width / 2, y - height / 2, width, height), points
     is_polygon = count >= 6 and count % 2 == 0 and task != "pose"
     if is_polygon and (task != "obb" or count == 8):
         return int(category), box_around([values]), values
-    raise BadAnnotation(f"has {count + 1} numbers, which is no row of `task={task}`")
+    raise BadAnnotation(f"has {count + 1} numbers, which do not form a row of `task={task}`")

@@ -1,4 +1,4 @@
-"""A clone has what git has. Every hint about what it lacks is a command that brings it."""
+"""A clone lacks the bytes of data. Each hint about missing bytes is a command that brings them."""
 
 from __future__ import annotations
 
@@ -23,15 +23,18 @@ pytestmark = [
 CONFIG = 'source = "mnist"\nraw = "raw"\n'
 
 
-@pytest.fixture
-def clone(tmp_path: Path) -> Shell:
-    """`made` by a stage that ran and `later` by one that did not; `kept` is a release."""
-    shell = open_shell(tmp_path, "origin")
+@pytest.fixture(scope="module")
+def cloned(tmp_path_factory: pytest.TempPathFactory) -> Shell:
+    """A clone with `made`, whose stage ran, `later`, whose stage did not run, and the release
+    `kept@1.0.0`.
+    """
+    folder = tmp_path_factory.mktemp("absent")
+    shell = open_shell(folder, "origin")
     write_digits(LocalStorage(shell.root / "raw"), train=20, test=10, seed=1)
     (shell.root / ".gitignore").write_text("/raw/\n")
     shell("git init --quiet --initial-branch=main")
     shell("tfrecreg init")
-    shell(f"dvc remote add --default store {tmp_path / 'remote'}")
+    shell(f"dvc remote add --default store {folder / 'remote'}")
     write(shell.root / "datasets/made.toml", CONFIG)
     shell("tfrecreg pipeline")
     shell("dvc repro --quiet")
@@ -41,9 +44,14 @@ def clone(tmp_path: Path) -> Shell:
     shell("git add .")
     shell("git commit --quiet --message All")
     shell("dvc push --quiet")
-    shell.at(tmp_path)("git clone --quiet origin clone")
-    shutil.copytree(shell.root / "raw", tmp_path / "clone/raw")
-    return shell.at(tmp_path / "clone")
+    shell.at(folder)("git clone --quiet origin clone")
+    shutil.copytree(shell.root / "raw", folder / "clone/raw")
+    return shell.at(folder / "clone")
+
+
+@pytest.fixture
+def clone(cloned: Shell, tmp_path: Path) -> Shell:
+    return cloned.at(Path(shutil.copytree(cloned.root, tmp_path / "clone", symlinks=True)))
 
 
 def hint(said: str, about: str) -> str:

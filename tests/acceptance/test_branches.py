@@ -1,4 +1,4 @@
-"""Two branches of a real git repository: other datasets merge, the same number does not."""
+"""Two branches of a git repository: releases of other datasets merge, the same number conflicts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from git_support import commit, git, start
-from publish_support import Turn, write_raw
+from publish_support import write_raw
 
 from tfrecreg.builtin.releases.audit import audit_releases
 from tfrecreg.builtin.releases.release import ReleaseResult, publish
@@ -28,26 +28,23 @@ def begun(folder: Path, *, with_dvc: bool) -> Path:
     init(root, with_dvc=with_dvc)
     commit(root, "a registry")
     for process, name in enumerate(("one", "two")):
-        released(root, name, Turn(process, 0))
+        released(root, name, 10 * process)
         commit(root, f"Release {name}@1.0.0")
     return root
 
 
-def released(root: Path, name: str, turn: Turn, version: str | None = None) -> ReleaseResult:
-    """A release of images that no other turn has."""
+def released(root: Path, name: str, first: int) -> ReleaseResult:
+    """A release of three images, the first of which has that number."""
     raw = root.parent / f"raw-{name}"
-    for path in raw.glob("*"):
-        path.unlink()
-    if raw.exists():
-        raw.rmdir()
-    write_raw(raw, turn)
+    shutil.rmtree(raw, ignore_errors=True)
+    write_raw(raw, range(first, first + 3))
     request = BuildRequest(name=name, source="mnist", raw=str(raw))
-    return publish(open_registry(root), request, version)[1]
+    return publish(open_registry(root), request, None)[1]
 
 
-def on_branch(root: Path, branch: str, name: str, turn: Turn) -> None:
+def on_branch(root: Path, branch: str, name: str, first: int) -> None:
     git(root, "switch", "--quiet", "--create", branch, "main")
-    assert str(released(root, name, turn).version) == "2.0.0"
+    assert str(released(root, name, first).version) == "2.0.0"
     commit(root, f"Release {name}@2.0.0")
 
 
@@ -64,8 +61,8 @@ def releases(root: Path) -> dict[str, list[str]]:
 
 
 def test_releases_of_different_datasets_merge_without_a_conflict(root: Path) -> None:
-    on_branch(root, "a", "one", Turn(0, 1))
-    on_branch(root, "b", "two", Turn(1, 1))
+    on_branch(root, "a", "one", 5)
+    on_branch(root, "b", "two", 15)
     done = merge(root, "a")
     assert done.returncode == 0, done.stdout
     assert releases(root) == {"one": ["1.0.0", "2.0.0"], "two": ["1.0.0", "2.0.0"]}
@@ -75,7 +72,7 @@ def test_releases_of_different_datasets_merge_without_a_conflict(root: Path) -> 
 def test_datasets_that_are_new_on_both_branches_merge_without_a_conflict(root: Path) -> None:
     for branch, name, process in (("a", "three", 4), ("b", "four", 5)):
         git(root, "switch", "--quiet", "--create", branch, "main")
-        released(root, name, Turn(process, 0))
+        released(root, name, 10 * process)
         commit(root, f"Release {name}@1.0.0")
     done = merge(root, "a")
     assert done.returncode == 0, done.stdout
@@ -108,9 +105,9 @@ def test_what_both_say_otherwise_of_one_dataset_is_a_conflict_with_marks(root: P
 
 @pytest.mark.medium
 def test_the_same_number_of_both_conflicts_and_the_loser_takes_the_next(root: Path) -> None:
-    on_branch(root, "a", "one", Turn(2, 1))
+    on_branch(root, "a", "one", 25)
     shutil.rmtree(root / "versions/one/2.0.0")  # branch b is another person's, on another machine
-    on_branch(root, "b", "one", Turn(3, 1))
+    on_branch(root, "b", "one", 35)
     ((code, found),) = [
         (each.code, each.message) for each in audit_releases(open_registry(root), base="a").findings
     ]
@@ -124,7 +121,7 @@ def test_the_same_number_of_both_conflicts_and_the_loser_takes_the_next(root: Pa
     git(root, "checkout", "--theirs", "--", "registry/one/2.0.0")
     commit(root, "Merge a, which has 2.0.0")
     assert audit_releases(open_registry(root)).findings == ()
-    again = released(root, "one", Turn(3, 1))
+    again = released(root, "one", 35)
     assert str(again.version) == "3.0.0"
     commit(root, "Release one@3.0.0, which was 2.0.0 here")
     assert releases(root)["one"] == ["1.0.0", "2.0.0", "3.0.0"]
@@ -135,8 +132,8 @@ def test_the_same_number_of_both_conflicts_and_the_loser_takes_the_next(root: Pa
 @pytest.mark.slow
 def test_pointers_of_dvc_to_different_datasets_merge_without_a_conflict(tmp_path: Path) -> None:
     root = begun(tmp_path, with_dvc=True)
-    on_branch(root, "a", "one", Turn(0, 1))
-    on_branch(root, "b", "two", Turn(1, 1))
+    on_branch(root, "a", "one", 5)
+    on_branch(root, "b", "two", 15)
     assert git(root, "diff", "--name-only", "main", "a").split() == [
         "data/one.dvc",
         "registry/one/2.0.0/manifest.json",

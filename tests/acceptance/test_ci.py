@@ -1,4 +1,4 @@
-"""The jobs that docs/ci.md shows, on a machine that has what git has: green, and red for damage."""
+"""The jobs of docs/ci.md in a fresh clone: green for sound data, and red for damage."""
 
 from __future__ import annotations
 
@@ -43,25 +43,32 @@ def commands(heading: str) -> list[str]:
 JOBS = {heading: commands(heading) for heading in ("GitHub Actions", "GitLab")}
 
 
-@pytest.fixture
-def clone(tmp_path: Path) -> Shell:
-    """A fresh clone of a repository with a release, whose bytes are in the remote alone."""
-    shell = open_shell(tmp_path, "origin")
-    write_digits(LocalStorage(tmp_path / "raw"), train=60, test=20, seed=1)
-    (tmp_path / "raw").rename(shell.root / "raw")
+@pytest.fixture(scope="module")
+def released(tmp_path_factory: pytest.TempPathFactory) -> Shell:
+    """A clone of a repository with a release. Only the remote beside it has the bytes."""
+    folder = tmp_path_factory.mktemp("ci") / "all"
+    folder.mkdir()
+    shell = open_shell(folder, "origin")
+    write_digits(LocalStorage(shell.root / "raw"), train=60, test=20, seed=1)
     (shell.root / ".gitignore").write_text("/raw/\n")
     shell("git init --quiet --initial-branch=main")
     shell("tfrecreg init")
-    shell(f"dvc remote add --default store {tmp_path / 'remote'}")
+    shell("dvc remote add --default store ../remote")
     shell("tfrecreg build mnist --source mnist --raw raw --shards 2 --release 1.0.0")
     shell("git add .")
     shell("git commit --quiet --message Release")
     shell("tfrecreg push")
-    shell.at(tmp_path)("git clone --quiet origin clone")
+    shell.at(folder)("git clone --quiet origin clone")
     shutil.rmtree(shell.root)
-    found = shell.at(tmp_path / "clone")
-    found.environment["GITHUB_STEP_SUMMARY"] = str(tmp_path / "summary.md")
-    return found
+    return shell.at(folder / "clone")
+
+
+@pytest.fixture
+def clone(released: Shell, tmp_path: Path) -> Shell:
+    """A copy of the clone and of the remote."""
+    folder = shutil.copytree(released.root.parent, tmp_path / "all", symlinks=True)
+    summary = {"GITHUB_STEP_SUMMARY": str(folder / "summary.md")}
+    return Shell(folder / "clone", {**released.environment, **summary})
 
 
 def run(shell: Shell, lines: list[str], *, expect: int = 0) -> str:

@@ -1,4 +1,4 @@
-"""Damage through the front door: every flip and every cut is found, and what TensorFlow says."""
+"""`check` finds every flip and every cut, also those that TensorFlow reads without an error."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from tfrecreg.core.check.reports import Report
 from tfrecreg.core.check.target import check_target
 from tfrecreg.core.records.batch import RecordBatch
 from tfrecreg.core.records.reader import scan
+from tfrecreg.core.registry.find import bare_files, build_target, target_of
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.registry.registry import open_registry
-from tfrecreg.core.registry.shardset.target import build_target, files_target
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.config import Config
 from tfrecreg.core.values.shards import ShardPolicy
@@ -85,7 +85,7 @@ class Built:
         return check_target(target, Config(), OPTIONS, engine=ENGINE)
 
     def bare(self) -> Report:
-        target = files_target([str(self.shard)], schema=None, raw=None)
+        target = target_of(bare_files([str(self.shard)]))
         return check_target(target, Config(), OPTIONS, engine=ENGINE)
 
 

@@ -1,4 +1,4 @@
-"""What TensorFlow does with damage, as tfrecreg predicts it, held against TensorFlow itself."""
+"""The predicted behavior of TensorFlow on damaged files, compared with TensorFlow."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tfrecreg.core.records.gzip_writer import INPUT_BUFFER, GzipEncoder
 from tfrecreg.core.values.codes import CORE_CODES, CodeList
 from tfrecreg.core.values.findings import TensorflowOutcome
 
-SAMPLE, SWEEP = range(550, 750), range(1_000, 11_000)
+SWEEP = range(1_000, 11_000)
 """Numbers of mutants."""
 PART = 2_500
 """So many are read in one test, so that several run at once."""
@@ -63,11 +63,6 @@ def sweep(reader: OtherReader, numbers: range, folder: Path) -> None:
     assert disagreements == []
     assert {outcome for _, outcome in classes} == {each.value for each in TensorflowOutcome}
     assert {code for code, _ in classes} >= {"", *(code.code for code in CodeList("CRC*"))}
-
-
-@pytest.mark.slow
-def test_mutants_are_read_as_predicted(tensorflow: OtherReader, tmp_path: Path) -> None:
-    sweep(tensorflow, SAMPLE, tmp_path)
 
 
 @pytest.mark.slow

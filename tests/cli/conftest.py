@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import tfrecreg
 from tfrecreg.cli.digits import write_digits
 from tfrecreg.cli.main import main
 from tfrecreg.core.registry.init import init
@@ -72,3 +74,31 @@ def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     init(folder, with_dvc=False)
     monkeypatch.chdir(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def built_original(drawn: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A registry with a build of the drawn digits, two shards a split, to copy."""
+    folder = tmp_path_factory.mktemp("built")
+    shutil.copytree(drawn, folder / "raw")
+    root = folder / "registry-root"
+    digits = tfrecreg.init(root, with_dvc=False)["digits"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root)
+        digits.build(source="mnist", raw="../raw", shards=2)
+    return root
+
+
+@pytest.fixture
+def built(built_original: Path, raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A registry with a build of the drawn digits, two shards a split, and the current folder."""
+    folder = Path(shutil.copytree(built_original, tmp_path / "registry-root"))
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture
+def here(digits_registry: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A registry with `digits` 1.0.0 and its build, and the current folder."""
+    monkeypatch.chdir(digits_registry)
+    return digits_registry

@@ -101,11 +101,7 @@ def test_release_holds_adopted_data_against_raw_data(cli, registry, foreign) -> 
     assert done.err.endswith(f"hint: tfrecreg check pets --raw {foreign.parent}/raw\n")
     done = cli("release", "pets", "--version", "1.0.0", "--raw", "nowhere")
     assert done.code == 2
-    assert done.err.splitlines()[-2:] == [
-        "error: there is no folder `nowhere` of raw data",
-        "hint: name the folder that the raw files lie in, with `--raw` or as the `raw` of the "
-        "dataset in its file in `datasets/`",
-    ]
+    assert "/nowhere` does not exist" in done.err
     done = cli("release", "pets", "--version", "1.0.0")
     assert done.code == 0
     assert "the size of the raw data is not known: inflation is not judged; see --raw\n" in done.err
@@ -130,12 +126,12 @@ def test_raw_of_the_file_counts_for_adopted_data(cli, registry, foreign, before)
         return
     assert done.code == 0
     assert (
-        f"`{registry}/../raw`, the `raw` of `pets`, is not here: inflation is not judged"
+        f"`{registry.parent}/raw`, the `raw` of `pets`, is not here: inflation is not judged"
         in done.err
     )
     done = cli("release", "pets", "--version", "1.0.0")
     assert done.code == 2
-    assert f"there is no folder `{registry}/../raw` of raw data" in done.err
+    assert f"the raw data `{registry.parent}/raw` does not exist" in done.err
     assert not (registry / "registry/pets").exists()
     done = cli("adopt", "pets", foreign)
     assert (done.code, (registry / "data/pets/manifest.json").exists()) == (2, True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from git_support import commit, git, start
-from release_support import put_next
+from registry_support import put_next
 
 
 @pytest.fixture
@@ -49,17 +49,3 @@ def test_a_fork_with_the_base_fails(cli, root: Path) -> None:
     assert (found["status"], found["summary"]["releases"]) == ("fail", 2)
     assert [each["code"] for each in found["findings"]] == ["REG005"]
     assert cli("audit", "--base", "main", "--fail-on", "never").code == 0
-
-
-def test_datasets_may_be_named(cli, root: Path) -> None:
-    assert cli("audit", "m").code == 0
-    done = cli("audit", "n")
-    assert done.code == 2
-    assert "error: no dataset `n`" in done.err
-
-
-def test_a_base_that_is_not_there_is_refused(cli, root: Path) -> None:
-    done = cli("audit", "--base", "none")
-    assert done.code == 2
-    assert "error: `none` does not name a commit here" in done.err
-    assert "hint: " in done.err

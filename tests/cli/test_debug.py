@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hostile_plugin_support import InProcess, plant_validator
-from hostile_plugin_support import here as here  # the fixtures
-from hostile_plugin_support import place as place
+from hostile_plugin_support import VALIDATOR, InProcess, plant
+from hostile_plugin_support import here as here  # the fixture
 
 TRACEBACK = "Traceback (most recent call last):"
 
@@ -41,8 +40,8 @@ def test_the_traceback_follows_the_line_and_its_hint(cli, tmp_path: Path) -> Non
 @pytest.mark.medium
 @pytest.mark.usefixtures("_debug")
 def test_a_plugin_whose_failure_is_in_the_report(here: InProcess) -> None:
-    plant_validator(here.site, "def finish(self, target, parts): 1 // 0")
-    done = here.check()
+    plant(here.site, VALIDATOR, "def finish(self, target, parts): 1 // 0")
+    done = here.check("--json")
     assert done.code == 3
     assert done.json["status"] == "error"
     assert TRACEBACK in done.err
@@ -51,7 +50,9 @@ def test_a_plugin_whose_failure_is_in_the_report(here: InProcess) -> None:
 
 @pytest.mark.usefixtures("_debug")
 def test_names_in_a_traceback_cannot_steer_a_terminal(here: InProcess) -> None:
-    plant_validator(here.site, "def finish(self, target, parts): raise ValueError(chr(27) + '[2J')")
-    done = here.check()
+    plant(
+        here.site, VALIDATOR, "def finish(self, target, parts): raise ValueError(chr(27) + '[2J')"
+    )
+    done = here.check("--json")
     assert "ValueError: \\x1b[2J" in done.err
     assert "\x1b" not in done.err

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hostile_plugin_support import InProcess, plant_source
-from hostile_plugin_support import here as here  # the fixtures
-from hostile_plugin_support import place as place
+from hostile_plugin_support import SOURCE, InProcess, plant
+from hostile_plugin_support import here as here  # the fixture
 from image_support import png
 
 DOCUMENT = {"images": [{"id": 1, "file_name": "1.png"}], "annotations": [], "categories": []}
@@ -71,33 +70,12 @@ def test_a_source_that_is_found_or_named_makes_the_same_build(
 
 
 @pytest.mark.parametrize(
-    ("images", "reason", "aside"),
-    [
-        (("cat/1.png", "dog/1.png"), "folders of classes (`cat` and `dog`)", []),
-        (("cat/1.png", "dog/a/b.png"), "folders of classes (`cat` and `dog`)", []),
-        (
-            ("train/cat/1.png", "train/dog/1.png", "test/cat/1.png", "more/x.png"),
-            "folders of splits (`test` and `train`) with folders of classes (`cat` and `dog`)",
-            ["more"],
-        ),
-    ],
-)
-def test_class_folders(
-    cli, tmp_path: Path, registry: Path, images: Any, reason: str, aside: list[str]
-) -> None:
-    write_images(tmp_path / "pets", *images)
-    layout = ("--option", "layout=split") if aside else ()
-    done = cli("build", "pets", "--raw", tmp_path / "pets", "--dry-run", "--json", *layout)
-    assert done.code == 0, done.err
-    found = done.json["settings"]["detected"]
-    assert (found["source"], found["reason"], found["aside"]) == ("imagefolder", reason, aside)
-
-
-@pytest.mark.parametrize(
     "path",
     [
         "annotations/instances_val.json",
         "images/_annotations.coco.json",
+        "annotations.json",
+        "labels.json",
     ],
 )
 def test_annotations_beat_the_layout_of_images(
@@ -129,7 +107,7 @@ def test_a_folder_behind_a_url(cli, memory: Any, raw: Path, registry: Path) -> N
 
 def announce(here: InProcess, arguments: str, body: str = "") -> None:
     """The source `evil`, announced with more arguments; `body` goes before the announcement."""
-    plant_source(here.site, "pass")
+    plant(here.site, SOURCE, "pass")
     module = here.site / "hostile_plugin.py"
     text = module.read_text().replace("hookimpl,", "hookimpl, Recognition,", 1)
     text = text.replace('"does harm", load)', f'"does harm", load, {arguments})')

@@ -11,12 +11,6 @@ from tests_support import flip
 import tfrecreg
 
 
-@pytest.fixture
-def here(digits_registry: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(digits_registry)
-    return digits_registry
-
-
 def test_a_line_for_each_split(cli, here: Path) -> None:
     manifest = tfrecreg.open().find("digits@1.0.0").manifest
     test, train = manifest.splits
@@ -45,29 +39,27 @@ def test_json_has_every_split(cli, here: Path) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "Missing argument 'TARGET..'"),
+        (("digit",), "no dataset `digit`; did you mean `digits`?"),
+        (("digits", "--split", "x"), "`--split` applies to files only"),
+    ],
+)
+def test_what_cannot_be_done_is_exit_2(cli, here: Path, arguments, message) -> None:
+    (here / "one.tfrecord").write_bytes(framed(b"record"))
+    done = cli("digest", *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert f"error: {message}" in done.err
+
+
 def test_damage_is_exit_1(cli, here: Path) -> None:
     shard = here / "data/digits/digits-test.tfrecord-00000-of-00002"
     flip(shard, shard.stat().st_size // 2)
     done = cli("digest", "digits")
     assert (done.code, done.out) == (1, "")
     assert done.err.splitlines() == [
-        "error: `digits-test.tfrecord-00000-of-00002` is damaged: the digest would be that of the "
-        "other records",
-        "hint: `tfrecreg check digits` names the damaged records",
+        "error: `digits-test.tfrecord-00000-of-00002` is damaged: the digest would lack the "
+        "damaged records",
     ]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message", "hint"),
-    [
-        ((), "Missing argument 'TARGET..'", "digest --help"),
-        (("digit",), "no dataset `digit`; did you mean `digits`?", "available: `digits`"),
-        (("digits", "--split", "x"), "`--split` applies to files only", "leave out `--split`"),
-    ],
-)
-def test_what_cannot_be_done_is_exit_2(cli, here: Path, arguments, message, hint) -> None:
-    (here / "one.tfrecord").write_bytes(framed(b"record"))
-    done = cli("digest", *arguments)
-    assert (done.code, done.out) == (2, "")
-    assert f"error: {message}" in done.err
-    assert hint in done.err

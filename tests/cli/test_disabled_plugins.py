@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from pathlib import Path
 
 import pytest
+from plugin_support import install, with_site
 from sources_support import new_registry, tfrecreg
 
 PLUGIN = """
@@ -53,13 +53,8 @@ def tfrecreg_validators():
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("tones") / "site"
-    info = folder / "tones-1.0.dist-info"
-    info.mkdir(parents=True)
-    (folder / "tones_plugin.py").write_text(PLUGIN)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tones\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[tfrecreg]\ntones = tones_plugin\n")
-    found = os.environ.get("PYTHONPATH", "")
-    return {"PYTHONPATH": os.pathsep.join(filter(None, [str(folder), found]))}
+    install(folder, "tones", PLUGIN)
+    return with_site(folder)
 
 
 @pytest.fixture(scope="module")
@@ -119,10 +114,7 @@ def test_to_name_it_is_exit_2(registry: Path, site: dict[str, str], by: str) -> 
     ):
         done = tfrecreg("-C", registry, *command, env=environment)
         assert done.returncode == 2
-        assert done.stderr == (
-            f"error: the {kind} `{name}` is disabled by {where}\n"
-            f"hint: take it out of {where} to use it\n"
-        )
+        assert done.stderr == f"error: the {kind} `{name}` is disabled by {where}\n"
 
 
 @pytest.mark.medium
@@ -157,10 +149,7 @@ def test_a_gate_misses_what_only_the_check_did_without(
 def test_what_every_build_has_to_pass_stays(registry: Path, site: dict[str, str]) -> None:
     done = tfrecreg("-C", registry, "check", "tones", env=by_the_process(site, "crc"))
     assert done.returncode == 2
-    assert done.stderr == (
-        "error: the validator `crc` cannot be disabled: every build has to pass it\n"
-        "hint: take it out of `TFRECREG_DISABLE`; `--skip crc` leaves it out of one check\n"
-    )
+    assert "`TFRECREG_DISABLE` disables the validator `crc`, which cannot be" in done.stderr
 
 
 @pytest.mark.medium
@@ -170,4 +159,4 @@ def test_without_what_compares_an_expectation_is_not_met(
     off = by_the_process(site, "content,even")
     done = tfrecreg("-C", registry, "check", "tones", "--expect", "train=4", env=off)
     assert done.returncode == 3
-    assert "nothing compares the records with what is expected of them" in done.stdout
+    assert "no validator compares the records with the expected records" in done.stdout

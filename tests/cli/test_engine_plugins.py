@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from textwrap import dedent, indent
-from typing import Any
-
 import pytest
-from hostile_plugin_support import EVIL, Place, here, place, plant
-
-__all__ = ["here", "place"]
+from hostile_plugin_support import EVIL, InProcess, plant
+from hostile_plugin_support import here as here  # the fixture
 
 ENGINE = """
 import sys
@@ -38,36 +34,22 @@ def tfrecreg_engines():
 
 class Mine(Crew):
 """
-CHECK = ("check", "0.tfrecord", "1.tfrecord")
 
 
-def plant_engine(place: Place, body: str = "pass") -> None:
-    plant(place.site, f"{ENGINE}{indent(dedent(body), '    ')}\n")
+def test_it_runs_the_tasks_of_a_command(here: InProcess) -> None:
+    plain = here.check("--json")
+    plant(here.site, ENGINE, "")
+    done = here.check("--json", "--engine", "crew")
+    assert (done.code, done.out) == (plain.code, plain.out)
+    assert done.err == "the crew of 2 comes aboard\n"
+    done = here.check("--engine", "hostile:crew", "--engine-option", "size=3")
+    assert "the crew of 3" in done.err
+    assert "the crew of 1" in here.check("--engine", "crew", "--jobs", "1").err
 
 
-@pytest.mark.medium
-def test_it_runs_the_tasks_of_a_command(place: Place) -> None:
-    plain = place.run(*CHECK, "--json")
-    plant_engine(place)
-    code, out, err = place.run(*CHECK, "--json", "--engine", "crew")
-    assert (code, out) == plain[:2]
-    assert err == "the crew of 2 comes aboard\n"
-    _, _, err = place.run(*CHECK, "--engine", "hostile:crew", "--engine-option", "size=3")
-    assert "the crew of 3" in err
-    _, _, err = place.run(*CHECK, "--engine", "crew", "--jobs", "1")
-    assert "the crew of 1" in err
-
-
-@pytest.fixture
-def engine(here: Any, place: Place, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Runs a check by the engine in this process."""
-    plant_engine(place)
-    monkeypatch.chdir(place.root)
-    return lambda *more: here.run(*CHECK, "--engine", "crew", *more)
-
-
-def test_its_options_are_checked(engine: Any) -> None:
-    done = engine("--engine-option", "sise=3")
+def test_its_options_are_checked(here: InProcess) -> None:
+    plant(here.site, ENGINE, "")
+    done = here.check("--engine", "crew", "--engine-option", "sise=3")
     assert (done.code, done.out) == (2, "")
     assert "did you mean `size`?" in done.err
 
@@ -81,11 +63,10 @@ def test_its_options_are_checked(engine: Any) -> None:
     ],
 )
 def test_its_mistakes_are_told_as_its_own(
-    here: Any, place: Place, monkeypatch: pytest.MonkeyPatch, method: str, body: str, told: str
+    here: InProcess, method: str, body: str, told: str
 ) -> None:
-    plant_engine(place, f"def {method}(self):\n    {body}")
-    monkeypatch.chdir(place.root)
-    done = here.run(*CHECK, "--engine", "crew")
+    plant(here.site, ENGINE, f"def {method}(self):\n    {body}")
+    done = here.check("--engine", "crew")
     assert done.code == 3
     assert f"error: {told}" in done.err
     assert "Traceback" not in done.err

@@ -32,3 +32,13 @@ def test_a_family_is_listed(cli) -> None:
     codes = cli("explain", "DRF", "--json").json["codes"]
     assert {each["code"][:3] for each in codes} == {"DRF"}
     assert cli("explain", "CR").code == 2
+
+
+def test_a_former_code_names_its_successors(cli) -> None:
+    done = cli("explain", "src011")
+    first, _, *rest = done.out.splitlines()
+    assert (done.code, done.err) == (0, "")
+    assert first == "SRC011 became SRC111 or SRC015: a symbolic link is not followed."
+    assert [line[:6] for line in rest if line[:3] == "SRC"] == ["SRC111", "SRC015"]
+    found = cli("explain", "SRC018", "--json").json
+    assert (found["code"], found["became"]) == ("SRC018", ["SRC091"])

@@ -63,48 +63,18 @@ def test_json_is_one_document(cli, released, tmp_path) -> None:
     assert document["notes"] == ["a build has no number: it is exported as version 0.0.0"]
 
 
-def test_croissant_is_described_beside_the_shards(cli, released, tmp_path) -> None:
-    done = cli("export", "digits@1.2.0", "--to", "croissant", tmp_path / "out")
-    assert (done.code, done.err) == (0, "")
-    size = sum(path.stat().st_size for path in (tmp_path / "out").glob("*.tfrecord-*"))
-    assert done.out.splitlines() == [
-        f"exported digits@1.2.0 to {tmp_path / 'out'}",
-        f"  80 records in 4 shards (4 linked), {size / 1000:.1f} kB",
-        "  note: Croissant recommends a license: `datasets/digits.toml` has no `license`",
-        "  note: Croissant recommends a citation: `datasets/digits.toml` has no `citation`",
-        "  note: Croissant recommends a description: `datasets/digits.toml` has no `description`",
-        "the description is `croissant.json`: publish it with the shards",
-    ]
-    document = cli("export", "digits", "--to", "croissant", tmp_path / "more", "--json").json
-    assert document["files"] == sorted(tree(tmp_path / "more"))
-    assert document["notes"][0] == "a build has no number: it is exported as version 0.0.0"
-
-
-def test_a_gzip_build_says_that_it_was_decompressed(cli, raw, registry, tmp_path) -> None:
-    done = cli("build", "digits", "--source", "mnist", "--raw", raw, "--compression", "gzip")
-    assert done.code == 0, done.err
-    done = cli("export", "digits", "--to", "tfds", tmp_path / "out")
-    assert done.code == 0, done.err
-    assert "80 records in 2 shards (2 decompressed), " in done.out
-    assert "  note: TFDS does not read gzip: the shards were decompressed" in done.out
-
-
 @pytest.mark.parametrize(
-    ("arguments", "message", "hint"),
+    ("arguments", "message"),
     [
-        (("digits", "--to", "tfd", "out"), "no format `tfd` to export to; did you", "`tfds`"),
-        (
-            ("digit", "--to", "tfds", "out"),
-            "no dataset `digit`; did you mean `digits`?",
-            "available",
-        ),
-        (("digits@9.0.0", "--to", "tfds", "out"), "no release `digits@9.0.0`", "available: 1.2.0"),
-        (("digits", "--to", "tfds", "full"), "`full` is not empty", "an export never overwrites"),
-        (("digits", "--to", "tfds", "s3://x/y"), "`s3://x/y` is a URL, and", "name a folder of"),
-        (("digits", "--to", "tfds", "data/x"), "`data/x` is in `data/` of the regis", "else"),
+        (("digits", "--to", "tfd", "out"), "no format `tfd` to export to; did you mean `tfds`?"),
+        (("digit", "--to", "tfds", "out"), "no dataset `digit`; did you mean `digits`?"),
+        (("digits@9.0.0", "--to", "tfds", "out"), "no release `digits@9.0.0`"),
+        (("digits", "--to", "tfds", "full"), "`full` is not empty"),
+        (("digits", "--to", "tfds", "s3://x/y"), "`s3://x/y` is a URL, and"),
+        (("digits", "--to", "tfds", "data/x"), "`data/x` is in `data/` of the regis"),
     ],
 )
-def test_what_cannot_be_done_is_exit_2(cli, released, arguments, message, hint) -> None:
+def test_what_cannot_be_done_is_exit_2(cli, released, arguments, message) -> None:
     (released / "full").mkdir()
     (released / "full/mine").write_bytes(b"mine")
     (released / "file").write_bytes(b"mine")
@@ -112,7 +82,6 @@ def test_what_cannot_be_done_is_exit_2(cli, released, arguments, message, hint) 
     done = cli("export", *arguments)
     assert done.code == 2
     assert f"error: {message}" in done.err
-    assert hint in done.err
     assert done.out == ""
     assert tree(released) == before
 
@@ -122,7 +91,7 @@ def test_damaged_bytes_are_exit_1_and_no_folder(cli, released, tmp_path) -> None
         flip(released / folder / "digits-test.tfrecord-00001-of-00002", 30)
     done = cli("export", "digits@1.2.0", "--to", "tfds", tmp_path / "out")
     assert done.code == 1
-    assert "`digits-test.tfrecord-00001-of-00002` is not what `digits@1.2.0` has reg" in done.err
+    assert "`digits-test.tfrecord-00001-of-00002` of `digits@1.2.0` cannot be exported" in done.err
     assert "hint: tfrecreg check digits@1.2.0" in done.err
     assert not (tmp_path / "out").exists()
     assert not list(tmp_path.glob(".tfrecreg-export*"))
@@ -152,18 +121,3 @@ def test_exporting_needs_no_heavy_package(released, tmp_path) -> None:
         [sys.executable, "-c", script], cwd=released, capture_output=True, text=True
     )
     assert done.stdout.splitlines()[-1] == "[] 0", done.stderr
-
-
-def test_a_release_becomes_shards_with_indexes(cli, released, tmp_path) -> None:
-    out = tmp_path / "out"
-    done = cli("export", "digits@1.*", "--to", "index", "--suffix", ".tfindex", out)
-    assert done.code == 0, done.err
-    size = sum(path.stat().st_size for path in out.glob("*[0-9]"))
-    assert done.out.splitlines() == [
-        f"exported digits@1.2.0 to {out}",
-        f"  80 records in 4 shards (4 linked), {size / 1000:.1f} kB",
-        "each shard has its index beside it, with the suffix .tfindex",
-    ]
-    lines = (out / "digits-test.tfrecord-00001-of-00002.tfindex").read_text().splitlines()
-    assert len(lines) == 10
-    assert lines[0].startswith("0 ")

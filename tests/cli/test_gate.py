@@ -9,17 +9,8 @@ from xml.etree.ElementTree import fromstring
 import pytest
 from tests_support import flip
 
-from tfrecreg.core.terminal.output import report_formats
-
 MEASURE = ("--fail-on", "never", "--format", "json", "--output", "report.json")
 SHARD = "digits-train.tfrecord-00001-of-00002"
-
-
-@pytest.fixture
-def built(cli, raw, registry) -> Path:
-    done = cli("build", "digits", "--source", "mnist", "--raw", raw, "--shards", "2")
-    assert done.code == 0, done.err
-    return registry
 
 
 @pytest.fixture
@@ -65,15 +56,6 @@ def test_a_check_has_the_same_formats(cli, damaged) -> None:
     assert done.out.partition("\n")[2].startswith(f"::error file=data/digits/{SHARD},title=CRC002 ")
 
 
-def test_an_incomplete_check_is_exit_3_whatever_fails(cli, built) -> None:
-    shard = built / "data/digits" / SHARD
-    shard.unlink()
-    shard.mkdir()
-    assert cli("check", "digits", *MEASURE).code == 3
-    for form in ("text", "junit", "sarif", "github", "markdown"):
-        assert cli("check", "digits", "--format", form).code == 3
-
-
 def test_an_expired_waiver_is_exit_1_and_says_so(cli, damaged) -> None:
     with Path("tfrecreg.toml").open("a", encoding="utf-8") as file:
         file.write(
@@ -98,7 +80,7 @@ def test_every_format_names_what_was_waived_by_whom_and_until_when(cli, damaged)
         '[[waivers]]\nfingerprint = "CRC*:digits:*"\nowner = "ada"\nreason = "known"\n'
         "expires = 2099-01-31"
     )
-    for form in report_formats():
+    for form in ("text", "json", "junit", "sarif", "github", "markdown", "html"):
         for call in (("gate", "digits", "--report", "report.json"), ("check", "digits")):
             done = cli(*call, "--format", form)
             assert done.code == 0
@@ -129,32 +111,37 @@ def test_metrics_and_plots_are_written_beside_the_report(cli, built) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "complaint", "hint"),
+    ("arguments", "complaint"),
     [
         (
             ("check", "digits", "--json", "--format", "junit"),
             "`--json` and `--format junit` exclude each other",
-            "leave out `--json`",
         ),
         (
             ("check", "digits", f"data/digits/{SHARD}", "--metrics", "m.json"),
             "`--metrics` is for one target, found 2",
-            "name one target",
         ),
-        (("gate", "digits"), "Missing option '--report'", "tfrecreg gate --help"),
+        (("gate", "digits"), "Missing option '--report'"),
         (
             ("gate", "digits", "--report", "none.json"),
             "the report `none.json` cannot be read: No such file or directory",
-            "tfrecreg check TARGET --fail-on never --format json --output FILE writes one",
         ),
     ],
 )
-def test_misuse_is_exit_2_and_one_line(arguments, complaint, hint, cli, built) -> None:
+def test_misuse_is_exit_2_and_one_line(arguments, complaint, cli, built) -> None:
     done = cli(*arguments)
     assert done.code == 2
     assert f"error: {complaint}" in done.err
-    assert f"hint: {hint}" in done.err
     assert done.out == "" or "--json" in arguments
+
+
+def test_an_incomplete_check_is_exit_3_whatever_fails(cli, built) -> None:
+    shard = built / "data/digits" / SHARD
+    shard.unlink()
+    shard.mkdir()
+    assert cli("check", "digits", *MEASURE).code == 3
+    for form in ("text", "junit", "sarif", "github", "markdown"):
+        assert cli("check", "digits", "--format", form).code == 3
 
 
 def test_gate_limits_that_changed_are_exit_2_with_the_commands_to_run(cli, built) -> None:

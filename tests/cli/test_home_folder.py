@@ -25,7 +25,7 @@ def test_raw_data(cli, home: Path, registry: Path) -> None:
     assert cli("repair", "digits", "--raw=~/raw").code == 0
     done = cli("check", "digits", "--raw=~/nowhere")
     assert done.code == 2
-    assert "error: there is no folder `~/nowhere` of raw data" in done.err
+    assert f"error: the raw data `{home}/nowhere` does not exist" in done.err
 
 
 def test_the_library(home: Path) -> None:

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from hostile_plugin_support import (
     RAISED,
+    VALIDATOR,
     InProcess,
-    plant_validator,
+    plant,
     raised_in,
 )
-from hostile_plugin_support import here as here  # the fixtures
-from hostile_plugin_support import place as place
+from hostile_plugin_support import here as here  # the fixture
 
 OF_VALIDATORS = {
     "__init__": "def __init__(self): {}",
@@ -31,6 +31,11 @@ OF_VALIDATORS = {
     "finish": "def finish(self, target, parts): {}",
     "finish, later": "def finish(self, target, parts):\n    yield Measure('e', 1, 'x')\n    {}",
 }
+EYE = """
+class Eye(Visitor):
+    def __init__(self, shard): pass
+    def close(self, end): return 0
+"""
 OF_VISITORS = ("__init__", "batch", "close")
 
 
@@ -50,8 +55,8 @@ def expect_incomplete(done: Any, *words: str) -> None:
 def test_whatever_a_validator_raises_costs_its_own_verdict(
     here: InProcess, where: str, what: str
 ) -> None:
-    plant_validator(here.site, OF_VALIDATORS[where].format(RAISED[what]))
-    expect_incomplete(here.check())
+    plant(here.site, VALIDATOR, OF_VALIDATORS[where].format(RAISED[what]))
+    expect_incomplete(here.check("--json"))
 
 
 @pytest.mark.parametrize(("where", "what"), raised_in(OF_VISITORS))
@@ -59,9 +64,9 @@ def test_whatever_a_validator_raises_costs_its_own_verdict(
 def test_whatever_a_visitor_raises_costs_the_verdict_of_its_validator(
     here: InProcess, where: str, what: str
 ) -> None:
-    more = f"class Eye(GoodEye):\n    def {where}(self, given): {RAISED[what]}\n"
-    plant_validator(here.site, "", more=more)
-    expect_incomplete(here.check(), "failed on `")
+    more = f"{EYE}    def {where}(self, given): {RAISED[what]}\n"
+    plant(here.site, VALIDATOR, "def begin(self, target, options): return Eye", more=more)
+    expect_incomplete(here.check("--json"), "failed on `")
 
 
 FINDING = (
@@ -72,7 +77,7 @@ NONSENSE = {
     "a reason that is none": ("def applies(self, target): return 5", "its `applies` returned 5"),
     "a lambda": (
         "def begin(self, target, options): return lambda shard: 1",
-        "TypeError: what `begin` returned cannot be pickled: ",
+        "TypeError: the result of `begin` cannot be pickled: ",
     ),
     "a code from nowhere": (
         f"def finish(self, target, parts): yield {FINDING % 'code=%r' % 'EVL999'}",
@@ -89,5 +94,14 @@ NONSENSE = {
 @pytest.mark.parametrize("what", NONSENSE)
 def test_nonsense_of_a_validator_costs_its_own_verdict(here: InProcess, what: str) -> None:
     body, words = NONSENSE[what]
-    plant_validator(here.site, body)
-    expect_incomplete(here.check(), words)
+    plant(here.site, VALIDATOR, body)
+    expect_incomplete(here.check("--json"), words)
+
+
+def test_what_a_validator_prints_is_in_no_document(here: InProcess) -> None:
+    plant(
+        here.site, VALIDATOR, "def finish(self, target, parts):\n    print('loud')\n    return ()"
+    )
+    done = here.check("--json")
+    assert (done.code, done.json["status"]) == (0, "pass")
+    assert "loud" in done.err

@@ -53,28 +53,12 @@ def test_without_arguments_the_help_is_shown_and_the_exit_code_is_2(cli) -> None
     assert "Usage: tfrecreg" in done.out + done.err
 
 
-def test_version_is_printed(cli) -> None:
-    from tfrecreg import __version__
-
-    done = cli("--version")
-    assert (done.code, done.out) == (0, f"tfrecreg {__version__}\n")
-
-
 def test_C_names_the_registry(cli, tmp_path) -> None:
     init(tmp_path / "r", with_dvc=False)
     assert cli("-C", tmp_path / "r", "list").code == 0
     done = cli("-C", tmp_path / "none", "list")
     assert done.code == 2
     assert "there is no folder" in done.err
-
-
-def test_a_broken_pipe_is_quiet(tmp_path) -> None:
-    command = f"{sys.executable} -m tfrecreg explain --json | true"
-    done = subprocess.run(
-        ["bash", "-c", f"set -o pipefail; {command}"], capture_output=True, text=True, check=False
-    )
-    assert done.stderr == ""
-    assert done.returncode == 141
 
 
 def test_a_bug_keeps_its_traceback(tmp_path) -> None:

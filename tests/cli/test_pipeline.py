@@ -121,33 +121,28 @@ def test_a_dataset_without_a_source_has_no_stage_that_builds_it(cli, configured)
 
 
 @pytest.mark.parametrize(
-    ("files", "arguments", "complaint", "hint"),
+    ("files", "arguments", "complaint"),
     [
-        ({}, ("digit",), "no dataset `digit`; did you mean `digits`?", "available: `digits`"),
+        ({}, ("digit",), "no dataset `digit`; did you mean `digits`?"),
         (
             {"dvc.yaml": "stages:\n  build-digits:\n    cmd: make\n"},
             (),
             "`dvc.yaml` has a stage `build-digits` that tfrecreg did not write",
-            "rename that stage, and what depends on it",
         ),
         (
             {"dvc.yaml": "stages: [a]\n"},
             (),
             "`dvc.yaml` should be a mapping, and so should its `stages`",
-            "`dvc status` names the mistake",
         ),
     ],
 )
-def test_misuse_is_exit_2_and_changes_nothing(
-    files, arguments, complaint, hint, cli, configured
-) -> None:
+def test_misuse_is_exit_2_and_changes_nothing(files, arguments, complaint, cli, configured) -> None:
     for name, text in files.items():
         Path(name).write_bytes(text.encode("utf-8", "surrogateescape"))
     before = tree(configured)
     done = cli("pipeline", *arguments)
     assert done.code == 2
     assert complaint in done.err
-    assert hint in done.err
     assert tree(configured) == before
 
 

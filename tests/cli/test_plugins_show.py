@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from hostile_plugin_support import here as here  # the fixtures
-from hostile_plugin_support import place as place
-
 
 def test_a_source_is_shown_with_its_options(cli) -> None:
     done = cli("plugins", "show", "imagefolder", "--json")

@@ -8,12 +8,6 @@ from pathlib import Path
 import pytest
 
 
-@pytest.fixture
-def here(digits_registry: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(digits_registry)
-    return digits_registry
-
-
 @pytest.mark.parametrize("command", [("check",), ("head",), ("show",), ("schema", "show")])
 def test_the_tag_of_a_release_names_it(cli, here: Path, command) -> None:
     """Not the build of the dataset, which is another one since, nor its schema."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import shutil
 import struct
 import subprocess
 import sys
@@ -14,18 +13,9 @@ from pathlib import Path
 
 import pytest
 from blake3 import blake3
-from git_support import commit, start
 from tests_support import flip, tree
 
 from tfrecreg.core.registry.manifest import SCHEMA_NAME, parse_manifest, render_manifest, seal
-
-
-@pytest.fixture
-def built(cli, raw, registry) -> Path:
-    """A registry with a build of the drawn digits, two shards a split."""
-    done = cli("build", "digits", "--source", "mnist", "--raw", raw, "--shards", "2")
-    assert done.code == 0, done.err
-    return registry
 
 
 def rewrite(raw: Path, role: str, change) -> None:
@@ -94,15 +84,14 @@ def test_the_same_release_again_is_exit_0_and_changes_nothing(cli, built) -> Non
     assert tree(built / "registry") == before
 
 
-@pytest.mark.parametrize("bump", ["patch", "minor", "major"])
-def test_what_is_released_already_gets_no_other_number_by_counting(cli, built, bump) -> None:
+def test_what_is_released_already_gets_no_other_number_by_counting(cli, built) -> None:
     assert cli("release", "digits", "--version", "1.0.0").code == 0
     before = tree(built / "registry")
-    done = cli("release", "digits", "--bump", bump)
+    done = cli("release", "digits", "--bump", "major")
     assert done.code == 0
     assert done.out == "digits@1.0.0 already exists with this content: nothing to do\n"
     assert tree(built / "registry") == before
-    assert cli("release", "digits", "--bump", bump, "--json").json["created"] is False
+    assert cli("release", "digits", "--bump", "patch", "--json").json["created"] is False
 
 
 def test_other_content_under_the_same_number_is_refused(cli, built, raw) -> None:
@@ -198,19 +187,12 @@ def test_a_damaged_build_is_not_released(cli, built) -> None:
     done = cli("release", "digits", "--version", "1.0.0")
     assert done.code == 1
     assert "error CRC002" in done.err
-    assert "the gate does not pass, nothing was released" in done.err
+    assert "the gate failed, nothing was released" in done.err
     assert not (built / "registry").exists()
 
 
-def test_an_inflated_build_is_not_released(cli, built) -> None:
-    with (built / "tfrecreg.toml").open("a") as config:
-        config.write("\n[gates.default.limits]\ninflation = {ratio = 0.1, allowance = 0}\n")
-    done = cli("release", "digits", "--version", "1.0.0")
-    assert done.code == 1
-    assert "error INF001" in done.err
-
-
 def test_raw_data_that_changed_after_the_build_are_noticed(cli, built, raw) -> None:
+    assert cli("build", "digits").code == 0
     os.utime(raw / "train-labels-idx1-ubyte.gz", ns=(1, 1))
     done = cli("release", "digits", "--version", "1.0.0")
     assert done.code == 2
@@ -240,7 +222,7 @@ def test_a_comment_in_the_schema_needs_no_build(cli, built, raw) -> None:
     raw.rmdir()
     done = cli("release", "digits", "--version", "1.0.0")
     assert done.code == 0, done.err
-    assert "`schemas/digits.pbtxt` means the same as at the build" in done.err
+    assert "`schemas/digits.pbtxt` has the same meaning as at the build" in done.err
     assert (built / "registry/digits/1.0.0/schema.pbtxt").read_bytes() == text
     manifest = json.loads((built / "registry/digits/1.0.0/manifest.json").read_bytes())
     assert manifest["schema"] == {"blake3": blake3(text).hexdigest(), "bytes": len(text)}
@@ -269,16 +251,12 @@ def test_the_text_of_then_comes_from_the_build(cli, built) -> None:
     assert not (built / ".tfrecreg/cache/schemas").exists()
 
 
-def test_the_text_of_then_comes_from_git_or_the_release_before(cli, built) -> None:
+def test_the_text_of_then_comes_from_the_release_before(cli, built) -> None:
     as_earlier_versions_built_it(built)
-    start(built)
-    commit(built, "Build")
+    assert cli("release", "digits", "--version", "1.0.0").code == 0
     schema = built / "schemas/digits.pbtxt"
     text = schema.read_bytes()
     schema.write_bytes(text + b"# reviewed\n")
-    assert cli("release", "digits", "--version", "1.0.0").code == 0
-    assert (built / "registry/digits/1.0.0/schema.pbtxt").read_bytes() == text
-    shutil.rmtree(built / ".git")
     assert cli("release", "digits", "--version", "1.0.1").code == 0
     assert (built / "registry/digits/1.0.1/schema.pbtxt").read_bytes() == text
 
@@ -295,7 +273,7 @@ def test_a_text_of_then_that_nobody_has_is_not_guessed(cli, built) -> None:
     assert done.code == 2
     assert (
         "error: `schemas/digits.pbtxt` is not the schema that `digits` was built with, and the "
-        "text of that one is neither in git's history nor on this machine to compare their meaning"
+        "schema of the build is not on this machine"
     ) in done.err
     assert "hint: tfrecreg build digits" in done.err
 

@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+from html import unescape
 from pathlib import Path
 from xml.etree.ElementTree import fromstring
 
@@ -29,33 +30,26 @@ REFUSED = {
 FIRST = "tfrecreg: digits, a build that is not released (the first): 80 records\n"
 
 
-@pytest.fixture
-def built(cli, raw, registry) -> Path:
-    done = cli("build", "digits", "--source", "mnist", "--raw", raw, "--shards", "2")
-    assert done.code == 0, done.err
-    return registry
-
-
-@pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("case", REFUSED)
-def test_a_refused_run_leaves_its_own_report(cli, built, case, form) -> None:
+def test_a_refused_run_leaves_its_own_report(cli, built, case) -> None:
     command, *rest = REFUSED[case]
-    Path("report").write_text(OLD)
-    done = cli(command, "--output", "report", "--format", form, *rest)
-    assert done.code == 2
-    assert done.err.startswith("error: ")
-    assert done.out == ""
-    told = Path("report").read_text("utf-8")
-    assert OLD not in told
-    message = done.err.splitlines()[0].removeprefix("error: ")
-    plain = told.replace("\\", "").replace("&gt;", ">").replace("&#x27;", "'").replace("&#39;", "'")
-    assert message.split("`")[0] in plain
-    if form in ("json", "sarif"):
-        json.loads(told)
-    if form == "junit":
-        assert int(fromstring(told).attrib["errors"]) >= 1
-    if form == "github":
-        assert told.startswith("::error title=")
+    for form in FORMATS:
+        Path("report").write_text(OLD)
+        done = cli(command, "--output", "report", "--format", form, *rest)
+        assert done.code == 2
+        assert done.err.startswith("error: ")
+        assert done.out == ""
+        told = Path("report").read_text("utf-8")
+        assert OLD not in told
+        message = done.err.splitlines()[0].removeprefix("error: ")
+        plain = unescape(told.replace("\\", ""))
+        assert message.split("`")[0] in plain, form
+        if form in ("json", "sarif"):
+            json.loads(told)
+        if form == "junit":
+            assert int(fromstring(told).attrib["errors"]) >= 1
+        if form == "github":
+            assert told.startswith("::error title=")
 
 
 def test_the_json_of_a_refused_run_is_a_report_with_the_error(cli, built) -> None:
@@ -75,15 +69,14 @@ def test_the_json_of_a_refused_run_is_a_report_with_the_error(cli, built) -> Non
 @pytest.mark.parametrize(
     "asked", [("--json",), ("--format", "json"), ("--format=json",)], ids=" ".join
 )
-@pytest.mark.parametrize("case", REFUSED)
-def test_json_is_one_document_whatever_happens(cli, built, case, asked) -> None:
-    command, *rest = REFUSED[case]
-    done = cli(command, *asked, *rest)
-    assert done.code == 2
-    assert done.json["format_version"] == JSON_VERSION
-    assert done.json["status"] == "error"
-    assert done.json["error"]["exit_code"] == 2
-    assert done.err.startswith("error: ")
+def test_json_is_one_document_whatever_happens(cli, built, asked) -> None:
+    for command, *rest in REFUSED.values():
+        done = cli(command, *asked, *rest)
+        assert done.code == 2
+        assert done.json["format_version"] == JSON_VERSION
+        assert done.json["status"] == "error"
+        assert done.json["error"]["exit_code"] == 2
+        assert done.err.startswith("error: ")
 
 
 @pytest.mark.parametrize("arguments", [("list", "--json", "--nope"), ("lsit", "--json")])
@@ -104,13 +97,11 @@ def test_github_is_told_of_a_refused_run_on_stdout(cli, built, monkeypatch) -> N
     assert "dgits" in Path("summary.md").read_text("utf-8")
     done = cli("check", "digits", "--format", "github", "--output", "report")
     assert done.code == 0
-    # The report that said there is none yet is in no summary.
-    assert "did not finish" not in Path("summary.md").read_text("utf-8")
 
 
-@pytest.mark.parametrize("form", FORMATS)
-def test_a_killed_run_leaves_a_report_that_says_so(built, form) -> None:
+def test_a_killed_run_leaves_no_report_of_an_earlier_one(built) -> None:
     Path("report").write_text(OLD)
+    Path("saved").write_text(OLD)
     program = (
         "import os, signal, sys\n"
         "from tfrecreg.core.check import run\n"
@@ -118,14 +109,10 @@ def test_a_killed_run_leaves_a_report_that_says_so(built, form) -> None:
         "run.check = lambda *a, **k: os.kill(os.getpid(), signal.SIGKILL)\n"
         "main(sys.argv[1:])\n"
     )
-    arguments = ["check", "digits", "--output", "report", "--format", form]
+    arguments = ["check", "digits", "--output", "report", "--save-json", "saved"]
     done = subprocess.run([sys.executable, "-c", program, *arguments], check=False)
     assert done.returncode == -signal.SIGKILL
-    told = Path("report").read_text("utf-8")
-    assert OLD not in told
-    assert "the run did not finish" in told
-    if form == "json":
-        assert json.loads(told)["error"]["exit_code"] == 3
+    assert Path("report").read_text() == Path("saved").read_text() == ""
 
 
 def test_the_report_that_is_judged_is_not_written_over(cli, built) -> None:
@@ -134,10 +121,7 @@ def test_the_report_that_is_judged_is_not_written_over(cli, built) -> None:
     before = Path("report.json").read_bytes()
     done = cli("gate", "digits", "--report", "report.json", "--output", "./report.json")
     assert done.code == 2
-    assert done.err.splitlines() == [
-        "error: `--report` and `--output` name the same file",
-        "hint: name another file to write",
-    ]
+    assert done.err == "error: `--report` and `--output` name the same file\n"
     assert Path("report.json").read_bytes() == before
 
 
@@ -188,17 +172,6 @@ def test_neither_gate_nor_release_takes_a_build_whose_schema_is_gone(cli, gone) 
         ]
 
 
-def test_neither_build_nor_pipeline_puts_the_looser_schema_there(cli, gone) -> None:
-    for command in (("build", "digits"), ("build", "digits", "--dry-run"), ("pipeline",)):
-        done = cli(*command)
-        assert done.code == 2
-        assert "error: `schemas/digits.pbtxt` is missing, and the source's own schema" in done.err
-        assert "hint: take the source's own: tfrecreg build digits --default-schema\n" in done.err
-        assert not gone.exists()
-    assert cli("build", "digits", "--default-schema").code == 0
-    assert "max: 255" in gone.read_text()
-
-
 def test_the_json_is_saved_beside_any_format(cli, built) -> None:
     done = cli("check", "digits", "--format", "github", "--save-json", "saved.json")
     assert (done.code, done.out) == (0, FIRST + "tfrecreg: digits: pass\n")
@@ -214,7 +187,4 @@ def test_the_json_is_saved_beside_any_format(cli, built) -> None:
     assert json.loads(Path("saved.json").read_text())["error"]["message"].startswith("No such")
     done = cli("check", "digits", "--output", "a", "--save-json", "./a")
     assert done.code == 2
-    assert done.err.splitlines() == [
-        "error: `--output` and `--save-json` name the same file",
-        "hint: name another file to write",
-    ]
+    assert done.err == "error: `--output` and `--save-json` name the same file\n"

@@ -163,6 +163,14 @@ def test_other_schemas_can_be_named(cli: Any, root: Path) -> None:
     assert cli("schema", "check", "digits", "--against", "digits").code == 0
 
 
+def test_readers_of_sequences_are_not_checked(cli: Any, root: Path) -> None:
+    (root / "s.pbtxt").write_text('feature { name: "##SEQUENCE##" type: STRUCT }')
+    for names in (("digits", "s.pbtxt"), ("s.pbtxt", "digits")):
+        done = cli("schema", "check", names[0], "--against", names[1])
+        assert done.code == 2
+        assert "`s.pbtxt` describes SequenceExamples" in done.err
+
+
 def test_without_a_release_there_is_nothing_to_break(cli: Any, root: Path) -> None:
     (root / "schemas/plain.pbtxt").write_text("")
     (root / "datasets/plain.toml").write_text('source = "mnist"\n')
@@ -235,35 +243,22 @@ def test_what_cannot_be_taken_in_is_said_and_the_exit_code_is_1(cli: Any, root: 
     )
     done = cli("schema", "accept", "digits", "--schema", "schemas/other.pbtxt")
     assert (done.code, done.out) == (1, "")
-    assert done.err.splitlines() == [
-        "SCH006 `image/encoded`: not accepted: its values are not in the format that the schema "
-        "names: correct one of the two"
-    ]
+    assert done.err.startswith("SCH006 `image/encoded`: not accepted: no change is proposed")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error", "hint"),
+    ("arguments", "error"),
     [
-        (
-            ["digits@1.0.0"],
-            "`digits@1.0.0` is a release: its schema never changes",
-            "accept the build: tfrecreg schema accept digits; or name a working schema",
-        ),
-        (
-            ["digits", "--feature", "image/formt"],
-            "`image/formt` of `digits` has no finding",
-            "it keeps its schema",
-        ),
+        (["digits@1.0.0"], "`digits@1.0.0` is a release: its schema never changes"),
+        (["digits", "--feature", "image/formt"], "`image/formt` of `digits` has no finding"),
     ],
 )
-def test_what_cannot_be_accepted_is_one_line_and_a_hint(
-    cli: Any, root: Path, arguments: list[str], error: str, hint: str
+def test_what_cannot_be_accepted_is_one_line(
+    cli: Any, root: Path, arguments: list[str], error: str
 ) -> None:
     done = cli("schema", "accept", *arguments)
     assert done.code == 2
-    lines = done.err.splitlines()
-    assert error in lines[0]
-    assert lines[-1].startswith(f"hint: {hint}")
+    assert error in done.err.splitlines()[0]
 
 
 def test_a_schema_that_changed_in_the_meantime_is_not_written_over(root: Path) -> None:

@@ -18,12 +18,6 @@ for batch in train.batches(32, order):
 """
 
 
-@pytest.fixture
-def here(digits_registry: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(digits_registry)
-    return digits_registry
-
-
 def test_code_is_printed_as_it_is(cli, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done = cli("show", "digits@latest", "--code", "numpy")
     assert (done.code, done.out, done.err) == (0, NUMPY, "")

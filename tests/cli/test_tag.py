@@ -10,13 +10,6 @@ from git_support import commit, git, start
 from tests_support import tree
 
 
-@pytest.fixture
-def here(digits_registry: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A registry with `digits` 1.0.0, outside git, and the current folder."""
-    monkeypatch.chdir(digits_registry)
-    return digits_registry
-
-
 def test_a_withdrawal_is_told_by_everything(cli, here: Path) -> None:
     done = cli("yank", "digits@1.0.0", "--reason", "labels \x1b[31mare wrong")
     assert (done.code, done.err) == (0, "")
@@ -71,7 +64,6 @@ def test_what_makes_no_sense_is_refused_and_changes_nothing(
     done = cli(*arguments)
     assert done.code == code
     assert message in done.err
-    assert "hint: " in done.err
     assert tree(here, ignore=(".tfrecreg",)) == before
 
 
@@ -98,7 +90,6 @@ def test_a_stage_is_a_reference_to_the_release_in_it(cli, here: Path) -> None:
     assert (
         "`digits#prod` is a stage, which git's tags name, and the registry is not in" in outside.err
     )
-    assert "hint: name a version: `tfrecreg log digits` shows them" in outside.err
     start(here)
     commit(here, "Release digits@1.0.0")
     empty = cli("check", "digits#prod")

@@ -23,12 +23,7 @@ COMMANDS: dict[str, list[str]] = {
     "check": ["check", "digits"],
     "check --json": ["check", "digits", "--json"],
     "list": ["list"],
-    "show": ["show", "digits@1.0.0"],
-    "head": ["head", "digits"],
-    "log": ["log", "digits"],
-    "diff": ["diff", "digits@1.0.0", "digits"],
     "stats": ["stats", "digits"],
-    "digest": ["digest", "digits"],
     "help": ["--help"],
     "an error": ["show", "digits@9.9.9", "--json"],
 }

@@ -66,24 +66,7 @@ def test_the_line_in_the_list_is_the_first_line_of_the_help(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LEAVES)
-def test_every_command_can_speak_json(name: str) -> None:
-    options = [option for each in COMMANDS[name].params for option in each.opts]
-    assert "--json" in options
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_option_has_a_help_text(name: str) -> None:
-    for each in COMMANDS[name].params:
-        if isinstance(each, click.Option):
-            assert each.help, each.opts
-            assert each.help.endswith("."), each.opts
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-@pytest.mark.parametrize("option", ["-h", "--help"])
-def test_every_command_has_help(name: str, option: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*name.split(), option]) == 0
-    shown = capsys.readouterr()
-    assert shown.out.startswith(f"Usage: tfrecreg {name} ")
-    assert LINES[name] in shown.out
-    assert shown.err == ""
+def test_every_command_has_json_and_every_option_a_help_text(name: str) -> None:
+    options = [each for each in COMMANDS[name].params if isinstance(each, click.Option)]
+    assert "--json" in [option for each in options for option in each.opts]
+    assert [each.opts for each in options if not str(each.help).endswith(".")] == []

@@ -50,3 +50,22 @@ def test_what_to_try_next_can_be_tried(demo: tuple[Path, str], monkeypatch, caps
     assert commands[-1][-1] == "YOUR/FILES/*.tfrecord"
     for command in commands[1:-1]:
         assert main(command[1:]) == 0, capsys.readouterr().err
+
+
+def test_the_files_of_the_guides_are_what_they_are_called_and_replace_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["demo", "--files", str(tmp_path)]) == 0
+    listed = [line.split("/ ")[0] for line in capsys.readouterr().out.splitlines()]
+    assert listed == sorted(path.name for path in tmp_path.iterdir())
+    assert main(["check", str(tmp_path / "exports")]) == 0
+    assert main(["check", str(tmp_path / "shards")]) == 1
+    registry = str(tmp_path / "registry")
+    assert main(["init", "--no-dvc", registry]) == 0
+    sources = {"coco": "coco", "mnist": "mnist", "more-mnist": "mnist", "pets": "imagefolder"}
+    for folder, source in {**sources, "kaggle": "table"}.items():
+        words = ["--source", source, "--raw", str(tmp_path / folder), "--dry-run"]
+        assert main(["-C", registry, "build", "some", *words]) == 0
+    (tmp_path / "shards/train-00000-of-00002.tfrecord").write_bytes(b"mine")
+    assert main(["demo", "--files", str(tmp_path)]) == 2
+    assert (tmp_path / "shards/train-00000-of-00002.tfrecord").read_bytes() == b"mine"

@@ -23,11 +23,11 @@ PUBLIC = {
 }
 """The names of each public module."""
 
-PAGES = ("README.md", "docs/*.md", "docs/[st]*/*.md", "examples/**/*.md", "examples/**/*.py")
+PAGES = ("README.md", "docs/*.md", "docs/sources/*.md", "examples/**/*.md", "examples/**/*.py")
 FILES = sorted(
     path.relative_to(ROOT).as_posix() for pattern in PAGES for path in ROOT.glob(pattern)
 )
-FOR_DEVELOPERS = {"docs/development.md", "docs/formats.md"}
+FOR_DEVELOPERS = {"docs/formats.md"}
 
 PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"`(tfrecreg(?:\.[A-Za-z_]\w*)+)")

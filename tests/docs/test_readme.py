@@ -5,14 +5,15 @@ How a page is read, from top to bottom, in one folder that is empty at first:
 - ``console``: lines that begin with ``$ `` are run; a comment ``# exit 1`` behind one names its
   exit code, otherwise it is 0. Lines below are what it prints, stdout and stderr together.
 - ``bash`` and ``python`` are run as scripts; ``toml`` is read as a `tfrecreg.toml`, or as a
-  dataset's file where its first line says so; ``json`` is
-  what the last command printed.
+  dataset's file where its first line says so, and added to the `tfrecreg.toml` of a folder that its
+  first line names; ``json`` is what the last command printed.
 - ``yaml`` is a workflow of GitHub or jobs of GitLab: their commands are run, but for what they
   install.
 - ``text`` is for people, unless ``<!-- its output -->`` stands above it: then it is what the last
   script printed.
 - ``<!-- not run: REASON -->`` above a block leaves it out; ``<!-- in the test: NAME -->``
-  prepares something, by a function of this module.
+  prepares something, by a function of this module. ``<!-- in the test: an empty folder -->`` goes
+  on in a new one.
 
 Sizes in bytes and what follows from them are not compared: they depend on the machine's zlib.
 Nor are the validators named in a verdict. A line ``…`` stands for any lines, and ``…`` at a line's
@@ -21,38 +22,31 @@ end for its rest.
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import re
 import shlex
-import struct
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from image_support import jpeg, png
-from tests_support import flip
 
-from tfrecreg.cli.digits import draw_digits
-from tfrecreg.core.example.model import encode
-from tfrecreg.core.example.values import bytes_feature, int64_feature
 from tfrecreg.core.plugins.bundled import COMMANDS
 from tfrecreg.core.plugins.manager import plugins
 from tfrecreg.core.plugins.records import ValidatorRecord
-from tfrecreg.core.records.framing import frame
 from tfrecreg.core.values.codes import CORE_CODES
 from tfrecreg.core.values.config import parse_config, parse_dataset
 
 ROOT = Path(__file__).parents[2]
 
 EXCLUDED = {
-    "docs/plugins.md": "tests/plugins/test_guide.py puts its files in place and runs it",
+    "docs/plugin-examples.md": "tests/plugins/test_guide.py puts its files in place and runs it",
     "docs/export.md": "tests/builtin/export runs it where TensorFlow Datasets is installed",
 }
 
@@ -61,9 +55,9 @@ NEEDED = {"docs/statistics.md": ("tensorflow_data_validation",)}
 
 PAGES = [
     "README.md",
+    "CONTRIBUTING.md",
     *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/*.md")),
     *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/sources/*.md")),
-    *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/training/*.md")),
 ]
 
 FENCE = re.compile(r"^```(?P<info>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -96,145 +90,6 @@ def blocks(page: str) -> list[Block]:
     return found
 
 
-# What `<!-- in the test: NAME -->` does.
-
-
-def draw_more_mnist(here: Path) -> None:
-    """Fifty more digits at the end of the training files."""
-    pixels, labels = draw_digits(50, seed=2)
-    for name, more in (("images-idx3", pixels), ("labels-idx1", labels)):
-        path = here / f"raw/mnist/train-{name}-ubyte.gz"
-        data = gzip.decompress(path.read_bytes())
-        (count,) = struct.unpack_from(">I", data, 4)
-        data = data[:4] + struct.pack(">I", count + 50) + data[8:] + more.tobytes()
-        path.write_bytes(gzip.compress(data))
-
-
-def draw_shards(here: Path) -> None:
-    """Two shards such as another tool writes, and one flipped bit in the second."""
-    (here / "shards").mkdir()
-    for number in range(2):
-        path = here / f"shards/train-{number:05d}-of-00002.tfrecord"
-        with path.open("wb") as file:
-            for record in range(30):
-                text = bytes_feature(f"{number} {record} ".encode() * 50)
-                payload = encode({"label": int64_feature(record % 10), "text": text})
-                head, foot = frame(payload)
-                file.write(head + payload + foot)
-    flip(path, path.stat().st_size // 2)
-
-
-def draw_coco(here: Path) -> None:
-    """Six images of different sizes with 0 to 5 boxes."""
-    images, boxes = [], []
-    (here / "coco/train2017").mkdir(parents=True)
-    (here / "coco/annotations").mkdir()
-    for number in range(6):
-        width, height = 40 + number, 30 + 2 * number
-        (here / f"coco/train2017/{number}.png").write_bytes(png(width, height, seed=number))
-        name = f"{number}.png"
-        images.append({"id": number, "file_name": name, "width": width, "height": height})
-        for box in range(number):
-            one = {"id": len(boxes) + 1, "image_id": number, "category_id": 1, "iscrowd": 0}
-            boxes.append({**one, "bbox": [box, 2, 10, 10], "area": 100})
-    found = {"images": images, "annotations": boxes, "categories": [{"id": 1, "name": "cat"}]}
-    (here / "coco/annotations/instances_train2017.json").write_text(json.dumps(found))
-
-
-def grow_old(here: Path) -> None:
-    """The builds as they are some time later: `check --cached` mistrusts what is quite new."""
-    for path in (here / "data").rglob("*"):
-        os.utime(path, (1e9, 1e9))
-
-
-def draw_exports(here: Path) -> None:
-    """Three sound shards such as another tool writes, of two splits."""
-    (here / "exports").mkdir()
-    for split, of, count in (("train", 2, 60), ("eval", 1, 10)):
-        for number in range(of):
-            with (here / f"exports/{split}-{number:05d}-of-{of:05d}.tfrecord").open("wb") as file:
-                for record in range(number, count, of):
-                    name = bytes_feature(f"{split}-{record}".encode())
-                    text = bytes_feature(f"{record} ".encode() * 60)
-                    label = int64_feature(record % 10)
-                    payload = encode({"label": label, "name": name, "text": text})
-                    head, foot = frame(payload)
-                    file.write(head + payload + foot)
-
-
-def draw_pets(here: Path) -> None:
-    """Images in folders of two classes."""
-    for number in range(24):
-        file = here / f"raw/pets/{('cat', 'dog')[number % 2]}/{number}.png"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(png(seed=number))
-
-
-def draw_kaggle(here: Path) -> None:
-    """A table beside a folder of images."""
-    (here / "kaggle/images").mkdir(parents=True)
-    rows = ["id,breed,age"]
-    for number in range(6):
-        file = here / f"kaggle/images/{number}.jpg"
-        file.write_bytes(jpeg(3 + number))
-        rows.append(f"{number},{('korat', 'manx')[number % 2]},{number}")
-    (here / "kaggle/train.csv").write_text("\n".join(rows))
-
-
-def configure_mnist(here: Path) -> None:
-    """The file that the page shows."""
-    (here / "datasets").mkdir()
-    (here / "datasets/mnist.toml").write_text('source = "mnist"\nraw = "raw/mnist"\nshards = 2\n')
-
-
-def make_training_registry(here: Path) -> None:
-    """What the first block of the page on training makes."""
-    first = next(each for each in blocks("docs/training.md") if each.language == "python")
-    command = [sys.executable, "-c", first.text]
-    subprocess.run(command, cwd=here, check=True, capture_output=True)
-
-
-def expect_all(here: Path) -> None:
-    """The ten gates of the page."""
-    (_, *examples) = [
-        each.text for each in blocks("docs/expectations.md") if each.language == "toml"
-    ]
-    assert len(examples) == 10
-    (here / "registry/tfrecreg.toml").write_text("".join(examples), "utf-8")
-
-
-STRICT = "\n[gates.mnist.limits.inflation]\nratio = 0.01\nallowance = 0\n"
-
-
-def ask_too_much(here: Path) -> None:
-    """A limit that no digits keep."""
-    with (here / "tfrecreg.toml").open("a", encoding="utf-8") as file:
-        file.write(STRICT)
-
-
-def ask_less(here: Path) -> None:
-    """Without that limit."""
-    file = here / "tfrecreg.toml"
-    file.write_text(file.read_text("utf-8").replace(STRICT, ""), "utf-8")
-
-
-PREPARE: dict[str, tuple[Callable[[Path], None], str]] = {
-    "the file of a dataset": (configure_mnist, "a file in `datasets/`"),
-    "the registry of training": (make_training_registry, "`digits/` is"),
-    "a small COCO": (draw_coco, "`coco/` has"),
-    "a folder of Kaggle": (draw_kaggle, "`kaggle/` holds"),
-    "a folder of pets": (draw_pets, "has a folder of images for each class"),
-    "a gate that is too strict": (ask_too_much, "`ratio = 0.01`"),
-    "a gate that is right": (ask_less, "limit is removed from `tfrecreg.toml`"),
-    "more digits": (draw_more_mnist, "ifty images"),
-    "exports of another tool": (draw_exports, "`exports/` has three shards"),
-    "shards of another tool": (draw_shards, "`shards/`"),
-    "the expectations of the page": (expect_all, "All ten are in `registry/tfrecreg.toml`"),
-    "some time later": (grow_old, "some days old"),
-}
-"""What prepares something, and words in the text above the block that tell the reader so."""
-
-
 @dataclass
 class Reader:
     """Somebody who types what a page says."""
@@ -246,9 +101,6 @@ class Reader:
     ran: int = 0
 
     def read(self, block: Block) -> None:
-        for note in block.notes:
-            if note.startswith("in the test: "):
-                PREPARE[note.removeprefix("in the test: ")][0](self.here)
         if block.left_out:
             return
         RUNNERS[block.language](self, block)
@@ -309,6 +161,10 @@ def python(reader: Reader, block: Block) -> None:
 def toml(reader: Reader, block: Block) -> None:
     parse = parse_dataset if block.text.startswith("# datasets/") else parse_config
     parse(block.text, "the page")
+    place, _, keys = block.text.partition("\n")
+    if place.endswith("/tfrecreg.toml"):
+        with (reader.here / place.removeprefix("# ")).open("a", encoding="utf-8") as file:
+            file.write(keys)
 
 
 def as_json(reader: Reader, block: Block) -> None:
@@ -443,22 +299,26 @@ def test_every_block_has_a_runner_or_a_reason(page: str) -> None:
         assert block.left_out or block.language in RUNNERS, block
         for note in block.notes:
             assert not note.startswith("not run:") or len(note) > len("not run: ..."), block
-            if note.startswith("in the test: "):
-                _, words = PREPARE[note.removeprefix("in the test: ")]
-                assert words in block.above, f"{page}: no text above the block has {words!r}"
 
 
-def test_the_reference_names_every_command_and_every_bundled_validator() -> None:
+def test_the_reference_names_every_command() -> None:
     reference = (ROOT / "docs/reference.md").read_text("utf-8")
     rows = [line.split("|")[1] for line in reference.splitlines() if line.startswith("| `")]
     named = {re.split(r"[ `]", word)[0] for row in rows for word in row.split("`")[1::2]}
     assert set(COMMANDS) <= named
-    bundled = {
-        each.record.name
-        for each in plugins().every(ValidatorRecord)
-        if each.distribution == "tfrecreg"
-    }
-    assert bundled <= named
+
+
+def test_the_page_on_validators_has_a_row_for_each_with_globs_of_its_codes() -> None:
+    page = (ROOT / "docs/validators.md").read_text("utf-8").partition("\n## ")[0]
+    rows = re.findall(r"^\| \[?`(\w+)`\S* \| ([^|]+) \|", page, re.MULTILINE)
+    globs = {name: cell.split("`")[1::2] for name, cell in rows}
+    bundled = [
+        each.record for each in plugins().every(ValidatorRecord) if each.distribution == "tfrecreg"
+    ]
+    assert sorted(globs) == sorted(each.name for each in bundled)
+    for each in bundled:
+        for code in each.codes:
+            assert any(fnmatch(code.code, glob) for glob in globs[each.name]), code.code
 
 
 def test_the_readme_lists_every_family_of_codes() -> None:

@@ -14,8 +14,8 @@ PAGE = (Path(__file__).parents[2] / "docs/schemas.md").read_text("utf-8")
 
 
 def test_every_rule_has_its_row_and_every_row_its_rule() -> None:
-    rows = re.findall(r"^\| `([a-z-]+)` \| \[?(SCH\d{3})[^|]*\| ([^|]+) \|$", PAGE, re.MULTILINE)
-    assert rows == [(rule.name, rule.code.code, rule.summary) for rule in RULES]
+    rows = re.findall(r"^\| `([a-z-]+)` \| \[?(SCH\d{3})[^|]*\| [^|]+ \|$", PAGE, re.MULTILINE)
+    assert rows == [(name, code.code) for name, code in RULES.items()]
 
 
 def x(body: str) -> str:

@@ -1,4 +1,4 @@
-"""The code for JAX and for Keras in `docs/training/`, with the frameworks that can be imported."""
+"""The code for JAX and Keras in `docs/frameworks.md`, with the frameworks that can be imported."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_mesh_has_the_global_batch(here: Path, processes: int) -> None:
         pytest.skip("JAX is not installed")
     import tfrecreg
 
-    (code,) = (each for each in blocks("training/jax") if "NamedSharding" in each)
+    (code,) = (each for each in blocks("frameworks") if "NamedSharding" in each)
     assert COMPUTED in code
     if processes > 1:
         code = code.replace(COMPUTED, "    value = 0.0\n")
@@ -99,7 +99,7 @@ def test_keras_trains_on_each_backend(here: Path, backend: str) -> None:
     for name in ("keras", backend):
         if find_spec(name) is None:
             pytest.skip(f"{name} is not installed")
-    code = blocks("training/keras")[0]
+    (code,) = (each for each in blocks("frameworks") if "PyDataset" in each)
     done = subprocess.run(
         [sys.executable, "-c", code + "print(keras.backend.backend())"],
         cwd=here,

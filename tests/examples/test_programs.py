@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from guide_support import COMMAND, compare, run
+from guide_support import run, type_in
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -67,18 +67,6 @@ def accuracy(printed: str) -> float:
     return float(found)
 
 
-def follow(text: str, here: Path, env: dict[str, str]) -> str:
-    """Type each command of a block, compare what it prints, and return all of that."""
-    commands = list(COMMAND.finditer(text))
-    assert "".join(each[0] for each in commands) == text
-    printed = ""
-    for each in commands:
-        done = run(here, env, each["command"], int(each["code"] or 0))
-        compare(each["command"], masked(done), masked(each["out"]))
-        printed += done
-    return printed
-
-
 @pytest.mark.parametrize(
     "block",
     [
@@ -96,7 +84,7 @@ def test_a_program_prints_what_the_readme_shows(
     name = program(block)
     if name not in QUICK:
         pytest.importorskip("tensorflow")
-    printed = follow(block, here, env)
+    printed = type_in(here, env, block, masked=masked)
     if name in LEAST:
         assert accuracy(printed) >= LEAST[name]
     if name == "coco_boxes.py":
@@ -119,7 +107,7 @@ def expect_drawn(sheet: Path) -> None:
 @pytest.mark.skipif(find_spec("tensorflow") is None, reason="the extra `tf` is missing")
 def test_tf_data_prints_what_numpy_prints(here: Path, env: dict[str, str]) -> None:
     (block,) = (each for each in BLOCKS if "--framework numpy" in each)
-    follow(block.replace("numpy", "tf"), here, env)
+    type_in(here, env, block.replace("numpy", "tf"), masked=masked)
 
 
 def test_the_readme_shows_every_program() -> None:

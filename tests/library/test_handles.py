@@ -12,7 +12,6 @@ import tfrecreg as tr
 from tfrecreg.cli.digits import write_digits
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import (
-    ConflictError,
     FailureError,
     NotHereError,
     PluginError,
@@ -100,7 +99,7 @@ def test_a_registry_is_found_from_below_and_stands_for_its_path(
         (
             "No name",
             "`No name` is not a dataset name: expected a lower-case letter, then lower-case "
-            "letters, digits and `_`, found `N`",
+            "letters, digits and `_`",
         ),
     ],
 )
@@ -111,7 +110,7 @@ def test_what_is_not_there_is_a_key_error_with_a_hint(
         reg[name]
     assert isinstance(caught.value, UsageError)
     assert caught.value.message == message
-    assert caught.value.hint
+    assert bool(caught.value.hint) != ("is not a dataset name" in message)
 
 
 def test_a_dataset_that_is_not_built_yet(reg: tr.Registry) -> None:
@@ -142,14 +141,6 @@ def test_a_report_with_findings_raises_them(reg: tr.Registry) -> None:
     report.raise_for_findings("never")
 
 
-def test_a_damaged_build_is_repaired(reg: tr.Registry) -> None:
-    damage(reg)
-    build = reg["digits"].built
-    assert build.check().status == "fail"
-    build.repair()
-    build.check().raise_for_findings("warning")
-
-
 def test_a_warning_raises_where_it_is_asked_to(reg: tr.Registry) -> None:
     with Path(reg.root, "tfrecreg.toml").open("a") as file:
         file.write('[gates.digits]\nseverity = { SHD005 = "warning" }\n')
@@ -175,33 +166,6 @@ def test_a_check_takes_handles_for_references(reg: tr.Registry) -> None:
     assert "content" in build.check(same_as="digits@1.0.0", expect={"train": 200}).validators
     with pytest.raises(PluginError, match="no validator named `cra`; did you mean `crc`"):
         build.check(only=["cra"])
-
-
-def test_files_of_another_tool_are_adopted(reg: tr.Registry, tmp_path: Path) -> None:
-    shards = sorted(Path(reg.root, "versions/digits/1.0.0").glob("*.tfrecord-*"))
-    assert shards
-    build = reg["foreign"].adopt(*shards, labels=None)
-    assert repr(build) == "<Build foreign: 200 train, 60 test records in 4 shards>"
-    assert build.digest().splits == reg["digits@1.0.0"].digest().splits
-
-
-def test_a_number_is_released_once(reg: tr.Registry, tmp_path: Path) -> None:
-    digits = reg["digits"]
-    again = digits.release("1.0.0")
-    assert again.result is not None
-    assert not again.result.created
-    write_digits(LocalStorage(tmp_path / "raw"), train=60, test=10, seed=2)
-    digits.build(raw=tmp_path / "raw")
-    with pytest.raises(ConflictError):
-        digits.release("1.0.0")
-
-
-def test_a_yanked_release_is_not_the_latest(reg: tr.Registry) -> None:
-    digits = reg["digits"]
-    assert digits.latest.yank(reason="labels mixed up").yanked_now
-    assert [each.reason for each in digits["1.0.0"].yanks] == ["labels mixed up"]
-    with pytest.raises(KeyError, match="every release `digits@latest` was yanked"):
-        digits.latest  # noqa: B018
 
 
 def test_the_configuration_is_read_again_for_each_verb(reg: tr.Registry) -> None:

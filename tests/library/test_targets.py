@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,33 @@ def test_one_target_gives_one_and_a_list_gives_a_list(reg: tr.Registry) -> None:
         tr.salvage([], Path(reg.root, "out"))
 
 
+@pytest.mark.medium
+def test_keywords_that_travel_are_those_of_the_signature(reg: tr.Registry) -> None:
+    build = reg["digits"].built
+    assert [*inspect.signature(tr.digest).parameters] == [
+        *("targets", "split", "registry", "engine", "progress")
+    ]
+    assert [*inspect.signature(build.head).parameters][-2:] == ["where", "progress"]
+    assert [*inspect.signature(tr.diff).parameters][:2] == ["before", "after"]
+    assert tr.diff(before="digits", after="digits@1.0.0", registry=reg, progress=False).same
+    for call in (
+        lambda: build.digest(registry=reg),
+        lambda: build.head(engine=None),  # type: ignore[call-arg]
+        lambda: tr.head("digits", engine=None),  # type: ignore[call-arg]
+        lambda: tr.digest("digits", registry=reg, nothing=1),  # type: ignore[call-overload]
+        lambda: tr.stats(registry=reg),  # type: ignore[call-arg]
+        lambda: reg["new"].build(nothing=1),  # type: ignore[call-arg]
+    ):
+        with pytest.raises(TypeError):
+            call()
+    assert len(reg.check(only="crc", skip="schema", progress=False)) == 1
+    for refused in ({"same_as": "digits"}, {"source": "mnist"}):
+        with pytest.raises(UsageError):
+            reg.check(**refused)  # type: ignore[arg-type]
+    with pytest.raises(UsageError):
+        build.check(ignore_missing=True)
+
+
 @pytest.mark.parametrize("limit", [1, "1", "0.5%"])
 def test_skipped_items_are_limited_by_a_number_or_a_share(
     reg: tr.Registry, tmp_path: Path, limit: int | str
@@ -73,20 +101,6 @@ def test_a_build_and_a_release_stand_for_their_references(reg: tr.Registry, tmp_
     assert tr.salvage(release, tmp_path / "out").shards == ()
     assert tr.export(release, tmp_path / "index", to="index").files
     assert tr.export("digits", tmp_path / "again", to="index", registry=reg).files
-
-
-def test_a_handle_reads_anew(reg: tr.Registry) -> None:
-    later = reg["later"]
-    assert (later.versions, later.is_built()) == ([], False)
-    tr.open(reg.root)["later"].build(source="mnist", raw=reg["digits"].raw_folder)
-    assert later.is_built()
-    tr.open(reg.root)["later"].release("1.0.0")
-    assert [str(each) for each in later.versions] == ["1.0.0"]
-
-
-def test_a_release_stands_for_its_reference_in_a_data_source(reg: tr.Registry) -> None:
-    source = tr.data_source(reg["digits@1.0.0"], "train")
-    assert len(source) == len(tr.data_source("digits@1.0.0", "train", registry=reg))
 
 
 def test_several_splits_are_a_tuple(reg: tr.Registry) -> None:

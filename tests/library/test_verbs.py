@@ -70,14 +70,6 @@ def test_schemas_are_compared(reg: tr.Registry) -> None:
     )
 
 
-@pytest.mark.medium
-def test_a_registry_is_listed_and_shown(reg: tr.Registry, tmp_path: Path) -> None:
-    (listed,) = reg.catalog()
-    assert (listed.name, listed.latest, listed.records) == ("digits", "1.0.0", 260)
-    assert reg.site(tmp_path / "site").pages == 3
-    assert [each.path for each in reg.gc()] == []
-
-
 def test_a_saved_report_is_judged(reg: tr.Registry, tmp_path: Path) -> None:
     build = reg["digits"].built
     saved = tmp_path / "report.json"

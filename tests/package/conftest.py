@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from package_support import CHECKOUT, Archives, Interpreter, make_archives, plain_environment
+from package_support import CHECKOUT, Archives, Interpreter, build, plain_environment
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -32,7 +32,7 @@ def plugin_packages() -> list[str]:
 @pytest.fixture(scope="session")
 def archives(tmp_path_factory: pytest.TempPathFactory) -> Archives:
     """The sdist, and the wheel that is built from it."""
-    return make_archives(tmp_path_factory.mktemp("archives"))
+    return build(tmp_path_factory.mktemp("archives"))
 
 
 @pytest.fixture(scope="session")

@@ -252,16 +252,16 @@ BAD = {
     "labels swapped and released": (release_swapped, CHANGE, CHANGE),
     "labels swapped and built": (build_swapped, UNRELEASED, UNRELEASED),
     "shard damaged": (damage_shard, "CRC002", "CRC002"),
-    "shard damaged, in dvc.lock": (partial(damage_shard, in_lock=True), "CRC002", "CRC002"),
-    "build not pushed": (lose_build, "not here", "not here"),
+    "shard damaged, in dvc.lock": (partial(damage_shard, in_lock=True), "CRC002", None),
+    "build not pushed": (lose_build, "not here", None),
     "first release deleted": (partial(delete, version="1.0.0"), "REG002", "REG003"),
     "last release deleted": (partial(delete, version="1.1.0"), "REG002", UNRELEASED),
     "manifest edited": (partial(edit_manifest, version="1.0.0"), "REG002", "REG002"),
-    "last manifest edited": (partial(edit_manifest, version="1.1.0"), "REG002", "REG002"),
+    "last manifest edited": (partial(edit_manifest, version="1.1.0"), "REG002", None),
     "gate weakened": (
         partial(weaken, text='[gates.default]\nfail_on = "never"\n'),
         "tfrecreg.toml: ",
-        None,
+        "NO BASE",
     ),
     "validators left out": (
         partial(weaken, text='[gates.digits]\nvalidators = ["manifest"]\n'),
@@ -270,7 +270,9 @@ BAD = {
     ),
     "waived": (partial(weaken, text=WAIVER), "tfrecreg.toml: ", None),
 }
-"""What a pull request does; what the action says of it, and what it says without the history."""
+"""What a pull request does; what the action says of it; what it says without the history, if that
+is tried. Without the base in the clone, the action fails.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -293,14 +295,16 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("deep", [True, False])
-@pytest.mark.parametrize("what", BAD)
+@pytest.mark.parametrize(
+    ("what", "deep"),
+    [(what, deep) for what in BAD for deep in (True, False) if deep or BAD[what][2]],
+)
 def test_a_bad_pull_request_is_red_or_begins_with_what_it_changes(
     published: Path, tmp_path: Path, what: str, deep: bool
 ) -> None:
     folder = Path(shutil.copytree(published, tmp_path / "there", symlinks=True))
-    harm, *said = BAD[what]
-    root, expected = folder / "registry", said[0 if deep else 1]
+    harm, found, shallow = BAD[what]
+    root, expected = folder / "registry", found if deep else str(shallow)
     git(root, "switch", "--quiet", "--create", "work")
     harm(root)
     commit(root, "harmless")
@@ -308,9 +312,11 @@ def test_a_bad_pull_request_is_red_or_begins_with_what_it_changes(
     depth = [] if deep else ["--depth=1"]
     git(folder, "clone", "--quiet", *depth, "--branch=work", f"file://{root}", str(here))
     runner = open_runner(here, tmp_path)
-    inputs = {"registry": "true", "base": "origin/main"} if deep or expected is None else {}
-    code, text = runner.run("Check", pull="true", **inputs)
-    if expected is None:  # the base is not in the clone
+    asks_base = deep or expected == "NO BASE"
+    inputs = {"registry": "true", "base": "origin/main"} if asks_base else {}
+    text = runner.step("Check", expect=None, pull="true", **inputs)
+    code = runner.code
+    if expected == "NO BASE":
         assert code in (2, 3)
         return
     summary = (tmp_path / "summary.md").read_text("utf-8").splitlines()
@@ -322,7 +328,7 @@ def test_a_bad_pull_request_is_red_or_begins_with_what_it_changes(
         assert re.search(expected, text)
 
 
-def hook(runner: Runner, name: str, *files: str, expect: int) -> str:
+def hook(runner: Runner, name: str, *files: str, expect: int = 0) -> str:
     """Run a hook as pre-commit does: split like a shell's words, the files behind."""
     words = shlex.split(HOOKS[name]["entry"])
     given = list(files) if HOOKS[name].get("pass_filenames", True) else []
@@ -335,7 +341,7 @@ def test_the_hook_of_schemas_names_the_one_that_does_not_parse(runner: Runner) -
     (runner.here / "schemas/bad.pbtxt").write_text("feature {\n")
     good, bad = "schemas/digits.pbtxt", "schemas/bad.pbtxt"
     assert re.search(HOOKS["tfrecreg-schemas"]["files"], good)
-    assert hook(runner, "tfrecreg-schemas", good, expect=0) == ""
+    assert hook(runner, "tfrecreg-schemas", good) == ""
     said = hook(runner, "tfrecreg-schemas", good, bad, good, expect=2)
     assert said.startswith("error: schemas/bad.pbtxt:1:9: ")
 
@@ -344,22 +350,9 @@ def test_the_hook_of_schemas_names_the_one_that_does_not_parse(runner: Runner) -
 def test_the_hook_of_manifests_finds_a_release_that_was_changed(runner: Runner) -> None:
     manifest = runner.here / "registry/digits/1.0.0/manifest.json"
     path = manifest.relative_to(runner.here).as_posix()
-    hook(runner, "tfrecreg-manifests", path, expect=0)
+    hook(runner, "tfrecreg-manifests", path)
     manifest.write_text(manifest.read_text().replace('"records":100', '"records":101', 1))
     assert "REG002" in hook(runner, "tfrecreg-manifests", path, expect=1)
-
-
-def test_the_hook_of_schemas_leaves_the_files_of_others_alone() -> None:
-    pattern = HOOKS["tfrecreg-schemas"]["files"]
-    for path in ("schemas/digits.pbtxt", "some/registry/schemas/digits.pbtxt"):
-        assert re.search(pattern, path)
-    for path in (
-        "model/graph.pbtxt",
-        "label_map.pbtxt",
-        "schemas/old/x.pbtxt",
-        "myschemas/x.pbtxt",
-    ):
-        assert not re.search(pattern, path)
 
 
 @pytest.mark.medium
@@ -376,8 +369,8 @@ def test_a_commit_that_only_removes_is_looked_at(runner: Runner, removed: str) -
     always = HOOKS["tfrecreg-manifests"].get("always_run", False)
     script.write_text(f"#!/bin/sh\n{'' if always else f'{given} || exit 0'}\nexec {entry}\n")
     script.chmod(0o755)
-    runner.bash("git commit --quiet --allow-empty --message Fine", expect=0)
-    runner.bash(f"git rm -r --quiet {removed}", expect=0)
+    runner.bash("git commit --quiet --allow-empty --message Fine")
+    runner.bash(f"git rm -r --quiet {removed}")
     said = runner.bash("git commit --quiet --message Gone", expect=1)
     assert ("REG002" if removed.startswith("registry") else "REG010") in said
 
@@ -386,16 +379,5 @@ def test_a_commit_that_only_removes_is_looked_at(runner: Runner, removed: str) -
 def test_the_hook_of_the_pipeline_says_when_it_is_out_of_date(runner: Runner) -> None:
     said = hook(runner, "tfrecreg-pipeline", expect=1)
     assert "to be added: build-digits" in said
-    runner.bash("tfrecreg pipeline", expect=0)
-    hook(runner, "tfrecreg-pipeline", expect=0)
-
-
-def test_hooks_are_installed_from_this_project() -> None:
-    assert set(HOOKS) == {"tfrecreg-schemas", "tfrecreg-manifests", "tfrecreg-pipeline"}
-    for each in HOOKS.values():
-        assert each["language"] == "python"
-        assert each["name"]
-        assert each["description"]
-    page = (CHECKOUT / "docs/ci.md").read_text("utf-8")
-    assert all(f"id: {name} " in page for name in HOOKS)
-    assert all(f"| `{name}` |" in page for name in ACTION["inputs"])
+    runner.bash("tfrecreg pipeline")
+    hook(runner, "tfrecreg-pipeline")

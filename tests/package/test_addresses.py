@@ -13,7 +13,6 @@ from package_support import CHECKOUT
 
 import tfrecreg
 import tfrecreg.api
-from tfrecreg.core.values.errors import MissingExtraError, install_command
 from tfrecreg.core.values.text import DOCS
 
 MODULES = [
@@ -22,11 +21,6 @@ MODULES = [
     for path in sorted((CHECKOUT / folder).rglob("*.py"))
     if "hint=" in path.read_text("utf-8")
 ]
-
-
-def test_a_missing_extra_says_how_to_get_it() -> None:
-    error = MissingExtraError("reading minds", "telepathy")
-    assert error.hint == install_command(extra="telepathy")
 
 
 def shown_texts() -> Iterator[tuple[str, str]]:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from git_support import commit, start
 from package_support import CHECKOUT
 
 RUN = CHECKOUT / ".ci/run"
@@ -97,38 +96,3 @@ def test_all_run_and_each_fails_the_run(ci: Any, broken: list[str]) -> None:
     names = [each if each in ("test", "test-slow") else f"{each} (3.10)" for each in broken]
     last = done.stderr.splitlines()[-1:]
     assert last == ([f"failed: {' '.join(names)}"] if broken else [])
-
-
-def test_pythons_of_pyenv_are_found_behind_its_shims(ci: Any, tmp_path: Path) -> None:
-    program(tmp_path / "pyenv/versions/3.13.0/bin/python3.13", STARTS)
-    assert ci().stdout.splitlines()[1:6] == [
-        "ran types python3.10 .venv-3.10",
-        "ran test-versions python3.10 .venv-3.10",
-        "ran types python3.13 .venv-3.13",
-        "ran test-versions python3.13 .venv-3.13",
-        "tests of other Pythons: ran on 3.10 3.13; not installed: none",
-    ]
-
-
-def test_other_pythons_may_be_absent(ci: Any, tmp_path: Path) -> None:
-    program(tmp_path / "bin/python3.10", IS_A_SHIM)
-    done = ci()
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [
-        "ran test",
-        "tests of other Pythons: ran on none; not installed: 3.10 3.13",
-        f"sweeps: part {today()}",
-        "ran test-slow",
-    ]
-
-
-def test_each_commit_tries_another_part_of_the_sweeps(ci: Any, tmp_path: Path) -> None:
-    program(tmp_path / "bin/python3.10", IS_A_SHIM)
-    with (tmp_path / "Makefile").open("a") as makefile:
-        makefile.write("\t@echo $(TFRECREG_SWEEP)\n".replace("\t", "test-slow: said\nsaid:\n\t"))
-    start(tmp_path)
-    tried = []
-    for number in range(5):
-        commit(tmp_path, str(number))
-        tried.append(ci().stdout.splitlines()[3])
-    assert tried == ["2/5", "3/5", "4/5", "5/5", "1/5"]

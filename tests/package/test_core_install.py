@@ -16,32 +16,21 @@ from pathlib import Path
 import pytest
 from package_support import (
     LIBRARY,
-    NEEDS,
     PYTHONS,
     Archives,
     Interpreter,
-    NoNetworkError,
     find_python,
     fresh_environment,
     has_compiler,
-    plant_needy_plugin,
     wheel_files,
     without_compiler,
 )
 from packaging.requirements import Requirement
 from packaging.version import Version
-from tests_support import flip
 
 from tfrecreg import __version__
 
 pytestmark = pytest.mark.slow
-
-DRAW = """
-import sys
-from tfrecreg.cli.digits import write_digits
-from tfrecreg.core.storage.local import LocalStorage
-write_digits(LocalStorage(sys.argv[1]), train=40, test=10, seed=1)
-"""
 
 LOAD = """
 import sys, tfrecreg
@@ -62,10 +51,7 @@ def made(
     python = find_python(version)
     if python is None:
         pytest.skip(f"there is no Python {version} on this machine")
-    try:
-        return fresh_environment(folder / "env", python, *wanted, options=options, env=env)
-    except NoNetworkError as error:
-        pytest.skip(f"nothing can be installed: {error}")
+    return fresh_environment(folder / "env", python, *wanted, options=options, env=env)
 
 
 @pytest.fixture(scope="module", params=PYTHONS)
@@ -78,34 +64,6 @@ def core(
     shutil.rmtree(folder / "env", ignore_errors=True)
 
 
-@pytest.fixture(scope="module")
-def registry(core: Interpreter, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A registry that the core alone built and released."""
-    root = tmp_path_factory.mktemp("registry") / "root"
-    done = core.run("-c", DRAW, root / "raw")
-    assert done.code == 0, done.err
-    for command in (
-        ("init", root),
-        (
-            "-C",
-            root,
-            "build",
-            "digits",
-            "--source",
-            "mnist",
-            "--raw",
-            root / "raw",
-            "--shards",
-            "2",
-        ),
-        ("-C", root, "release", "digits"),
-    ):
-        done = core.script(*command)
-        assert done.code == 0, done.err
-        assert "Traceback" not in done.err
-    return root
-
-
 def test_the_core_brings_none_of_the_heavy_packages(core: Interpreter) -> None:
     code = "from importlib.metadata import distributions as d; print(*(e.name for e in d()))"
     done = core.run("-c", code)
@@ -116,122 +74,20 @@ def test_the_core_brings_none_of_the_heavy_packages(core: Interpreter) -> None:
     assert names & heavy == set()
 
 
-def test_the_core_says_its_version(core: Interpreter) -> None:
-    assert core.script("--version").out == f"tfrecreg {__version__}\n"
-    assert core.tfrecreg("--version").out == f"tfrecreg {__version__}\n"
-
-
-def test_the_core_has_the_bundled_plugins(core: Interpreter, plugin_packages: list[str]) -> None:
-    done = core.script("plugins", "list", "--json")
-    assert done.code == 0, done.err
-    found = json.loads(done.out)
-    sources = {each["name"] for each in found["sources"]}
-    assert sources == {"tfrecreg", *(each.removeprefix("tfrecreg_") for each in plugin_packages)}
-    assert "mnist" in sources
-    validators = {each["name"] for each in found["validators"]}
-    assert validators >= {"crc", "inflation", "manifest", "schema"}
-    assert (found["broken"], found["clashes"]) == ([], [])
-
-
-def test_the_core_explains_codes(core: Interpreter) -> None:
-    done = core.script("explain", "CRC002")
-    assert done.code == 0, done.err
-    assert done.out.startswith("CRC002 data-checksum (error)\n")
-    assert "DataLossError" in done.out
-
-
-def test_the_core_shows_the_bundled_schema(
+def test_the_demo_runs_on_the_core_and_loading_says_what_to_install(
     core: Interpreter, archives: Archives, tmp_path: Path
 ) -> None:
-    text = wheel_files(archives.wheel)["tfrecreg_mnist/mnist.pbtxt"]
-    code = "import sys, tfrecreg_mnist as p; sys.stdout.write(p.__path__[0])"
-    file = Path(core.run("-c", code).out) / "mnist.pbtxt"
-    assert file.read_bytes() == text
-    done = core.script("schema", "show", file)
+    done = core.script("demo", tmp_path / "demo")
     assert done.code == 0, done.err
-    assert done.out.encode().strip() == text.strip()
-    done = core.script("schema", "show", file, "--format", "tf")
-    assert "'image/class/label': tf.io.FixedLenFeature([], tf.int64)" in done.out
-
-
-def test_the_core_gives_a_new_dataset_its_schema(
-    core: Interpreter, registry: Path, archives: Archives
-) -> None:
-    text = wheel_files(archives.wheel)["tfrecreg_mnist/mnist.pbtxt"]
-    # With the sides of its images, which are those of MNIST.
-    sided = text.replace(b"int_domain { min: 1 }", b"int_domain { min: 28 max: 28 }")
-    assert sided.count(b"min: 28") == 2
-    assert (registry / "schemas/digits.pbtxt").read_bytes() == sided
-
-
-def test_the_core_keeps_the_bytes_of_a_release_without_dvc(
-    core: Interpreter, registry: Path
-) -> None:
-    assert not (registry / ".dvc").exists()
-    build = {path.name: path.read_bytes() for path in (registry / "data/digits").glob("digits-*")}
-    kept = registry / "versions/digits/1.0.0"
-    assert len(build) == 4
-    assert {path.name: path.read_bytes() for path in kept.glob("digits-*")} == build
-    # The build goes, the release stays what it was and where it can be checked.
-    shutil.copytree(registry, registry.with_name("copy"))
-    copy = registry.with_name("copy")
-    shutil.rmtree(copy / "data/digits")
-    done = core.script("-C", copy, "check", "digits@1.0.0", "--json")
-    assert done.code == 0, done.err
-    assert json.loads(done.out)["summary"]["records"] == 50
-    assert json.loads(done.out)["skipped"] == []
-
-
-def test_the_core_tells_a_sound_shard_from_a_damaged_one(
-    core: Interpreter, registry: Path, tmp_path: Path
-) -> None:
-    shard = registry / "data/digits/digits-train.tfrecord-00000-of-00002"
-    done = core.script("check", "--only", "crc", shard)
-    assert done.code == 0, done.err
-    copy = tmp_path / shard.name
-    shutil.copy(shard, copy)
-    flip(copy, 100)
-    done = core.script("check", "--only", "crc", copy, "--json")
-    assert done.code == 1, done.err
-    (finding,) = json.loads(done.out)["findings"]
-    assert (finding["code"], finding["locations"][0]["record"]) == ("CRC002", 0)
-
-
-def test_two_processes_check_as_one_does(core: Interpreter, registry: Path) -> None:
-    shards = sorted((registry / "data/digits").glob("digits-*"))
-    one, two = (core.script("check", "--json", "--jobs", jobs, *shards) for jobs in ("1", "2"))
-    assert (two.code, two.out) == (0, one.out), two.err
-
-
-def test_without_tensorflow_loading_says_what_to_install(
-    core: Interpreter, archives: Archives, registry: Path
-) -> None:
-    done = core.run("-c", LOAD, registry)
+    assert "error CRC002 data-checksum" in done.out
+    assert done.err == ""
+    done = core.run("-c", LOAD, tmp_path / "demo")
     assert done.out.splitlines() == [
         "MissingExtraError",
         "3",
         "loading with tf.data needs the extra `tf`, which is not installed",
         f"uv pip install 'tfrecreg[tf] @ {archives.wheel.as_uri()}'",
     ], done.err
-
-
-def test_what_a_core_without_extras_cannot_do_says_what_to_install(
-    core: Interpreter, archives: Archives, registry: Path, tmp_path: Path
-) -> None:
-    with_plugin = Interpreter(core.python, {**core.env, "PYTHONPATH": str(tmp_path)})
-    plant_needy_plugin(tmp_path)
-    done = with_plugin.script("-C", registry, "check", "--only", "needy", "digits")
-    assert done.code == 3, done.err
-    assert "Traceback" not in done.err
-    install = f"uv pip install 'tfrecreg[tfdv] @ {archives.wheel.as_uri()}'"
-    assert NEEDS + install in " ".join(done.out.split())
-
-
-def test_the_demo_runs_on_the_core(core: Interpreter, tmp_path: Path) -> None:
-    done = core.script("demo", tmp_path / "demo")
-    assert done.code == 0, done.err
-    assert "error CRC002 data-checksum" in done.out
-    assert done.err == ""
 
 
 def test_the_oldest_versions_that_are_allowed_are_enough(

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from package_support import CHECKOUT, NEEDS, Interpreter, plain_environment, plant_needy_plugin
+from package_support import CHECKOUT, Interpreter, plain_environment
 
 from tfrecreg.core.values.errors import install_command
 
@@ -70,43 +70,6 @@ def test_a_protocol_needs_its_library(python: Interpreter) -> None:
         "error: `s3://` needs the package `s3fs`, which is not installed",
         f"hint: {install_command('s3fs')}",
     ]
-
-
-@pytest.mark.medium
-def test_statistics_need_no_extra(python: Interpreter, digits_registry: Path) -> None:
-    done = python.run("-c", MAIN, HEAVY, "-C", digits_registry, "stats", "digits")
-    assert (done.code, done.err) == (0, "")
-    assert "test: 60 examples" in done.out
-
-
-@pytest.mark.medium
-def test_statistics_as_the_message_of_tfdv_need_none(
-    python: Interpreter, digits_registry: Path
-) -> None:
-    done = python.run("-c", MAIN, HEAVY, "-C", digits_registry, "stats", "digits", "--pbtxt")
-    assert (done.code, done.err) == (0, "")
-    assert 'name: "test"' in done.out
-
-
-@pytest.mark.medium
-def test_a_validator_that_was_asked_for_and_needs_an_extra_makes_the_check_incomplete(
-    python: Interpreter, digits_original: Path, tmp_path: Path
-) -> None:
-    plant_needy_plugin(tmp_path)
-    done = python.tfrecreg("-C", digits_original, "check", "--only", "needy", "digits")
-    assert done.code == 3, done.err
-    assert "Traceback" not in done.err
-    assert f"{NEEDS}{install_command(extra='tfdv')}" in " ".join(done.out.split())
-
-
-@pytest.mark.medium
-def test_a_validator_that_nobody_asked_for_and_needs_an_extra_is_left_out(
-    python: Interpreter, digits_original: Path, tmp_path: Path
-) -> None:
-    plant_needy_plugin(tmp_path)
-    done = python.tfrecreg("-C", digits_original, "check", "digits")
-    assert done.code == 0, done.err
-    assert f"not run: needy ({NEEDS}{install_command(extra='tfdv')})" in " ".join(done.out.split())
 
 
 @pytest.mark.parametrize(

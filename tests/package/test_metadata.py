@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from email.message import Message
 from email.parser import Parser
 from importlib import import_module
-from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +128,7 @@ PINS = sorted(CHECKOUT.glob("requirements/*-3.*.txt"))
 
 @pytest.mark.parametrize("path", PINS, ids=lambda path: path.stem)
 def test_pins_are_within_the_bounds(required: list[Requirement], path: Path) -> None:
-    """Else they were made before a bound was changed: see `docs/development.md`."""
+    """Else they were made before a bound was changed: see `CONTRIBUTING.md`."""
     kind, python = path.stem.split("-")
     pins = dict(line.split("==") for line in path.read_text("utf-8").split())
     everything = [
@@ -160,22 +159,12 @@ def test_there_is_one_version(
     assert here.tfrecreg("--version").out == f"tfrecreg {__version__}\n"
 
 
-def test_the_readme_is_the_description(described: Message) -> None:
-    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
-    assert str(described.get_payload()).strip() == readme.strip()
-
-
 def test_every_python_that_is_allowed_is_named(described: Message) -> None:
     assert described["Requires-Python"] == ">=3.10"
     pattern = re.compile(r"Programming Language :: Python :: (3\.\d+)")
     classifiers = described.get_all("Classifier", [])
     named = [match[1] for each in classifiers if (match := pattern.fullmatch(each))]
     assert named == ["3.10", "3.11", "3.12", "3.13"]
-
-
-def test_the_tools_look_at_the_oldest_python(pyproject: Mapping[str, Any]) -> None:
-    assert pyproject["tool"]["ruff"]["target-version"] == "py310"
-    assert pyproject["tool"]["mypy"]["python_version"] == "3.10"
 
 
 @pytest.mark.parametrize("python", ["3.10", "3.11", "3.12", "3.13"])
@@ -191,7 +180,8 @@ def test_everything_that_is_imported_is_required_and_nothing_else(
     required: list[Requirement],
 ) -> None:
     imported = set()
-    standard = sys.stdlib_module_names | {"tomllib"}  # Python 3.10 does not know it yet
+    # Python 3.10 does not know `tomllib` yet; type checkers bring `typing_extensions`.
+    standard = sys.stdlib_module_names | {"tomllib", "typing_extensions"}
     for path in source_modules().values():
         for name in imports_of(path):
             top = name.partition(".")[0]
@@ -209,14 +199,6 @@ def test_the_extras_are_those_that_are_promised(described: Message) -> None:
     promised = {"tf", "tfdv", "dvc", "dask", "beam", "ray", "torch", "remote", "all"}
     formats = {"arrayrecord", "parquet", "query", "view", "yaml"}
     assert extras == {*promised, *formats, "tfdv-1-16", "images", "coco", "media", "dev"}
-
-
-def test_all_is_what_the_commands_use(required: list[Requirement]) -> None:
-    everything = brought(required, "all")
-    used = {"tensorflow", "tensorflow-data-validation", "apache-beam", "dvc", "pillow"}
-    used |= {"pycocotools", "pyarrow", "array-record", "duckdb", "starlette", "uvicorn", "tinytag"}
-    assert set(everything) >= used
-    assert "torch" not in everything
 
 
 @pytest.mark.medium
@@ -299,13 +281,6 @@ def test_tfdv_is_asked_for_nowhere_else(
     assert extra == "all" or set(found) == set(core)
 
 
-def test_a_new_major_number_of_dvc_waits(required: list[Requirement]) -> None:
-    for extra in ("dvc", "all"):
-        found = brought(required, extra)["dvc"]
-        assert "3.99" in found
-        assert "4.0.0" not in found
-
-
 @pytest.mark.parametrize("path", CONSTRAINTS, ids=lambda path: path.stem)
 def test_the_constraints_keep_to_what_is_allowed(path: Any, required: list[Requirement]) -> None:
     python = path.stem.removeprefix("constraints-")
@@ -321,29 +296,11 @@ def test_the_constraints_keep_to_what_is_allowed(path: Any, required: list[Requi
     assert {n: pinned[n] for n, allowed in wanted.items() if pinned[n] not in allowed} == {}
 
 
-def test_the_console_script_leads_to_the_entry_point(info: dict[str, str]) -> None:
-    (script,) = entry_points(info, "console_scripts")
-    assert (script.name, script.value) == ("tfrecreg", "tfrecreg.cli.main:run")
-    assert callable(script.load())
-
-
 def test_each_plugin_package_is_among_the_bundled_ones(
     info: dict[str, str], plugin_packages: list[str]
 ) -> None:
-    assert list(entry_points(info, "tfrecreg")) == []
+    assert "[tfrecreg]" not in info["entry_points.txt"]
     own = set(plugin_packages)
     assert own == {each for each in BUNDLED if not each.startswith("tfrecreg.")}
     for each in BUNDLED:
         import_module(each)
-
-
-def entry_points(info: dict[str, str], group: str) -> EntryPoints:
-    found = []
-    section = ""
-    for line in info["entry_points.txt"].splitlines():
-        if line.startswith("["):
-            section = line.strip("[]")
-        elif line and section == group:
-            name, _, value = line.partition(" = ")
-            found.append(EntryPoint(name, value, group))
-    return EntryPoints(found)

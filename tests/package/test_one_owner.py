@@ -2,39 +2,19 @@
 
 from __future__ import annotations
 
-import ast
 import functools
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 from deeds_support import Deed
 from deeds_support import deed as deed  # the fixture
-from package_support import source_modules
 
 from tfrecreg.core.registry import layout, transaction
 from tfrecreg.core.storage.local import LocalStorage
-
-OWNER = "tfrecreg.core.registry.transaction"
-DVC = "tfrecreg.builtin.dvc.keeper"
-"""Is asked by the transaction to keep a release."""
-OUTSIDE = "tfrecreg.core.registry.lock"
-"""Makes folders of the user's, which lie in no registry."""
-
-CALLS = {
-    "rename_dir": {OWNER, OUTSIDE},
-    "replace_dir": {OWNER},
-    "remove_abandoned": {OWNER},
-    "keep": {OWNER, DVC},
-    "remove_corrupt": {DVC},
-    "remove_objects": {"tfrecreg.builtin.dvc.garbage"},
-    "stage_folder": {OWNER},
-}
-"""Methods and functions, and who may call them."""
 
 _CHANGED: dict[str, Any] = {
     "link": lambda given: given[1:2],
@@ -43,46 +23,6 @@ _CHANGED: dict[str, Any] = {
 }
 """Which of its arguments a method changes, where it is not the first one."""
 CHANGING = ("create", "put_if_absent", "rename_dir", "replace_dir", "link", "remove")
-
-
-@cache
-def calls(path: Path) -> tuple[tuple[str, str], ...]:
-    """The names of the methods that a module calls, and what they are called on, as text."""
-    return tuple(
-        (node.func.attr, ast.unparse(node.func.value))
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-    )
-
-
-@pytest.fixture(scope="module")
-def modules() -> dict[str, Path]:
-    dvc = (f"tfrecreg.builtin.dvc.{name}" for name in ("cache", "cloud", "dvc"))
-    below = ("tfrecreg.core.storage", *dvc)
-    return {name: path for name, path in source_modules().items() if not name.startswith(below)}
-
-
-@pytest.mark.medium
-@pytest.mark.parametrize("name", CALLS)
-def test_what_publishes_is_called_by_its_owner_alone(modules: dict[str, Path], name: str) -> None:
-    found = {
-        module
-        for module, path in modules.items()
-        for what, on in calls(path)
-        if what == name and (name != "keep" or on in ("tracker()", "dvc"))
-    }
-    assert found == CALLS[name]
-
-
-@pytest.mark.medium
-def test_no_operation_links_or_removes_in_the_registry_itself(modules: dict[str, Path]) -> None:
-    found = {
-        (module, what)
-        for module, path in modules.items()
-        for what, on in calls(path)
-        if what in ("link", "remove") and on.endswith("registry.storage") and module != OWNER
-    }
-    assert found == set()
 
 
 @contextmanager

@@ -71,24 +71,6 @@ def test_the_quick_tests_run_on_every_python_that_is_allowed() -> None:
     assert pythons["python"] == named
 
 
-def test_the_hooks_run_targets_of_make() -> None:
-    (local,) = load(CHECKOUT / ".pre-commit-config.yaml")["repos"]
-    makefile = (CHECKOUT / "Makefile").read_text("utf-8")
-    for hook in local["hooks"]:
-        command, target = hook["entry"].split()
-        assert command == "make"
-        assert re.search(rf"^{target}:", makefile, re.MULTILINE)
-
-
-@pytest.mark.parametrize("path", sorted((CHECKOUT / ".github/ISSUE_TEMPLATE").glob("[!c]*.yml")))
-def test_a_form_for_issues_has_what_github_requires(path: Path) -> None:
-    document = load(path)
-    assert {"name", "description", "body"} <= set(document)
-    for field in document["body"]:
-        assert field["type"] == "textarea"
-        assert field["attributes"]["label"]
-
-
 def test_the_changelog_begins_with_what_is_unreleased_and_this_version() -> None:
     headings = re.findall(
         r"^## (.*)$", (CHECKOUT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 from importlib.util import find_spec
@@ -10,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from package_support import CHECKOUT, Interpreter, plain_environment
-from tests_support import flip
 
 from tfrecreg.core.plugins.bundled import COMMANDS
 from tfrecreg.core.values.codes import PAGES
@@ -285,25 +283,5 @@ def test_importing_the_library_imports_next_to_nothing(checked_out: Interpreter)
 def test_a_public_name_is_imported_when_it_is_used(checked_out: Interpreter) -> None:
     code = "import sys, tfrecreg; tfrecreg.check; print(*sys.modules)"
     modules = set(checked_out.run("-c", code).out.split())
-    assert "tfrecreg.library.targets" in modules
+    assert "tfrecreg.library.files" in modules
     assert roots(modules) & HEAVY == set()
-
-
-@pytest.mark.medium
-def test_the_console_script_checks_with_two_processes(
-    here: Interpreter, digits_original: Path, tmp_path: Path
-) -> None:
-    if not (here.bin / "tfrecreg").exists():
-        pytest.skip("tfrecreg is not installed in this environment")
-    sound = sorted((digits_original / "data/digits").glob("digits-test.tfrecord-*"))
-    done = here.script("check", "--only", "crc", "--jobs", "2", "--json", *sound)
-    assert done.code == 0, done.err
-    summary = json.loads(done.out)["summary"]
-    assert (summary["shards"], summary["records"]) == (2, 60)
-    copies = [Path(shutil.copy(each, tmp_path)) for each in sound]
-    flip(copies[1], 100)
-    done = here.script("check", "--only", "crc", "--jobs", "2", "--json", *copies)
-    assert done.code == 1, done.err
-    (finding,) = json.loads(done.out)["findings"]
-    assert finding["code"] == "CRC002"
-    assert finding["locations"][0]["shard"] == str(copies[1])

@@ -15,7 +15,7 @@ from tfrecreg.core.plugins.bundled import SOURCES
 PLUGINS = CHECKOUT / "plugins"
 MODULES = sorted(PLUGINS.glob("tfrecreg_*/*.py"))
 HEAVY = ("PIL", "tensorflow", "pycocotools", "pyarrow", "yaml")
-"""What no source imports before it needs it."""
+"""Modules that no source imports before it needs them."""
 
 
 def run(code: str) -> int:

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from image_support import jpeg, png
-from object_formats_support import Drawn, Picture, read_coco, write_coco, write_voc, write_yolo
-from tests_support import tree
+from object_sources_support import OBJECT_SOURCES, write_objects
 
 import tfrecreg
-from tfrecreg.builtin.python_data.build import build
-from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.build.sources.interface import Skipped
-from tfrecreg.core.check.options import CheckOptions
-from tfrecreg.core.check.run import check
-from tfrecreg.core.registry.init import init
-from tfrecreg.core.registry.registry import Registry, open_registry
-from tfrecreg.core.values.shards import ShardPolicy
 from tfrecreg.testing import examples
+
+Pictures = dict[str, dict[str, list[tuple[Any, ...]]]]
+"""By split and image: class, box and polygon of each object."""
+
+
+def read_coco(file: Path, images: Path) -> tuple[list[str], dict[str, Any], dict[str, bytes]]:
+    """The classes, the objects and the bytes of the images of a file of instances."""
+    data: dict[str, Any] = json.loads(file.read_text("utf-8"))
+    categories = sorted(data["categories"], key=lambda each: each["id"])
+    names = {each["id"]: each["name"] for each in categories}
+    files = {each["id"]: each["file_name"] for each in data["images"]}
+    objects: dict[str, list[Any]] = {name: [] for name in files.values()}
+    for each in data["annotations"]:
+        objects[files[each["image_id"]]].append((names[each["category_id"]], each["bbox"]))
+    found = {name: (images / name).read_bytes() for name in objects}
+    return list(names.values()), objects, found
+
 
 CLASSES = ["red fox", "Ameise", "zebra"]
 ROUNDED = 2e-6
@@ -32,14 +42,13 @@ OWN = {
 """Features that only one format knows, or that are not the same in all."""
 
 
-def pictures(folder: Path) -> dict[str, list[Picture]]:
-    """Two splits of generated images, also without objects."""
-    folder.mkdir(parents=True)
-    found: dict[str, list[Picture]] = {"train": [], "val": []}
+def pictures() -> tuple[Pictures, dict[str, bytes]]:
+    """Two splits of generated images, also without objects, and the bytes of the images."""
+    found: Pictures = {"train": {}, "val": {}}
+    files = {}
     for number in range(9):
-        width, height = 60 + 7 * number, 90 - 3 * number
-        path = folder / f"{number:03}.{'png' if number % 2 else 'jpg'}"
-        path.write_bytes((png if number % 2 else jpeg)(width, height))
+        name = f"{number:03}.{'png' if number % 2 else 'jpg'}"
+        files[name] = (png if number % 2 else jpeg)(60 + 7 * number, 90 - 3 * number)
         objects = []
         for each in range(number % 4):
             left, top = 3 * each + number, 5 * each
@@ -47,9 +56,9 @@ def pictures(folder: Path) -> dict[str, list[Picture]]:
             right, bottom = left + box[2], top + box[3]
             polygon = [left, top, right, top + each + 1, right, bottom, left + 5, bottom]
             polygon += [left, bottom - 2.5]
-            objects.append(Drawn((number + each) % 3, box, polygon))
-        found["val" if number > 5 else "train"].append(Picture(path, objects))
-    return found
+            objects.append((CLASSES[(number + each) % 3], box, polygon))
+        found["val" if number > 5 else "train"][name] = objects
+    return found, files
 
 
 def values(source: str, raw: Path, *options: str) -> dict[tuple[str, str], dict[str, Any]]:
@@ -71,11 +80,13 @@ def require_equal(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
             assert tuple(ours[name]) == tuple(theirs[name]), name
 
 
-def require_one_dataset(folder: Path, classes: list[str], splits: dict[str, list[Picture]]) -> int:
+def require_one_dataset(
+    folder: Path, classes: list[str], splits: Pictures, files: dict[str, bytes]
+) -> int:
     """Write it in the three formats and compare what the sources make; the number of boxes."""
-    write_coco(folder / "coco", classes, splits)
-    write_yolo(folder / "yolo", classes, splits)
-    write_voc(folder / "voc", classes, splits)
+    for source in OBJECT_SOURCES:
+        for split, images in splits.items():
+            write_objects(source, folder / source, split, images, files=files, classes=classes)
     names = f"classes={','.join(classes)}"
     coco = values("coco", folder / "coco", "categories=contiguous")
     yolo = values("yolo", folder / "yolo")
@@ -93,15 +104,15 @@ def require_one_dataset(folder: Path, classes: list[str], splits: dict[str, list
 
 
 def test_generated_images_are_equal_in_three_formats(tmp_path: Path) -> None:
-    splits = pictures(tmp_path / "images")
-    drawn = sum(len(each.objects) for split in splits.values() for each in split)
-    assert require_one_dataset(tmp_path, CLASSES, splits) == drawn == 12
+    assert require_one_dataset(tmp_path, CLASSES, *pictures()) == 12
 
 
 def test_polygons_are_equal_in_coco_and_yolo(tmp_path: Path) -> None:
-    splits = pictures(tmp_path / "images")
-    write_coco(tmp_path / "coco", CLASSES, splits)
-    write_yolo(tmp_path / "yolo", CLASSES, splits, polygons=True)
+    splits, files = pictures()
+    for split, images in splits.items():
+        for source in ("coco", "yolo"):
+            raw = tmp_path / source
+            write_objects(source, raw, split, images, files=files, classes=CLASSES, polygons=True)
     coco = values("coco", tmp_path / "coco", "categories=contiguous", "masks=polygons")
     yolo = values("yolo", tmp_path / "yolo")
     assert any(each["image/object/polygon/x"] for each in coco.values())
@@ -124,12 +135,11 @@ def test_polygons_are_equal_in_coco_and_yolo(tmp_path: Path) -> None:
 def test_published_images_are_equal_in_three_formats(
     realdata: Path, tmp_path: Path, annotations: str, images: str
 ) -> None:
-    classes, found = read_coco(realdata / "coco" / annotations, realdata / "coco" / images)
-    drawn = sum(len(each.objects) for each in found)
+    folder = realdata / "coco"
+    classes, found, files = read_coco(folder / annotations, folder / images)
+    drawn = sum(map(len, found.values()))
     assert drawn > 0
-    half = max(1, len(found) // 2)
-    splits = {"train": found[:half], **({"val": found[half:]} if len(found) > 1 else {})}
-    assert require_one_dataset(tmp_path, classes, splits) == drawn
+    assert require_one_dataset(tmp_path, classes, {"train": found}, files) == drawn
 
 
 @pytest.mark.realdata
@@ -155,43 +165,16 @@ def test_published_xml_gives_the_boxes_that_another_tool_wrote(realdata: Path) -
     assert len(theirs) == 40 < boxes
 
 
-class TestBuilds:
-    @pytest.fixture
-    def registry(self, tmp_path: Path) -> Registry:
-        init(tmp_path / "registry", with_dvc=False)
-        return open_registry(tmp_path / "registry")
-
-    @pytest.fixture
-    def raw(self, tmp_path: Path) -> Path:
-        splits = pictures(tmp_path / "images")
-        write_yolo(tmp_path / "raw/yolo", CLASSES, splits)
-        write_voc(tmp_path / "raw/voc", CLASSES, splits)
-        return tmp_path / "raw"
-
-    @staticmethod
-    def request(source: str, raw: object, **more: Any) -> BuildRequest:
-        policy = ShardPolicy(records_per_shard=2)
-        return BuildRequest(name="d", source=source, raw=f"{raw}/{source}", policy=policy, **more)
-
-    @pytest.mark.parametrize("source", ["yolo", "voc"])
-    def test_a_build_is_clean_and_compares_with_its_raw_data(
-        self, registry: Registry, raw: Path, source: str
-    ) -> None:
-        built = build(registry, self.request(source, raw))
-        assert built.manifest.labels["image/object/class/label"] == (
-            CLASSES if source == "yolo" else sorted(CLASSES)
-        )
-        options = CheckOptions(raw=f"{raw}/{source}", skip=("duplicates", "annotations"))
-        (report,) = check(["d"], options=options, registry=registry)
-        assert [each.code for each in report.findings] == []
-
-    @pytest.mark.parametrize("source", ["yolo", "voc"])
-    def test_raw_data_behind_a_url_give_the_same_files(
-        self, registry: Registry, raw: Path, memory: Any, tmp_path: Path, source: str
-    ) -> None:
-        memory.put(str(raw), "/lake/raw", recursive=True)
-        whole = build(registry, self.request(source, raw))
-        files = tree(tmp_path / "registry/data/d")
-        other = build(registry, self.request(source, "memory://lake/raw"))
-        assert other.manifest == whole.manifest
-        assert tree(tmp_path / "registry/data/d") == files
+@pytest.mark.parametrize("source", ["yolo", "voc"])
+def test_a_build_is_clean_and_compares_with_its_raw_data(tmp_path: Path, source: str) -> None:
+    splits, files = pictures()
+    raw = tmp_path / "raw"
+    for split, images in splits.items():
+        write_objects(source, raw, split, images, files=files, classes=CLASSES)
+    dataset = tfrecreg.init(tmp_path / "registry", with_dvc=False)["d"]
+    built = dataset.build(source=source, raw=raw, records_per_shard=2, progress=False)
+    assert built.manifest.labels["image/object/class/label"] == (
+        CLASSES if source == "yolo" else sorted(CLASSES)
+    )
+    report = built.check(raw=raw, skip=("duplicates", "annotations"))
+    assert [each.code for each in report.findings] == []

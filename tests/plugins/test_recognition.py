@@ -1,4 +1,4 @@
-"""What a source may look at before it is chosen, and what its globs say."""
+"""The preview of raw data that a source gets before it is chosen, and its globs."""
 
 from __future__ import annotations
 

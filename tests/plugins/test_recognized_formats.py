@@ -1,4 +1,4 @@
-"""What the bundled sources say of folders: what was found, what is used, what is left aside."""
+"""Recognition of folders by the bundled sources: strength, reason and names left aside."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def test_what_is_used_and_what_is_left_aside(
     aside: list[str],
 ) -> None:
     candidates = found(tmp_path, known, files)
-    best = [each for each in candidates if each.rank == candidates[0].rank]
+    best = [each for each in candidates if each.found.strength == candidates[0].found.strength]
     assert [each.source for each in best] == [source]
     assert best[0].found.strength == strength
     assert list(best[0].found.aside) == aside

@@ -1,6 +1,4 @@
-"""Builds of `table` and `folder`: the same bytes from a URL, by several processes, in parts, and
-grown from a release.
-"""
+"""Builds of `table` and `folder`: the same bytes by several processes, and grown from a release."""
 
 from __future__ import annotations
 
@@ -84,15 +82,6 @@ def made(registry: Registry, kind: str, raw: object, jobs: int = 1) -> BuildResu
 
 def content(result: BuildResult) -> list[tuple[str, str]]:
     return [(shard.path, shard.blake3) for shard in result.manifest.shards]
-
-
-@pytest.mark.parametrize("kind", OPTIONS)
-def test_a_url_gives_the_bytes_of_the_folder(kind, registry, raw, memory) -> None:
-    memory.put(str(raw), "/lake/raw", recursive=True)
-    local = made(registry, kind, raw)
-    assert len(local.manifest.shards) >= 3
-    assert not local.manifest.ledger["train"].skipped
-    assert content(made(registry, kind, "memory://lake/raw")) == content(local)
 
 
 @pytest.mark.parametrize("kind", ["kaggle", "parquet"])

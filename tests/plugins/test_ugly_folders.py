@@ -10,6 +10,7 @@ import pickle
 from pathlib import Path
 
 import pytest
+from cases_support import case
 from image_support import png
 
 from tfrecreg.core.build.sources.interface import Item, Remark, Skipped, Written
@@ -20,8 +21,8 @@ from tfrecreg.core.values.typed_values import parse_options
 
 JUNK = (".DS_Store", "__MACOSX/a/._0.png", "notes.docx", "a/Thumbs.db", "a/._0.png")
 IMAGES = ("0.png", "1.PNG", "two words.png", "line\nend.png", "ünï 猫.png")
-LEFT_ASIDE = {"SRC015", "SRC030", "SRC042"}
-"""Codes of remarks that count files."""
+LEFT_ASIDE = {"SRC015", "SRC117 image"}
+"""Codes of remarks that count files, with their cases."""
 BOX = "<bndbox><xmin>1</xmin><ymin>1</ymin><xmax>9</xmax><ymax>9</ymax></bndbox>"
 XML = f"\ufeff<annotation>\r\n<object>\r\n<name>\r\ncat</name>{BOX}</object>\r\n</annotation>"
 
@@ -69,22 +70,26 @@ def put(path: Path, data: bytes) -> None:
 @pytest.mark.parametrize(
     ("make", "written", "skipped", "remarked"),
     [
-        (imagefolder, 6, {"SRC002": 1}, {"SRC015": 5, "SRC033": 1}),
+        (imagefolder, 6, {"SRC110 empty": 1}, {"SRC015": 5, "SRC118": 1}),
         (
             yolo,
             5,
-            {"SRC002": 1},
+            {"SRC110 empty": 1},
             {
-                "SRC015": 6,
-                "SRC025": 4,
+                "SRC015": 7,
+                "SRC115 category": 4,
                 "SRC047": 4,
-                "SRC030": 1,
-                "SRC042": 1,
-                "SRC043": 1,
-                "SRC045": 1,
+                "SRC117 image": 1,
+                "SRC116 no labels": 1,
+                "SRC116 path": 1,
             },
         ),
-        (voc, 4, {"SRC002": 1, "SRC020": 1, "SRC041": 1}, {"SRC015": 5, "SRC030": 1}),
+        (
+            voc,
+            4,
+            {"SRC110 empty": 1, "SRC112 missing": 1, "SRC110": 1},
+            {"SRC015": 5, "SRC117 image": 1},
+        ),
     ],
     ids=["imagefolder", "yolo", "voc"],
 )
@@ -114,7 +119,8 @@ def test_every_file_of_an_ugly_folder_is_accounted_for(
             continue
         example = worker.example(each) if isinstance(each, Item) else each
         if isinstance(example, Skipped):
-            codes[example.code] = codes.get(example.code, 0) + 1
+            code = case(example.code, example.detail)
+            codes[code] = codes.get(code, 0) + 1
             known.add(example.key)
             assert example.detail.isprintable()
         else:
@@ -122,7 +128,8 @@ def test_every_file_of_an_ugly_folder_is_accounted_for(
             remarks += example.remarks if isinstance(example, Written) else ()
     times: dict[str, int] = {}
     for remark in remarks:
-        times[remark.code] = times.get(remark.code, 0) + remark.times
+        code = case(remark.code, remark.detail)
+        times[code] = times.get(code, 0) + remark.times
         assert remark.detail.isprintable()
     assert (len(made), codes, times) == (written, skipped, remarked)
     files = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")}

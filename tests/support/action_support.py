@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import re
-import shlex
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -29,18 +27,14 @@ class Runner:
 
     here: Path
     temp: Path
-    environment: dict[str, str] = field(default_factory=dict)
+    environment: dict[str, str]
+    code: int = 0
+    """The exit code of the last step."""
 
-    def bash(self, script: str, *, expect: int, arguments: list[str] | None = None) -> str:
+    def bash(self, script: str, *, expect: int | None = 0) -> str:
         """Run a script as GitHub starts it for `shell: bash`; its output."""
-        code, said = self._run(script, arguments or [])
-        assert code == expect, f"{code}: {said}"
-        return said
-
-    def _run(self, script: str, arguments: list[str]) -> tuple[int, str]:
-        command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script]
         done = subprocess.run(
-            [*command, "bash", *arguments],
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script],
             cwd=self.here,
             env=self.environment,
             stdout=subprocess.PIPE,
@@ -48,53 +42,37 @@ class Runner:
             text=True,
             timeout=120,
         )
-        return done.returncode, done.stdout
+        self.code = done.returncode
+        assert expect in (None, self.code), f"{self.code}: {done.stdout}"
+        return done.stdout
 
-    def step(self, name: str, *, expect: int = 0, **inputs: str) -> str:
+    def step(self, name: str, *, expect: int | None = 0, **inputs: str) -> str:
         """Run a step of the action with inputs; the others have their defaults. Its output."""
-        code, said = self.run(name, **inputs)
-        assert code == expect, f"{code}: {said}"
-        return said
-
-    def run(self, name: str, **inputs: str) -> tuple[int, str]:
-        """The exit code of a step, and its output."""
         action = load("action.yml")
         (step,) = [each for each in action["runs"]["steps"] if each.get("name") == name]
         given = {key: each["default"] for key, each in action["inputs"].items()}
         named = {key.replace("_", "-"): value for key, value in inputs.items()}
         assert named.keys() <= given.keys()
-        given |= named
-        variables = {key: _evaluated(text, given) for key, text in step["env"].items()}
+        known = {f"${{{{ inputs.{key} }}}}": value for key, value in (given | named).items()}
+        known["${{ github.action_path }}"] = "/the/action"
         outputs = self.temp / "outputs"
         outputs.write_text("")
+        variables = {key: known[text] for key, text in step["env"].items()}
         self.environment |= {"GITHUB_OUTPUT": str(outputs), **variables}
-        return self._run(step["run"], [])
+        return self.bash(step["run"], expect=expect)
 
     @property
     def outputs(self) -> dict[str, str]:
-        """The outputs of the last step."""
         lines = (self.temp / "outputs").read_text("utf-8").splitlines()
         return dict(line.split("=", 1) for line in lines)
 
 
-def _evaluated(expression: str, inputs: dict[str, str]) -> str:
-    known = {f"inputs.{name}": value for name, value in inputs.items()}
-    known["github.action_path"] = "/the/action"
-    (found,) = re.findall(r"^\$\{\{ (\S+) \}\}$", expression)
-    return known[found]
-
-
 def open_runner(here: Path, temp: Path) -> Runner:
     """A runner in the folder of a registry; `temp` is its folder for temporary files."""
-    bin_ = temp / "bin"
-    bin_.mkdir()
-    for name, module in (("tfrecreg", "-m tfrecreg"), ("dvc", "-m dvc"), ("python", "")):
-        program = bin_ / name
-        program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {module} "$@"\n')
-        program.chmod(0o755)
+    (temp / "bin").mkdir()
     environment = {
-        "PATH": f"{bin_}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": f"{CHECKOUT}{os.pathsep}{CHECKOUT / 'plugins'}",
+        "PATH": f"{temp / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PYTHONPATH": f"{CHECKOUT}:{CHECKOUT / 'plugins'}",
         "HOME": str(temp),
         "TFRECREG_JOBS": "1",
         "DVC_NO_ANALYTICS": "1",

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import shutil
-import socket
 import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -26,47 +23,24 @@ _FLAGS = (
     "--disable-background-networking",
     "--autoplay-policy=no-user-gesture-required",
 )
+_PORT = re.compile(r"successfully on port (\d+)")
 _SECONDS = 60.0
-"""The longest that a page is waited for."""
 
 
 class Browser:
-    """A window of Chromium.
-
-    Args:
-        width: of the window in pixels.
-        height: of the window in pixels.
-    """
-
     def __init__(self, width: int = 1400, height: int = 900) -> None:
         browser = next(filter(None, map(shutil.which, _BROWSERS)), None)
         driver = shutil.which("chromedriver")
         if browser is None or driver is None:
             pytest.skip("there is no Chromium: `apt-get install chromium chromium-driver`")
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        self._process = subprocess.Popen([driver, f"--port={port}"], stdout=subprocess.DEVNULL)
+        command = [driver, "--port=0"]
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert self._process.stdout is not None
+        port = next(filter(None, map(_PORT.search, self._process.stdout)))[1]
         self._address = f"http://127.0.0.1:{port}"
-        try:
-            self._begin(browser, width, height)
-        except BaseException:
-            self._process.kill()
-            self._process.wait()
-            raise
-
-    def _begin(self, browser: str, width: int, height: int) -> None:
-        end = time.monotonic() + _SECONDS
-        while True:
-            try:
-                self._send("GET", "/status")
-                break
-            except urllib.error.URLError:
-                if time.monotonic() > end:
-                    raise
-                time.sleep(0.02)
         wanted = {
             "browserName": "chrome",
+            "timeouts": {"script": 60_000},
             "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
             "goog:chromeOptions": {"binary": browser, "args": list(_FLAGS)},
         }
@@ -79,7 +53,7 @@ class Browser:
         headers = {"Content-Type": "application/json"}
         request = urllib.request.Request(self._address + path, data, headers, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
+            with urllib.request.urlopen(request, timeout=90) as answer:
                 return json.load(answer)["value"]
         except urllib.error.HTTPError as error:
             raise AssertionError(json.load(error)["value"]["message"]) from None
@@ -89,38 +63,17 @@ class Browser:
         return self._send("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
 
     def resize(self, width: int, height: int) -> None:
-        """Give the window another size in pixels."""
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         self.chrome("Emulation.setDeviceMetricsOverride", **size)
 
     def dark(self, is_dark: bool) -> None:
-        """Prefer dark colors, or light ones."""
         scheme = {"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}
         self.chrome("Emulation.setEmulatedMedia", features=[scheme])
 
     def open(self, url: str) -> None:
-        """Go to an address, and wait until it is loaded."""
         self._send("POST", "/url", {"url": url})
 
-    @contextmanager
-    def frame(self, selector: str) -> Iterator[None]:
-        """Be in a frame of the page."""
-        self._send(
-            "POST",
-            "/frame",
-            {"id": self.run("return document.querySelector(arguments[0])", selector)},
-        )
-        try:
-            yield
-        finally:
-            self._send("POST", "/frame", {"id": None})
-
-    def back(self) -> None:
-        """As the button does."""
-        self._send("POST", "/back", {})
-
     def run(self, script: str, *arguments: Any) -> Any:
-        """What a script returns."""
         body = {"script": script, "args": list(arguments)}
         return self._send("POST", "/execute/sync", body)
 
@@ -135,17 +88,7 @@ class Browser:
                 pytest.fail(f"never true: {expression}; the page says {self.text('body')[:2000]}")
             time.sleep(0.03)
 
-    def saved(self, path: Path) -> str:
-        """The text of a file as soon as the browser has saved it."""
-        end = time.monotonic() + _SECONDS
-        while not path.exists():
-            if time.monotonic() > end:
-                pytest.fail(f"the browser did not save `{path.name}`")
-            time.sleep(0.03)
-        return path.read_text("utf-8")
-
     def text(self, selector: str) -> str:
-        """The text of the first element that fits, as it is shown."""
         script = "return document.querySelector(arguments[0])?.innerText ?? ''"
         return str(self.run(script, selector))
 
@@ -169,22 +112,17 @@ class Browser:
         """Drag over an element, from a fraction of its width to another."""
         self.until("document.querySelector(arguments[0])", selector)
         script = "const b = document.querySelector(arguments[0]).getBoundingClientRect();"
-        box = self.run(script + "return [b.left, b.top, b.width, b.height]", selector)
-        y = round(box[1] + box[3] / 2)
-        at = [
-            {"type": "pointerMove", "x": round(box[0] + box[2] * part), "y": y}
-            for part in (start, end)
-        ]
-        down, up = {"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}
-        mouse = {"type": "pointer", "id": "mouse", "actions": [at[0], down, at[1], up]}
-        self._send("POST", "/actions", {"actions": [mouse]})
+        left, middle, width = self.run(
+            script + "return [b.left, b.top + b.height / 2, b.width]", selector
+        )
+        mouse = {"y": middle, "button": "left", "clickCount": 1}
+        for kind, part in (("mousePressed", start), ("mouseMoved", end), ("mouseReleased", end)):
+            self.chrome("Input.dispatchMouseEvent", type=kind, x=left + width * part, **mouse)
 
     def picture(self) -> bytes:
-        """What the window shows, as PNG."""
         return base64.b64decode(self._send("GET", "/screenshot"))
 
     def console(self) -> list[str]:
-        """What the console was told since the last call."""
         return [each["message"] for each in self._send("POST", "/se/log", {"type": "browser"})]
 
     def hosts(self) -> set[str]:
@@ -199,22 +137,30 @@ class Browser:
         return {url.netloc for url in urls if url.scheme not in ("data", "blob", "chrome")}
 
     def close(self) -> None:
-        """End the browser and its driver."""
         try:
             self._send("DELETE", "")
         finally:
-            self._process.terminate()
-            self._process.wait()
+            with self._process:
+                self._process.terminate()
+
+
+def violations(browser: Browser, axe: str) -> list[str]:
+    """What people with disabilities cannot use on a page, by the script axe."""
+    script = """;
+        window.axed = null;
+        axe.run(document.querySelector('dialog[open]') ?? document).then((told) => {
+          window.axed = [told.violations.map((each) => `${each.id}: ${each.nodes[0].html}`)];
+        });
+    """
+    browser.run(axe + script)
+    [found] = browser.until("window.axed")
+    return list(found)
 
 
 KEYS = {
-    "Backspace": "\ue003",
     "End": "\ue010",
     "Enter": "\ue007",
     "Escape": "\ue00c",
-    "Home": "\ue011",
     "Left": "\ue012",
     "Right": "\ue014",
-    "Tab": "\ue004",
 }
-"""Code points by which WebDriver names keys."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import struct
 from collections.abc import Sequence
@@ -9,18 +10,33 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tfrecreg.core.check.options import CheckOptions
-from tfrecreg.core.check.run import check
+import tfrecreg as tr
 from tfrecreg.core.records.framing import frame
+from tfrecreg.core.records.gzip_writer import GzipEncoder
 
 Document = dict[str, Any]
 
 
 def framed(*payloads: bytes) -> bytes:
-    """The payloads as a TFRecord stream."""
     return b"".join(
         head + payload + foot for payload in payloads for head, foot in [frame(payload)]
     )
+
+
+PAYLOADS = [bytes([number]) * (number * 7 % 90) for number in range(60)]
+STREAM = b"".join(map(framed, PAYLOADS))
+
+
+def members(payloads: Sequence[bytes], size: int = 500) -> bytes:
+    """As this package compresses, with small members."""
+    encoder = GzipEncoder(size)
+    return b"".join(map(encoder.write, map(framed, payloads))) + encoder.close()
+
+
+def blocks(stream: bytes) -> bytes:
+    """Members that end anywhere, inside records too, as bgzip makes them, and an empty one last."""
+    parts = [stream[at : at + 77] for at in range(0, len(stream), 77)]
+    return b"".join(map(gzip.compress, [*parts, b""]))
 
 
 def places(data: bytes) -> list[tuple[int, int]]:
@@ -39,13 +55,8 @@ def document(
     targets: Sequence[str | Path], registry: Path | None = None, **options: Any
 ) -> Document:
     """The document that `tfrecreg check --json` prints of one target or set of files."""
-    (report,) = check(
-        [str(target) for target in targets],
-        registry=None if registry is None else str(registry),
-        options=CheckOptions(**options),
-    )
-    found = json.loads(json.dumps(report.to_json()))
-    assert isinstance(found, dict)
+    (report,) = tr.check([*map(str, targets)], registry=registry, **options)
+    found: Document = json.loads(json.dumps(report.to_json()))
     return found
 
 
@@ -57,15 +68,12 @@ class Digits:
 
     @property
     def folder(self) -> Path:
-        """The build's folder."""
         return self.root / "data/digits"
 
     def path(self, split: str, number: int) -> Path:
-        """One of its shards."""
         return self.folder / f"digits-{split}.tfrecord-{number:05d}-of-00002"
 
     def index(self, split: str, number: int) -> Path:
-        """The index of one of its shards."""
         return self.folder / f"index/{self.path(split, number).name}.index"
 
     def check(self, *only: str, target: str = "digits", **options: Any) -> Document:

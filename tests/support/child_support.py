@@ -6,18 +6,18 @@ stopped, and work with DVC, runs in a process of its own.
 
 from __future__ import annotations
 
-import json
 import os
-import select
 import signal
 import sys
 import time
 import traceback
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from contextlib import suppress
 from importlib import import_module
-from typing import Any
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from typing import Any, NamedTuple
 
 from tfrecreg.core.values.errors import TfrecregError
 
@@ -25,11 +25,7 @@ _PATIENCE = 180.0
 """Seconds after which a process hangs. No process takes a tenth of it."""
 
 
-@dataclass(frozen=True)
-class Failure:
-    """The exception of some work."""
-
-    kind: str
+class Failure(NamedTuple):
     expected: bool
     """Whether it is a `TfrecregError`: anything else would be a traceback."""
     message: str
@@ -39,38 +35,27 @@ class Failure:
 
     @classmethod
     def of(cls, error: BaseException) -> Failure:
-        return cls(
-            kind=type(error).__name__,
-            expected=isinstance(error, TfrecregError),
-            message=str(getattr(error, "message", error)),
-            hint=getattr(error, "hint", ""),
-            exit_code=getattr(error, "exit_code", 1),
-            trace="".join(traceback.format_exception(error))[-6000:],
-        )
+        trace = "".join(traceback.format_exception(error))[-6000:]
+        if isinstance(error, TfrecregError):
+            return cls(True, error.message, error.hint, error.exit_code, trace)
+        return cls(False, str(error), "", 1, trace)
 
 
-@dataclass(frozen=True)
-class Ended:
-    """How a process ended."""
-
-    killed: bool
+class Ended(NamedTuple):
+    killed: bool = False
     value: Any = None
-    """What its work returned: anything that JSON has."""
     failure: Failure | None = None
 
 
 class Child:
     """A forked process that does some work; :meth:`told` returns its messages.
 
-    Args:
-        work: gets a function that sends a JSON value to this process, and optionally waits for
-            :meth:`go_on`: ``tell(value, wait=True)``.
+    `work` gets a function that sends a value to this process; ``tell(value, wait=True)`` then waits
+    for :meth:`go_on`.
     """
 
     def __init__(self, work: Callable[[Callable[..., None]], Any]) -> None:
-        self._reader, writer = os.pipe()
-        go, self._go = os.pipe()
-        self._pending = b""
+        self._pipe, theirs = Pipe()
         self.ended: Ended | None = None
         sys.stdout.flush()
         sys.stderr.flush()
@@ -78,88 +63,58 @@ class Child:
             warnings.simplefilter("ignore", DeprecationWarning)  # fork beside threads
             self.pid = os.fork()
         if self.pid == 0:
-            os.close(self._reader)
-            os.close(self._go)
-            _work_and_exit(work, writer, go)
-        os.close(writer)
-        os.close(go)
+            self._pipe.close()
+            _work_and_exit(work, theirs)
+        theirs.close()
 
     def told(self, timeout: float = _PATIENCE) -> Any:
-        """Its next message; None if it ended, or sends nothing in that time."""
-        line = self._line(timeout)
-        if line is None:
+        """The next message of the process; None if it ended, or sends nothing in that time."""
+        if self.ended is not None or not self._pipe.poll(timeout):
             return None
-        if "told" in line:
-            return line["told"]
-        self._end(line)
+        try:
+            message = self._pipe.recv()
+        except EOFError:
+            message = Ended(killed=True)
+        if not isinstance(message, Ended):
+            return message
+        _, status = os.waitpid(self.pid, 0)
+        assert status == (signal.SIGKILL if message.killed else 0), status
+        self._pipe.close()
+        self.ended = message
         return None
 
     def go_on(self) -> None:
-        """Let it go on that waits."""
-        os.write(self._go, b".")
+        self._pipe.send("go on")
 
     def join(self) -> Ended:
-        """How it ended, after all of its messages."""
+        """How the process ended, after all of its messages."""
         deadline = time.monotonic() + _PATIENCE
         while self.ended is None:
             if self.told(max(0.0, deadline - time.monotonic())) is None and self.ended is None:
                 os.kill(self.pid, signal.SIGKILL)
-                self._end({"hangs": True})
                 raise AssertionError(f"process {self.pid} hangs: two that wait for each other?")
         return self.ended
 
-    def _line(self, timeout: float) -> dict[str, Any] | None:
-        """A line, ``{}`` at the end, None without one in time."""
-        deadline = time.monotonic() + timeout
-        polled = select.poll()
-        polled.register(self._reader, select.POLLIN)
-        while b"\n" not in self._pending:
-            left = deadline - time.monotonic()
-            if left < 0 or not polled.poll(left * 1000):
-                return None
-            data = os.read(self._reader, 1 << 16)
-            if not data:
-                return {}
-            self._pending += data
-        line, _, self._pending = self._pending.partition(b"\n")
-        found: dict[str, Any] = json.loads(line)
-        return found
 
-    def _end(self, line: dict[str, Any]) -> None:
-        _, status = os.waitpid(self.pid, 0)
-        os.close(self._reader)
-        os.close(self._go)
-        if os.WIFSIGNALED(status):
-            assert os.WTERMSIG(status) == signal.SIGKILL, status
-            self.ended = Ended(killed=True)
-            return
-        failure = Failure(**line["failure"]) if "failure" in line else None
-        self.ended = Ended(killed=False, value=line.get("value"), failure=failure)
-
-
-def _work_and_exit(work: Callable[[Callable[..., None]], Any], writer: int, go: int) -> None:
+def _work_and_exit(work: Callable[[Callable[..., None]], Any], pipe: Connection) -> None:
     def tell(value: object, *, wait: bool = False) -> None:
-        os.write(writer, json.dumps({"told": value}).encode() + b"\n")
+        pipe.send(value)
         if wait:
-            os.read(go, 1)
+            pipe.recv()
 
-    code = 1
     try:
         try:
-            line = {"value": work(tell)}
+            pipe.send(Ended(value=work(tell)))
         except BaseException as error:
-            line = {"failure": asdict(Failure.of(error))}
-        os.write(writer, json.dumps(line).encode() + b"\n")
-        code = 0
+            pipe.send(Ended(failure=Failure.of(error)))
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(code)
+        os._exit(0)
 
 
 def apart(work: Callable[[], Any]) -> Any:
-    """Do some work in a process of its own and return its result. An exception is an assertion
-    here."""
+    """The result of some work in a process of its own, which succeeds."""
     ended = Child(lambda tell: work()).join()
     assert not ended.killed
     assert ended.failure is None, ended.failure.trace if ended.failure else ""
@@ -169,15 +124,14 @@ def apart(work: Callable[[], Any]) -> Any:
 def preload(work: Callable[[], object]) -> None:
     """Import the modules that some work imports, so that forks which do it are quicker."""
 
-    def names() -> list[str]:
-        before = set(sys.modules)
+    before = set(sys.modules)
+
+    def names() -> set[str]:
         work()
-        return sorted(set(sys.modules) - before)
+        return set(sys.modules) - before
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for name in apart(names):
-            try:
+        for name in sorted(apart(names)):
+            with suppress(ImportError):  # made by some program for itself
                 import_module(name)
-            except ImportError:
-                continue  # made by some program for itself

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
 import shutil
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import registry_support
 from blake3 import blake3
 from image_support import png
 from registry_support import write
@@ -16,13 +16,12 @@ from registry_support import write
 from tfrecreg.core.example.decode import canonical
 from tfrecreg.core.example.model import Example, encode
 from tfrecreg.core.example.values import bytes_feature, int64_feature
-from tfrecreg.core.records.framing import frame
-from tfrecreg.core.records.hashing import ContentHasher, record_digest
-from tfrecreg.core.records.index import IndexBuilder
+from tfrecreg.core.records.gzip_writer import Compression
+from tfrecreg.core.records.hashing import content_digest, record_digest
+from tfrecreg.core.records.writer import ShardWriter
 from tfrecreg.core.registry import layout
-from tfrecreg.core.registry.lookup import resolve
+from tfrecreg.core.registry.data import resolve
 from tfrecreg.core.registry.manifest import (
-    FORMAT_VERSION,
     MANIFEST_NAME,
     SCHEMA_NAME,
     Change,
@@ -30,16 +29,14 @@ from tfrecreg.core.registry.manifest import (
     Manifest,
     Parent,
     RawTotals,
-    ReleaseEntry,
     SchemaEntry,
     ShardEntry,
-    SourceEntry,
     SplitEntry,
     render_manifest,
-    seal,
 )
 from tfrecreg.core.registry.registry import open_registry
-from tfrecreg.core.registry.shardset.side import Side, side_of
+from tfrecreg.core.registry.side import Side, side_of
+from tfrecreg.core.storage.local import LocalStorage
 
 SCHEMA = """\
 feature {
@@ -75,122 +72,84 @@ def put_build(
     name: str = "d",
     schema: str = SCHEMA,
     labels: Mapping[str, Sequence[str]] | None = None,
-    compressed: bool = False,
+    compression: Compression = "none",
+    indexed: bool = True,
+    raw: int = 0,
 ) -> Manifest:
-    """Put a build at `data/<name>`, replacing an older one."""
+    """Put a build at `data/<name>`, replacing an older one; `raw` is the size of its raw data."""
     folder = root / layout.build_folder(name)
     shutil.rmtree(folder, ignore_errors=True)
-    write(root / "tfrecreg.toml", "")
+    if not (root / "tfrecreg.toml").exists():
+        write(root / "tfrecreg.toml", "")
     write(root / layout.schema_path(name), schema)
+    storage = LocalStorage(folder)
     shards: list[ShardEntry] = []
     files: list[FileEntry] = []
-    entries: list[SplitEntry] = []
-    everything = ContentHasher()
-    features: dict[str, int] = {}
-    for split in sorted(splits):
-        alone = ContentHasher()
-        alone.add(split, b"")
-        records = size = 0
+    digests = dict.fromkeys(sorted(splits), b"")
+    features: Counter[str] = Counter()
+    for split in digests:
         for number, shard in enumerate(splits[split]):
             path = f"{name}-{split}.tfrecord-{number:05d}-of-{len(splits[split]):05d}"
-            payloads = {
-                key: each if isinstance(each, bytes) else encode(each)
-                for key, each in shard.items()
-            }
-            stream = b"".join(
-                head + payload + foot
-                for payload in payloads.values()
-                for head, foot in [frame(payload)]
+            index = f"index/{path}.index" if indexed else ""
+            with ShardWriter(
+                storage, path, compression=compression, index_path=index or None
+            ) as writer:
+                for key, each in shard.items():
+                    payload = each if isinstance(each, bytes) else encode(each)
+                    digest = record_digest(canonical(payload))
+                    digests[split] += digest
+                    writer.write(payload, digest=digest, key=key)
+                    for feature, value in {} if isinstance(each, bytes) else each.items():
+                        features[feature] += value.wire_bytes
+            written = writer.written
+            shards.append(ShardEntry.of(path, written, split=split, index=index))
+            if written.index is not None:
+                files.append(FileEntry.of(index, written.index))
+    made = registry_support.manifest(
+        name,
+        content=content_digest(digests.items()),
+        splits=[
+            SplitEntry(
+                name=split,
+                records=sum(each.records for each in shards if each.split == split),
+                payload_bytes=sum(each.payload_bytes for each in shards if each.split == split),
+                content=content_digest([(split, digest)]),
             )
-            data = gzip.compress(stream, mtime=0) if compressed else stream
-            index = IndexBuilder()
-            for key, payload in payloads.items():
-                digest = record_digest(canonical(payload))
-                index.add(digest, len(payload), key)
-                alone.add(split, digest)
-                everything.add(split, digest)
-            for each in shard.values():
-                for feature, value in {} if isinstance(each, bytes) else each.items():
-                    features[feature] = features.get(feature, 0) + value.wire_bytes
-            rendered = index.render([(0, 0)] if compressed else [])
-            write(folder / path, data)
-            write(folder / f"index/{path}.index", rendered)
-            files.append(_entry(f"index/{path}.index", rendered))
-            shards.append(
-                ShardEntry(
-                    path=path,
-                    bytes=len(data),
-                    blake3=blake3(data).hexdigest(),
-                    sha256="",
-                    split=split,
-                    records=len(shard),
-                    payload_bytes=sum(map(len, payloads.values())),
-                    stream_blake3=blake3(stream).hexdigest(),
-                    index=f"index/{path}.index",
-                )
-            )
-            records += len(shard)
-            size += shards[-1].payload_bytes
-        entries.append(
-            SplitEntry(name=split, records=records, payload_bytes=size, content=alone.hexdigest())
-        )
-    made = seal(
-        Manifest(
-            format_version=FORMAT_VERSION,
-            dataset=name,
-            content=everything.hexdigest(),
-            splits=entries,
-            shards=shards,
-            files=sorted(files, key=lambda each: each.path),
-            raw=RawTotals(files=0, stored=0, decoded=0),
-            ledger={},
-            features=features,
-            labels={feature: list(names) for feature, names in (labels or {}).items()},
-            source=SourceEntry(name="", distribution="", version=""),
-            schema=SchemaEntry(blake3=blake3(schema.encode()).hexdigest(), bytes=len(schema)),
-            compression="gzip" if compressed else "none",
-            codecs={},
-        )
+            for split, digest in digests.items()
+        ],
+        shards=shards,
+        files=sorted(files, key=lambda each: each.path),
+        raw=RawTotals(files=min(raw, 1), stored=raw, decoded=raw),
+        features=dict(features),
+        labels={feature: list(names) for feature, names in (labels or {}).items()},
+        schema=SchemaEntry(blake3=blake3(schema.encode()).hexdigest(), bytes=len(schema.encode())),
+        compression=compression,
     )
     write(folder / MANIFEST_NAME, render_manifest(made))
     return made
-
-
-def _entry(path: str, data: bytes) -> FileEntry:
-    return FileEntry(path=path, bytes=len(data), blake3=blake3(data).hexdigest(), sha256="")
 
 
 def put_release(
     root: Path,
     version: str,
     *,
-    name: str = "d",
     parent: Manifest | None = None,
-    level: str = "major",
     keep_bytes: bool = True,
     keep_indexes: bool = True,
 ) -> Manifest:
-    """Release the build; its bytes are in `versions/` too, unless they should be missing."""
-    folder = root / layout.build_folder(name)
-    registry = open_registry(root)
-    build = registry.dataset(name).build_manifest()
+    """Release the build `d`; its bytes are in `versions/` too, unless they should be missing."""
+    folder = root / layout.build_folder("d")
+    build = open_registry(root).dataset("d").build_manifest()
     assert build is not None
     before = None
     if parent is not None and parent.release is not None:
         before = Parent(version=parent.release.version, digest=parent.digest)
-    change = Change(level=level if before is not None else "initial")  # type: ignore[arg-type]
-    made = seal(
-        replace(
-            build,
-            release=ReleaseEntry(version=version, build=build.digest, parent=before, change=change),
-        )
-    )
-    home = root / f"registry/{name}/{version}"
-    write(home / MANIFEST_NAME, render_manifest(made))
-    schema = (root / layout.schema_path(name)).read_bytes()
-    write(home / SCHEMA_NAME, schema)
+    change = Change(level="major" if before is not None else "initial")
+    made = registry_support.put_release(root, build, version, parent=before, change=change)
+    schema = (root / layout.schema_path("d")).read_bytes()
+    write(root / f"registry/d/{version}" / SCHEMA_NAME, schema)
     if keep_bytes:
-        shutil.copytree(folder, root / f"versions/{name}/{version}")
+        shutil.copytree(folder, root / f"versions/d/{version}")
     if keep_indexes:
         for entry in build.files:
             write(root / layout.cached_index(entry.blake3), (folder / entry.path).read_bytes())
@@ -198,5 +157,4 @@ def put_release(
 
 
 def side(root: Path, reference: str) -> Side:
-    """One of two to compare."""
     return side_of(resolve(open_registry(root), reference))

@@ -7,15 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from check_support import Document, document, framed
-from image_support import png
+from diff_support import image as image
 
 from tfrecreg.core.example.model import Feature, encode
 from tfrecreg.core.example.values import bytes_feature, int64_feature
 from tfrecreg.core.registry.init import init
-
-
-def image(number: int) -> bytes:
-    return png(4, 3, seed=number % 200) + number.to_bytes(4, "big")
 
 
 def record(data: bytes, label: int = 0, **more: Feature) -> bytes:

@@ -7,19 +7,8 @@ import signal
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tfrecreg.core.values.errors import RawDataError
-
-if TYPE_CHECKING:
-    import pytest
-
-
-def lighten(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spawned workers import the main module again: here pytest, which they do not need."""
-    main = sys.modules["__main__"]
-    monkeypatch.setattr(main, "__spec__", None)
-    monkeypatch.delattr(main, "__file__", raising=False)
 
 
 def late_first(task: int) -> int:
@@ -31,16 +20,6 @@ def process_of(task: int) -> int:
     return os.getpid()
 
 
-def refuse_two(task: int) -> int:
-    if task == 2:
-        raise RawDataError("`two` is one too many", hint="leave it out")
-    return task
-
-
-def fail(task: int) -> int:
-    return 1 // 0
-
-
 class Stubborn(Exception):
     """An error that cannot be unpickled: its constructor wants more than its message."""
 
@@ -48,32 +27,8 @@ class Stubborn(Exception):
         super().__init__(f"{first} and {second}")
 
 
-def raise_stubborn(task: int) -> int:
-    raise Stubborn("one", "another")
-
-
-def leave(task: int) -> int:
-    sys.exit("good night")
-
-
-def kill_itself(task: int) -> int:
-    if task == 1:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return task
-
-
-def exit_hard(task: int) -> int:
-    if task == 1:
-        os._exit(7)
-    return task
-
-
-def no_result(task: int) -> object:
-    return lambda: task
-
-
 class Trap:
-    """A result that can be packed and not unpacked."""
+    """A result that can be packed but not unpacked."""
 
     def __reduce__(self) -> tuple[object, ...]:
         return _spring, ()
@@ -83,20 +38,31 @@ def _spring() -> None:
     raise ValueError("it is a trap")
 
 
-def trap(task: int) -> Trap:
-    return Trap()
-
-
-def sleep_long(task: int) -> int:
-    if task:
-        time.sleep(60)
+def misbehave(how: str, task: int) -> object:
+    match how:
+        case "bug":
+            return 1 // 0
+        case "exit":
+            sys.exit("good night")
+        case "lambda":
+            return lambda: task
+        case "trap":
+            return Trap()
+        case "stubborn":
+            raise Stubborn("one", "another")
+        case "refuse" if task == 2:
+            raise RawDataError("`two` is one too many", hint="leave it out")
+        case "kill" if task == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "die" if task == 1:
+            os._exit(7)
     return task
 
 
-def length(task: bytes) -> int:
-    if len(task) > 1:
+def sleep_long(task: int | bytes) -> int | bytes:
+    if task not in (0, b"x"):
         time.sleep(60)
-    return len(task)
+    return task
 
 
 def shout(task: int) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from check_support import framed
+from registry_support import write
 
 from tfrecreg.core.example.model import Example, Feature, encode, fields, varint
 from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
@@ -20,13 +21,12 @@ def field(number: int, data: bytes) -> bytes:
 
 def example(number: int, **more: Feature) -> bytes:
     """A record such as another tool would make: a name, a label, some numbers."""
-    features: dict[str, Feature] = {
+    features = {
         "name": bytes_feature(f"item-{number:04d}".encode()),
         "label": int64_feature(number % 3),
         "numbers": float_feature([number, number / 2]),
-        **more,
     }
-    return encode(features)
+    return encode({**features, **more})
 
 
 def _message(feature: Feature) -> bytes:
@@ -34,16 +34,12 @@ def _message(feature: Feature) -> bytes:
     payload = encode({"": feature})
     start, end = 0, len(payload)
     for number in (1, 1, 2):
-        start, end = next(
-            (first, last)
-            for (found, _), first, last in fields(payload, start, end, 100)
-            if found == number
-        )
-    return payload[start:end]
+        found = fields(payload, start, end, 100)
+        start = next(first for (each, _), first, _ in found if each == number)
+    return payload[start:]
 
 
 def sequence(context: Example, lists: Mapping[str, Iterable[Feature]]) -> bytes:
-    """A SequenceExample."""
     entries = b"".join(
         field(1, field(1, name.encode()) + field(2, b"".join(field(1, _message(s)) for s in steps)))
         for name, steps in lists.items()
@@ -75,11 +71,8 @@ def event(seconds: float, what: bytes | None = None, step: int = 0) -> bytes:
 
 
 def put(path: Path, *payloads: bytes, packed: bool = False) -> Path:
-    """A TFRecord file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     data = framed(*payloads)
-    path.write_bytes(gzip.compress(data, mtime=0) if packed else data)
-    return path
+    return write(path, gzip.compress(data, mtime=0) if packed else data)
 
 
 def write_set(folder: Path, split: str, count: int, of: int, *, first: int = 0) -> list[Path]:

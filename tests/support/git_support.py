@@ -13,7 +13,7 @@ def git(folder: Path, *arguments: str) -> str:
     command = ["git", "-C", str(folder), *_PERSON, *arguments]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == 0, f"{arguments}: {done.stderr}"
-    return done.stdout.strip()
+    return done.stdout.rstrip()
 
 
 def start(folder: Path) -> Path:

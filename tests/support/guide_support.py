@@ -1,4 +1,4 @@
-"""`docs/plugins.md`, followed from top to bottom."""
+"""`docs/plugin-examples.md`, followed from top to bottom."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-GUIDE = Path(__file__).parents[2] / "docs" / "plugins.md"
-FENCE = re.compile(r"^```(?P<info>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
-TITLE = re.compile(r'^(?P<language>\w+) title="(?P<title>[^"]+)"$')
+GUIDE = Path(__file__).parents[2] / "docs" / "plugin-examples.md"
+FENCE = re.compile(r'^```(\w+) title="([^"]+)"\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(
     r"^\$ (?P<command>.*?)(?:  # exit (?P<code>\d))?\n(?P<out>(?:[^$].*\n)*)", re.M
 )
@@ -27,12 +26,10 @@ class Block(NamedTuple):
 
 
 def blocks() -> list[Block]:
-    """Those of the guide, in order; one without a title would be one that nothing runs."""
-    found = []
-    for fence in FENCE.finditer(GUIDE.read_text("utf-8")):
-        info = TITLE.match(fence["info"])
-        assert info, f"a block that no test would run: {fence['info']!r}"
-        found.append(Block(info["language"], info["title"], fence["text"]))
+    """Those of the guide, in order; a block without a title would be one that nothing runs."""
+    text = GUIDE.read_text("utf-8")
+    found = [Block(*each) for each in FENCE.findall(text)]
+    assert len(re.findall("^```", text, re.MULTILINE)) == 2 * len(found)
     return found
 
 
@@ -41,26 +38,17 @@ def follow(
     env: Mapping[str, str],
     *,
     put: Callable[[Block], None] = lambda block: None,
-    skip: tuple[str, ...] = (),
+    skip: str = "\0",
 ) -> None:
-    """Write every file, run every command, and compare the output.
-
-    Args:
-        folder: an empty folder to work in.
-        env: the environment; `PATH` finds `python`, `tfrecreg` and `pip`.
-        put: called with every file that was written.
-        skip: commands not to type, by how they begin.
+    """Write every file, run every command in `folder`, and compare the output; `put` is called with
+    every file, and commands that begin with `skip` are not typed.
     """
     for block in blocks():
         if block.language == "console":
             type_in(folder, env, block.text, skip)
         elif block.title.startswith(OUTPUT):
             script = block.title.removeprefix(OUTPUT)
-            compare(
-                f"$ python -W error {script}\n",
-                run(folder, env, f"python -W error {script}"),
-                block.text,
-            )
+            type_in(folder, env, f"$ python -W error {script}\n{block.text}")
         else:
             file = folder / block.title.removesuffix(AT_END)
             file.parent.mkdir(exist_ok=True)
@@ -69,20 +57,33 @@ def follow(
             put(block)
 
 
-def type_in(folder: Path, env: Mapping[str, str], text: str, skip: tuple[str, ...]) -> None:
-    """Type every command of a block."""
+def type_in(
+    folder: Path,
+    env: Mapping[str, str],
+    text: str,
+    skip: str = "\0",
+    masked: Callable[[str], str] = str,
+) -> str:
+    """Type every command of a block, compare what it prints, and return all of that."""
     commands = list(COMMAND.finditer(text))
     assert "".join(each[0] for each in commands) == text
+    printed = ""
     for each in commands:
-        if each["command"].startswith(skip or "\0"):
+        if each["command"].startswith(skip):
             continue
         done = run(folder, env, each["command"], int(each["code"] or 0))
         if each["out"]:
-            compare(each["command"], done, each["out"])
+            # A line of `…` matches any lines.
+            pieces = re.split(r"^…\n", masked(each["out"]), flags=re.MULTILINE)
+            pattern = r"(?:.*\n)*".join(map(re.escape, pieces))
+            matches = re.fullmatch(pattern, masked(done))
+            assert matches, f"$ {each['command']}\n{done}"
+        printed += done
+    return printed
 
 
 def run(folder: Path, env: Mapping[str, str], command: str, code: int = 0) -> str:
-    """What a command prints."""
+    """What a command prints, which ends with this exit code."""
     done = subprocess.run(
         ["bash", "-c", command],
         cwd=folder,
@@ -93,9 +94,3 @@ def run(folder: Path, env: Mapping[str, str], command: str, code: int = 0) -> st
     )
     assert done.returncode == code, f"$ {command}\n{done.stdout}{done.stderr}"
     return done.stdout
-
-
-def compare(command: str, found: str, expected: str) -> None:
-    """Whether that was printed; a line of `…` matches any lines."""
-    pieces = [re.escape(piece) for piece in re.split(r"^…\n", expected, flags=re.MULTILINE)]
-    assert re.fullmatch(r"(?:.*\n)*".join(pieces), found), f"$ {command}\n{found}"

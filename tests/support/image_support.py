@@ -1,21 +1,25 @@
-"""Images made byte by byte; only those of `png()` can be decoded.
-
-And masks, as pycocotools decodes them.
-"""
+"""Images made byte by byte; only those of `png()` can be decoded."""
 
 from __future__ import annotations
 
 import struct
-import warnings
 import zlib
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 import pytest
 
+from tfrecreg.core.images.model import ImageError
+from tfrecreg.core.images.read import read_header
+
+
+def reason(data: bytes) -> str:
+    """Why a header is refused."""
+    with pytest.raises(ImageError) as caught:
+        read_header(data)
+    return caught.value.detail
+
 
 def segment(marker: int, body: bytes) -> bytes:
-    """A JPEG segment with its length."""
     return b"\xff" + bytes([marker]) + (len(body) + 2).to_bytes(2, "big") + body
 
 
@@ -38,7 +42,6 @@ def jpeg(
 
 
 def chunk(kind: bytes, body: bytes) -> bytes:
-    """A PNG chunk with its length and CRC."""
     return len(body).to_bytes(4, "big") + kind + body + struct.pack(">I", zlib.crc32(kind + body))
 
 
@@ -49,14 +52,17 @@ def png(
     depth: int = 8,
     colour: int = 2,
     seed: int = 0,
+    pixels: bytes | None = None,
     before: Iterable[bytes] = (),
     end: bytes | None = None,
 ) -> bytes:
-    """A PNG that decodes; `before` are chunks in front of the pixels."""
+    """A PNG that decodes; `before` are chunks in front of the pixels, which are zero at the end."""
     channels = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}.get(colour, 1)
     row = (width * depth * channels + 7) // 8
+    if pixels is None:
+        pixels = bytes((seed + 7 * y + 3 * x) % 251 for y in range(height) for x in range(row))
     rows = b"".join(
-        b"\0" + bytes((seed + 7 * y + 3 * x) % 251 for x in range(row)) for y in range(height)
+        b"\0" + pixels[y * row : (y + 1) * row].ljust(row, b"\0") for y in range(height)
     )
     return b"".join(
         [
@@ -69,12 +75,12 @@ def png(
     )
 
 
-def gif(width: int = 3, height: int = 2, *, frames: int = 1, end: bytes = b";") -> bytes:
+def gif(width: int = 3, height: int = 2, *, frames: int = 1) -> bytes:
     """A GIF with a colour table and a number of frames."""
     screen = b"GIF89a" + struct.pack("<HHBBB", width, height, 0x80, 0, 0) + bytes(6)
     extension = b"!\xf9\x04" + bytes(4) + b"\0"
     frame = b"," + struct.pack("<HHHHB", 0, 0, width, height, 0) + b"\x02" + b"\x02\x44\x01\0"
-    return screen + (extension + frame) * frames + end
+    return screen + (extension + frame) * frames + b";"
 
 
 def webp(
@@ -106,12 +112,3 @@ def bmp(
     rows = bytes((width * depth + 31) // 32 * 4 * abs(height))
     start = 14 + len(body)
     return b"BM" + struct.pack("<IHHI", start + len(rows), 0, 0, start) + body + rows
-
-
-def decoded_mask(rle: Mapping[str, Any]) -> Any:
-    """The pixels of run lengths, by pycocotools; skips where it is not installed."""
-    coder = pytest.importorskip("pycocotools.mask", reason="the extra `coco` is not installed")
-    with warnings.catch_warnings():
-        # pycocotools 2.0.11 asks NumPy 2 for a copy in the way of NumPy 1.
-        warnings.filterwarnings("ignore", "__array__ implementation", DeprecationWarning)
-        return coder.decode(dict(rle))

@@ -10,83 +10,57 @@ from typing import Any
 
 from blake3 import blake3
 
-_OBJECTS = "files/md5"
 _POINTER = re.compile(r"^- md5: ([0-9a-f]{32}\.dir)$", re.MULTILINE)
 _LOCKED = re.compile(r"- path: data/\w+\n +hash: md5\n +md5: ([0-9a-f]{32}\.dir)\n")
 _TEMPORARY = re.compile(r"\..*\.[0-9a-f]{16}\.tmp|\.tfrecreg-.*\.tmp", re.DOTALL)
 
 
-def expect_kept(root: Path, *stores: Path, pointers: bool = True) -> None:
-    """All bytes that releases and DVC's pointers name are there, each as it is named.
-
-    Args:
-        root: the registry.
-        stores: folders of DVC, its cache not among them: remotes.
-        pointers: whether DVC's pointers count; else releases alone do.
+def expect_kept(root: Path, remote: Path, *, pointers: bool = True) -> None:
+    """All bytes that releases and, with `pointers`, DVC's pointers name are intact, in the registry
+    or in DVC's remote.
     """
+    objects = [place / "files/md5" for place in (root / ".dvc/cache", remote)]
     lost = [
         f"{manifest.parent.relative_to(root)}: {each}"
         for manifest in sorted(root.glob("registry/*/*/manifest.json"))
-        for each in lost_of(manifest, root, *stores)
+        for each in _lost_of(json.loads(manifest.read_bytes()), root, objects)
     ]
-    objects = [place / _OBJECTS for place in (root / ".dvc/cache", *stores)]
     for pointer in (*sorted(root.glob("data/*.dvc")), root / "dvc.lock") if pointers else ():
         pattern = _LOCKED if pointer.name == "dvc.lock" else _POINTER
         for value in pattern.findall(pointer.read_text()) if pointer.exists() else ():
-            lost += [f"{pointer.name}: {each}" for each in _files_of(value, objects)[1]]
+            found = _files_of(value, objects)
+            lost += [f"{pointer.name}: {path}" for path in found if found[path] is None]
     assert not lost, lost
 
 
-def lost_of(manifest: Path, root: Path, *stores: Path) -> list[str]:
-    """What is lost of the bytes of one release; it is empty where all are kept."""
-    document = json.loads(manifest.read_bytes())
-    named = _named(document)
-    value = document["release"].get("dvc")
-    if value:
-        objects = [place / _OBJECTS for place in (root / ".dvc/cache", *stores)]
-        files, lost = _files_of(value, objects)
-        if not lost:
-            lost = [path for path in (*named, "manifest.json") if path not in files]
-        return lost or [
-            f"{path} as DVC keeps it is not what was released"
-            for path, digest in named.items()
-            if _digest(files[path]) != digest
-        ]
-    name, version = document["dataset"], document["release"]["version"]
-    places = (root / f"versions/{name}/{version}", root / f"data/{name}")
+def _lost_of(manifest: Any, root: Path, objects: list[Path]) -> list[str]:
+    named = {each["path"]: each["blake3"] for each in (*manifest["shards"], *manifest["files"])}
+    name, release = manifest["dataset"], manifest["release"]
+    if release.get("dvc"):
+        files = {"manifest.json": None, **_files_of(release["dvc"], objects)}
+        wrong = [path for path in named if _digest(files.get(path)) != named[path]]
+        return wrong + [path for path in files if files[path] is None]
     wrong = [
-        [path for path, digest in named.items() if _digest(place / path) != digest]
-        for place in places
+        [path for path in named if _digest(place / path) != named[path]]
+        for place in (root / f"versions/{name}/{release['version']}", root / f"data/{name}")
     ]
-    return [] if [] in wrong else [f"{path} is nowhere" for path in wrong[0]]
+    return [] if [] in wrong else wrong[0]
 
 
-def _named(document: Any) -> dict[str, str]:
-    """The files that a manifest names, and the blake3 of each."""
-    return {each["path"]: each["blake3"] for each in (*document["shards"], *document["files"])}
+def _digest(path: Path | None) -> str:
+    return blake3(path.read_bytes()).hexdigest() if path is not None and path.is_file() else ""
 
 
-def _digest(path: Path) -> str:
-    return blake3(path.read_bytes()).hexdigest() if path.is_file() else ""
-
-
-def _files_of(value: str, objects: list[Path]) -> tuple[dict[str, Path], list[str]]:
-    """The files of a folder that DVC keeps, and the lost ones."""
+def _files_of(value: str, objects: list[Path]) -> dict[str, Path | None]:
+    """The files of a folder that DVC keeps, None for lost files; without its list only that."""
     listing = _object(value, objects)
     if listing is None:
-        return {}, [f"the list {value}"]
-    files, lost = {}, []
-    for each in json.loads(listing.read_bytes()):
-        found = _object(each["md5"], objects)
-        if found is None:
-            lost.append(each["relpath"])
-        else:
-            files[each["relpath"]] = found
-    return files, lost
+        return {value: None}
+    listed = json.loads(listing.read_bytes())
+    return {each["relpath"]: _object(each["md5"], objects) for each in listed}
 
 
 def _object(value: str, objects: list[Path]) -> Path | None:
-    """The place of an intact object."""
     for place in objects:
         path = place / value[:2] / value[2:]
         if path.is_file():
@@ -97,7 +71,7 @@ def _object(value: str, objects: list[Path]) -> Path | None:
 
 
 def expect_nothing_left(folder: Path) -> None:
-    """No file of a command that was killed or refused is there: not staged, and not hidden."""
+    """No staged or hidden file of a killed or refused command is left."""
     left = [
         str(path.relative_to(folder))
         for path in sorted(folder.rglob("*"))

@@ -1,6 +1,4 @@
-"""A sound source and a sound validator, and faulty ones, each with the test of the kit that finds
-its fault.
-"""
+"""A sound source and a sound validator, and faulty ones."""
 
 from __future__ import annotations
 
@@ -30,26 +28,13 @@ from tfrecreg.api import (
 )
 from tfrecreg.testing import SourceTests, ValidatorTests
 
-NOT001 = Code(
-    code="NOT001",
-    rule="no-text",
-    severity=Severity.WARNING,
-    summary="A note has no text",
-    hint="write one",
-    page="Notes without text teach nothing.",
-)
-
-
-@dataclass(frozen=True)
-class NotesOptions:
-    upper: bool = False
-    """Whether texts are written in capitals."""
+PAGE = "Notes without text teach nothing."
+NOT001 = Code("NOT001", "no-text", Severity.WARNING, "A note has no text", "write one", PAGE)
 
 
 class Notes(Source):
     """A text file a note: the first line names one of two labels."""
 
-    Options: ClassVar[type[Any]] = NotesOptions
     codes: ClassVar[Sequence[Code]] = (NOT001,)
 
     def raw_files(self) -> Iterator[RawFile]:
@@ -87,112 +72,67 @@ class Notes(Source):
         return key
 
 
-class Random(Notes):
-    def example(self, item: Item) -> Example | Skipped:
-        made = super().example(item)
-        if isinstance(made, Skipped):
-            return made
-        return {**made, "label": int64_feature(random.randrange(1 << 40))}
+@dataclass(frozen=True)
+class Fault:
+    fault: str = ""
+    """The test of the kit that finds it."""
 
 
-class Counting(Notes):
-    """Its examples depend on the calls before."""
+class Faulty(Notes):
+    """Has the fault that its option names."""
 
+    Options: ClassVar[type[Any]] = Fault
     calls = 0
 
+    def raw_files(self) -> Iterator[RawFile]:
+        if self.options.fault == "empty_folder":
+            return (RawFile(each.path, each.size, each.size) for each in self.raw.list())
+        more = self.options.fault == "raw_files"
+        return (each._replace(stored=each.stored + more) for each in super().raw_files())
+
+    def labels(self) -> Mapping[str, Sequence[str]]:
+        return {"label": ["bad"]} if self.options.fault == "labels" else super().labels()
+
+    def items(self) -> Iterator[Item | Skipped]:
+        if self.options.fault == "source_is_picklable":
+            self.listed = (each for each in ())
+        for item in super().items():
+            if self.options.fault == "listing_is_repeatable":
+                yield item._replace(size=random.randrange(1 << 40))
+            elif self.options.fault == "items":
+                yield item._replace(key="key", state=item.key.encode())
+            else:
+                yield item
+
     def example(self, item: Item) -> Example | Skipped:
+        fault = self.options.fault
+        if fault == "items":
+            item = item._replace(key=item.state.decode())
+        if fault == "damaged_raw_data":
+            self.raw.read(item.key).decode("ascii")
+        if fault == "strange_names" and not item.key.isprintable():
+            return Skipped(item.split, item.key, "SRC001", f"{item.key} is a strange name")
         made = super().example(item)
         self.calls += 1
-        return made if isinstance(made, Skipped) else {**made, "n": int64_feature(self.calls)}
-
-
-class ByHash(Notes):
-    """Its examples depend on the hash seed of the process."""
-
-    def example(self, item: Item) -> Example | Skipped:
-        made = super().example(item)
-        return made if isinstance(made, Skipped) else {**made, "h": int64_feature(hash(item.key))}
-
-
-class ListedAtRandom(Notes):
-    def items(self) -> Iterator[Item | Skipped]:
-        for item in super().items():
-            yield Item("train", item.key, random.randrange(1 << 40))
-
-
-class SameKeys(Notes):
-    def items(self) -> Iterator[Item | Skipped]:
-        for item in super().items():
-            yield Item("train", "key", item.size, item.key.encode())
-
-    def example(self, item: Item) -> Example | Skipped:
-        return super().example(item._replace(key=item.state.decode()))
-
-
-class NotPicklable(Notes):
-    def items(self) -> Iterator[Item | Skipped]:
-        self.listed = (each for each in ())
-        return super().items()
-
-
-class OtherSchema(Notes):
-    def schema(self) -> str:
-        return 'feature { name: "label" type: BYTES presence { min_fraction: 1 } shape {} }'
-
-
-class TooFewLabels(Notes):
-    def labels(self) -> Mapping[str, Sequence[str]]:
-        return {"label": ["bad"]}
-
-
-class WrongSize(Notes):
-    def raw_files(self) -> Iterator[RawFile]:
-        return (each._replace(stored=each.stored + 1) for each in super().raw_files())
-
-
-class OtherBytes(Notes):
-    def raw_path(self, split: str, key: str) -> str | None:
-        return "a.txt"
-
-
-class KnowsItsPlace(Notes):
-    def example(self, item: Item) -> Example | Skipped:
-        made = super().example(item)
-        if isinstance(made, Skipped):
+        worker = f"{tempfile.gettempdir()}/tfrecreg-kit-{os.getpid()}"
+        more = {
+            "examples_are_repeatable": int64_feature(self.calls),
+            "another_process": int64_feature(hash(item.key)),
+            "place_does_not_matter": bytes_feature(os.fsencode(self.raw.root)),
+            "bytes_on_every_engine": bytes_feature(worker.encode()),
+        }
+        if isinstance(made, Skipped) or fault not in more:
             return made
-        return {**made, "folder": bytes_feature(os.fsencode(self.raw.root))}
-
-
-class PrintsNames(Notes):
-    def example(self, item: Item) -> Example | Skipped:
-        if not item.key.isprintable():
-            return Skipped(item.split, item.key, "SRC001", f"{item.key} is a strange name")
-        return super().example(item)
-
-
-class Fragile(Notes):
-    def example(self, item: Item) -> Example | Skipped:
-        self.raw.read(item.key).decode("ascii")
-        return super().example(item)
-
-
-class Content(Notes):
-    """It is content with an empty folder."""
-
-    def raw_files(self) -> Iterator[RawFile]:
-        return (RawFile(each.path, each.size, each.size) for each in self.raw.list())
-
-
-class ByWorker(Notes):
-    """What it writes tells in which process it is."""
-
-    def example(self, item: Item) -> Example | Skipped:
-        made = super().example(item)
-        path = Path(tempfile.gettempdir()) / f"tfrecreg-kit-{os.getpid()}"
-        return made if isinstance(made, Skipped) else {**made, "p": bytes_feature(str(path))}
+        return {**made, "n": more[fault]}
 
     def schema(self) -> str:
-        return f'{super().schema()} feature {{ name: "p" type: BYTES }}'
+        if self.options.fault == "examples_fit_the_schema":
+            return 'feature { name: "label" type: BYTES presence { min_fraction: 1 } shape {} }'
+        more = 'feature { name: "n" type: BYTES }'
+        return super().schema() + more * (self.options.fault == "bytes_on_every_engine")
+
+    def raw_path(self, split: str, key: str) -> str | None:
+        return "a.txt" if self.options.fault == "raw_paths" else key
 
 
 class UnknownCode(Notes):
@@ -208,45 +148,39 @@ class SilentOptions(Notes):
     Options: ClassVar[type[Any]] = Silent
 
 
-FAULTY_SOURCES: dict[type[Source], tuple[str, str]] = {
-    Random: ("examples_are_repeatable", "the feature `label` is"),
-    Counting: ("order_does_not_matter", "the feature `n` is"),
-    ByHash: ("another_process", "the feature `h` is"),
-    ListedAtRandom: ("listing_is_repeatable", "`items` differs"),
-    SameKeys: ("items", "these keys are not unique"),
-    NotPicklable: ("source_is_picklable", "cannot travel to a worker process"),
-    OtherSchema: ("examples_fit_the_schema", "SCH003"),
-    TooFewLabels: ("labels", "has the number 1 in `label`, and `labels` has 1 names"),
-    WrongSize: ("raw_files", "`stored` of `a.txt` is"),
-    OtherBytes: ("raw_paths", "is not the bytes of `a.txt`"),
-    KnowsItsPlace: ("place_does_not_matter", "the feature `folder` is"),
-    PrintsNames: ("strange_names", "has characters of the raw data"),
-    Fragile: ("damaged_raw_data", "UnicodeDecodeError"),
-    Content: ("empty_folder", "expected a RawDataError"),
-    ByWorker: ("bytes_on_every_engine", "by one and by two processes"),
-    UnknownCode: ("codes", "is not a code of a source"),
-    SilentOptions: ("options_are_documented", "'upper'"),
+FAULTS: dict[str, tuple[type[Source], str]] = {
+    "examples_are_repeatable": (Faulty, "the feature `n` is"),
+    "another_process": (Faulty, "the feature `n` is"),
+    "place_does_not_matter": (Faulty, "the feature `n` is"),
+    "bytes_on_every_engine": (Faulty, "by one and by two processes"),
+    "listing_is_repeatable": (Faulty, "`items` differs"),
+    "items": (Faulty, "these keys are not unique"),
+    "source_is_picklable": (Faulty, "cannot travel to a worker process"),
+    "examples_fit_the_schema": (Faulty, "SCH003"),
+    "labels": (Faulty, "has the number 1 in `label`, and `labels` has 1 names"),
+    "raw_files": (Faulty, "`stored` of `a.txt`"),
+    "raw_paths": (Faulty, "is not the bytes of `a.txt`"),
+    "strange_names": (Faulty, "has characters of the raw data"),
+    "damaged_raw_data": (Faulty, "UnicodeDecodeError"),
+    "empty_folder": (Faulty, "expected a RawDataError"),
+    "codes": (UnknownCode, "is not a code of a source"),
+    "options_are_documented": (SilentOptions, "'upper'"),
 }
-"""Faulty sources: the test of the kit that finds each, and words of its message."""
+"""By the test of the kit that finds it: who has the fault, and words of the message."""
 
 
-def source_tests(kind: type[Source]) -> type[SourceTests]:
-    """The tests of one of these sources."""
+def write_raw(tests: SourceTests, folder: Path) -> None:
+    for name, label in zip("abcdef", itertools.cycle(("good", "bad"))):
+        (folder / f"{name}.txt").write_text(f"{label}\nnote {name}")
+    (folder / "empty.txt").write_text("good\n")
 
-    class Tests(SourceTests):
-        source = kind
 
-        def write_raw(self, folder: Path) -> None:
-            for name, label in zip("abcdef", itertools.cycle(("good", "bad"))):
-                (folder / f"{name}.txt").write_text(f"{label}\nnote {name}")
-            (folder / "empty.txt").write_text("good\n")
-
-    return Tests
+def source_tests(kind: type[Source], **options: str) -> Any:
+    given = {"source": kind, "options": options, "write_raw": write_raw}
+    return type("Tests", (SourceTests,), given)
 
 
 class Short(RecordValidator):
-    """Finds empty texts."""
-
     name = "short"
     codes = (NOT001,)
     features = ("text",)
@@ -257,16 +191,21 @@ class Short(RecordValidator):
 
 
 class FindsAll(Short):
+    found_by = "good_records", "NOT001 A note has no text"
+
     def look(self, example: Example) -> str | None:
         return "found something"
 
 
 class FindsNothing(Short):
+    found_by = "bad_records", "not found in"
+
     def look(self, example: Example) -> str | None:
         return None
 
 
 class Fails(Short):
+    found_by = "strange_records", "the check is incomplete"
     features = ()
 
     def look(self, example: Example) -> str | None:
@@ -274,8 +213,7 @@ class Fails(Short):
 
 
 class Forgetful(Short):
-    """It reports only the first text of a shard."""
-
+    found_by = "any_shards", "in one shard and in three"
     seen = False
 
     def look(self, example: Example) -> str | None:
@@ -283,38 +221,19 @@ class Forgetful(Short):
         return found
 
 
-FAULTY_VALIDATORS: dict[type[RecordValidator], tuple[str, str]] = {
-    FindsAll: ("good_records", "NOT001 A note has no text"),
-    FindsNothing: ("bad_records", "not found in"),
-    Fails: ("strange_records", "the check is incomplete"),
-    Forgetful: ("any_shards", "in one shard and in three"),
-}
-"""Faulty validators: the test of the kit that finds each, and words of its message."""
-
-
-def validator_tests(kind: type[RecordValidator]) -> type[ValidatorTests]:
-    """The tests of one of these validators."""
-
-    class Tests(ValidatorTests):
-        validator = kind
-        good: ClassVar = [{"text": "one"}, {"text": "two"}]
-        bad: ClassVar = {"NOT001": [{"text": ""}, {"text": ""}]}
-
-    return Tests
+def validator_tests(kind: type[RecordValidator]) -> Any:
+    records = {"good": [{"text": "one"}, {"text": "two"}], "bad": {"NOT001": [{"text": ""}] * 2}}
+    return type("Tests", (ValidatorTests,), {"validator": kind, **records})
 
 
 def failures(tests: type[unittest.TestCase], only: str = "") -> dict[str, str]:
-    """The message of each test that fails, run by unittest; of those that are skipped, the reason.
-
-    Args:
-        only: the name of one test; empty for all.
+    """The messages of tests that fail, and the reasons of those that are skipped; of tests whose
+    names begin with `only`.
     """
-    loader = unittest.defaultTestLoader
-    suite = (
-        unittest.TestSuite([tests(f"test_{only}")]) if only else loader.loadTestsFromTestCase(tests)
-    )
-    assert suite.countTestCases()
+    loader = unittest.TestLoader()
+    loader.testMethodPrefix = f"test_{only}"
     result = unittest.TestResult()
-    suite.run(result)
+    loader.loadTestsFromTestCase(tests).run(result)
+    assert result.testsRun
     found = [*result.failures, *result.errors, *result.skipped]
     return {str(case).split(" ")[0].removeprefix("test_"): text for case, text in found}

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from registry_support import write
 
 from tfrecreg.builtin.local_plugins import change_trust, code_digest
 from tfrecreg.core.registry.init import init
@@ -13,7 +14,7 @@ from tfrecreg.core.registry.init import init
 SOURCE = '''
 from dataclasses import dataclass
 
-from tfrecreg.api import Item, RawDataError, RawFile, Source, bytes_feature
+from tfrecreg.api import Item, RawFile, Source, bytes_feature
 
 from .lines import lines_of
 
@@ -30,10 +31,7 @@ class Lines(Source):
     Options = LinesOptions
 
     def raw_files(self):
-        files = [each for each in self.raw.list() if each.path.endswith(".txt")]
-        if not files:
-            raise RawDataError("no `.txt` file", hint="add one")
-        for each in files:
+        for each in self.raw.list():
             yield RawFile(each.path, each.size, each.size)
 
     def items(self):
@@ -84,22 +82,17 @@ class LocalRegistry:
         self.name_files("sources/texts.py")
 
     def put(self, path: str, text: str) -> Path:
-        place = self.root / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(text)
         code_digest.cache_clear()
-        return place
+        return write(self.root / path, text)
 
     def trust(self) -> None:
         change_trust(str(self.root), trusted=True)
 
     def with_check(self, text: str = CHECK) -> None:
-        """The registry names a local validator."""
         self.put("checks/capitals.py", text)
         self.name_files("checks/*.py", "sources/texts.py")
 
     def name_files(self, *globs: str) -> None:
-        """Name the files of local plugins in the configuration."""
         place = self.root / "tfrecreg.toml"
         before = place.read_text().partition("\n[plugins]\n")[0]
         place.write_text(f"{before}\n[plugins]\nlocal = {json.dumps(globs)}\n")

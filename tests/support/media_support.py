@@ -8,7 +8,6 @@ import wave
 
 
 def wav(seconds: float = 0.5, *, rate: int = 8000, channels: int = 1) -> bytes:
-    """A WAV of the standard library's writer."""
     buffer = io.BytesIO()
     with wave.open(buffer, "wb") as file:
         file.setnchannels(channels)
@@ -18,14 +17,11 @@ def wav(seconds: float = 0.5, *, rate: int = 8000, channels: int = 1) -> bytes:
     return buffer.getvalue()
 
 
-def flac(
-    *, rate: int = 44100, channels: int = 2, samples: int = 44100, sound: bytes = b"x"
-) -> bytes:
+def flac(*, rate: int = 44100, channels: int = 2, samples: int = 44100) -> bytes:
     """A FLAC whose sound is not decodable."""
     packed = rate << 44 | (channels - 1) << 41 | 15 << 36 | samples
     info = bytes(10) + packed.to_bytes(8, "big") + bytes(16)
-    padding = b"\x81\0\0\4none"
-    return b"fLaC\0\0\0\x22" + info + padding + sound
+    return b"fLaC\0\0\0\x22" + info + b"\x81\0\0\4nonex"
 
 
 def aiff(seconds: float = 0.5) -> bytes:
@@ -48,68 +44,32 @@ def opus(seconds: float = 1) -> bytes:
     )
 
 
-def mp3(frames: int = 10, *, info: bytes = b"", tag: int = 0, end: bytes = b"") -> bytes:
-    """An MP3 of MPEG 1, 128 kbit/s, 44.1 kHz, mono: frames of 417 bytes."""
-    head = b"\xff\xfb\x90\xc0"
-    made = b"".join(head + bytes(413) for _ in range(frames))
-    if info:
-        made = head + bytes(17) + info.ljust(396, b"\0") + made
-    if tag:
-        sizes = bytes(tag >> shift & 127 for shift in (21, 14, 7, 0))
-        made = b"ID3\4\0\0" + sizes + bytes(tag) + made
-    return made + end
+def mp3(frames: int = 10, *, tag: int = 0, end: bytes = b"") -> bytes:
+    """An MP3 of MPEG 1, 128 kbit/s, 44.1 kHz, mono: frames of 417 bytes, after a tag of a size."""
+    sizes = bytes(tag >> shift & 127 for shift in (21, 14, 7, 0))
+    start = b"ID3\4\0\0" + sizes + bytes(tag) if tag else b""
+    return start + (b"\xff\xfb\x90\xc0" + bytes(413)) * frames + end
 
 
-def box(name: bytes, *parts: bytes) -> bytes:
-    """A box of an MP4."""
-    body = b"".join(parts)
-    return struct.pack(">I", 8 + len(body)) + name + body
-
-
-def mp4(
-    *,
-    seconds: float = 2,
-    size: tuple[int, int] | None = (64, 48),
-    sound: tuple[int, int] | None = (48000, 2),
-    version: int = 0,
-    first: bool = True,
-) -> bytes:
-    """An MP4 with a track of pictures, one of sound, or both.
-
-    Args:
-        size: width and height.
-        sound: rate and channels.
-        version: of the box `mvhd`: 1 has times of 64 bits.
-        first: whether `moov` comes before `mdat`.
-    """
-    ticks = int(seconds * 1000)
-    times = struct.pack(">IIII", 0, 0, 1000, ticks)
-    if version:
-        times = struct.pack(">QQIQ", 0, 0, 1000, ticks)
-    tracks = []
-    if size is not None:
-        entry = box(b"avc1", bytes(24), struct.pack(">HH", *size), bytes(50))
-        tracks.append(_track(b"vide", entry))
-    if sound is not None:
-        rate, channels = sound
-        entry = box(
-            b"mp4a",
-            bytes(16) + struct.pack(">HHHHI", channels, 16, 0, 0, rate << 16),
-            box(
-                b"esds",
-                bytes(4) + b"\3\x19\0\1\0\4\x11\x40\x15" + bytes(11) + b"\5\2\x11\x90\6\1\2",
-            ),
-        )
-        tracks.append(_track(b"soun", entry))
-    moov = box(b"moov", box(b"mvhd", bytes((version, 0, 0, 0)), times, bytes(80)), *tracks)
-    mdat = box(b"mdat", bytes(100))
-    return box(b"ftyp", b"isom\0\0\2\0") + (moov + mdat if first else mdat + moov)
+def mp4(*, sound: bool = True, first: bool = True) -> bytes:
+    """An MP4 of two seconds, 64 × 48 pixels and 48 kHz in stereo; `moov` comes `first`."""
+    tracks = [_track(b"vide", _box(b"avc1", bytes(24), struct.pack(">HH", 64, 48), bytes(50)))]
+    if sound:
+        sample = bytes(16) + struct.pack(">HHHHI", 2, 16, 0, 0, 48000 << 16)
+        stream = bytes(4) + b"\3\x19\0\1\0\4\x11\x40\x15" + bytes(11) + b"\5\2\x11\x90\6\1\2"
+        tracks.append(_track(b"soun", _box(b"mp4a", sample, _box(b"esds", stream))))
+    times = struct.pack(">IIII", 0, 0, 1000, 2000)
+    moov = _box(b"moov", _box(b"mvhd", bytes(4), times, bytes(80)), *tracks)
+    mdat = _box(b"mdat", bytes(100))
+    return _box(b"ftyp", b"isom\0\0\2\0") + (moov + mdat if first else mdat + moov)
 
 
 def _track(handler: bytes, entry: bytes) -> bytes:
-    header = box(b"tkhd", bytes(84))
-    stsd = box(b"stsd", bytes(4), struct.pack(">I", 1), entry)
-    media = box(
-        b"mdia", box(b"hdlr", bytes(8), handler, bytes(12)), box(b"minf", box(b"stbl", stsd))
-    )
-    return box(b"trak", header, media)
+    table = _box(b"stbl", _box(b"stsd", bytes(4), struct.pack(">I", 1), entry))
+    media = _box(b"mdia", _box(b"hdlr", bytes(8), handler, bytes(12)), _box(b"minf", table))
+    return _box(b"trak", _box(b"tkhd", bytes(84)), media)
+
+
+def _box(name: bytes, *parts: bytes) -> bytes:
+    body = b"".join(parts)
+    return struct.pack(">I", 8 + len(body)) + name + body

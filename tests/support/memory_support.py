@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import pytest
 
 from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.core.records.reader import scan
+from tfrecreg.core.storage.interface import Reader
 
 PRINT_PEAK = """
 import re
 from pathlib import Path
 print(re.search(r"VmHWM:\\s*([0-9]+) kB", Path("/proc/self/status").read_text())[1])
 """
-"""The end of a program: it prints the most memory that it had, in KiB.
+"""The end of a program: it prints the peak of its memory in KiB.
 
-Not `ru_maxrss`: Linux has a process begin with the most that the one it was started from had.
+`ru_maxrss` does not serve: on Linux it begins with the peak of the parent process.
 """
 
 on_linux = pytest.mark.skipif(
@@ -27,8 +28,8 @@ on_linux = pytest.mark.skipif(
 )
 
 
-class MemoryReader:
-    """The bytes of a file, and the size of the largest read."""
+class MemoryReader(Reader):
+    """A file in memory that notes the size of the largest read."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -43,71 +44,47 @@ class MemoryReader:
     def close(self) -> None:
         self.closed = True
 
-    def __enter__(self) -> MemoryReader:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-
-class MemoryStorage:
-    """As much of a storage as reading takes: every path is the same file."""
-
-    def __init__(self, reader: MemoryReader) -> None:
-        self.reader = reader
-
-    def open(self, path: str) -> MemoryReader:
-        return self.reader
-
-
-class MemoryWriter:
-    """A file that appears in a folder in memory when it is closed."""
-
-    def __init__(self, files: dict[str, bytes], path: str) -> None:
-        self._files = files
-        self._path = path
-        self._data = bytearray()
-
-    def write(self, data: bytes | memoryview) -> None:
-        self._data += data
-
-    def close(self) -> None:
-        self._files[self._path] = bytes(self._data)
-
-    def abort(self) -> None:
-        self._data.clear()
-
 
 class MemoryFolder:
     """As much of a storage as reading and writing files takes."""
 
-    def __init__(self, files: dict[str, bytes]) -> None:
+    def __init__(self, files: dict[str, Any]) -> None:
         self.files = files
+        """Files by path: bytes, or a reader to look at afterwards."""
 
     def open(self, path: str) -> MemoryReader:
-        return MemoryReader(self.files[path])
+        found = self.files[path]
+        return found if isinstance(found, MemoryReader) else MemoryReader(found)
 
     def read(self, path: str, *, limit: int) -> bytes:
-        return self.files[path][:limit]
+        found: bytes = self.files[path][:limit]
+        return found
 
-    def create(self, path: str) -> MemoryWriter:
-        return MemoryWriter(self.files, path)
+    def create(self, path: str) -> _Writer:
+        return _Writer(self.files, path)
+
+
+class _Writer(BytesIO):
+    """A file that appears in its folder when it is closed."""
+
+    def __init__(self, files: dict[str, Any], path: str) -> None:
+        super().__init__()
+        self._place = files, path
+
+    def close(self) -> None:
+        files, path = self._place
+        files[path] = self.getvalue()
+
+    def abort(self) -> None:
+        pass
 
 
 @dataclass
 class Seen:
-    """The result of scanning a file."""
-
     records: list[tuple[int, int, bytes | None]]
     """Number, offset and payload (None where it was too large to be held)."""
     faults: list[Fault]
     end: StreamEnd
-    most_read: int
 
     @property
     def codes(self) -> list[str]:
@@ -120,7 +97,7 @@ def see(data: bytes | bytearray | MemoryReader, **options: Any) -> Seen:
     records: list[tuple[int, int, bytes | None]] = []
     faults: list[Fault] = []
     end: StreamEnd | None = None
-    for event in scan(MemoryStorage(reader), "x", **options):  # type: ignore[arg-type]
+    for event in scan(MemoryFolder({"x": reader}), "x", **options):  # type: ignore[arg-type]
         assert end is None, "something came behind the end"
         if isinstance(event, RecordBatch):
             assert len(event) > 0
@@ -136,4 +113,4 @@ def see(data: bytes | bytearray | MemoryReader, **options: Any) -> Seen:
     assert end is not None
     assert end.records == len(records)
     assert reader.closed
-    return Seen(records, faults, end, reader.most)
+    return Seen(records, faults, end)

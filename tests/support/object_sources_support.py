@@ -1,97 +1,92 @@
-"""A raw folder of objects in images, and what a source makes of it."""
+"""One set of objects in images, written as each source of them reads it."""
 
 from __future__ import annotations
 
-import pickle
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-import pytest
+from image_support import png
+from registry_support import write
 
-from tfrecreg.core.build.sources.interface import Item, Remark, Skipped, Source, Written
-from tfrecreg.core.storage.local import LocalStorage
-from tfrecreg.core.values.errors import TfrecregError
+from tfrecreg.core.images.read import read_header
 
-UNFOLLOWED = {
-    "all": "a symbolic link that leads nowhere or in a circle",
-    "inside": "a symbolic link that leads out of the raw folder, nowhere or in a circle",
-    "none": "a symbolic link, which `symlinks=none` does not follow",
-}
-"""What is said of a link that is not followed, by the option `symlinks`."""
+Objects = Mapping[str, Sequence[tuple[Any, ...]]]
+"""By the name of an image: class and box (left, top, width, height in pixels) of each object, and
+maybe its polygon (x and y in turn).
+"""
+Sizes = Mapping[str, tuple[int, int]]
+
+OBJECT_SOURCES = ("coco", "yolo", "voc")
 
 
-class RawFolder:
-    """A raw folder. A subclass names the source."""
+def write_objects(
+    source: str,
+    raw: Path,
+    split: str,
+    images: Objects,
+    *,
+    files: Mapping[str, bytes] | None = None,
+    size: tuple[int, int] | None = None,
+    classes: Sequence[str] = (),
+    polygons: bool = False,
+) -> None:
+    """Raw data of a source, with these `files` or images of 100 × 80 pixels, whose `size` may be
+    stated as it is not. VOC does not state zeros; YOLO has boxes or `polygons`.
+    """
+    folder = raw / (f"images/{split}" if source == "yolo" else split)
+    sizes = {}
+    for number, name in enumerate(images):
+        data = files[name] if files else png(100, 80, seed=number)
+        write(folder / name, data)
+        header = read_header(data)
+        sizes[name] = size or (header.width, header.height)
+    found = {each[0] for objects in images.values() for each in objects}
+    names = list(classes) or sorted(found)
+    if source == "coco":
+        _coco(raw, split, images, sizes, names)
+    elif source == "yolo":
+        _yolo(raw, split, images, sizes, names, polygons)
+    else:
+        _voc(folder, images, sizes)
 
-    source_class: ClassVar[type[Source]]
-    options_class: ClassVar[type[Any]]
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+def _coco(raw: Path, split: str, images: Objects, sizes: Sizes, names: Sequence[str]) -> None:
+    found, annotations = [], []
+    for number, (image, objects) in enumerate(images.items()):
+        width, height = sizes[image]
+        found.append({"id": number, "file_name": image, "width": width, "height": height})
+        for at, (name, box, *polygon) in enumerate(objects):
+            one = {"id": 100 * number + at, "image_id": number, "bbox": box}
+            one |= {"category_id": names.index(name) + 1, "segmentation": polygon}
+            annotations.append(one)
+    categories = [{"id": n, "name": name} for n, name in enumerate(names, start=1)]
+    data = {"images": found, "annotations": annotations, "categories": categories}
+    write(raw / f"annotations/instances_{split}.json", json.dumps(data))
 
-    def put(self, name: str, data: bytes | str) -> Path:
-        path = self.path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data.encode() if isinstance(data, str) else data)
-        return path
 
-    def source(self, **options: Any) -> Source:
-        return self.source_class(LocalStorage(self.path), self.options_class(**options))
+def _yolo(
+    raw: Path, split: str, images: Objects, sizes: Sizes, names: Sequence[str], polygons: bool
+) -> None:
+    """With six digits, as its tools write."""
+    for image, objects in images.items():
+        rows = ""
+        for name, (x, y, wide, high), *polygon in objects:
+            numbers = polygon[0] if polygons else (x + wide / 2, y + high / 2, wide, high)
+            shares = (value / sizes[image][n % 2] for n, value in enumerate(numbers))
+            rows += " ".join([str(names.index(name)), *(f"{each:.6f}" for each in shares)]) + "\n"
+        write(raw / f"labels/{split}/{Path(image).stem}.txt", rows)
+    (raw / "data.yaml").write_text(f"names: [{', '.join(names)}]\n")
 
-    def made(self, **options: Any) -> dict[str, Written | Skipped]:
-        """Every item by its key, made as a worker does: by a copy without the listing."""
-        source = self.source(**options)
-        listed = list(source.items())
-        worker = pickle.loads(pickle.dumps(source))
-        found: dict[str, Written | Skipped] = {}
-        for each in listed:
-            if isinstance(each, Skipped):
-                found[each.key] = each
-            elif isinstance(each, Item):
-                found[each.key] = worker.example(each)
-        return found
 
-    def values(self, **options: Any) -> dict[str, tuple[Any, ...]]:
-        """The features of the only image."""
-        (made,) = self.made(**options).values()
-        assert isinstance(made, Written), made
-        return {name: feature.values for name, feature in made.example.items()}
-
-    def remarks(self, **options: Any) -> list[Remark]:
-        """What the listing and the making remark, without the counts of dropped objects."""
-        listed = [each for each in self.source(**options).items() if isinstance(each, Remark)]
-        made = self.made(**options).values()
-        listed += [each for item in made if isinstance(item, Written) for each in item.remarks]
-        return [each for each in listed if each.code not in ("SRC047", "SRC048")]
-
-    def skipped(self, **options: Any) -> Skipped:
-        """The only item that is skipped."""
-        (found,) = (each for each in self.made(**options).values() if isinstance(each, Skipped))
-        assert found.detail.isprintable()
-        return found
-
-    def refusal(self, **options: Any) -> tuple[str, str]:
-        """Message and hint of the error that listing and making end in."""
-        with pytest.raises(TfrecregError) as caught:
-            self.made(**options)
-        assert caught.value.exit_code == 2
-        for text in (caught.value.message, caught.value.hint):
-            assert text.isprintable()
-            assert not text.endswith(".")
-        assert caught.value.message
-        return caught.value.message, caught.value.hint
-
-    def codes(self, **options: Any) -> dict[str, int]:
-        """How often each code is remarked."""
-        found: dict[str, int] = {}
-        for each in self.remarks(**options):
-            found[each.code] = found.get(each.code, 0) + each.times
-        return found
-
-    def splits(self, **options: Any) -> dict[str, list[str]]:
-        """The keys of the items by split."""
-        found: dict[str, list[str]] = {}
-        for each in self.source(**options).items():
-            if isinstance(each, Item):
-                found.setdefault(each.split, []).append(each.key)
-        return found
+def _voc(folder: Path, images: Objects, sizes: Sizes) -> None:
+    """With pixels counted from 1."""
+    for image, objects in images.items():
+        width, height = sizes[image]
+        text = f"<size><width>{width}</width><height>{height}</height></size>"
+        for name, (x, y, wide, high), *_ in objects:
+            sides = {"xmin": x + 1, "ymin": y + 1, "xmax": x + wide, "ymax": y + high}
+            box = "".join(f"<{side}>{value!r}</{side}>" for side, value in sides.items())
+            text += f"<object><name>{name}</name><bndbox>{box}</bndbox></object>"
+        (folder / f"{Path(image).stem}.xml").write_text(f"<annotation>{text}</annotation>")

@@ -7,7 +7,6 @@ import hashlib
 import re
 from html.parser import HTMLParser
 
-import numpy as np
 from hostile_support import NAMES
 
 _VOID = {"br", "img", "input", "meta", "rect", "circle", "path"}
@@ -36,33 +35,28 @@ class ReadPage(HTMLParser):
         """Links to other pages of a site."""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        values = dict(attrs)
+        values = {name: value or "" for name, value in attrs}
         assert len(values) == len(attrs)
-        for name, value in attrs:
+        for name, value in values.items():
             assert _ATTRIBUTES.fullmatch(name), (tag, name)
             if name == "href":
-                assert value is not None
                 assert _LINK.fullmatch(value)
                 if not value.startswith("#"):
                     self.links.append(value)
             if name == "src":
                 assert tag == "img"
-                assert value is not None
                 assert _IMAGE.fullmatch(value)
         if values.get("http-equiv") == "Content-Security-Policy":
-            self.policy = values["content"] or ""
+            self.policy = values["content"]
         self.images += tag == "img"
         if tag in ("h1", "h2", "h3"):
             self.headings.append("")
         if tag not in _VOID:
             self.open.append(tag)
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        assert tag in _VOID
-        self.handle_starttag(tag, attrs)
-
     def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
+        if tag not in _VOID:
+            assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
         inside = self.open[-1] if self.open else ""
@@ -107,8 +101,8 @@ def hostile_records(image: bytes) -> list[dict[str, object]]:
             "image/class/text": name,
             "image/class/label": number,
             "image/object/class/text": [name],
-            **{f"image/object/bbox/{side}": np.zeros(1, np.float32) for side in ("xmin", "ymin")},
-            **{f"image/object/bbox/{side}": np.ones(1, np.float32) for side in ("xmax", "ymax")},
+            **{f"image/object/bbox/{side}": [0.0] for side in ("xmin", "ymin")},
+            **{f"image/object/bbox/{side}": [1.0] for side in ("xmax", "ymax")},
         }
         for number, name in enumerate(names)
     ]

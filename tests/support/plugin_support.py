@@ -6,18 +6,19 @@ import os
 from pathlib import Path
 
 
-def install(site: Path, name: str, plugin: str) -> None:
-    """Put a distribution, version 1.0, into a folder: its one module has the hooks.
+def install(site: Path, name: str, plugin: str, version: str = "1.0") -> None:
+    """Put a distribution into a folder: its one module has the hooks.
 
     Args:
         site: the folder, which goes on `sys.path`.
         name: of the distribution; its module is ``name_plugin``.
         plugin: the text of the module.
+        version: of the distribution.
     """
-    info = site / f"{name}-1.0.dist-info"
-    info.mkdir(parents=True)
+    info = site / f"{name}-{version}.dist-info"
+    info.mkdir(parents=True, exist_ok=True)
     (site / f"{name}_plugin.py").write_text(plugin)
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
     (info / "entry_points.txt").write_text(f"[tfrecreg]\n{name} = {name}_plugin\n")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from pathlib import Path
 from typing import Any
 
@@ -46,27 +45,6 @@ class Elements:
         if self.reads == self.dies_at:
             os.kill(os.getpid(), signal.SIGKILL)
         return element(number, self.version)
-
-
-class Slow(Elements):
-    """A slow sequence, so that processes share it and a kill can interrupt it."""
-
-    def __getitem__(self, number: int) -> dict[str, Any]:
-        time.sleep(0.01)
-        return super().__getitem__(number)
-
-
-class Notes:
-    """A progress that keeps its notes."""
-
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-
-    def start(self, what: str, total: int, unit: str = "records") -> None: ...
-    def advance(self, records: int, size: int) -> None: ...
-    def stop(self) -> None: ...
-    def note(self, message: str) -> None:
-        self.notes.append(message)
 
 
 @pytest.fixture

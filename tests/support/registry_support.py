@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from blake3 import blake3
+from check_support import framed
 
 from tfrecreg.core.registry.manifest import (
     FORMAT_VERSION,
     MANIFEST_NAME,
+    Change,
     Manifest,
+    Parent,
     RawTotals,
     ReleaseEntry,
     SchemaEntry,
@@ -62,15 +65,11 @@ def put_build(root: Path, name: str, folder: str = "", **changes: Any) -> Manife
     return made
 
 
-def put_odd(tf: Any, root: Path, schema: str, payloads: Sequence[bytes]) -> None:
-    """A registry whose build `odd` has one shard, which TensorFlow itself wrote."""
+def put_odd(root: Path, schema: str, payloads: Sequence[bytes]) -> None:
+    """A registry whose build `odd` has one shard."""
     empty_registry(root)
-    name = "odd-train.tfrecord-00000-of-00001"
-    path = write(root / "data/odd" / name, b"")
-    with tf.io.TFRecordWriter(str(path)) as writer:
-        for payload in payloads:
-            writer.write(payload)
-    data = path.read_bytes()
+    name, data = "odd-train.tfrecord-00000-of-00001", framed(*payloads)
+    write(root / "data/odd" / name, data)
     shard = ShardEntry(
         path=name,
         bytes=len(data),
@@ -78,7 +77,7 @@ def put_odd(tf: Any, root: Path, schema: str, payloads: Sequence[bytes]) -> None
         sha256="",
         split="train",
         records=len(payloads),
-        payload_bytes=len(data) - 16 * len(payloads),
+        payload_bytes=sum(map(len, payloads)),
         stream_blake3="",
         index="",
     )
@@ -87,17 +86,38 @@ def put_odd(tf: Any, root: Path, schema: str, payloads: Sequence[bytes]) -> None
     write(root / "schemas/odd.pbtxt", schema)
 
 
-def put_release(root: Path, build: Manifest, version: str, dvc: str | None = None) -> Manifest:
-    """The release of a build."""
-    made = seal(replace(build, release=ReleaseEntry(version=version, build=build.digest, dvc=dvc)))
+def put_release(
+    root: Path, build: Manifest, version: str, dvc: str | None = None, **entry: Any
+) -> Manifest:
+    release = ReleaseEntry(version=version, build=build.digest, dvc=dvc, **entry)
+    made = seal(replace(build, release=release))
     folder = root / f"registry/{build.dataset}/{version}"
     write(folder / MANIFEST_NAME, render_manifest(made))
     write(folder / "schema.pbtxt", SCHEMA)
     return made
 
 
+def put_next(
+    root: Path,
+    version: str,
+    parent: Manifest | None = None,
+    level: Any = "minor",
+    *,
+    content: str = "",
+    name: str = "m",
+    dvc: str | None = None,
+) -> Manifest:
+    """A release after `parent`, without bytes. Its build becomes the dataset's build."""
+    build = put_build(root, name, content=content or f"{version:0<64}")
+    before = None
+    if parent is not None and parent.release is not None:
+        before = Parent(version=parent.release.version, digest=parent.digest)
+    change = Change(level=level if before is not None else "initial")
+    return put_release(root, build, version, dvc, parent=before, change=change)
+
+
 def empty_registry(root: Path, config: str = "", **datasets: str) -> Registry:
-    """A registry with this in `tfrecreg.toml`, and with the files of these datasets."""
+    """A registry with this `tfrecreg.toml`, and with the files of these datasets."""
     write(root / "tfrecreg.toml", config)
     for name, text in datasets.items():
         write(root / f"datasets/{name}.toml", text)

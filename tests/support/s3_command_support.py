@@ -1,4 +1,4 @@
-"""Commands that use the S3 server of `s3_support`."""
+"""Commands that use the S3 server of `s3_support`, each in a process of its own."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ import sys
 from pathlib import Path
 
 from package_support import CHECKOUT
-from s3_support import ENVIRONMENT, SECRET
-from warm_support import Warm
+from radosgw_support import ENVIRONMENT, SECRET
 
 
-def command(*arguments: str, port: int, cwd: Path, **more: str) -> Warm | subprocess.Popen[str]:
-    """A command in a process of its own, which reaches the S3 server at a port."""
+def command(*arguments: str, port: int, cwd: Path, **more: str) -> subprocess.Popen[str]:
+    """A command, or a program after `-c`, that reaches the S3 server at a port."""
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith("AWS_")},
         **ENVIRONMENT,
@@ -23,10 +22,9 @@ def command(*arguments: str, port: int, cwd: Path, **more: str) -> Warm | subpro
         "XDG_CACHE_HOME": str(cwd.parent / "cache"),
         **more,
     }
-    if arguments[0] != "-c":
-        return Warm(list(arguments), environment, cwd)
+    program = () if arguments[0] == "-c" else ("-m", "tfrecreg")
     return subprocess.Popen(
-        [sys.executable, *arguments],
+        [sys.executable, *program, *arguments],
         env=environment,
         cwd=cwd,
         text=True,
@@ -35,8 +33,8 @@ def command(*arguments: str, port: int, cwd: Path, **more: str) -> Warm | subpro
     )
 
 
-def ended(process: Warm | subprocess.Popen[str], code: int = 0) -> str:
-    """The output of a command; its exit code has to be `code`."""
+def ended(process: subprocess.Popen[str], code: int = 0) -> str:
+    """The output of a command, or its errors if `code`, its exit code, is not 0."""
     out, err = process.communicate(timeout=200)
     assert "Traceback" not in err, err
     assert SECRET not in out + err

@@ -7,6 +7,7 @@ import http.client
 import logging
 import random
 import re
+import shutil
 import threading
 import time
 import zlib
@@ -16,37 +17,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from radosgw_support import KEY, SECRET, missing_programs, radosgw
-
-__all__ = [
-    "ENVIRONMENT",
-    "KEY",
-    "S3",
-    "SECRET",
-    "SERVERS",
-    "SIGNATURE",
-    "Faults",
-    "faulty",
-    "s3_server",
-    "web_server",
-]
+from radosgw_support import KEY, SECRET, radosgw
 
 SERVERS = ("moto", "radosgw")
 """The servers that tests of buckets run against: a library of tests, and Ceph's object gateway."""
 SIGNATURE = "X-Amz-Signature=0123456789abcdefSignature"
 """The query that the web server wants for `/secret/`."""
-ENVIRONMENT = {
-    "AWS_ACCESS_KEY_ID": KEY,
-    "AWS_SECRET_ACCESS_KEY": SECRET,
-    "AWS_DEFAULT_REGION": "us-east-1",
-    "AWS_EC2_METADATA_DISABLED": "true",
-    "AWS_MAX_ATTEMPTS": "1",
-}
 
 
 class S3:
-    """The server, and a client that writes to it."""
-
     def __init__(self, port: int) -> None:
         import boto3
 
@@ -58,11 +37,6 @@ class S3:
             aws_secret_access_key=SECRET,
             region_name="us-east-1",
         )
-
-    @property
-    def environment(self) -> Mapping[str, str]:
-        """How a command reaches it."""
-        return {**ENVIRONMENT, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self.port}"}
 
     def put(self, bucket: str, folder: Path) -> None:
         """A bucket with the files below a folder."""
@@ -76,37 +50,55 @@ class S3:
 @contextlib.contextmanager
 def s3_server(kind: str = "moto") -> Iterator[S3]:
     """An empty S3 server, one of :data:`SERVERS`."""
-    if kind == "radosgw":
-        missing = missing_programs()
-        if missing:
-            pytest.skip(f"Ceph's object gateway: {missing}")
-        with radosgw() as port:
-            found = S3(port)
-            with contextlib.closing(found.client):
-                yield found
-        return
-    from moto.server import ThreadedMotoServer
+    with contextlib.ExitStack() as stack:
+        if kind == "radosgw":
+            if not all(map(shutil.which, ("ceph", "ceph-mon", "ceph-osd", "radosgw"))):
+                pytest.skip("Ceph's object gateway is not installed")
+            port = stack.enter_context(radosgw())
+        else:
+            from moto.server import ThreadedMotoServer
 
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    try:
-        found = S3(server.get_host_and_port()[1])
-        with contextlib.closing(found.client):
-            yield found
-    finally:
-        server.stop()
+            logging.getLogger("werkzeug").setLevel(logging.ERROR)
+            server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+            server.start()
+            stack.callback(server.stop)
+            port = server.get_host_and_port()[1]
+        found = S3(port)
+        stack.callback(found.client.close)
+        yield found
 
 
 @contextlib.contextmanager
 def web_server(files: Mapping[str, bytes], *, ranges: bool = True) -> Iterator[int]:
-    """The port of a web server with these files, by path; those below `/secret/` are forbidden.
-
-    Args:
-        files: may be changed while it runs.
-        ranges: whether it serves parts of files.
+    """The port of a web server with files by path. `/secret/` needs a signature. The files may be
+    changed while it runs.
     """
 
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        path, _, query = request.path.partition("?")
+        body = files.get(path)
+        status, part = 200, body or b""
+        if body is None:
+            status = 404
+        elif path.startswith("/secret/") and query != SIGNATURE:
+            status, part = 403, b""
+        wanted = re.fullmatch(r"bytes=(\d+)-(\d+)", request.headers.get("Range", ""))
+        if status == 200 and ranges and wanted:
+            status, part = 206, part[int(wanted[1]) : int(wanted[2]) + 1]
+        request.send_response(status)
+        request.send_header("Content-Length", str(len(part)))
+        request.send_header("ETag", f'"{zlib.crc32(body or b"")}"')
+        request.end_headers()
+        if request.command == "GET":
+            with contextlib.suppress(OSError):
+                request.wfile.write(part)
+
+    with _serving(answer) as port:
+        yield port
+
+
+@contextlib.contextmanager
+def _serving(answer: Callable[[BaseHTTPRequestHandler], None]) -> Iterator[int]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         # Else a body waits for 40 ms, until the client has acknowledged its headers.
@@ -115,57 +107,21 @@ def web_server(files: Mapping[str, bytes], *, ranges: bool = True) -> Iterator[i
         def log_message(self, *arguments: object) -> None:
             pass
 
-        def do_HEAD(self) -> None:
-            self._answer()
-
         def do_GET(self) -> None:
-            self._answer()
+            answer(self)
 
-        def _answer(self) -> None:
-            path, _, query = self.path.partition("?")
-            body = files.get(path)
-            status, part = 200, body or b""
-            if body is None:
-                status = 404
-            elif path.startswith("/secret/") and query != SIGNATURE:
-                status, part = 403, b""
-            wanted = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
-            if status == 200 and ranges and wanted:
-                status, part = 206, part[int(wanted[1]) : int(wanted[2]) + 1]
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(part)))
-            self.send_header("ETag", f'"{zlib.crc32(body or b"")}"')
-            self.end_headers()
-            if self.command == "GET":
-                with contextlib.suppress(OSError):
-                    self.wfile.write(part)
+        do_HEAD = do_PUT = do_POST = do_DELETE = do_GET
 
-    with _serving(Handler) as port:
-        yield port
-
-
-@contextlib.contextmanager
-def _serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
-        yield server.server_address[1]
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        try:
+            yield server.server_address[1]
+        finally:
+            server.shutdown()
 
 
 class Faults:
-    """What happens to requests for objects: a share of them fails, by a seed.
-
-    Args:
-        share: of the requests, from 0 to 1.
-        kinds: ``cut``, ``503``, ``short``, ``slow``, ``flip``.
-        seed: of the choice.
-    """
+    """Faults for a share of all requests: ``cut``, ``503``, ``short``, ``slow`` or ``flip``."""
 
     def __init__(self, share: float, *kinds: str, seed: int = 1) -> None:
         self.share, self.kinds = share, kinds
@@ -190,78 +146,45 @@ class Faults:
 def faulty(
     port: int, faults: Faults, change: Callable[[bytes], bytes] = lambda body: body
 ) -> Iterator[int]:
-    """The port of a server that passes requests on to another, with faults.
-
-    Args:
-        port: of the other server.
-        faults: to inject.
-        change: of the bytes of an answer, for the kind ``flip``.
+    """The port of a server that passes requests on to the server at `port`, with faults. For
+    ``flip``, `change` alters the bytes of an response.
     """
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        # Else a body waits for 40 ms, until the client has acknowledged its headers.
-        disable_nagle_algorithm = True
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        kind = faults.next()
+        sent = request.rfile.read(int(request.headers.get("Content-Length") or 0))
+        if kind == "503":
+            request.send_response(503)
+            request.send_header("Content-Length", "0")
+            request.end_headers()
+            return
+        other = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        with contextlib.closing(other):
+            other.request(request.command, request.path, sent, dict(request.headers.items()))
+            response = other.getresponse()
+            body = response.read()
+        if request.command not in ("GET", "HEAD") and kind in ("cut", "short"):
+            request.close_connection = True  # it was done, and the response is lost
+            return
+        if kind == "flip" and body and faults.most > 0:
+            faults.most -= 1
+            body = change(body)
+        stated = len(body) or response.getheader("Content-Length") or 0  # a HEAD has no body
+        if kind in ("short", "cut") and body:
+            body = body[: len(body) // 2]
+            stated = len(body) if kind == "short" else stated
+        request.send_response(response.status)
+        for name, value in response.getheaders():
+            if name.lower() not in ("content-length", "transfer-encoding", "connection"):
+                request.send_header(name, value)
+        request.send_header("Content-Length", str(stated))
+        request.end_headers()
+        if kind == "slow" and body:
+            time.sleep(0.3)
+        with contextlib.suppress(OSError):
+            request.wfile.write(body)
+        if kind == "cut" and body:
+            request.close_connection = True
 
-        def log_message(self, *arguments: object) -> None:
-            pass
-
-        def do_GET(self) -> None:
-            self._pass_on()
-
-        def do_HEAD(self) -> None:
-            self._pass_on()
-
-        def do_PUT(self) -> None:
-            self._pass_on()
-
-        def do_POST(self) -> None:
-            self._pass_on()
-
-        def do_DELETE(self) -> None:
-            self._pass_on()
-
-        def _pass_on(self) -> None:
-            kind = faults.next()
-            sent = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            if kind == "503":
-                self.send_response(503)
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-                return
-            other = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-            with contextlib.closing(other):
-                other.request(self.command, self.path, sent, dict(self.headers.items()))
-                answer = other.getresponse()
-                body = answer.read()
-            if self.command not in ("GET", "HEAD") and kind in ("cut", "short"):
-                self.close_connection = True  # it was done, and the response is lost
-                return
-            if kind == "flip" and body and faults.most > 0:
-                faults.most -= 1
-                body = change(body)
-            stated = len(body)
-            if kind == "short":
-                body = body[: len(body) // 2]
-                stated = len(body)
-            elif kind == "cut":
-                body = body[: len(body) // 2]
-            self.send_response(answer.status)
-            for name, value in answer.getheaders():
-                if name.lower() not in ("content-length", "transfer-encoding", "connection"):
-                    self.send_header(name, value)
-            if self.command == "HEAD":
-                self.send_header("Content-Length", answer.getheader("Content-Length") or "0")
-                self.end_headers()
-                return
-            self.send_header("Content-Length", str(stated))
-            self.end_headers()
-            if kind == "slow":
-                time.sleep(0.3)
-            with contextlib.suppress(OSError):
-                self.wfile.write(body)
-            if kind == "cut":
-                self.close_connection = True
-
-    with _serving(Handler) as port_before:
-        yield port_before
+    with _serving(answer) as before:
+        yield before

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import gzip
-import json
+import itertools
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import google_crc32c
+from check_support import framed
+from registry_support import write
 
 from tfrecreg.builtin.salvage.model import ShardResult
 from tfrecreg.builtin.salvage.run import salvage
 from tfrecreg.core.example.decode import canonical
-from tfrecreg.core.records.framing import frame
-from tfrecreg.core.records.gzip_writer import GzipEncoder
+from tfrecreg.core.records.gzip_writer import MEMBER_BYTES, GzipEncoder
 from tfrecreg.core.records.hashing import record_digest
 from tfrecreg.core.records.index import IndexBuilder
 
@@ -27,11 +29,8 @@ def filler(number: int, size: int = 60) -> bytes:
     return (seed * (size // len(seed) + 1))[:size]
 
 
-def nested(*payloads: bytes) -> bytes:
-    """A TFRecord stream: also a payload that holds sound records itself."""
-    return b"".join(
-        head + payload + foot for payload in payloads for head, foot in [frame(payload)]
-    )
+Record = tuple[int, int, bytes | None]
+"""Number, offset and payload."""
 
 
 @dataclass(frozen=True)
@@ -46,41 +45,48 @@ class Made:
     """The index of it; its keys are ``k0``, ``k1`` …"""
     members: Sequence[tuple[int, int]]
 
-    @property
+    @cached_property
     def stream(self) -> bytes:
-        return nested(*self.payloads)
+        return framed(*self.payloads)
 
-    def ends(self) -> list[int]:
-        """Behind each record."""
-        return [*self.offsets[1:], len(self.stream)]
+    @cached_property
+    def records(self) -> list[Record]:
+        return [*zip(range(len(self.payloads)), self.offsets, self.payloads, strict=True)]
+
+    def record_at(self, byte: int) -> int:
+        """The number of the record that has this byte of the stream."""
+        return max(number for number, start in enumerate(self.offsets) if start <= byte)
+
+    def without(self, number: int) -> list[Record]:
+        return self.records[:number] + self.records[number + 1 :]
 
 
 def make(payloads: Sequence[bytes], member_bytes: int | None = None) -> Made:
     """A shard of these payloads, gzip in members of so many bytes or plain."""
-    encoder = GzipEncoder(member_bytes) if member_bytes is not None else None
-    builder = IndexBuilder()
-    offsets, parts, at = [], [], 0
-    for number, payload in enumerate(payloads):
-        record = nested(payload)
-        parts.append(record if encoder is None else encoder.write(record))
-        builder.add(record_digest(canonical(payload)), len(payload), f"k{number}")
-        offsets.append(at)
-        at += len(record)
-    members: list[tuple[int, int]] = []
-    if encoder is not None:
-        parts.append(encoder.close())
+    records = [framed(payload) for payload in payloads]
+    data, members = b"".join(records), list[tuple[int, int]]()
+    if member_bytes is not None:
+        encoder = GzipEncoder(member_bytes)
+        data = b"".join([*map(encoder.write, records), encoder.close()])
         members = encoder.members
-    return Made(payloads, offsets, b"".join(parts), builder.render(members), members)
+    index = IndexBuilder()
+    for number, payload in enumerate(payloads):
+        index.add(record_digest(canonical(payload)), len(payload), f"k{number}")
+    offsets = [0, *itertools.accumulate(map(len, records))][:-1]
+    return Made(payloads, offsets, data, index.render(members), members)
+
+
+def compress(made: Made, member_bytes: int = MEMBER_BYTES) -> tuple[bytes, Any]:
+    """A shard in gzip, and where its members begin."""
+    packed = make(made.payloads, member_bytes)
+    return packed.data, packed.members
 
 
 def put(folder: Path, data: bytes, index: bytes | None = None, name: str = "x.tfrecord") -> Path:
     """A shard's file, with its index where a build has it."""
-    path = folder / name
-    path.write_bytes(data)
     if index is not None:
-        (folder / "index").mkdir(exist_ok=True)
-        (folder / f"index/{name}.index").write_bytes(index)
-    return path
+        write(folder / f"index/{name}.index", index)
+    return write(folder / name, data)
 
 
 def rescue(path: Path, output: Path) -> ShardResult:
@@ -98,7 +104,6 @@ def payloads_in(path: Path) -> list[bytes]:
 
 
 def payloads_of(data: bytes) -> list[bytes]:
-    """The payloads of the bytes of a shard; see :func:`payloads_in`."""
     if data[:2] == b"\x1f\x8b":
         data = gzip.decompress(data)
     found, at = [], 0
@@ -116,8 +121,3 @@ def payloads_of(data: bytes) -> list[bytes]:
 def _masked(data: bytes) -> int:
     crc: int = google_crc32c.value(data)
     return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
-
-
-def report_of(output: Path) -> Any:
-    """The report in a salvage's folder."""
-    return json.loads((output / "salvage.json").read_bytes())

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import builtins
 import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+
+from tfrecreg.core.schema.compiled import tf_source
+from tfrecreg.core.schema.definition import Schema
+
+
+def feature_spec(tf: Any, schema: Schema) -> dict[str, Any]:
+    """What the printed source defines."""
+    space: dict[str, Any] = {"tf": tf, "__builtins__": builtins}
+    exec(tf_source(schema), space)
+    found: dict[str, Any] = space["FEATURES"]
+    return found
+
 
 Values = Sequence[Any] | None
 """The values of a feature; None for one whose kind is not set."""
@@ -62,23 +75,18 @@ def tf_specs(tf: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _fill(feature: Any, values: Values) -> None:
-    if values is None:
-        return
-    first = values[0] if len(values) else 0
-    name = "int64_list"
-    if isinstance(first, bytes):
-        name = "bytes_list"
-    elif isinstance(first, float | np.floating):
-        name = "float_list"
-    target = getattr(feature, name)
-    target.SetInParent()
-    target.value.extend(values)
+    if values is not None:
+        first = values[0] if len(values) else 0
+        target = feature.int64_list
+        if isinstance(first, bytes | float | np.floating):
+            target = feature.bytes_list if isinstance(first, bytes) else feature.float_list
+        target.SetInParent()
+        target.value.extend(values)
 
 
 def tf_sequence(
     tf: Any, context: Mapping[str, Values], lists: Mapping[str, Sequence[Values]]
 ) -> bytes:
-    """A SequenceExample that TensorFlow serializes."""
     made = tf.train.SequenceExample()
     for name, values in context.items():
         _fill(made.context.feature[name], values)
@@ -109,5 +117,4 @@ def video_steps(number: int) -> tuple[dict[str, Values], dict[str, list[Values]]
 
 
 def video(tf: Any, number: int) -> bytes:
-    """The record of that number."""
     return tf_sequence(tf, *video_steps(number))

@@ -1,17 +1,19 @@
-"""All system calls of a process below some folders.
+"""All system calls of a process below some folders, at which it is killed, refused or stopped.
 
-Python's audit events report its own calls, also of DVC, of `pathlib` and of lock files, which no
-storage sees. `system_support` reports the storage's other calls: writes, syncs and exchanges. An
-audit hook cannot be removed, so only a process of its own has one (`child_support`).
+Python's audit events report its calls, including those of DVC, of `pathlib` and of lock files.
+`system_support` reports the calls of the storage that have no event: writes, syncs and exchanges.
+An audit hook cannot be removed, so only a child process gets one (`child_support`).
 """
 
 from __future__ import annotations
 
+import fcntl
+import itertools
 import os
 import signal
 import sys
 import threading
-from collections import Counter
+import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -39,6 +41,9 @@ _EVENTS = {  # the kind, which argument is the path, and which the folder that i
 }
 _PAST_PYTHON = ("read", "write", "fsync", "close")
 _FOREVER = ExitStack()
+_STILL = 2.0
+"""Seconds for which a process stands still at most, while another one neither ends nor waits."""
+_TICK = 0.02
 
 
 class Step(NamedTuple):
@@ -51,11 +56,15 @@ class Step(NamedTuple):
     """Of a file that is opened."""
 
 
-def listen(roots: Sequence[Path], reached: Callable[[Step], None]) -> None:
-    """Have `reached` called before each step of this process below `roots`, from here on.
+Work = Callable[[], Any]
+Wanted = Callable[[Step], bool]
 
-    What it raises, the call raises. While it runs no other thread makes a step. Making a folder
-    that exists already is no step.
+
+def _listen(roots: Sequence[Path], wanted: Wanted, reached: Callable[[Step], None]) -> None:
+    """Call `reached` before each wanted step of this process below `roots`, from here on.
+
+    An exception of `reached` is raised by the call. While `reached` runs, no other thread makes a
+    step. Making an existing folder is not a step.
     """
     below = tuple(f"{root}/" for root in roots)
     turn = threading.Lock()
@@ -70,7 +79,8 @@ def listen(roots: Sequence[Path], reached: Callable[[Step], None]) -> None:
         with turn:
             owner = threading.get_ident()
             try:
-                reached(step)
+                if wanted(step):
+                    reached(step)
             finally:
                 owner = 0
 
@@ -103,8 +113,7 @@ class _PastPython(System):
             self._heard(Step(kind, path))
 
     def renameat2(self, source: str, target: str, flags: int) -> bool:
-        kind = "exchange" if flags == renames._EXCHANGE else "rename"
-        self._heard(Step(kind, target))
+        self._heard(Step("exchange" if flags == renames._EXCHANGE else "rename", target))
         return super().renameat2(source, target, flags)
 
 
@@ -120,71 +129,116 @@ def _absolute(path: object, folder: object) -> str | None:
     return os.path.abspath(text)  # noqa: PTH100 - `resolve` would follow links
 
 
-def steps_of(
-    work: Callable[[], object], roots: Sequence[Path], wanted: Callable[[Step], bool]
-) -> list[Step]:
-    """Those steps of some work that are wanted. It is done, in a process of its own."""
+def steps_of(work: Work, roots: Sequence[Path], wanted: Wanted) -> list[Step]:
+    """The wanted steps of some work, which is done in a child process."""
 
     def counted() -> list[Step]:
         found: list[Step] = []
-
-        def reached(step: Step) -> None:
-            if wanted(step):
-                found.append(step)
-
-        listen(roots, reached)
+        _listen(roots, wanted, found.append)
         work()
         return found
 
-    return [Step(*each) for each in apart(counted)]
+    return list(apart(counted))
 
 
-def killed(
-    work: Callable[[], object], roots: Sequence[Path], wanted: Callable[[Step], bool], at: int
-) -> Ended:
-    """Do some work in a process that kills itself at its wanted step number `at`, from 1.
+def at_step(
+    work: Work,
+    roots: Sequence[Path],
+    wanted: Wanted,
+    at: int,
+    act: Callable[[Step, Callable[..., None]], None],
+) -> Child:
+    """A process that does some work, and acts before its wanted step number `at`, from 1.
 
-    That is right before the step; of a file that is opened to be written, every second time right
-    behind it, when it is empty. Between any two steps is nothing else to be killed at.
+    `act` gets the step, and the function that sends messages from the process.
     """
-    return Child(lambda tell: _at(work, roots, wanted, at, _die)).join()
+
+    def acting(tell: Callable[..., None]) -> object:
+        count = itertools.count(1)
+
+        def reached(step: Step) -> None:
+            if next(count) == at:
+                act(step, tell)
+
+        _listen(roots, wanted, reached)
+        return work()
+
+    return Child(acting)
 
 
-def refused(
-    work: Callable[[], object],
-    roots: Sequence[Path],
-    wanted: Callable[[Step], bool],
-    at: int,
-    number: int,
-) -> Ended:
-    """Do some work in a process whose wanted step number `at` is refused with an errno."""
+def killed(work: Work, roots: Sequence[Path], wanted: Wanted, at: int) -> Ended:
+    """Do some work in a process that kills itself before a step.
 
-    def refuse(step: Step, at: int) -> None:
-        raise OSError(number, os.strerror(number), step.path)
+    If the step creates a file, every second time the process dies after it, when the file is empty.
+    """
 
-    return Child(lambda tell: _at(work, roots, wanted, at, refuse)).join()
+    def die(step: Step, tell: object) -> None:
+        if step.kind == "create" and at % 2:
+            os.open(step.path, step.flags, 0o666)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    return at_step(work, roots, wanted, at, die).join()
 
 
-def _at(
-    work: Callable[[], object],
-    roots: Sequence[Path],
-    wanted: Callable[[Step], bool],
-    at: int,
-    act: Callable[[Step, int], None],
-) -> Any:
-    count = Counter[str]()
+def pausing(step: Step) -> bool:
+    """Whether work of another process before this step matters."""
+    if "/.git/" in step.path or "/.tfrecreg/dvc/" in step.path:
+        return False
+    if step.kind == "open":
+        shared = ("/data/", "/versions/", "/registry/", "/cache/", "/stage/", "/raw/")
+        return any(folder in step.path for folder in shared) and "ignore" not in step.path
+    return step.kind in CHANGING
 
-    def reached(step: Step) -> None:
-        if wanted(step):
-            count["steps"] += 1
-            if count["steps"] == at:
-                act(step, at)
 
-    listen(roots, reached)
+def stopped(work: Work, places: Sequence[Path], at: int) -> tuple[Child, Step | None]:
+    """A process stopped before a step below `places` that matters; None if it ended."""
+    child = at_step(work, places, pausing, at, lambda step, tell: tell(step, wait=True))
+    return child, child.told()
+
+
+def meeting(first: Work, second: Work, places: Sequence[Path], at: int) -> tuple[Step | None, bool]:
+    """Run two processes, which succeed: `second` works while `first` is stopped before its step
+    number `at`, and goes on when `second` has ended, or waits for a lock.
+
+    Returns:
+        the step, None if `first` ended before it; and whether `second` waited.
+    """
+    one, step = stopped(first, places, at)
+    children, waited = [one], False
+    if step is not None:
+        other = Child(lambda tell: _announcing(second, tell))
+        waited = _until_it_waits(other)
+        one.go_on()
+        children.append(other)
+    for each in children:
+        assert each.join().failure is None, f"at {step}: {each.ended}"
+    return step, waited
+
+
+def _announcing(work: Work, tell: Callable[..., None]) -> Any:
+    """Do some work, and send a message before each call that may wait."""
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "time.sleep":
+            tell("sleeps")
+        elif event == "fcntl.flock" and not arguments[1] & (fcntl.LOCK_NB | fcntl.LOCK_UN):
+            tell("locks")
+
+    sys.addaudithook(hook)
     return work()
 
 
-def _die(step: Step, at: int) -> None:
-    if step.kind == "create" and at % 2:
-        os.open(step.path, step.flags, 0o666)
-    os.kill(os.getpid(), signal.SIGKILL)
+def _until_it_waits(child: Child) -> bool:
+    """Whether a process waits; False if it ended, or sent nothing for too long."""
+    deadline = time.monotonic() + _STILL
+    while child.ended is None and time.monotonic() < deadline:
+        if child.told(_TICK) == "sleeps" or _blocked(child.pid):
+            return child.ended is None
+    return False
+
+
+def _blocked(pid: int) -> bool:
+    """Whether a process waits for a lock, if the system shows it."""
+    locks = Path("/proc/locks")
+    text = locks.read_text() if locks.exists() else ""
+    return any(str(pid) in line.split() for line in text.splitlines() if " -> " in line)

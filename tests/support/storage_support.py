@@ -29,8 +29,8 @@ def names(storage: Storage, path: str = "", *, recursive: bool = True) -> list[s
 
 
 def counted(memory: Any, monkeypatch: pytest.MonkeyPatch, *methods: str) -> list[str]:
-    """The calls of methods of a file system, from now on: `method path`. By default of those that
-    ask for an object or its state.
+    """The following calls of methods of a file system, as `method path`; without methods, of those
+    that request an object or its state.
     """
     calls: list[str] = []
     for method in methods or ("info", "cat_file"):

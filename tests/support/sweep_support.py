@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 def part(every: Sequence[T]) -> Sequence[T]:
-    """What this run tries of a sweep, at least one of it."""
+    """The part of a sweep that this run tries: at least one trial."""
     text = os.environ.get(VARIABLE) or "1/1"
     found = re.fullmatch(r"([1-9]\d*)/([1-9]\d*)", text)
     if found is None or int(found[1]) > int(found[2]):
@@ -31,7 +31,7 @@ def part(every: Sequence[T]) -> Sequence[T]:
 
 
 def without_others(items: Sequence[pytest.Item]) -> list[pytest.Item]:
-    """Tests without those parameters of a marked test that are of another part."""
+    """The tests, without the parameters of marked tests that belong to another part."""
     sweeps: defaultdict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         if item.get_closest_marker("sweep") is not None:

@@ -1,19 +1,18 @@
 """System calls of `tfrecreg.core.storage`, observed.
 
 :class:`System` takes the place of the module `os` in the modules of the storage. So a call can fail
-like a system call (`fault_support`) or be logged (`power_support`), and the storage's messages for
-it are tested too. Nothing is really synced: tests see the request.
+like a system call (:class:`Faulty`) or be logged, and the storage's messages for it are tested too.
+Nothing is really synced: tests see the request.
 """
-
-# It replaces the functions of os.
-# ruff: noqa: PTH102, PTH105, PTH106, PTH108, PTH116
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, BinaryIO
 from unittest.mock import patch
@@ -28,37 +27,41 @@ CHANGES = frozenset(
 """Calls that change something; the others are `look`, `open`, `list` and `read`."""
 
 
+_KIND_OF = {
+    **dict.fromkeys(("lstat", "stat", "fstat"), "look"),
+    **dict.fromkeys(("replace", "rename"), "rename"),
+    **{name: name for name in ("fsync", "link", "mkdir", "rmdir", "unlink")},
+    "pread": "read",
+    "scandir": "list",
+}
+_RENAMEAT2 = renames._renameat2
+
+
 class System:
     """`os` for the storage. Other names are the module's own, such as `os.path`."""
 
     def __init__(self) -> None:
         self._opened: dict[int, str] = {}
-        self._files: list[_File] = []
+        self._files: list[BinaryIO] = []
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(os, name)
+        return partial(self._call, name) if name in _KIND_OF else getattr(os, name)
+
+    def _call(self, name: str, *given: Any) -> Any:
+        kind = _KIND_OF[name]
+        paths = given[:2] if kind in ("rename", "link") else given[:1]
+        paths = tuple(os.fsdecode(self._opened.get(each, each)) for each in paths)
+        self.enter(kind, paths[-1])
+        made = getattr(os, name)(*given) if name != "fsync" else None
+        if kind in CHANGES:
+            self.done(kind, *paths)
+        return made
 
     def enter(self, kind: str, path: str) -> None:
         """Called before a call is made; raises the system's error."""
 
     def done(self, kind: str, path: str, more: str | bytes = b"") -> None:
         """Called after a change; `more` is the other path, or the written bytes."""
-
-    def lstat(self, path: str | bytes) -> os.stat_result:
-        self.enter("look", os.fsdecode(path))
-        return os.lstat(path)
-
-    def stat(self, path: str) -> os.stat_result:
-        self.enter("look", path)
-        return os.stat(path)
-
-    def fstat(self, handle: int) -> os.stat_result:
-        self.enter("look", self._opened[handle])
-        return os.fstat(handle)
-
-    def scandir(self, path: str | bytes) -> Any:
-        self.enter("list", os.fsdecode(path))
-        return os.scandir(path)
 
     def open(self, path: str, flags: int, mode: int = 0o777) -> int:
         new = bool(flags & os.O_CREAT) and not os.path.lexists(path)
@@ -70,51 +73,13 @@ class System:
         return handle
 
     def fdopen(self, handle: int, mode: str, buffering: int) -> _File:
-        self._files.append(_File(self, os.fdopen(handle, mode, buffering), self._opened[handle]))
-        return self._files[-1]
+        self._files.append(os.fdopen(handle, mode, buffering))
+        return _File(self, self._files[-1], self._opened[handle])
 
     def bury(self) -> None:
         """Close the files that a dead process has left open."""
         for file in self._files:
-            file.bury()
-
-    def close(self, handle: int) -> None:
-        os.close(handle)
-
-    def pread(self, handle: int, length: int, start: int) -> bytes:
-        self.enter("read", self._opened[handle])
-        return os.pread(handle, length, start)
-
-    def fsync(self, handle: int) -> None:
-        self.enter("fsync", self._opened[handle])
-        self.done("fsync", self._opened[handle])
-
-    def mkdir(self, path: str) -> None:
-        self.enter("mkdir", path)
-        os.mkdir(path)
-        self.done("mkdir", path)
-
-    def replace(self, source: str, target: str) -> None:
-        self.enter("rename", target)
-        os.replace(source, target)
-        self.done("rename", source, target)
-
-    rename = replace
-
-    def link(self, source: str, target: str) -> None:
-        self.enter("link", target)
-        os.link(source, target)
-        self.done("link", source, target)
-
-    def unlink(self, path: str) -> None:
-        self.enter("unlink", path)
-        os.unlink(path)
-        self.done("unlink", path)
-
-    def rmdir(self, path: str) -> None:
-        self.enter("rmdir", path)
-        os.rmdir(path)
-        self.done("rmdir", path)
+            file.close()
 
     def rmtree(self, path: str) -> None:
         """`shutil.rmtree`, one call after the other."""
@@ -131,17 +96,10 @@ class System:
         return True
 
 
-_RENAMEAT2 = renames._renameat2
-
-
 class _File:
-    """An open file of the storage."""
-
     def __init__(self, system: System, file: BinaryIO, path: str) -> None:
         self._system, self._file, self._path = system, file, path
-
-    def fileno(self) -> int:
-        return self._file.fileno()
+        self.fileno = file.fileno
 
     def write(self, data: memoryview) -> int:
         try:
@@ -153,9 +111,6 @@ class _File:
         written = self._file.write(data)
         self._system.done("write", self._path, bytes(data[:written]))
         return written
-
-    def bury(self) -> None:
-        self._file.close()
 
     def close(self) -> None:
         if self._file.closed:
@@ -169,21 +124,14 @@ class _File:
 @contextmanager
 def installed(system: System) -> Iterator[None]:
     """Have all of the storage call `system`."""
-    patches = [
-        patch.object(module, "os", system)
-        for name, module in sorted(sys.modules.items())
-        if name.startswith("tfrecreg.core.storage.") and hasattr(module, "os")
-    ]
-    patches.append(patch.object(renames, "_renameat2", system.renameat2))
-    shutil = SimpleNamespace(rmtree=system.rmtree)
-    patches.append(patch("tfrecreg.core.storage.local.shutil", shutil))
-    for each in patches:
-        each.start()
-    try:
+    with ExitStack() as stack:
+        for name, module in sorted(sys.modules.items()):
+            if name.startswith("tfrecreg.core.storage.") and hasattr(module, "os"):
+                stack.enter_context(patch.object(module, "os", system))
+        stack.enter_context(patch.object(renames, "_renameat2", system.renameat2))
+        removing = SimpleNamespace(rmtree=system.rmtree)
+        stack.enter_context(patch("tfrecreg.core.storage.local.shutil", removing))
         yield
-    finally:
-        for each in patches:
-            each.stop()
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -191,3 +139,48 @@ def unsynced() -> Iterator[None]:
     """Nothing is synced in a module that imports this: only a power loss would show it."""
     with installed(System()):
         yield
+
+
+NUMBERS = (errno.ENOSPC, errno.EIO, errno.EMFILE, errno.EACCES)
+
+_KINDS = {
+    # Removing and reading take no room, everything takes a disk, only opening takes a descriptor;
+    # an open file needs no permission.
+    errno.ENOSPC: CHANGES - {"unlink", "rmdir"},
+    errno.EIO: CHANGES | {"look", "open", "list", "read"},
+    errno.EMFILE: frozenset({"create", "open", "list"}),
+    errno.EACCES: (CHANGES - {"write", "fsync", "close"}) | {"look", "open", "list"},
+}
+
+
+class Faulty(System):
+    """A system that refuses call `at` of the calls that may fail with the errno `number`, and with
+    `lasting` each later such call. With 0 it refuses no call.
+    """
+
+    def __init__(self, number: int, at: int, *, lasting: bool = False) -> None:
+        super().__init__()
+        self.calls = 0
+        self.refused: list[tuple[str, str]] = []
+        """Kind and path of each refused call."""
+        self._number, self._at, self._lasting = number, at, lasting
+
+    def enter(self, kind: str, path: str) -> None:
+        if kind not in _KINDS[self._number]:
+            return
+        self.calls += 1
+        if self.calls == self._at or (self._lasting and 0 < self._at < self.calls):
+            self.refused.append((kind, path))
+            raise OSError(self._number, os.strerror(self._number), path)
+
+
+class Refusing(System):
+    """A system that refuses calls of one kind at paths with one ending, with EIO."""
+
+    def __init__(self, kind: str, ending: str) -> None:
+        super().__init__()
+        self._kind, self._ending = kind, ending
+
+    def enter(self, kind: str, path: str) -> None:
+        if kind == self._kind and path.endswith(self._ending):
+            raise OSError(errno.EIO, os.strerror(errno.EIO), path)

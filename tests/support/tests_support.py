@@ -14,10 +14,8 @@ from typing import NamedTuple
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Children that are started in the block die of ^C, also where this process ignores it.
-
-    A shell starts what runs in its background (`make test &`) with the signal ignored, which
-    children inherit.
+    """Children that are started in the block die of ^C, even if a shell started this process in the
+    background (`make test &`), where ^C is ignored.
     """
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
@@ -27,7 +25,6 @@ def interruptible() -> Iterator[None]:
 
 
 def tree(folder: Path, *, ignore: tuple[str, ...] = ()) -> dict[str, bytes]:
-    """Every file below `folder` with its bytes."""
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted(folder.rglob("*"))
@@ -40,9 +37,7 @@ class Entry(NamedTuple):
 
     mode: int
     links: int
-    """Names of a file; 0 of a folder."""
     modified: int
-    """Nanoseconds since the epoch."""
     data: bytes
     """The bytes of a file; where a link leads."""
 
@@ -50,46 +45,36 @@ class Entry(NamedTuple):
 def entries(folder: Path) -> dict[str, Entry]:
     """Everything below `folder` by its path there, a folder before its contents."""
     found = {}
-    folders = [""]
-    while folders:
-        above = folders.pop()
-        with os.scandir(folder / above) as scanned:
-            for each in scanned:
-                path = above + each.name
-                status = each.stat(follow_symlinks=False)
-                links, data = status.st_nlink, b""
-                if stat.S_ISDIR(status.st_mode):
-                    folders.append(f"{path}/")
-                    links = 0
-                elif stat.S_ISLNK(status.st_mode):
-                    data = os.fsencode(Path(each.path).readlink())
-                elif stat.S_ISREG(status.st_mode):
-                    data = Path(each.path).read_bytes()
-                found[path] = Entry(status.st_mode, links, status.st_mtime_ns, data)
+    for path in sorted(folder.rglob("*")):
+        status = path.lstat()
+        links, data = status.st_nlink, b""
+        if stat.S_ISDIR(status.st_mode):
+            links = 0
+        elif stat.S_ISLNK(status.st_mode):
+            data = os.fsencode(path.readlink())
+        elif stat.S_ISREG(status.st_mode):
+            data = path.read_bytes()
+        name = path.relative_to(folder).as_posix()
+        found[name] = Entry(status.st_mode, links, status.st_mtime_ns, data)
     return found
 
 
 def put_back(start: Path, folder: Path) -> None:
     """Restore `folder` from its copy `start`, without touching equal files."""
-    wanted, now = entries(start), entries(folder)
-    for path in sorted(now, reverse=True):
-        left, was = now[path], wanted.get(path)
+    wanted = entries(start)
+    for path, left in sorted(entries(folder).items(), reverse=True):
+        was = wanted.get(path)
         if not stat.S_ISDIR(left.mode):
-            if left == was:
-                continue
-            (folder / path).unlink()
+            if left != was or stat.S_ISLNK(left.mode):
+                (folder / path).unlink()
         elif was is None or not stat.S_ISDIR(was.mode):
             (folder / path).rmdir()
-        del now[path]
-    for path, entry in wanted.items():
-        if stat.S_ISDIR(entry.mode):
-            (folder / path).mkdir(exist_ok=True)
-        elif path not in now:
-            shutil.copy2(start / path, folder / path, follow_symlinks=False)
-    for path in reversed(wanted):
-        if stat.S_ISDIR(wanted[path].mode):
-            shutil.copystat(start / path, folder / path)
-    shutil.copystat(start, folder)
+
+    def copy(source: str, target: str) -> None:
+        if not Path(target).exists():
+            shutil.copy2(source, target)
+
+    shutil.copytree(start, folder, symlinks=True, dirs_exist_ok=True, copy_function=copy)
 
 
 def flip(path: Path, at: int, bits: int = 0x10) -> None:
@@ -98,3 +83,22 @@ def flip(path: Path, at: int, bits: int = 0x10) -> None:
     data[at] ^= bits
     path.unlink()
     path.write_bytes(bytes(data))
+
+
+class Watcher:
+    def __init__(self) -> None:
+        self.started: list[tuple[str, int]] = []
+        self.records = self.stopped = 0
+        self.notes: list[str] = []
+
+    def start(self, what: str, total: int, unit: str = "records") -> None:
+        self.started.append((what, total))
+
+    def advance(self, records: int, size: int) -> None:
+        self.records += records
+
+    def stop(self) -> None:
+        self.stopped += 1
+
+    def note(self, message: str) -> None:
+        self.notes.append(message)

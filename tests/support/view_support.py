@@ -10,14 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from check_support import framed
 from image_support import png
 from media_support import wav
 
+import tfrecreg
 from tfrecreg.builtin.view.run import open_server
 from tfrecreg.builtin.view.server import ViewServer
-from tfrecreg.core.example.model import encode
-from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
 
 HOSTILE = '"><script>alert(1)</script>\u202e\x1b[31m'
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>'
@@ -26,8 +24,6 @@ _PATIENCE = 60
 
 @dataclass
 class Viewing:
-    """A viewer that runs."""
-
     server: ViewServer
     client: httpx.Client
     """With the token, and the address as its base."""
@@ -60,7 +56,6 @@ class Viewing:
 def serving(
     *targets: object, registry: Path | None = None, check: bool = False
 ) -> Iterator[Viewing]:
-    """Serve targets in a thread."""
     server = open_server(list(map(str, targets)), registry=registry, check=check)
     thread = server.start()
     headers = {"authorization": f"Bearer {server.token}"}
@@ -76,29 +71,24 @@ def serving(
 def write_pets(folder: Path) -> Path:
     """Twelve records in three splits: images with boxes, a text, a sound, hostile values."""
     folder.mkdir(parents=True, exist_ok=True)
-    made = [_pet(number) for number in range(10)]
-    others = [
-        encode({"text": bytes_feature(HOSTILE.encode()), "image/svg": bytes_feature(SVG)}),
-        encode({"sound": bytes_feature(wav(0.1)), "n": int64_feature(2**60)}),
-    ]
-    names = {"test": made[8:], "train": made[:8], "zoo": others}
-    for split, payloads in names.items():
-        path = folder / f"pets-{split}.tfrecord-00000-of-00001"
-        path.write_bytes(framed(*payloads))
-    return folder
-
-
-def _pet(number: int) -> bytes:
-    return encode(
+    pets = [
         {
-            "image/encoded": bytes_feature(png(width=8 + number, height=8)),
-            "image/class/label": int64_feature(number % 3),
-            "image/class/text": bytes_feature((b"cat", b"dog", b"owl")[number % 3]),
-            "image/object/bbox/xmin": float_feature(0.25),
-            "image/object/bbox/xmax": float_feature(0.5),
-            "image/object/bbox/ymin": float_feature(0.0),
-            "image/object/bbox/ymax": float_feature(1.0),
-            "image/object/class/label": int64_feature(number % 3),
-            "score": float_feature(number / 10),
+            "image/encoded": png(width=8 + number, height=8),
+            "image/class/label": number % 3,
+            "image/class/text": ("cat", "dog", "owl")[number % 3],
+            "image/object/bbox/xmin": 0.25,
+            "image/object/bbox/xmax": 0.5,
+            "image/object/bbox/ymin": 0.0,
+            "image/object/bbox/ymax": 1.0,
+            "image/object/class/label": number % 3,
+            "score": number / 10,
         }
-    )
+        for number in range(10)
+    ]
+    others = [{"text": HOSTILE, "image/svg": SVG}, {"sound": wav(0.1), "n": 2**60}]
+    for split, records in {"test": pets[8:], "train": pets[:8], "zoo": others}.items():
+        path = folder / f"pets-{split}.tfrecord-00000-of-00001"
+        with tfrecreg.TFRecordWriter(path) as writer:
+            for record in records:
+                writer.write(record)
+    return folder

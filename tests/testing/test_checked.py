@@ -35,8 +35,3 @@ def test_an_installed_validator_takes_limits(tmp_path: Path) -> None:
     assert check_validator("crc", path).validators == ("crc",)
     with pytest.raises(tfrecreg.UsageError, match=r"`limits\.duplicates\.no_such` is not known"):
         check_validator("duplicates", path, limits={"no_such": 1})
-
-
-def test_a_name_that_is_not_installed_is_refused() -> None:
-    with pytest.raises(tfrecreg.TfrecregError, match="no validator named `shrt`"):
-        check_validator("shrt", [{"a": 1}])

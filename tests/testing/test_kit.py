@@ -8,15 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit_support import (
-    FAULTY_SOURCES,
-    FAULTY_VALIDATORS,
-    Notes,
-    Short,
-    failures,
-    source_tests,
-    validator_tests,
-)
+from kit_support import FAULTS, Faulty, Notes, Short, failures, source_tests, validator_tests
 
 from tfrecreg.testing import SourceTests, ValidatorTests
 
@@ -32,15 +24,16 @@ def test_a_sound_validator_passes() -> None:
 
 
 @pytest.mark.medium
-@pytest.mark.parametrize("kind", FAULTY_SOURCES, ids=lambda kind: kind.__name__)
-def test_the_fault_of_a_source_is_found(kind: Any) -> None:
-    test, words = FAULTY_SOURCES[kind]
-    assert words in failures(source_tests(kind), test)[test]
+@pytest.mark.parametrize("test", FAULTS)
+def test_the_fault_of_a_source_is_found(test: str) -> None:
+    kind, words = FAULTS[test]
+    options = {"fault": test} if kind is Faulty else {}
+    assert words in failures(source_tests(kind, **options), test)[test]
 
 
-@pytest.mark.parametrize("kind", FAULTY_VALIDATORS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", Short.__subclasses__(), ids=lambda kind: kind.__name__)
 def test_the_fault_of_a_validator_is_found(kind: Any) -> None:
-    test, words = FAULTY_VALIDATORS[kind]
+    test, words = kind.found_by
     assert words in failures(validator_tests(kind), test)[test]
 
 

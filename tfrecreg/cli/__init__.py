@@ -1,1 +1,1 @@
-"""The command line: its groups, and the commands that combine several rooms."""
+"""The command line: its groups, and the commands that use several parts of tfrecreg."""

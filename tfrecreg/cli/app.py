@@ -1,4 +1,4 @@
-"""The group of all commands, of the package and of plugins."""
+"""The group of all commands of the package and of plugins."""
 
 from __future__ import annotations
 
@@ -51,11 +51,13 @@ class _App(LazyGroup):
         except (TfrecregError, click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except Exception as error:
-            announced = ctx.meta.get(__name__)
-            if announced is None or _is_of_output(error):
-                raise
             from tfrecreg.core.plugins.guard import failure
+            from tfrecreg.core.terminal.streams import write_failure
 
+            announced = ctx.meta.get(__name__)
+            is_of_output = isinstance(error, OSError) and write_failure() is not None
+            if announced is None or is_of_output:
+                raise
             raise failure(announced.plugin_id, "failed", error) from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -75,7 +77,7 @@ class _App(LazyGroup):
 
 
 def _of_others(ctx: click.Context) -> list[Announced[CommandRecord]]:
-    """The commands of other distributions, in order of name."""
+    """Return the commands of other distributions, by name."""
     from tfrecreg.core.plugins.entry_points import may_be_installed
 
     if not may_be_installed():
@@ -90,14 +92,8 @@ def _plugins(ctx: click.Context) -> Plugins:
 
     try:
         return Session(ctx.find_root().params.get("registry")).plugins()
-    except TfrecregError:  # of the registry: a command that opens it reports it
+    except TfrecregError:  # of the registry: commands that open the registry report the error
         return plugins()
-
-
-def _is_of_output(error: Exception) -> bool:
-    from tfrecreg.core.terminal.streams import write_failure
-
-    return isinstance(error, OSError) and write_failure() is not None
 
 
 @click.group(
@@ -115,7 +111,7 @@ def _is_of_output(error: Exception) -> bool:
     metavar="DIR",
     type=click.Path(file_okay=False),
     shell_complete=complete.folders,
-    help="The registry's folder. Default: the nearest one, from the current folder upwards.",
+    help="The registry's folder. Default: the nearest registry, from the current folder upwards.",
 )
 @click.version_option(__version__, "-V", "--version", message="tfrecreg %(version)s")
 @click.pass_context

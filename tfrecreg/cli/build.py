@@ -1,7 +1,4 @@
-"""`tfrecreg build`.
-
-What a build would do.
-"""
+"""`tfrecreg build`, which also shows what a build would do."""
 
 from __future__ import annotations
 
@@ -10,28 +7,30 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tfrecreg.core.terminal import complete
-from tfrecreg.core.terminal.options import jobs_option, settings_options
+from tfrecreg.core.terminal.options import jobs_option
 from tfrecreg.core.terminal.session import Session, session_command
+from tfrecreg.core.terminal.verbs import options_of
 from tfrecreg.core.values.shards import in_reading_order
 from tfrecreg.core.values.text import count, safe, si_bytes
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-if TYPE_CHECKING:
-    from tfrecreg.core.build.conclude import BuildResult
-    from tfrecreg.core.build.request import BuildRequest
     from tfrecreg.core.build.run import Preview
     from tfrecreg.core.workers.interface import Engine
 
 
+_POLICY = ("shards", "shard_size", "records_per_shard", "hosts")
+"""Options that say how records are distributed over shards."""
+
+
 @session_command("build")
 @click.argument("name", shell_complete=complete.datasets)
-@settings_options
-@click.option(
-    "--anew",
-    is_flag=True,
-    help="Rebuild every shard, including those that an unfinished run completed.",
+@options_of(
+    "making:Making.build",
+    *("data", "key", "labels", "jobs"),
+    shard_size="SIZE",
+    base={"metavar": "REF|none", "shell_complete": complete.releases},
+    max_skipped="N|P%",
+    max_dropped="N|P%",
 )
 @click.option("--dry-run", is_flag=True, help="Show the plan and write nothing.")
 @click.option(
@@ -41,26 +40,36 @@ if TYPE_CHECKING:
 def command(
     session: Session,
     name: str,
-    settings: dict[str, Any],
-    anew: bool,
+    options: tuple[str, ...],
+    save_options: bool,
     dry_run: bool,
     version: str | None,
     engine: Engine,
+    **arguments: Any,
 ) -> None:
     """Build a dataset's TFRecords from its raw data.
 
     The new build is written beside the old data/NAME, read back and checked, and then replaces it.
     The first build of a dataset saves its settings in datasets/NAME.toml, and `tfrecreg build NAME`
-    repeats it. Settings of a later build apply to that build only, unless `--save-options` saves
-    them.
+    repeats the build. Settings of a later build apply to that build only, unless `--save-options`
+    saves them.
     """
     from tfrecreg.builtin.releases.commands import print_built
     from tfrecreg.core.build.request import BuildRequest
     from tfrecreg.core.build.run import build_from_source, preview
+    from tfrecreg.core.values.shards import shard_policy
+    from tfrecreg.core.values.typed_values import pairs_of
 
     registry = session.open()
     session.warn_of_broken_plugins()
-    request = BuildRequest(name=name, anew=anew, **settings)
+    policy = shard_policy(*(arguments.pop(each) for each in _POLICY))
+    request = BuildRequest(
+        name=name,
+        options=pairs_of(options),
+        policy=policy,
+        save=save_options,
+        **arguments,
+    )
     progress = session.progress()
     if dry_run:
         _print_preview(session, preview(registry, request, engine=engine, progress=progress))
@@ -74,61 +83,31 @@ def command(
         number = None if version == "auto" else version
         built, released = publish(registry, request, number, engine=engine, progress=progress)
     print_built(session, built, released)
-    _note_shards(session, request, built)
-
-
-def _note_shards(session: Session, request: BuildRequest, built: BuildResult) -> None:
-    """Say which splits have fewer records than the shards that were asked for."""
-    from tfrecreg.core.terminal.console import line
-
-    asked = request.policy.shards if request.policy is not None else None
-    for split in built.manifest.splits:
-        if asked is not None and split.records < asked and not session.as_json:
-            some = count(split.records, "record")
-            session.err.print(line(f"`{split.name}` has {some}, so fewer than {asked:,} shards"))
 
 
 def _print_preview(session: Session, found: Preview) -> None:
-    if not session.as_json:
-        print_preview(session.out, found)
-        return
-
-    from tfrecreg.builtin.releases.commands import growth_json
-
-    plan = found.plan
-    splits = plan.splits()
-    shards = {name: sum(s.split == name for s in plan.shards) for name in splits}
-    sizes = {
-        name: sum(found.sizes[s.path] for s in plan.shards if s.split == name) for name in splits
-    }
-    session.print_json(
-        {
-            "dataset": plan.dataset,
-            "source": found.prepared.entry.name,
-            "options": found.prepared.entry.options,
-            "settings": found.settings,
-            "found": found.found,
-            "raw": {"files": found.raw.files, "stored": found.raw.stored},
-            "splits": {
-                name: {
-                    "items": splits[name],
-                    "shards": shards[name],
-                    "estimated_bytes": sizes[name],
-                }
-                for name in splits
-            },
-            "skipped": len(plan.skipped),
-            "growth": growth_json(found.growth),
-        }
-    )
-
-
-def print_preview(console: Console, found: Preview) -> None:
-    """The plan of a build that was not run."""
-    from tfrecreg.builtin.releases.commands import print_growth
+    from tfrecreg.builtin.releases.commands import growth_json, print_growth
     from tfrecreg.core.terminal.console import PlainTable, line
 
-    plan, raw = found.plan, found.raw
+    start, plan, raw, console = found.start, found.start.plan, found.start.raw, session.out
+    splits = {}
+    for name, items in plan.splits().items():
+        shards = [shard.path for shard in plan.shards if shard.split == name]
+        size = sum(found.sizes[path] for path in shards)
+        splits[name] = {"items": items, "shards": len(shards), "estimated_bytes": size}
+    document = {
+        "dataset": plan.dataset,
+        "source": start.prepared.entry.name,
+        "options": start.prepared.entry.options,
+        "settings": start.settings,
+        "found": found.found,
+        "raw": {"files": raw.files, "stored": raw.stored},
+        "splits": splits,
+        "skipped": len(plan.skipped),
+        "growth": growth_json(found.growth),
+    }
+    if session.printed_json(document):
+        return
     made_of = f"{count(raw.files, 'raw file')}, {si_bytes(raw.stored)}"
     console.print(line(f"would build {plan.dataset} from {made_of}; nothing was written"))
     for name, text in found.found.items():
@@ -136,11 +115,9 @@ def print_preview(console: Console, found: Preview) -> None:
     console.print("")
     right = ("items", "shards", "at most about")
     table = PlainTable("split", "items", "shards", "at most about", right=right, indent=2)
-    splits = plan.splits()
     for name in sorted(splits, key=in_reading_order):
-        shards = [shard for shard in plan.shards if shard.split == name]
-        size = si_bytes(sum(found.sizes[shard.path] for shard in shards))
-        table.add_row(safe(name), f"{splits[name]:,}", f"{len(shards):,}", size)
+        items, number, size = splits[name].values()
+        table.add_row(safe(name), f"{items:,}", f"{number:,}", si_bytes(size))
     console.print(table)
     console.print("")
     if found.growth is not None:

@@ -1,9 +1,8 @@
 """`tfrecreg completion`.
 
-The completion scripts for bash, zsh and fish, and their protocol with this program.
-
-Click's own scripts erase the paths, or the names, where an argument may be either; they take
-`mnist@1.0.0` for two words in bash, which breaks words at an `@`; and they print what goes wrong.
+The completion scripts for bash, zsh and fish, and their protocol with this program. If an argument
+may be a path or a name, Click's own scripts drop the paths or the names. In bash, which splits
+words at `@`, Click's script takes `mnist@1.0.0` for two words. Click's scripts also print errors.
 The names and paths themselves come from :mod:`tfrecreg.core.terminal.complete`.
 """
 
@@ -30,9 +29,9 @@ from tfrecreg.core.terminal.session import COMPLETE, Session, session_command
 def command(session: Session, shell: str) -> None:
     """Print the completion script for a shell.
 
-    For bash: tfrecreg completion bash >> ~/.bashrc. For zsh: the same into ~/.zshrc, after
-    compinit. For fish: into ~/.config/fish/completions/tfrecreg.fish. It completes commands,
-    options, paths, datasets, releases, sources, validators, codes and formats.
+    For bash: tfrecreg completion bash >> ~/.bashrc. For zsh, append the script to ~/.zshrc, after
+    compinit. For fish, write it to ~/.config/fish/completions/tfrecreg.fish. The script completes
+    commands, options, paths, datasets, releases, sources, validators, codes and formats.
     """
 
     root = click.get_current_context().find_root()
@@ -134,22 +133,19 @@ class _Bash(BashComplete):
     def complete(self) -> str:
         _, typed = self.get_completion_args()
         items = self.get_completions(*self.get_completion_args())
-        return "\n".join(f"{item.type},{self._rest(item, typed)}" for item in items)
-
-    def _rest(self, item: CompletionItem[str], typed: str) -> str:
-        """Replacement for the word, which for bash begins after an `@` or `=`."""
+        # For bash, the word to replace begins after an `@` or `=`.
         if typed.startswith("-") and "=" in typed:
             typed = typed.partition("=")[2]
         word = os.environ.get("TFRECREG_WORD", typed)
         before = typed.removesuffix(word) if typed.endswith(word) else ""
-        return str(item.value).removeprefix(before)
+        return "\n".join(f"{each.type},{str(each.value).removeprefix(before)}" for each in items)
 
 
 class _Zsh(ZshComplete):
     source_template = _ZSH
 
     def format_completion(self, item: CompletionItem[str]) -> str:
-        # The script asks the shell for paths itself; each item has three lines.
+        # The script asks the shell for paths; each item has three lines.
         return f"{item.type}\n_\n_" if item.type != "plain" else super().format_completion(item)
 
 
@@ -162,6 +158,5 @@ SHELLS: dict[str, type[ShellComplete]] = {"bash": _Bash, "zsh": _Zsh, "fish": _F
 
 
 def register() -> None:
-    """Register these classes with click."""
     for name, kind in SHELLS.items():
         add_completion_class(kind, name)

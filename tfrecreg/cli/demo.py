@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
+import os
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,39 +15,59 @@ from tfrecreg.core.terminal import complete
 from tfrecreg.core.terminal.options import jobs_option
 from tfrecreg.core.terminal.session import Session, session_command
 from tfrecreg.core.values.errors import UsageError
-from tfrecreg.core.values.text import safe
 
 if TYPE_CHECKING:
     from tfrecreg.builtin.releases.release import ReleaseResult
     from tfrecreg.core.build.conclude import BuildResult
     from tfrecreg.core.check.reports import Report
     from tfrecreg.core.registry.init import InitResult
-    from tfrecreg.core.values.findings import Finding
     from tfrecreg.core.workers.interface import Engine
 
 
 @session_command("demo")
 @click.argument("folder", metavar="[DIR]", required=False, shell_complete=complete.folders)
+@click.option(
+    "--files",
+    is_flag=True,
+    help="Only write the small files that the guides begin with, in seven folders.",
+)
 @jobs_option
-def command(session: Session, folder: str | None, engine: Engine) -> None:
+def command(session: Session, folder: str | None, files: bool, engine: Engine) -> None:
     """Run the whole workflow on generated sample data.
 
-    The digits are built, released and checked; then a copy of a shard is damaged, and the damage
-    is found. DIR is an empty folder or a new one; without it, a temporary folder is made and kept.
+    Drawn digits are built, released and checked. Then a copy of a shard is damaged, and the damage
+    is found. DIR is an empty or new folder; without DIR, a temporary folder is made and kept.
     Nothing is downloaded.
     """
+    if files:
+        _write_files(session, folder or ".")
+        return
     session.warn_of_broken_plugins()
     path = demo_folder(folder)
     steps = []
-    for step in run_demo(path, engine):
-        steps.append(step)
-        if not session.as_json:
-            _print_step(session, step, str(path))
+    before = Path.cwd()
+    os.chdir(path)  # paths are shown as a user types them in this folder
+    try:
+        for step in run_demo(path, engine):
+            steps.append(step)
+            if not session.as_json:
+                _print_step(session, step, str(path))
+    finally:
+        os.chdir(before)
     if session.as_json:
         shown = [{"title": step.title, "command": step.command} for step in steps]
         session.print_json({"folder": str(path), "steps": shown})
         return
     _print_next(session, str(path))
+
+
+def _write_files(session: Session, folder: str) -> None:
+    from tfrecreg.cli.guide_files import FOLDERS, write_guide_files
+
+    write_guide_files(Path(folder))
+    if not session.printed_json({"folder": folder, "files": FOLDERS}):
+        for name, what in FOLDERS.items():
+            session.out.print(f"{name + '/':13} {what}")
 
 
 def _print_step(session: Session, step: DemoStep, folder: str) -> None:
@@ -63,7 +82,7 @@ def _print_step(session: Session, step: DemoStep, folder: str) -> None:
 
     session.out.print(line(("# ", "dim"), (step.title, "bold")))
     if step.command:
-        session.out.print(line(("$ ", "dim"), (_from(folder, step.command), "bold green")))
+        session.out.print(line(("$ ", "dim"), (step.command, "bold green")))
     if isinstance(step.result, InitResult):
         session.out.print(line(("$ ", "dim"), (f"cd {folder}", "bold green")))
     elif isinstance(step.result, BuildResult):
@@ -73,50 +92,22 @@ def _print_step(session: Session, step: DemoStep, folder: str) -> None:
     elif isinstance(step.result, ReleaseResult):
         print_release(session, step.result)
     elif isinstance(step.result, Report):
-        print_report(session.out, _seen_from(folder, step.result))
+        print_report(session.out, step.result)
     session.out.print("")
-
-
-def _from(folder: str, text: str) -> str:
-    """Paths as typed inside the folder."""
-    return text.replace(f"{folder}/", "")
-
-
-def _seen_from(folder: str, report: Report) -> Report:
-    """The report as printed when the command runs in the folder."""
-    from dataclasses import replace
-
-    def seen(finding: Finding) -> Finding:
-        places = (
-            replace(each, shard=_from(folder, each.shard or "")) for each in finding.locations
-        )
-        return replace(finding, locations=tuple(places))
-
-    findings = tuple(seen(finding) for finding in report.findings)
-    return replace(report, target=_from(folder, report.target), findings=findings)
 
 
 def _print_next(session: Session, folder: str) -> None:
     from tfrecreg.core.terminal.console import line
 
     session.out.print(line(("What to try next", "bold")))
-    name = _own_name()
     for text in (
         f"cd {folder}",
-        f"{name} head digits@1.0.0 -n 1          # show a record",
-        f"{name} schema show digits --format tf  # how TensorFlow parses it",
-        f"{name} explain CRC002                  # explain that finding",
-        f"{name} check YOUR/FILES/*.tfrecord     # your own files; needs no registry",
+        "tfrecreg head digits@1.0.0 -n 1          # show a record",
+        "tfrecreg schema show digits --format tf  # how TensorFlow parses it",
+        "tfrecreg explain CRC002                  # explain that finding",
+        "tfrecreg check YOUR/FILES/*.tfrecord     # your own files; needs no registry",
     ):
         session.out.print(line("  ", (text, "green")))
-
-
-def _own_name() -> str:
-    """The command name for a shell: its path if PATH does not contain it."""
-    script = Path(sys.argv[0]).absolute()
-    if shutil.which("tfrecreg") is None and script.name == "tfrecreg" and script.is_file():
-        return str(script)
-    return "tfrecreg"
 
 
 NAME = "digits"
@@ -127,24 +118,20 @@ _TRAIN, _TEST, _SHARDS = 2000, 400, 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoStep:
-    """One thing that the demo did."""
-
     title: str
     command: str
-    """Command that a user would type; empty for a preparation by the demo itself."""
+    """Command that a user would type; empty if the demo prepares something itself."""
     result: InitResult | BuildResult | ReleaseResult | Report | None
 
 
 def demo_folder(folder: str | None) -> Path:
-    """The folder to work in: the one that is named, if it is free, or a new temporary one."""
+    """Return the working folder: the named folder if it is empty, or a new temporary folder."""
     if folder is None:
         return Path(tempfile.mkdtemp(prefix="tfrecreg-demo-"))
     path = Path(folder).absolute()
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise UsageError(
-            f"`{safe(str(path))}` is not an empty folder",
-            hint="name another folder; existing files are not overwritten",
-        )
+        raise UsageError(f"`{path}` is not an empty folder")
+    path.mkdir(parents=True, exist_ok=True)
     return path
 
 
@@ -182,16 +169,6 @@ def run_demo(folder: Path, engine: Engine) -> Iterator[DemoStep]:
     (report,) = check([reference], registry=str(folder), engine=engine)
     command = f"tfrecreg check {reference}"
     yield DemoStep(title="Every byte is checked", command=command, result=report)
-    copies = _damaged_copies(folder, built)
-    (report,) = check([copies], registry=str(folder), engine=engine)
-    title = "One bit of a copy of a shard is flipped, and found"
-    yield DemoStep(title=title, command=f"tfrecreg check {copies}", result=report)
-
-
-def _damaged_copies(folder: Path, built: BuildResult) -> str:
-    """A folder with copies of the test shards, one bit flipped in the middle of the first."""
-    from tfrecreg.core.storage.local import LocalStorage
-
     copies = LocalStorage(folder / "damaged")
     names = [shard.path for shard in built.manifest.shards if shard.split == "test"]
     for name in names:
@@ -200,4 +177,6 @@ def _damaged_copies(folder: Path, built: BuildResult) -> str:
             data[len(data) // 2] ^= 0x10
         with copies.create(name) as writer:
             writer.write(bytes(data))
-    return copies.root
+    (report,) = check(["damaged"], registry=str(folder), engine=engine)
+    title = "One bit of a copy of a shard is flipped, and found"
+    yield DemoStep(title=title, command="tfrecreg check damaged", result=report)

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 @click.argument("before", metavar="A", shell_complete=complete.references)
 @click.argument("after", metavar="B", shell_complete=complete.references)
 @click.option(
-    "--records", is_flag=True, help="List every example that differs, not only the first."
+    "--records", is_flag=True, help="List every example that differs, not only the first few."
 )
-@click.option("--exit-code", is_flag=True, help="Exit with 1 if they differ, as git diff does.")
+@click.option("--exit-code", is_flag=True, help="Exit with 1 if A and B differ, as git diff does.")
 @click.option(
     "--format",
     "form",
@@ -51,25 +51,19 @@ def command(
 ) -> int:
     """Compare two builds or releases, example by example.
 
-    A and B are references: mnist for the build, mnist@1.0.0 for a release; or paths or URLs of
+    A and B are references (mnist for the build, mnist@1.0.0 for a release), or paths or URLs of
     folders with a manifest. Examples are matched through the indexes. Changed features and labels
-    are read from the records, if the bytes of both are on this machine. The last lines give the
+    are read from the records, if the bytes of A and B are on this machine. The last lines give the
     smallest version number for the change from A to B, and the reason.
     """
     from tfrecreg.builtin.releases.diff.run import diff
 
     chosen = choose_format(session, form)
     if output is not None and chosen != "html":
-        raise UsageError("`--output` goes with `--format html`", hint="redirect stdout instead")
+        raise UsageError("`--output` goes with `--format html`")
     if chosen == "html":
         return _page(session, before, after, output, engine, exit_code=exit_code)
-    result = diff(
-        before,
-        after,
-        registry=session.registry,
-        engine=engine,
-        progress=session.progress(),
-    )
+    result = diff(before, after, **session.context(engine))
     if chosen == "json" and records:
         from tfrecreg.core.terminal.console import print_json_list
 
@@ -97,9 +91,7 @@ def _page(
 
     from tfrecreg.builtin.pages.make import diff_page
 
-    html, result = diff_page(
-        before, after, registry=session.registry, engine=engine, progress=session.progress()
-    )
+    html, result = diff_page(before, after, **session.context(engine))
     if output is None:
         sys.stdout.write(html)
     else:

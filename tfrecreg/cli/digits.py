@@ -1,9 +1,9 @@
-"""Draws a small dataset of digits, as IDX files in gzip: raw data for the demo.
+"""Draw a small dataset of digits, as IDX files in gzip: raw data for the demo.
 
-No download and no font: each digit is a few smooth curves through points that vary from image
-to image, drawn with a round pen. The same arguments give the same images on every machine:
-the randomness is PCG64's raw stream, which NumPy promises to keep, and the drawing uses only
-operations that IEEE 754 rounds exactly (no sines, no sums whose order NumPy may choose).
+No download and no font: each digit is a few smooth curves through points that vary from image to
+image, drawn with a round pen. The same arguments give the same images on every machine. Random
+numbers come from PCG64's raw stream, which NumPy promises to keep. The drawing uses only operations
+that IEEE 754 rounds exactly (no sines, no sums whose order NumPy may choose).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import numpy as np
 from tfrecreg.core.storage.interface import Storage
 
 Stroke = tuple[tuple[float, float], ...]
-"""Points that a smooth curve runs through: x to the right and y down, in a box of 0 to 1. Where
-a digit has a corner, one stroke ends and the next begins."""
+"""Points on a smooth curve: x grows to the right and y grows down, both from 0 to 1. At a corner of
+a digit, one stroke ends and the next stroke begins."""
 
 _ZERO: Stroke = (
     (0.55, 0.0), (0.2, 0.14), (0.06, 0.5), (0.2, 0.88), (0.5, 1.0),
@@ -76,7 +76,7 @@ GLYPHS: tuple[tuple[tuple[Stroke, ...], ...], ...] = (
     ((_EIGHT,),),
     ((_NINE_HEAD, _NINE_STRAIGHT), (_NINE_HEAD, _NINE_HOOKED)),
 )
-"""For each digit, its ways of being written, each a tuple of strokes."""
+"""For each digit, the ways of writing it, each a tuple of strokes."""
 
 
 if TYPE_CHECKING:
@@ -88,15 +88,27 @@ SIDE = 28
 """Pixels of an image's side."""
 
 _BLOCK = 256
-"""Images drawn at a time: they fit a processor's cache."""
+"""Number of images drawn at a time, which fit into a processor's cache."""
 _SUBDIVISIONS = 3
-"""Straight pieces between two points of a curve."""
+"""Number of straight pieces between two points of a curve."""
 
 
-def write_digits(raw: Storage, *, train: int, test: int, seed: int) -> None:
-    """Write the four files that MNIST consists of, under its names, at the root of `raw`."""
+def write_digits(raw: Storage, *, train: int, test: int, seed: int, more: int = 0) -> None:
+    """Write the four files of MNIST, under MNIST's names, at the root of `raw`.
+
+    Args:
+        raw: storage for the files.
+        train: number of images for training.
+        test: number of images for testing.
+        seed: another seed gives other images.
+        more: number of additional images at the end of the training images.
+    """
     for name, count, number in (("train", train, 0), ("t10k", test, 1)):
         pixels, labels = draw_digits(count, seed=seed, stream=number)
+        if more and name == "train":
+            more_pixels, more_labels = draw_digits(more, seed=seed + 1)
+            pixels = np.concatenate([pixels, more_pixels])
+            labels = np.concatenate([labels, more_labels])
         _write(raw, f"{name}-images-idx3-ubyte.gz", pixels)
         _write(raw, f"{name}-labels-idx1-ubyte.gz", labels)
 
@@ -104,7 +116,6 @@ def write_digits(raw: Storage, *, train: int, test: int, seed: int) -> None:
 def draw_digits(
     count: int, *, seed: int, stream: int = 0
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Draw `count` images."""
     if count < 1:
         raise ValueError(f"a split needs at least 1 image, not {count}")
     dice = _Dice(seed, stream)
@@ -122,13 +133,13 @@ def draw_digits(
 
 
 class _Dice:
-    """Random numbers that are the same for every version of NumPy and every machine."""
+    """Random numbers that are equal for every version of NumPy and on every machine."""
 
     def __init__(self, seed: int, stream: int) -> None:
         self._bits = np.random.PCG64(np.random.SeedSequence([seed, stream]))
 
     def uniform(self, *shape: int) -> Floats:
-        """Numbers from 0 to below 1, in steps of 2^-24."""
+        """Return numbers of at least 0 and below 1, in steps of 2^-24."""
         size = 1
         for length in shape:
             size *= length
@@ -137,14 +148,14 @@ class _Dice:
         return numbers
 
     def spread(self, width: float, *shape: int) -> Floats:
-        """Numbers from -width to width, more of them near 0 (a triangle)."""
+        """Return numbers from -width to width, with more numbers near 0 (a triangle)."""
         numbers: Floats = (self.uniform(*shape) - self.uniform(*shape)) * np.float32(width)
         return numbers
 
 
 def _draw(strokes: tuple[Stroke, ...], count: int, dice: _Dice) -> NDArray[np.uint8]:
-    """`count` images of one glyph: (count, 28, 28)."""
-    # From the unit box, y down, to pixels: about 20 high and 14 wide in the middle of 28 × 28.
+    """Return `count` images of one glyph, in the shape (count, 28, 28)."""
+    # Scale the unit box to pixels: about 20 high and 14 wide in the middle of 28 × 28.
     height = 19.0 + dice.spread(2.5, count)
     width = 13.5 + dice.spread(4.0, count)
     slant = dice.spread(0.4, count) + np.float32(0.12)
@@ -162,14 +173,14 @@ def _draw(strokes: tuple[Stroke, ...], count: int, dice: _Dice) -> NDArray[np.ui
         _ink(nearest, grid, _smooth(x + left[:, None]), _smooth(y + top[:, None]))
     radius = 0.95 + dice.uniform(count, 1, 1) * np.float32(0.75)
     cover = np.clip(radius + np.float32(0.6) - np.sqrt(nearest), 0, 1.2) / np.float32(1.2)
-    # Ink is never quite even, paper stays blank: as in scans that were cleaned.
+    # Ink is uneven and paper stays blank, as in cleaned scans.
     cover = cover * (1 - dice.uniform(count, SIDE, SIDE) * np.float32(0.25) * (cover < 1))
     drawn: NDArray[np.uint8] = (cover * np.float32(254) + np.float32(0.5)).astype(np.uint8)
     return drawn
 
 
 def _smooth(points: Floats) -> Floats:
-    """A Catmull-Rom spline through the points of each row, as a finer row of points."""
+    """Return more points on a Catmull-Rom spline through the points of each row."""
     before = np.concatenate([points[:, :1], points[:, :-2]], axis=1)
     start, end = points[:, :-1], points[:, 1:]
     after = np.concatenate([points[:, 2:], points[:, -1:]], axis=1)
@@ -193,7 +204,7 @@ def _ink(nearest: Floats, grid: Floats, x: Floats, y: Floats) -> None:
         along_x, along_y = x[:, number + 1] - start_x, y[:, number + 1] - start_y
         square = np.maximum(along_x * along_x + along_y * along_y, np.float32(1e-6))
         from_x, from_y = grid - start_x[:, None], grid - start_y[:, None]
-        # All of this is a sum of a part of the column and a part of the row.
+        # Each array of pixels is the sum of a term per column and a term per row.
         dot_x, dot_y = from_x * along_x[:, None], from_y * along_y[:, None]
         dot = dot_x[:, None, :] + dot_y[:, :, None]
         length = square[:, None, None]

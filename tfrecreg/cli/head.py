@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tfrecreg.core.terminal import complete
-from tfrecreg.core.terminal.options import where_option
 from tfrecreg.core.terminal.session import Session, session_command
+from tfrecreg.core.terminal.verbs import options_of
 from tfrecreg.core.values.text import safe
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-if TYPE_CHECKING:
     from tfrecreg.builtin.look.head import ShownRecord
     from tfrecreg.core.check.infer import PassedOver
     from tfrecreg.core.check.scan.interface import Target
@@ -23,27 +22,7 @@ if TYPE_CHECKING:
 
 @session_command("head")
 @click.argument("target", shell_complete=complete.targets)
-@click.option(
-    "-n",
-    "--records",
-    "count",
-    type=int,
-    metavar="N",
-    help="Number of records. Default: 5, with --at 1.",
-)
-@click.option(
-    "--at",
-    type=int,
-    metavar="N",
-    help="Start at record N of the shard, numbered from 0 as in findings; -1 is the last.",
-)
-@click.option("--shard", metavar="NAME", help="Show only this shard.")
-@click.option(
-    "--split",
-    metavar="SPLIT",
-    help="Show only this split, or a part: train, train[-5:], train[1000:], train+test.",
-)
-@where_option
+@options_of("files:Verbs.head", records={"flags": ("-n", "--records")}, shard="NAME")
 @click.option(
     "--save",
     metavar="DIR",
@@ -59,54 +38,33 @@ if TYPE_CHECKING:
 def command(
     session: Session,
     target: str,
-    count: int | None,
-    at: int | None,
-    shard: str | None,
-    split: str | None,
-    where: str | None,
     save: str | None,
     opens: bool,
+    **arguments: Any,
 ) -> int:
     """Show the first records.
 
     TARGET is a reference (mnist, mnist@1.0.0, mnist@latest), or a path, URL, folder or glob of
-    TFRecord files, which need no registry. Damaged records are skipped, and the exit code is then
-    1.
+    TFRecord files, which need no registry. If damaged records are skipped, the exit code is 1.
     """
-    from tfrecreg.builtin.look.head import head
+    from tfrecreg.builtin.look.head import Choice, head
     from tfrecreg.core.check.infer import passed_over
-    from tfrecreg.core.plugins.entry_points import with_plugins
-    from tfrecreg.core.registry.shardset.target import find_target
+    from tfrecreg.core.registry.find import find_target
 
-    if next(with_plugins(), None):  # which may have decoders, and are supervised from the beginning
-        from tfrecreg.core.plugins.manager import plugins
-
-        plugins()
-
-    if count is None:
-        count = 5 if at is None else 1
+    choice = Choice(**arguments)
     damage: list[PassedOver] = []
     found = find_target(target, registry=session.registry)
     for note in found.notes if found.kind == "files" else ():
         session.progress().note(note)
-    records = head(
-        found,
-        count,
-        at=at,
-        shard=shard,
-        split=split,
-        where=where,
-        damage=damage,
-        progress=session.progress(),
-    )
+    shown = head(found, choice, damage=damage, progress=session.progress())
     if save is not None:
         from tfrecreg.builtin.look.head import save_images
 
-        records = save_images(records, save)
+        shown = save_images(shown, save)
     if session.as_json:
-        shown = list(records)  # which finds the damage
-        asked = {} if where is None else {"where": where}
-        session.print_json({"target": target, **asked, "records": shown, "damage": damage})
+        listed = list(shown)  # this finds the damage
+        asked = {} if choice.where is None else {"where": choice.where}
+        session.print_json({"target": target, **asked, "records": listed, "damage": damage})
         return 1 if damage else 0
 
     places: list[tuple[str, int]] = []
@@ -114,7 +72,7 @@ def command(
 
     def counted() -> Iterator[ShownRecord]:
         nonlocal seen, saved
-        for each in records:
+        for each in shown:
             seen += 1
             if opens:
                 places.append((each.shard, each.record))
@@ -128,14 +86,14 @@ def command(
         session.err.print("these records have no images: nothing was saved")
     if damage:
         raise passed_over(found.name, damage)
-    if not seen and count:
-        lacks = "records" if where is None else "record for which the condition holds"
+    if not seen and choice.records != 0:
+        lacks = "records" if choice.where is None else "record for which the condition holds"
         session.err.print(f"{found.name} has no {lacks}")
     return 0
 
 
 def _open(session: Session, target: Target, places: Sequence[tuple[str, int]]) -> None:
-    """Write the page of these records to a temporary file, and open it in the browser."""
+    """Write a page about these records to a temporary file, and open it in the browser."""
     import tempfile
     import webbrowser
     from pathlib import Path
@@ -154,7 +112,7 @@ _STYLES = {"place": "bold", "other": "yellow", "row": "cyan"}
 
 
 def print_records(console: Console, records: Iterable[ShownRecord]) -> None:
-    """Each record with its location and one line per feature."""
+    """Print each record with its location and one line per feature."""
     from tfrecreg.core.terminal.console import line
 
     for each in records:

@@ -23,8 +23,8 @@ def command(session: Session, folder: str | None, with_dvc: bool | None) -> None
     """Make a folder a registry.
 
     DIR is created if it is missing; the default is the current folder. Existing files are not
-    changed. If DVC is installed, a new registry also becomes a DVC repository; an existing
-    registry without DVC needs `--dvc` for that. Nothing is committed to git.
+    changed. If DVC is installed, a new registry also becomes a DVC repository; an existing registry
+    becomes one only with `--dvc`. Nothing is committed to git.
     """
     from tfrecreg.core.registry.init import init
 

@@ -6,6 +6,7 @@ Any other exception is a bug, keeps its traceback, and exits with 3.
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import sys
@@ -18,29 +19,28 @@ import click
 from tfrecreg.cli.app import app
 from tfrecreg.core.plugins import guard
 from tfrecreg.core.terminal.session import COMPLETE, Session
-from tfrecreg.core.terminal.streams import explanation, settle, watch_streams, write_failure
+from tfrecreg.core.terminal.streams import settle, watch_streams, write_failure
 from tfrecreg.core.values.errors import FailureError, NoShardsError, RefusedError, TfrecregError
 from tfrecreg.core.values.text import safe
 
 _INTERRUPTED = 130
 _CLOSED_PIPE = 141
-"""The exit code of a tool that SIGPIPE ended."""
+"""The exit code of a program that SIGPIPE ends."""
 _GC_OBJECTS = 60_000
-"""New objects after which Python looks for cycles among them, instead of 700."""
+"""Number of new objects after which Python looks for garbage, instead of 700."""
 
 
 def run() -> None:
-    """The console script."""
-    # The imports of a command make some 55,000 objects, and none of them is garbage.
+    # The imports of a command make some 55,000 objects, none of which is garbage.
     gc.set_threshold(_GC_OBJECTS)
-    # NumPy's library for matrices starts a thread for every processor, which takes longer than all
+    # NumPy's matrix library starts a thread per processor, which takes longer than all
     # other imports of a small command. Nothing here multiplies matrices.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     arguments = sys.argv[1:]
     watch_streams()
     try:
         code = main(arguments)
-    except SystemExit as error:  # of a plugin
+    except SystemExit as error:  # raised by a plugin
         code = error.code if isinstance(error.code, int) else 3
     except Exception:
         with suppress(OSError):  # stderr may be full
@@ -48,17 +48,16 @@ def run() -> None:
         code = 3
     if settle() is not None:
         code = max(code, FailureError.exit_code)
-    # Python looks for garbage once more when it exits: that took a seventh of a small check.
+    # When Python exits, it looks for garbage again, which took a seventh of a small check.
     gc.freeze()
     sys.exit(code)
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run one command line and return its exit code."""
     try:
         code = _main(arguments)
         sys.stdout.flush()
-    except (OSError, SystemExit):  # click and rich exit where a pipe was closed
+    except (OSError, SystemExit):  # click and rich exit if a pipe was closed
         failure = write_failure()
         if failure is None:
             raise
@@ -67,7 +66,7 @@ def main(arguments: Sequence[str]) -> int:
             return _CLOSED_PIPE
         with suppress(OSError):
             _print_error(
-                f"error: cannot write the output: {explanation(failure)}",
+                f"error: cannot write the output: {os.strerror(failure.errno or errno.EIO)}",
                 "write it to another place, or make room there",
             )
             guard.traced(failure)
@@ -115,7 +114,7 @@ def _refuse(session: Session, arguments: Sequence[str], error: TfrecregError) ->
     if isinstance(error, NoShardsError):
         from tfrecreg.core.plugins.recognition import build_hint
 
-        with suppress(TfrecregError):  # of the configuration: the command did not need it
+        with suppress(TfrecregError):  # of a configuration that the command did not need
             hint = build_hint(error.place, session.plugins()) or hint
     if not any(finding.message == error.message for finding in findings):
         _print_error(f"error: {error.message}", hint)
@@ -136,15 +135,6 @@ def _misused(session: Session, arguments: Sequence[str], error: click.ClickExcep
     if isinstance(error, click.NoSuchOption) and "--option" in known and not error.possibilities:
         name = safe(error.option_name.lstrip("-"), limit=40).replace("-", "_")
         hint += f"; an option of a source or a format is set by `--option {name}=VALUE`"
-    if (
-        message.startswith("No such option '--json'")
-        and ctx
-        and isinstance(ctx.command, click.Group)
-    ):
-        message = "No such option '--json'"  # without what is spelt alike
-        hint = f"`--json` comes after the command: {ctx.command_path} COMMAND --json"
-    if "--version" in known and message.startswith("Got unexpected extra argument"):
-        hint += "; the version of a release is `--version X.Y.Z`"
     _print_error(f"error: {safe(message, limit=400)}", hint)
     guard.traced(error)
     _document(session, arguments, message, hint, 2, [])
@@ -160,7 +150,7 @@ def _print_error(message: str, hint: str) -> None:
     head, colon, rest = message.partition(":")
     console.print(line((head + colon, "bold red"), rest))
     if hint:
-        # Often a command to copy, so that only the terminal itself may wrap it.
+        # The hint is often a command to copy, so only the terminal itself may wrap it.
         console.print(Text.assemble(("hint:", "cyan"), f" {hint}"))
 
 

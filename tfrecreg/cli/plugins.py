@@ -13,24 +13,29 @@ from tfrecreg.core.values.text import safe
 
 if TYPE_CHECKING:
     from tfrecreg.core.plugins.discovery import Announced
+    from tfrecreg.core.plugins.manager import NameClash
     from tfrecreg.core.plugins.recognition import OptionInfo
 
 
 @session_command("list")
 def list_command(session: Session) -> None:
-    """List all plugins, and those that are broken or clash."""
+    """List all plugins, including broken and clashing ones."""
     from tfrecreg.core.plugins.records import PLUGIN_KINDS
     from tfrecreg.core.records.scanner import scanner
 
     reading = scanner()
     found = session.plugins(untrusted=True)
     known = {kind: found.every(kind) for kind in PLUGIN_KINDS}
+    disabled = [
+        {"kind": each.announced.record.kind, "name": each.announced.qualified, "by": each.by}
+        for each in found.disabled
+    ]
     if session.as_json:
         session.print_json(
             {
                 **{kind.plural: [_row(each) for each in known[kind]] for kind in PLUGIN_KINDS},
                 "broken": found.broken,
-                **({"disabled": [_off(each) for each in found.disabled]} if found.disabled else {}),
+                **({"disabled": disabled} if disabled else {}),
                 "clashes": [
                     {"kind": each.kind, "name": each.name, "between": _between(each)}
                     for each in found.clashes
@@ -39,55 +44,42 @@ def list_command(session: Session) -> None:
             }
         )
         return
-    _print_rows(session, [each for kind in PLUGIN_KINDS for each in known[kind]])
-    session.out.print(f"scanner: {reading.kind} ({safe(reading.detail, limit=400)})")
-    _print_problems(session, found)
-
-
-def _row(each: Any) -> dict[str, Any]:
-    codes = [code.code for code in each.record.codes]
-    return {
-        "name": each.record.name,
-        "summary": each.record.summary,
-        "distribution": each.distribution,
-        "version": each.version,
-        **({"codes": codes} if codes or each.record.kind == "validator" else {}),
-    }
-
-
-def _off(each: Any) -> dict[str, str]:
-    return {"kind": each.announced.record.kind, "name": each.announced.qualified, "by": each.by}
-
-
-def _between(clash: Any) -> list[str]:
-    return [f"{each.distribution} {each.version}" for each in clash.announced]
-
-
-def _print_rows(session: Session, rows: list[Any]) -> None:
-    from tfrecreg.core.terminal.console import PlainTable
+    from tfrecreg.core.plugins.entry_points import is_local
+    from tfrecreg.core.terminal.console import PlainTable, line
 
     table = PlainTable("kind", "name", "what it does", "from")
-    for each in rows:
+    for each in (each for kind in PLUGIN_KINDS for each in known[kind]):
         record, origin = each.record, f"{each.distribution} {each.version}"
         table.add_row(record.kind, safe(record.name), safe(record.summary), safe(origin))
     session.out.print(table)
-
-
-def _print_problems(session: Session, found: Any) -> None:
-    from tfrecreg.core.plugins.entry_points import is_local
-    from tfrecreg.core.terminal.console import line
-
-    for each in found.broken:
-        about = f"{each.entry_point} of {each.distribution} {each.version}: "
-        if is_local(each.distribution):
-            about = f"{each.distribution}: "
-        session.out.print(line(("broken: ", "bold red"), safe(about), each.reason))
-    for off in found.disabled:
-        about = f"the {off.announced.record.kind} `{safe(off.announced.qualified)}`, by {off.by}"
+    session.out.print(f"scanner: {reading.kind} ({safe(reading.detail, limit=400)})")
+    for broken in found.broken:
+        about = f"{broken.entry_point} of {broken.distribution} {broken.version}: "
+        if is_local(broken.distribution):
+            about = f"{broken.distribution}: "
+        session.out.print(line(("broken: ", "bold red"), safe(about), broken.reason))
+    for off in disabled:
+        about = f"the {off['kind']} `{safe(off['name'])}`, by {off['by']}"
         session.out.print(line(("disabled: ", "bold"), safe(about, limit=400)))
-    for each in found.clashes:
-        about = f"{each.kind} `{safe(each.name)}` is announced by {' and '.join(_between(each))}"
+    for clash in found.clashes:
+        about = f"{clash.kind} `{safe(clash.name)}` is announced by {' and '.join(_between(clash))}"
         session.out.print(line(("clash: ", "bold yellow"), safe(about, limit=400)))
+
+
+def _between(clash: NameClash) -> list[str]:
+    return [f"{each.distribution} {each.version}" for each in clash.announced]
+
+
+def _row(found: Announced[Any], **more: Any) -> dict[str, Any]:
+    codes = [code.code for code in found.record.codes]
+    return {
+        "name": found.name,
+        "summary": found.record.summary,
+        "distribution": found.distribution,
+        "version": found.version,
+        **more,
+        **({"codes": codes} if codes or found.record.kind == "validator" else {}),
+    }
 
 
 @session_command("show")
@@ -95,8 +87,8 @@ def _print_problems(session: Session, found: Any) -> None:
 def show_command(session: Session, name: str) -> None:
     """Show a plugin and its options.
 
-    NAME is one of `tfrecreg plugins list`. Set the options of a source in `options` of a dataset or
-    with `--option`, those of a validator in `limits.NAME` of a gate.
+    NAME is a name from `tfrecreg plugins list`. Set the options of a source in `options` of a
+    dataset or with `--option`. Set the options of a validator in `limits.NAME` of a gate.
     """
     from tfrecreg.core.plugins.records import PLUGIN_KINDS
 
@@ -105,35 +97,23 @@ def show_command(session: Session, name: str) -> None:
     if session.as_json:
         documents: dict[str, list[dict[str, Any]]] = {kind.plural: [] for kind in PLUGIN_KINDS}
         for each, options in found:
-            documents[each.record.plural].append(_document(each, options))
+            told = [
+                {
+                    "name": option.name,
+                    "type": option.type,
+                    "default": option.default,
+                    "required": option.is_required,
+                    "help": option.help,
+                }
+                for option in options
+            ]
+            documents[each.record.plural].append(_row(each, module=each.module, options=told))
         session.print_json(documents)
         return
     for number, (each, options) in enumerate(found):
         if number:
             session.out.print()
         _print_plugin(session, each, options)
-
-
-def _document(found: Announced[Any], options: list[OptionInfo]) -> dict[str, Any]:
-    codes = [code.code for code in found.record.codes]
-    return {
-        "name": found.name,
-        "summary": found.record.summary,
-        "distribution": found.distribution,
-        "version": found.version,
-        "module": found.module,
-        "options": [
-            {
-                "name": each.name,
-                "type": each.type,
-                "default": each.default,
-                "required": each.is_required,
-                "help": each.help,
-            }
-            for each in options
-        ],
-        **({"codes": codes} if codes or found.record.kind == "validator" else {}),
-    }
 
 
 def _print_plugin(session: Session, found: Announced[Any], options: list[OptionInfo]) -> None:
@@ -162,7 +142,7 @@ def _print_plugin(session: Session, found: Announced[Any], options: list[OptionI
 _PLACES = {
     "list": (
         "tfrecreg.cli.plugins:list_command",
-        "List all plugins, and those that are broken or clash",
+        "List all plugins, including broken and clashing ones",
     ),
     "show": ("tfrecreg.cli.plugins:show_command", "Show a plugin and its options"),
     **PLUGIN_COMMANDS,
@@ -170,7 +150,7 @@ _PLACES = {
 
 
 class _Group(LazyGroup):
-    """Without a subcommand, `plugins` lists them."""
+    """Without a subcommand, `plugins` lists the plugins."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not args or (args[0].startswith("-") and args[0] not in ("-h", "--help")):
@@ -182,6 +162,6 @@ class _Group(LazyGroup):
 def command() -> None:
     """List plugins, show their options, write new ones.
 
-    Installed distributions provide them through entry points of the group `tfrecreg`, and a
-    registry may have local ones.
+    Installed distributions provide plugins through entry points of the group `tfrecreg`, and a
+    registry may have local plugins.
     """

@@ -1,4 +1,4 @@
-"""The library: handles with verbs, of which the public names of :mod:`tfrecreg` are made.
+"""The library: handles with verbs, which give :mod:`tfrecreg` its public names.
 
-The classes are those of :mod:`tfrecreg.core.registry`, which read, with the operations as methods.
+The classes extend the readers of :mod:`tfrecreg.core.registry` with operations as methods.
 """

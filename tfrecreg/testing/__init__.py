@@ -1,6 +1,6 @@
-"""For tests and examples: the kit for tests of plugins, shards to check, raw data to build from.
+"""For tests and examples: the tests that plugins inherit, shards to check, raw data to build from.
 
-The names keep their meaning until the next major version, like :mod:`tfrecreg.api`. The modules.
+The names keep their meaning until the next major version, as in :mod:`tfrecreg.api`.
 """
 
 from __future__ import annotations
@@ -9,29 +9,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tfrecreg.testing.data import build_examples, examples, write_digits, write_shard
-    from tfrecreg.testing.kit import check_validator
-    from tfrecreg.testing.source_tests import SourceTests
-    from tfrecreg.testing.validator_tests import ValidatorTests
+    from tfrecreg.testing.data import build_examples as build_examples
+    from tfrecreg.testing.data import examples as examples
+    from tfrecreg.testing.data import write_digits as write_digits
+    from tfrecreg.testing.data import write_shard as write_shard
+    from tfrecreg.testing.kit import check_validator as check_validator
+    from tfrecreg.testing.source_tests import SourceTests as SourceTests
+    from tfrecreg.testing.validator_tests import ValidatorTests as ValidatorTests
 
-__all__ = [
-    "SourceTests",
-    "ValidatorTests",
-    "build_examples",
-    "check_validator",
-    "examples",
-    "write_digits",
-    "write_shard",
-]
+_LATER = {
+    "tfrecreg.testing.data": "build_examples examples write_digits write_shard",
+    "tfrecreg.testing.kit": "check_validator",
+    "tfrecreg.testing.source_tests": "SourceTests",
+    "tfrecreg.testing.validator_tests": "ValidatorTests",
+}
+_HOMES = {name: module for module, names in _LATER.items() for name in names.split()}
 
-_LATER = (
-    ("tfrecreg.testing.kit", "check_validator"),
-    ("tfrecreg.testing.data", "build_examples examples write_shard"),
-    ("tfrecreg.testing.data", "write_digits"),
-    ("tfrecreg.testing.source_tests", "SourceTests"),
-    ("tfrecreg.testing.validator_tests", "ValidatorTests"),
-)
-_HOMES = {name: module for module, names in _LATER for name in names.split()}
+__all__ = sorted(_HOMES)
 
 if not TYPE_CHECKING:  # mypy takes the names from the imports above
 

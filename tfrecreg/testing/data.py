@@ -1,8 +1,7 @@
-"""Records for tests and examples: of a source, in a shard, in a build.
+"""Records for tests and examples: made by a source, written into a shard, or built.
 
-Raw data for the source `mnist`, drawn.
-
-Raw data that a source may get: damaged, incomplete, with strange names.
+The module also makes raw data: drawn digits for the source `mnist`; and for the tests of any
+source, copies with damage or with strange names.
 """
 
 from __future__ import annotations
@@ -23,24 +22,22 @@ from tfrecreg.core.records.framing import frame
 from tfrecreg.core.registry import layout
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import UsageError
-from tfrecreg.core.values.text import safe
 
 
 def examples(
     source: str, raw: str | os.PathLike[str], options: Sequence[str] | Mapping[str, Any] = ()
 ) -> Iterator[tuple[Item, Example | Skipped]]:
-    """Every item of a source with the example that a build would write for it, in the order of the
-    listing.
+    """Yield each item in the order of the listing, with the example that a build would write.
 
     Args:
         source: the name of an installed source, as for ``--source``.
         raw: the folder of the raw data.
-        options: those of the source, as for ``--option`` (``["lowercase=yes"]``), or typed
-            (``{"lowercase": True}``).
+        options: the source's options, as for ``--option`` (``["lowercase=yes"]``), or as Python
+            values (``{"lowercase": True}``).
 
     Raises:
         PluginError: the source does not exist, or fails.
-        UsageError: an option is wrong, or the raw data are not what the source reads.
+        UsageError: an option is wrong, or the source cannot read the raw data.
     """
     known = plugins()
     opened = known.open_source(
@@ -55,7 +52,7 @@ def examples(
 
 
 def write_shard(path: str | os.PathLike[str], records: Iterable[Mapping[str, Any]]) -> None:
-    """Write a TFRecord file of examples, in their order.
+    """Write a TFRecord file of examples, in order.
 
     Args:
         records: dictionaries from feature name to value, as for :func:`tfrecreg.to_example`.
@@ -85,13 +82,13 @@ def build_examples(
     """Make a registry with a build of these records, to check, to load, or to release.
 
     Args:
-        folder: of the registry, made if it is missing.
+        folder: the folder of the registry, made if it is missing.
         splits: the records of each split, as dictionaries from feature name to value.
-        name: of the dataset.
-        keys: the keys of the records of each split; by default they are numbered.
-        labels: class names in order of their numbers, by feature.
-        schema: the text of the schema; None for one that is inferred.
-        shards: of each split; None for the default.
+        name: the name of the dataset.
+        keys: the keys of the records of each split; by default the keys are numbers.
+        labels: for each feature with labels, its class names in the order of their numbers.
+        schema: the text of the schema; None to infer one.
+        shards: number of shards per split; None for the default.
 
     Returns:
         the build, with its manifest; `tfrecreg.open(folder)` opens its registry.
@@ -110,10 +107,7 @@ def build_examples(
     for split, records in splits.items():
         own = (keys or {}).get(split) or [f"{number:08}" for number in range(len(records))]
         if len(own) != len(records):
-            raise UsageError(
-                f"the split `{safe(split)}` has {len(records)} records and {len(own)} keys",
-                hint="give one key for each record",
-            )
+            raise UsageError(f"the split `{split}` has {len(records)} records and {len(own)} keys")
         data[split] = [_Keyed(record, key) for record, key in zip(records, own, strict=True)]
     return registry[name].build(
         data=data,
@@ -147,17 +141,17 @@ def write_digits(
         seed: another seed gives other images.
 
     Raises:
-        ValueError: a split without images.
+        ValueError: a split would have no images.
         StorageError: a file cannot be written.
     """
     digits.write_digits(LocalStorage(os.fspath(folder)), train=train, test=test, seed=seed)
 
 
 _FILES = 6
-"""Number of raw files that are damaged: the first ones, and the largest."""
+"""How many of the first raw files, and how many of the largest raw files, to damage."""
 
 STRANGE_FOLDER = "raw \x1b[31m'\"$(é)\n"
-"""The name of a folder that no message can print as it is."""
+"""A folder name that no message can print unchanged."""
 STRANGE_NAMES = (
     "\x1b[2J-cleared",
     "two\nlines",
@@ -168,11 +162,11 @@ STRANGE_NAMES = (
     "-rf",
     "x" * 200,
 )
-"""Names of files in data of others, without the suffix."""
+"""Names of strange files, without the suffix."""
 
 
 def damaged(folder: Path, scratch: Path, files: Sequence[RawFile]) -> Iterator[tuple[str, Path]]:
-    """Copies of raw data, each with one damage, and what it is."""
+    """Yield descriptions of damage, each with a copy of the raw data that has this damage."""
     largest = sorted(files, key=lambda each: (-each.stored, each.path))[:_FILES]
     chosen = {each.path: None for each in [*files[:_FILES], *largest]}
     for path in chosen:
@@ -184,22 +178,22 @@ def damaged(folder: Path, scratch: Path, files: Sequence[RawFile]) -> Iterator[t
             "has other bytes": bytes(each ^ 0xA5 for each in data[:4096]),
         }
         for what, content in damages.items():
-            yield f"`{path}` {what}", _changed(folder, scratch, path, content)
-
-
-def _changed(folder: Path, scratch: Path, path: str, content: bytes | None) -> Path:
-    copy = fresh_copy(folder, scratch / "damaged")
-    if content is None:
-        (copy / path).unlink()
-    else:
-        (copy / path).write_bytes(content)
-    return copy
+            copy = fresh_copy(folder, scratch / "damaged")
+            if content is None:
+                (copy / path).unlink()
+            else:
+                (copy / path).write_bytes(content)
+            yield f"`{path}` {what}", copy
 
 
 def with_strange_names(folder: Path, scratch: Path, files: Sequence[RawFile]) -> Path:
-    """A copy of raw data, where each folder with raw files has more of them, with strange names."""
+    """Return a copy of raw data, with additional files of strange names in each folder."""
     copy = fresh_copy(folder, scratch / "strange")
-    kinds = {(PurePosixPath(each.path).parent, _suffixes(each.path)): each for each in files}
+    kinds: dict[tuple[PurePosixPath, str], RawFile] = {}
+    for each in files:
+        path = PurePosixPath(each.path)
+        suffixes = "".join(path.suffixes)
+        kinds[path.parent, suffixes if len(suffixes) < 20 else path.suffix] = each
     for (parent, suffixes), file in kinds.items():
         data = (folder / file.path).read_bytes()
         for name in STRANGE_NAMES:
@@ -208,12 +202,7 @@ def with_strange_names(folder: Path, scratch: Path, files: Sequence[RawFile]) ->
 
 
 def fresh_copy(folder: Path, place: Path) -> Path:
-    """A copy of a folder; what was in its place is removed."""
+    """Copy a folder to a place, where an existing copy is replaced, and return the place."""
     shutil.rmtree(place, ignore_errors=True)
     shutil.copytree(folder, place)
     return place
-
-
-def _suffixes(path: str) -> str:
-    suffixes = "".join(PurePosixPath(path).suffixes)
-    return suffixes if len(suffixes) < 20 else PurePosixPath(path).suffix

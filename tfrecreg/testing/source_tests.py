@@ -54,7 +54,7 @@ _NAME = "kit"
 
 
 class SourceTests(KitTests):
-    r"""Inherit from it, name the source, write small raw data, and run pytest or unittest::
+    r"""Inherit from this class, name the source, write small raw data, and run pytest or unittest::
 
         class TestLines(SourceTests):
             source = "lines"
@@ -62,15 +62,16 @@ class SourceTests(KitTests):
             def write_raw(self, folder: Path) -> None:
                 (folder / "train.tsv").write_text("positive\tA joy\nnegative\tNever again\n")
 
-    A dozen records are enough, of every kind that the source knows. Each method `verify_…` becomes
-    a test; one that does not fit a source is overridden by a method of the same name.
+    A dozen records are enough, if every kind that the source knows is among them. Each method
+    `verify_…` becomes a test. To replace a test that does not suit a source, define a method with
+    the same name.
     """
 
     source: ClassVar[str | type[Source]]
-    """The name of an installed source, or a class: then its codes are those of its attribute
-    `codes`."""
+    """The name of an installed source, or a class. The attribute `codes` of a class has its
+    codes."""
     options: ClassVar[Mapping[str, Any]] = {}
-    """Its options, as values of Python."""
+    """Options of the source, as Python values."""
 
     def write_raw(self, folder: Path) -> None:
         """Write small raw data into an empty folder; called once for all tests of the class."""
@@ -91,7 +92,7 @@ class SourceTests(KitTests):
         return self._once("raw", self._written)
 
     def open(self, raw: Path | None = None) -> GuardedSource:
-        """The source, opened on the raw data or others."""
+        """Open the source on the raw data, or on the folder `raw`."""
         known, name = plugins(), self.announced.qualified
         options = known.source_options(name, self.options)[0]
         # Under another distribution, so that the results of bundled sources are also checked.
@@ -103,17 +104,17 @@ class SourceTests(KitTests):
 
     @property
     def listing(self) -> SourceListing:
-        """What the source lists."""
+        """The listing of the source."""
         return self._once("listing", lambda: list_source(self.open()))
 
     @property
     def items(self) -> list[Item]:
-        """The items, without what is skipped in the listing."""
+        """The items that the listing does not skip."""
         return [each for each in self.listing.items if isinstance(each, Item)]
 
     @property
     def made(self) -> list[bytes | Skipped]:
-        """The payload of each item's record, or why it is skipped."""
+        """For each item, the payload of its record, or the reason to skip it."""
 
         def make_all() -> list[bytes | Skipped]:
             source = self.open()
@@ -122,7 +123,7 @@ class SourceTests(KitTests):
         return self._once("made", make_all)
 
     def examples(self) -> Iterator[tuple[Item, Example]]:
-        """Each item that has an example, with it."""
+        """Yield each item that has an example, with this example."""
         for item, made in zip(self.items, self.made, strict=True):
             if not isinstance(made, Skipped):
                 yield item, decode(made)
@@ -152,7 +153,7 @@ class SourceTests(KitTests):
     # The tests
 
     def verify_items(self) -> None:
-        """There are items with examples; each key is unique in its split."""
+        """Some items have examples; each key is unique in its split."""
         keys = Counter((each.split, each.key) for each in self.items)
         twice = [key for key, count in keys.items() if count > 1]
         self.assertFalse(twice, "these keys are not unique in their splits")
@@ -160,7 +161,7 @@ class SourceTests(KitTests):
             self.fail(f"no item has an example; the listing is {self.listing.items[:5]}")
 
     def verify_listing_is_repeatable(self) -> None:
-        """A source lists the same twice, and another object of it as well."""
+        """Two listings of one source object are equal, and so is the listing of another object."""
         source = self.open()
         with self._told():
             first, second = list_source(source), list_source(source)
@@ -168,7 +169,7 @@ class SourceTests(KitTests):
         self._expect_same_listing(first, self.listing, "listed by two objects")
 
     def verify_source_is_picklable(self) -> None:
-        """A source can be sent to a worker after it listed its items and made an example."""
+        """A source can be sent to a worker after it listed items and made an example."""
         source = self.open()
         with self._told():
             list_source(source)
@@ -179,27 +180,16 @@ class SourceTests(KitTests):
             self._expect_same(self.items[:1], self.made[:1], again, "pickled and back")
 
     def verify_examples_are_repeatable(self) -> None:
-        """`example` depends on its item alone: made twice, by one object and by another."""
+        """`example` depends only on the item, not on the order of calls or the source object."""
         source = self.open()
         self._expect_same(self.items, self.made, source, "made twice")
-        self._expect_same(self.items, self.made, source, "made twice by one object")
-
-    def verify_order_does_not_matter(self) -> None:
-        """Examples made in the reverse order are the same."""
-        source = self.open()
         self._expect_same(self.items[::-1], self.made[::-1], source, "made in reverse order")
 
     def verify_another_process(self) -> None:
-        """Another process with another hash seed lists and makes the same."""
+        """Another process with another hash seed has the same listing and examples."""
         with self._told():
-            source = self.open()
-            try:
-                listing, made = in_other_process(source, self.items, self.scratch())
-            except RuntimeError as error:
-                self.fail(f"it fails in another process:\n{error}")
-        self._expect_same_listing(
-            self.listing, SourceListing(*listing), "listed in another process"
-        )
+            listing, made = in_other_process(self.open(), self.items)
+        self._expect_same_listing(self.listing, listing, "listed in another process")
         for item, before, after in zip(self.items, self.made, made, strict=True):
             self._expect_equal(item, before, after, "made in another process")
 
@@ -208,10 +198,10 @@ class SourceTests(KitTests):
         self._once("build 1", lambda: self._built(1))
 
     def verify_labels(self) -> None:
-        """Label maps are of features that the schema or the examples have; numbers are in range."""
+        """Label maps belong to features of the schema or the examples; numbers are in range."""
         schema = parse_schema(self.listing.schema, "the schema")
         declared = {feature.name for feature in schema.features}
-        found = [(item, example) for item, example in self.examples()]
+        found = list(self.examples())
         seen = {name for _, example in found for name in example}
         for feature, names in self.listing.labels.items():
             if feature not in declared | seen:
@@ -237,11 +227,7 @@ class SourceTests(KitTests):
             entry = storage.stat(each.path)
             if entry is None or entry.kind != "file":
                 self.fail(f"`raw_files` names `{each.path}`, which is not a file")
-            if entry.size != each.stored:
-                self.fail(
-                    f"`stored` of `{each.path}` is {each.stored}, and the file has {entry.size} "
-                    "bytes"
-                )
+            self.assertEqual(each.stored, entry.size, f"`stored` of `{each.path}`")
 
     def verify_raw_paths(self) -> None:
         """`raw_path` names a raw file, whose bytes are `image/encoded` of the record."""
@@ -261,45 +247,44 @@ class SourceTests(KitTests):
                 self.fail(f"`image/encoded` of {_named(item)} is not the bytes of `{path}`")
 
     def verify_place_does_not_matter(self) -> None:
-        """The same raw data in a folder of another name give the same."""
+        """The same raw data in a folder with another name give the same results."""
         moved = self.open(fresh_copy(self.raw, self.scratch() / STRANGE_FOLDER))
         with self._told():
             self._expect_same_listing(self.listing, list_source(moved), "in another folder")
         self._expect_same(self.items, self.made, moved, "made in another folder")
 
     def verify_strange_names(self) -> None:
-        """Files whose names cannot be printed are read, skipped or refused, in printable words."""
+        """Files with unprintable names are read, skipped or refused, and messages are printable."""
         files = self.listing.raw_files
         self._expect_accounted(
             with_strange_names(self.raw, self.scratch(), files), "with strange names of files"
         )
 
     def verify_damaged_raw_data(self) -> None:
-        """Of damaged raw data, each item is accounted for, or an error says what is wrong."""
+        """With damaged raw data, each item is accounted for, or an error names the fault."""
         for what, folder in damaged(self.raw, self.scratch(), self.listing.raw_files):
             self._expect_accounted(folder, f"where {what}")
 
     def verify_empty_folder(self) -> None:
-        """A folder without raw data is refused by a `RawDataError`, which says what is expected."""
+        """A folder without raw data is refused by a `RawDataError` that says what is expected."""
         empty = self.scratch()
         try:
             source = self.open(empty)
             found = [list(source.raw_files()), list(source.items())]
         except PluginError as error:
             self.fail(f"in an empty folder: {error.message}")
-        except UsageError as error:
-            self.expect_told(error, "in an empty folder")
+        except UsageError:
             return
         self.fail(f"in an empty folder: expected a RawDataError, found {found}")
 
     def verify_bytes_on_every_engine(self) -> None:
-        """Builds in this process and in several have the same bytes."""
+        """Builds in one process and in several have the same bytes."""
         one = self._once("build 1", lambda: self._built(1))
         two = self._once("build 2", lambda: self._built(2))
         self.assertEqual(_contents(one), _contents(two), "builds by one and by two processes")
 
     def verify_codes(self) -> None:
-        """Every code is one of `SRC`, or the record of the source has it, with its words."""
+        """Every code is a code of `SRC`, or the source's record defines it with all its texts."""
         own = self.announced.record.codes
         known = {*CORE_CODES, *(code.code for code in own)}
         entries = [*self.listing.items, *self.made]
@@ -340,7 +325,7 @@ class SourceTests(KitTests):
         return registry / "data" / _NAME
 
     def _expect_accounted(self, folder: Path, when: str) -> None:
-        """Everything in a folder is read, skipped or refused; nothing fails or is unprintable."""
+        """Expect that everything in a folder is read, skipped or refused, in printable words."""
         try:
             source = self.open(folder)
             listing = list_source(source)
@@ -348,9 +333,8 @@ class SourceTests(KitTests):
             entries += [make(source, each) for each in entries if isinstance(each, Item)]
         except PluginError as error:
             self.fail(f"{when}: {error.message}")
-        except (UsageError, StorageError) as error:
-            self.expect_told(error, when)
-            return
+        except (UsageError, StorageError):
+            return  # its words are printable by design
         for each in entries:
             if isinstance(each, Skipped | Remark) and not each.detail.isprintable():
                 self.fail(f"{when}: {each.detail!r} has characters of the raw data: use `safe`")

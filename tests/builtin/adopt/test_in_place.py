@@ -103,13 +103,8 @@ class TestInPlace:
 
     def test_files_that_lie_elsewhere_are_refused(self, adopter, lying, tmp_path) -> None:
         path = put(tmp_path / "x.tfrecord", example(1))
-        with pytest.raises(UsageError, match="is not in `data/pets`") as caught:
+        with pytest.raises(UsageError, match="is not in `data/pets`"):
             adopter.adopt(path, how="in-place")
-        assert "leave out `--in-place`" in caught.value.hint
-
-    def test_nothing_there(self, adopter) -> None:
-        with pytest.raises(UsageError):
-            adopter.adopt(how="in-place")
 
     def test_a_build_of_our_own_is_none_to_adopt(self, adopter, tmp_path) -> None:
         write_digits(LocalStorage(tmp_path / "raw"), train=5, test=2, seed=1)

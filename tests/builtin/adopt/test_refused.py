@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from foreign_support import SEQUENCES, example, put, write_set
+from foreign_support import SEQUENCES, example, put
 from tests_support import flip, tree
 
-from tfrecreg.builtin.adopt.request import AdoptRequest
-from tfrecreg.builtin.adopt.run import adopt
 from tfrecreg.builtin.python_data.build import build
 from tfrecreg.builtin.releases.release import ReleaseRequest, release
 from tfrecreg.cli.digits import write_digits
@@ -37,11 +34,30 @@ class TestRefused:
         assert (finding.code, finding.locations[0].shard) == ("CRC002", str(path))
         assert error.hint.startswith("`tfrecreg salvage FILE.. --output DIR`")
 
-    def test_what_is_no_tfrecord(self, adopter) -> None:
-        (adopter.foreign / "test.tfrecord").write_bytes(b"this is not a TFRecord at all")
-        error = self.refused(adopter)
-        assert [finding.code for finding in error.findings] == ["CRC008"]
-        assert error.hint == "leave out files that are not TFRecords"
+    @pytest.mark.parametrize(
+        ("name", "payloads", "code", "record"),
+        [
+            ("test.tfrecord", [*map(example, range(9)), b"\xff"], "SCH001", 9),
+            ("test00-3.tfrec", [example(1), example(2)], "SHD003", None),
+            ("train-00003-of-00003.tfrecord", [example(9)], "SHD006", None),
+            ("test.tfrecord", None, "CRC008", None),
+        ],
+    )
+    def test_a_file_that_contradicts_its_name_or_the_others(
+        self, adopter, name: str, payloads: list[bytes] | None, code: str, record: int | None
+    ) -> None:
+        if payloads is None:
+            (adopter.foreign / name).write_bytes(b"this is not a TFRecord at all")
+        else:
+            put(adopter.foreign / name, *payloads)
+        (finding,) = self.refused(adopter).findings
+        assert (finding.code, finding.locations[0].record) == (code, record)
+
+    def test_two_compressions_make_no_build(self, adopter) -> None:
+        put(adopter.foreign / "test.tfrecord", example(1), packed=True)
+        with pytest.raises(UsageError, match="a build has one compression"):
+            adopter.adopt()
+        assert not adopter.data().exists()
 
     def test_a_set_that_is_not_whole(self, adopter) -> None:
         (adopter.foreign / "train-00001-of-00003.tfrecord").unlink()
@@ -50,21 +66,6 @@ class TestRefused:
         assert finding.message == (
             f"2 of 3 shards of `{adopter.foreign}/train.tfrecord` are present"
         )
-
-    def test_a_count_that_does_not_hold(self, adopter, tmp_path) -> None:
-        put(tmp_path / "k/train00-3.tfrec", example(1), example(2))
-        (finding,) = self.refused(adopter, tmp_path / "k").findings
-        assert (finding.code, finding.message) == ("SHD003", "its name says 3 records, found 2")
-
-    def test_numbers_that_contradict_each_other(self, adopter) -> None:
-        put(adopter.foreign / "train-00003-of-00003.tfrecord", example(9))
-        codes = [finding.code for finding in self.refused(adopter).findings]
-        assert codes == ["SHD006"]
-
-    def test_junk_among_examples(self, adopter) -> None:
-        put(adopter.foreign / "test.tfrecord", *(example(n) for n in range(9)), b"\xff")
-        (finding,) = self.refused(adopter).findings
-        assert (finding.code, finding.locations[0].record) == ("SCH001", 9)
 
     def test_sequences_under_a_schema_of_examples(self, adopter, tmp_path) -> None:
         (tmp_path / "s.pbtxt").write_text('feature { name: "n" type: INT }')
@@ -78,27 +79,6 @@ class TestRefused:
             file.write('\n[gates.pets.severity]\nSHD001 = "warning"\n')
         assert len(adopter.adopt().manifest.shards) == 3
         assert adopter.passes()
-
-    @pytest.mark.parametrize(
-        ("make", "message"),
-        [
-            (
-                lambda folder: put(folder / "test.tfrecord", example(1), packed=True),
-                "`{0}/test.tfrecord` is gzip, `{0}/train-00000-of-00003.tfrecord` is not: a "
-                "build has one compression",
-            ),
-            (lambda folder: write_set(folder, "dev", 2, 1), "belong to two sets"),
-        ],
-    )
-    def test_what_fits_no_build(
-        self, adopter, make: Callable[[Path], object], message: str
-    ) -> None:
-        make(adopter.foreign)
-        with pytest.raises(UsageError) as caught:
-            adopter.adopt()
-        assert message.format(adopter.foreign) in caught.value.message
-        assert caught.value.hint
-        assert not adopter.data().exists()
 
     def test_an_empty_file_has_no_compression(self, adopter) -> None:
         for path in adopter.foreign.glob("*.tfrecord"):
@@ -126,15 +106,6 @@ class TestRefused:
         with pytest.raises(FailureError, match=r"test.tfrecord` was not read"):
             adopter.adopt()
         assert not adopter.data().exists()
-
-    @pytest.mark.parametrize("name", ["Pets", "", "a-b"])
-    def test_a_bad_name(self, adopter, name: str) -> None:
-        with pytest.raises(UsageError):
-            adopter.adopt(name=name)
-
-    def test_nothing_named(self, adopter) -> None:
-        with pytest.raises(UsageError, match="no files are named"):
-            adopt(adopter.registry, AdoptRequest(name="pets"))
 
 
 class TestWhatWasThere:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tfrecreg.builtin.adopt.request import deal
-from tfrecreg.core.registry.shardset.target import files_target
+from tfrecreg.core.registry.find import bare_files, target_of
 from tfrecreg.core.values.errors import UsageError
 
 Rules = tuple[tuple[str, str], ...]
@@ -19,7 +19,7 @@ def dealt(folder: Path, *names: str, rules: Rules = ()) -> dict[str, list[str]]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"")
     paths = [str(folder / name) for name in names]
-    shards = files_target(paths, schema=None, raw=None).shards
+    shards = target_of(bare_files(paths)).shards
     found = deal(shards, rules)
     return {
         split: [Path(f"/{shard.path}").relative_to(folder).as_posix() for shard in members]
@@ -129,7 +129,7 @@ def test_one_split_may_have_several_globs(tmp_path: Path) -> None:
         (
             ("a.tfrecord",),
             (("train", "a*"), ("test", "*.tfrecord")),
-            "`{0}/a.tfrecord` is of the split `train` and of `test`, according to `--split`",
+            "`{0}/a.tfrecord` is in the split `train` and in `test`, according to `--split`",
         ),
         (
             ("a.tfrecord",),
@@ -143,5 +143,4 @@ def test_what_is_not_clear_is_refused(
 ) -> None:
     with pytest.raises(UsageError) as caught:
         dealt(tmp_path, *names, rules=rules)
-    assert caught.value.message == message.format(tmp_path)
-    assert caught.value.hint
+    assert caught.value.message.startswith(message.format(tmp_path))

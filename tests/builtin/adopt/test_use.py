@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from tfrecreg.builtin.export.run import export
-from tfrecreg.builtin.look.head import head
+from tfrecreg.builtin.look.head import Choice, head
 from tfrecreg.builtin.releases.release import ReleaseRequest, release
-from tfrecreg.core.registry.shardset.target import find_target
+from tfrecreg.core.registry.find import find_target
 from tfrecreg.core.workers.local import LocalEngine
 
 
@@ -59,7 +59,7 @@ def test_tensorflow_reads_what_tensorflow_wrote(adopter, written) -> None:
         f"id{number}" for shard in range(2) for number in range(shard, 20, 2)
     ]
     assert [row["x"].tolist() for row in rows][:2] == [[0.0, 0.0], [2.0, -2.0]]
-    (first, *_) = head(find_target("pets@1.0.0", registry=adopter.root), 1)
+    (first, *_) = head(find_target("pets@1.0.0", registry=adopter.root), Choice(1))
     assert (first.key, first.payload) == ("id100", "example")
 
 

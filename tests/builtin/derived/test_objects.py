@@ -1,10 +1,12 @@
-"""Objects of classes that are renamed, merged and left out: every list of them agrees."""
+"""Classes of objects are renamed, merged and left out, in all lists of the objects."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
+from cases_support import count_cases
 from derived_support import STREET, Derived, scenes
 
 LABEL, TEXT = "image/object/class/label", "image/object/class/text"
@@ -39,7 +41,9 @@ def test_objects_of_a_class_are_removed_from_all_lists(drawn: Derived) -> None:
         assert new[points] == tuple(old[points][2 * at + each] for at in kept for each in (0, 1))
         assert _polygons(new) == [_polygons(old)[place] for place in kept]
     assert removed > 0
-    assert build.manifest.ledger["train"].remarks == {"SRC104": removed}
+    assert build.manifest.ledger["train"].remarks == {"SRC015": removed}
+    lines = map(json.loads, drawn.files("pets")["ledger.jsonl"].splitlines())
+    assert count_cases(lines) == {"SRC015": removed}
     assert drawn.registry.find("pets").check(progress=False).status == "pass"
 
 
@@ -77,10 +81,10 @@ def test_lists_of_other_lengths_are_skipped(tmp_path: Path) -> None:
     rows = scenes()
     rows["train"][3]["image/object/weight"] = [0.5, 0.5]  # of three objects
     made.registry["odd"].build(data=rows, key="name", labels={LABEL: STREET}, progress=False)
-    with pytest.raises(RefusedError, match=r"SRC106"):
+    with pytest.raises(RefusedError, match=r"SRC113: 1\).* values, for [0-9]+ objects"):
         made.build("pets", "odd", classes=["dog="])
     build = made.build("pets", "odd", classes=["dog="], settings={"max_skipped": 1})
-    assert build.manifest.ledger["train"].skipped == {"SRC106": 1}
+    assert build.manifest.ledger["train"].skipped == {"SRC113": 1}
     assert ("train", "scene003") not in made.rows("pets")
 
 
@@ -94,7 +98,9 @@ def test_numbers_without_a_name_are_skipped_and_negative_ones_stay(tmp_path: Pat
         progress=False,
     )
     build = made.build("less", "odd", classes=["a="], settings={"max_skipped": 1})
-    assert build.manifest.ledger["train"].skipped == {"SRC105": 1}
+    assert build.manifest.ledger["train"].skipped == {"SRC113": 1}
+    lines = map(json.loads, made.files("less")["ledger.jsonl"].splitlines())
+    assert count_cases(lines) == {"SRC015": 1, "SRC113": 1}
     found = {key: row["image/class/label"] for (_, key), row in made.rows("less").items()}
     assert found == {"n0": (-1,), "n2": (0,), "n3": (1,)}
 

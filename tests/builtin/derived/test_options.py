@@ -1,4 +1,4 @@
-"""Options that are refused, each in one line with a hint; label maps and schemas that disagree."""
+"""Options that are refused, and label maps and schemas that disagree."""
 
 from __future__ import annotations
 
@@ -64,7 +64,6 @@ def test_a_build_is_refused_in_one_line(
     assert main(call) == 2
     shown = " ".join(capsys.readouterr().err.split())
     assert message in shown
-    assert "hint: " in shown
     assert not (made.folder / "data/child").exists()
 
 
@@ -98,7 +97,7 @@ def test_schemas_that_differ_are_widened_or_refused(tmp_path: Path) -> None:
         made.build("other", "one", "three")
     assert caught.value.message == (
         "the schemas of the parents `one` and `three` declare `size` in different ways: "
-        "type is INT and BYTES"
+        "`--option features=size=` leaves it out"
     )
     build = made.build("other", "one", "three", features=["size="])
     assert {"name", "only"} == set(build.manifest.features)

@@ -1,4 +1,4 @@
-"""Derived datasets of real pictures, against the annotations and folders that these came from."""
+"""Derived datasets of real pictures, compared with the original annotations and folders."""
 
 from __future__ import annotations
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cases_support import count_cases
 from derived_support import NIGHT, STREET, Derived, Rows, pictures
 
 from tfrecreg.core.records.index import read_index
-from tfrecreg.core.registry.lookup import resolve
+from tfrecreg.core.registry.data import resolve
 from tfrecreg.core.registry.manifest import ParentVersion
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.values.errors import RawDataError
@@ -108,8 +110,10 @@ def test_classes_are_renamed_merged_and_left_out(two: Derived) -> None:
         assert row["image/class/text"][0] == new.get(text, text)
         assert ["cat", "hound", "fox"][row[LABEL][0]].encode() == row["image/class/text"][0]
         assert row["raw/data"] == both[key]["raw/data"]
-    left_out = sum(each.remarks.get("SRC103", 0) for each in build.manifest.ledger.values())
+    left_out = sum(each.remarks.get("SRC015", 0) for each in build.manifest.ledger.values())
     assert left_out == len(trucks)
+    lines = map(json.loads, two.files("pets")["ledger.jsonl"].splitlines())
+    assert count_cases(lines) == {"SRC015": left_out}
     assert two.registry.find("pets").check(progress=False).status == "pass"
 
 

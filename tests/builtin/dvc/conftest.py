@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from git_support import git
+from radosgw_support import ENVIRONMENT
 from remote_support import (
     Cache,
-    FolderPlace,
     Place,
     S3Place,
     clone,
     configure,
     files_of_release,
-    git,
     made,
     registry_at,
 )
-from s3_support import ENVIRONMENT, S3, s3_server
+from s3_support import S3, s3_server
 
 
 @dataclass
@@ -66,7 +66,7 @@ def story(released: Path, tmp_path: Path) -> Story:
     root = Path(shutil.copytree(released, tmp_path / "registry", symlinks=True))
     configure(root, str(tmp_path / "remote"))
     git(root, "commit", "-qam", "A remote")
-    return Story(root, FolderPlace(tmp_path / "remote"))
+    return Story(root, Place(tmp_path / "remote"))
 
 
 @pytest.fixture(params=["folder", pytest.param("s3", marks=pytest.mark.slow)])

@@ -62,14 +62,6 @@ def test_a_merge_touched_what_no_branch_has(tree: Path) -> None:
         ("r/gone", "", False),
         ("r/new", ours.blob_id(b"new", blob), True),
     ]
-    assert ours.restore_command(str(tree), "r/gone") == f"git checkout {merge[:12]}^ -- r/gone"
-
-
-def test_names_that_are_not_utf8_are_told(tree: Path) -> None:
-    (tree / "r").mkdir()
-    (tree / "r").joinpath("caf\udce9").write_text("x")
-    commit(tree)
-    assert [each.path for each in ours.touches(str(tree), "r")] == ["r/caf\udce9"]
 
 
 def test_settings_of_the_user_change_nothing(tree: Path) -> None:
@@ -86,14 +78,3 @@ def test_a_shallow_clone_is_told(tree: Path, tmp_path: Path) -> None:
     assert not ours.is_shallow(str(tree))
     git(tmp_path, "clone", "--quiet", "--depth=1", f"file://{tree}", "clone")
     assert ours.is_shallow(str(tmp_path / "clone"))
-
-
-def test_a_repository_with_sha256_names_has_longer_ones(tmp_path: Path) -> None:
-    tree = tmp_path / "tree"
-    tree.mkdir()
-    git(tree, "init", "--quiet", "--object-format=sha256")
-    put(tree / "r/m", "one")
-    commit(tree)
-    (touch,) = ours.touches(str(tree), "r")
-    assert touch.blob == ours.blob_id(b"one", touch.blob)
-    assert len(touch.blob) == 64

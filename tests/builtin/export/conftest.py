@@ -13,27 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from blake3 import blake3
+from diff_support import put_build
 from registry_support import write
 
-from tfrecreg.core.example.model import Example, encode
-from tfrecreg.core.records.hashing import content_digest, record_digest
-from tfrecreg.core.records.writer import ShardWriter
+from tfrecreg.core.example.model import Example
 from tfrecreg.core.registry.init import init
-from tfrecreg.core.registry.manifest import (
-    FORMAT_VERSION,
-    MANIFEST_NAME,
-    Manifest,
-    RawTotals,
-    SchemaEntry,
-    ShardEntry,
-    SourceEntry,
-    SplitEntry,
-    render_manifest,
-    seal,
-)
 from tfrecreg.core.registry.registry import Registry, open_registry
-from tfrecreg.core.storage.local import LocalStorage
 
 PlaceBuild = Callable[..., Registry]
 
@@ -57,48 +42,12 @@ def place_build(tmp_path: Path) -> PlaceBuild:
     ) -> Registry:
         root = tmp_path / "registry-root"
         init(root, with_dvc=False)
-        storage = LocalStorage(root / "data/things")
-        shards: list[ShardEntry] = []
-        digests: dict[str, bytes] = {}
-        for split, parts in splits.items():
-            digests[split] = b""
-            for number, part in enumerate(parts):
-                path = f"things-{split}.tfrecord-{number:05d}-of-{len(parts):05d}"
-                with ShardWriter(storage, path, compression=compression) as writer:
-                    for key, example in enumerate(part):
-                        payload = encode(example)
-                        digests[split] += record_digest(payload)
-                        writer.write(payload, digest=record_digest(payload), key=str(key))
-                shards.append(ShardEntry.of(path, writer.written, split=split, index=""))
-        encoded = schema.encode()
-        manifest = Manifest(
-            format_version=FORMAT_VERSION,
-            dataset="things",
-            content=content_digest(sorted(digests.items())),
-            splits=[
-                SplitEntry(
-                    name=split,
-                    records=sum(each.records for each in shards if each.split == split),
-                    payload_bytes=sum(each.payload_bytes for each in shards if each.split == split),
-                    content=content_digest([(split, digests[split])]),
-                )
-                for split in sorted(splits)
-            ],
-            shards=sorted(shards, key=lambda each: each.path),
-            files=[],
-            raw=RawTotals(files=1, stored=1234, decoded=1234),
-            ledger={},
-            features={},
-            labels={name: list(names) for name, names in (labels or {}).items()},
-            source=SourceEntry(name="", distribution="", version=""),
-            schema=SchemaEntry(blake3=blake3(encoded).hexdigest(), bytes=len(encoded)),
-            compression=compression,
-            codecs={},
-        )
-        with storage.create(MANIFEST_NAME) as writer:
-            writer.write(render_manifest(seal(manifest)))
-        with LocalStorage(root).create("schemas/things.pbtxt") as writer:
-            writer.write(encoded)
+        shards = {
+            split: [{str(key): each for key, each in enumerate(part)} for part in parts]
+            for split, parts in splits.items()
+        }
+        more: dict[str, Any] = {"labels": labels, "compression": compression, "indexed": False}
+        put_build(root, shards, name="things", schema=schema, raw=1234, **more)
         if config:
             write(root / "datasets/things.toml", config)
         return open_registry(root)

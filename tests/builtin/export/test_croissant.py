@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 from blake3 import blake3
 from foreign_support import SEQUENCES, put
-from tests_support import flip
 
 import tfrecreg
 from tfrecreg.core.example.values import bytes_feature, int64_feature
-from tfrecreg.core.values.errors import RefusedError, UsageError
+from tfrecreg.core.values.errors import UsageError
 
 from .conftest import run_python
 
@@ -100,22 +99,6 @@ def test_the_export_has_the_content_of_the_release(
     assert len(tfrecreg.data_source(tmp_path / "out", "train")) == 200
     found = tfrecreg.digest(tmp_path / "out")
     assert found.content == digits.find("digits@1.0.0").describe()["content"]
-
-
-def test_a_shard_that_differs_is_not_exported(digits: tfrecreg.Registry, tmp_path: Path) -> None:
-    name = "digits-train.tfrecord-00001-of-00002"
-    shard = Path(digits.storage.root) / "data/digits" / name
-    flip(shard, 100)
-    with pytest.raises(RefusedError) as caught:
-        digits.find("digits").export(tmp_path / "out", to="croissant")
-    assert caught.value.message.startswith(
-        f"`{name}` is not what `digits` has registered: expected {shard.stat().st_size} bytes, "
-    )
-    assert caught.value.hint == "tfrecreg check digits"
-    assert list(tmp_path.glob("*out*")) == []
-    shard.unlink()
-    with pytest.raises(RefusedError, match="registered: it is missing"):
-        digits.find("digits").export(tmp_path / "out", to="croissant")
 
 
 def test_records_that_are_no_examples_are_refused(

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import struct
-import zlib
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from image_support import chunk, segment
 
 from tfrecreg.builtin.export.connectors import look_at_image
-
-
-def chunk(kind: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
 def png(width: int, height: int, depth: int, colour: int, *chunks: bytes) -> bytes:
     header = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, 0)
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + b"".join(chunks) + chunk(b"IDAT", b"x")
-
-
-def segment(marker: int, data: bytes) -> bytes:
-    return bytes([0xFF, marker]) + struct.pack(">H", len(data) + 2) + data
 
 
 def frame(marker: int, *, precision: int = 8, components: int = 3, height: int = 5) -> bytes:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests_support import flip, tree
+from tests_support import Watcher, flip, tree
 
 from tfrecreg.builtin.adopt.request import AdoptRequest
 from tfrecreg.builtin.adopt.run import adopt
@@ -29,7 +29,7 @@ LABELS = {"image/class/label": ["cat", "dog"]}
 GIF = b"GIF89a\x07\0\x05\0" + b"\0" * 9
 CONFIG = """
 owner = "ada"
-licence = "CC0-1.0"
+license = "CC0-1.0"
 description = "Things, drawn."
 citation = "@misc{things}"
 """
@@ -148,13 +148,6 @@ def test_shards_are_links_and_the_build_stays_as_it_was(registry, tmp_path) -> N
         assert path.samefile(root / "data/things" / path.name)
 
 
-@pytest.mark.medium
-def test_the_same_export_has_the_same_bytes_whatever_the_workers(registry, tmp_path) -> None:
-    export(registry, "things", tmp_path / "a")
-    export(registry, "things", tmp_path / "b", engine=LocalEngine(2))
-    assert tree(tmp_path / "a") == tree(tmp_path / "b")
-
-
 def test_gzip_is_decompressed_and_noted(place_build, tmp_path) -> None:
     splits = {"train": [examples(3)]}
     export(place_build(splits, SCHEMA), "things", tmp_path / "plain")
@@ -177,7 +170,7 @@ def test_without_licence_labels_or_configuration_less_is_written(place_build, tm
     ]
 
 
-class Watching:
+class Watching(Watcher):
     """Somebody who watches the progress, and presses ^C when the first shard is done."""
 
     def start(self, what: str, total: int, unit: str = "records") -> None:
@@ -186,28 +179,22 @@ class Watching:
     def advance(self, records: int, size: int) -> None:
         raise KeyboardInterrupt
 
-    def stop(self) -> None:
-        pass
-
-    def note(self, message: str) -> None:
-        pass
-
 
 @pytest.mark.medium
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_whenever_it_is_interrupted_nothing_is_left(registry, tmp_path, jobs) -> None:
+def test_whenever_it_is_interrupted_nothing_is_left(registry, tmp_path) -> None:
     with pytest.raises(KeyboardInterrupt):
-        export(registry, "things", tmp_path / "out", engine=LocalEngine(jobs), progress=Watching())
+        export(registry, "things", tmp_path / "out", engine=LocalEngine(2), progress=Watching())
     assert names(tmp_path) == ["registry-root"]
 
 
 @pytest.mark.medium
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_a_damaged_build_is_not_exported(registry, tmp_path, jobs) -> None:
+def test_a_damaged_build_is_not_exported(registry, tmp_path) -> None:
     shard = Path(registry.storage.root) / "data/things/things-train.tfrecord-00001-of-00002"
     flip(shard, 20)
-    with pytest.raises(RefusedError, match=r"^`things-train\.tfrecord-00001-of-00002` is not what"):
-        export(registry, "things", tmp_path / "out", engine=LocalEngine(jobs))
+    with pytest.raises(
+        RefusedError, match=r"^`things-train\..*-00001-of-00002` of .* cannot be exported"
+    ):
+        export(registry, "things", tmp_path / "out", engine=LocalEngine(2))
     assert sorted(names(tmp_path)) == ["registry-root"]
 
 
@@ -234,11 +221,6 @@ def test_a_schema_that_changed_since_the_build_is_refused(registry, tmp_path) ->
     path.write_text(SCHEMA + 'feature { name: "more" }\n')
     message = "`schemas/things.pbtxt` is not the schema that `things` was built with"
     refused(registry, tmp_path, UsageError, message)
-
-
-def test_a_build_without_a_schema_is_refused(registry, tmp_path) -> None:
-    (Path(registry.storage.root) / "schemas/things.pbtxt").unlink()
-    refused(registry, tmp_path, UsageError, "`things` has no schema: there is no `schemas/things")
 
 
 def test_an_export_that_is_adopted_back_keeps_its_classes(

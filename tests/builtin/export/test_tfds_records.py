@@ -104,10 +104,6 @@ def test_array_record_files_are_named_and_declared_as_tfds_does(
         "things-train.array_record-00000-of-00002",
         "things-train.array_record-00001-of-00002",
     ]
-    assert result.notes[-1] == (
-        "2 records lack `label`: `as_data_source` of TFDS fails for those, and `as_dataset` gives "
-        "an empty value"
-    )
     info = json.loads((tmp_path / "out/dataset_info.json").read_text())
     assert info["fileFormat"] == "array_record"
     assert [each["shardLengths"] for each in info["splits"]] == [["4"], ["2", "2"]]

@@ -94,10 +94,9 @@ def test_damage_is_refused(jobs: int, digits_registry: Path) -> None:
     finally:
         engine.close()
     assert caught.value.message == (
-        "`digits-train.tfrecord-00001-of-00002` is damaged: the digest would be that of the other "
-        "records"
+        "`digits-train.tfrecord-00001-of-00002` is damaged: the digest would lack the "
+        "damaged records"
     )
-    assert caught.value.hint == "`tfrecreg check digits` names the damaged records"
 
 
 def test_a_missing_shard_is_refused(digits_registry: Path) -> None:
@@ -113,7 +112,7 @@ def test_an_incomplete_set_of_files_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RefusedError) as caught:
         tfrecreg.digest(tmp_path)
     assert caught.value.message.startswith("1 of 2 shards of `")
-    assert caught.value.message.endswith(": the digest would be that of the rest")
+    assert caught.value.message.endswith(": the digest would lack the other shards")
     found = tfrecreg.digest(tmp_path / "train-00000-of-00002")
     assert found.splits[0].records == 1
 

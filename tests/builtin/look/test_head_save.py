@@ -5,23 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from check_support import framed
 from image_support import gif, jpeg, png
-from scan_support import framed
 from tests_support import tree
 
-from tfrecreg.builtin.look.head import ShownRecord, head, save_images
+from tfrecreg.builtin.look.head import Choice, ShownRecord, head, save_images
 from tfrecreg.core.example.model import Example, encode
 from tfrecreg.core.example.values import bytes_feature, int64_feature
-from tfrecreg.core.registry.shardset.target import files_target
+from tfrecreg.core.registry.find import bare_files, target_of
 from tfrecreg.core.values.errors import StorageError, UsageError
 
 
 def saved(folder: Path, out: Path, *examples: Example) -> list[str]:
     folder.mkdir(exist_ok=True)
     (folder / "a.tfrecord").write_bytes(b"".join(framed(encode(each)) for each in examples))
-    target = files_target([str(folder)], schema=None, raw=None)
+    target = target_of(bare_files([str(folder)]))
     return [
-        Path(path).name for record in save_images(head(target, 99), out) for path in record.saved
+        Path(path).name
+        for record in save_images(head(target, Choice(99)), out)
+        for path in record.saved
     ]
 
 
@@ -43,7 +45,7 @@ def test_each_image_is_a_file_of_its_own_bytes(tmp_path: Path) -> None:
 
 def test_records_go_through_with_their_paths(tmp_path: Path) -> None:
     (tmp_path / "a.tfrecord").write_bytes(framed(encode({"x": bytes_feature(png())})))
-    records = list(head(files_target([str(tmp_path)], schema=None, raw=None)))
+    records = list(head(target_of(bare_files([str(tmp_path)]))))
     (found,) = save_images(records, tmp_path / "out")
     assert found.saved == (str(tmp_path / "out/a.tfrecord-0-x.png"),)
     assert found.features == records[0].features
@@ -83,7 +85,7 @@ def test_shards_of_one_name_in_two_folders_stay_apart(tmp_path: Path) -> None:
         (tmp_path / "in" / folder).mkdir(parents=True)
         data = framed(encode({"x": bytes_feature(png(seed=number))}))
         (tmp_path / "in" / folder / "x.tfrecord").write_bytes(data)
-    target = files_target([str(tmp_path / "in")], schema=None, raw=None)
+    target = target_of(bare_files([str(tmp_path / "in")]))
     list(save_images(head(target), tmp_path / "out"))
     assert sorted(tree(tmp_path / "out").values()) == sorted([png(seed=0), png(seed=1)])
 
@@ -97,7 +99,6 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
         saved(tmp_path / "in", out, *examples)
     message = f"`{out}/a.tfrecord-1-x.png` exists already, and nothing is overwritten"
     assert caught.value.message == message
-    assert caught.value.hint == "name a folder that is new or empty with `--save`"
     assert tree(out) == {"a.tfrecord-0-x.png": png(seed=0), "a.tfrecord-1-x.png": b"mine"}
 
 

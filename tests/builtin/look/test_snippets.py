@@ -101,12 +101,6 @@ def test_torch_reads_payloads(tmp_path: Path) -> None:
     assert run(script, tmp_path) == "2\n"
 
 
-def test_images_of_torch_have_the_channels_of_the_first(digits_original: Path) -> None:
-    script = code(digits_original, "torch")
-    assert "decode=True, channels=1)" in script
-    assert "collate = Collate(train, pad_images=True)  # images of a batch" in script
-
-
 def test_mlflow_logs_the_facts(digits_original: Path, tmp_path: Path) -> None:
     need("mlflow")
     run(code(digits_original, "mlflow"), tmp_path, MLFLOW_TRACKING_URI=f"file:{tmp_path}/runs")

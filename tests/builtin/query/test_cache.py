@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from check_support import framed
 from child_support import Child
-from kill_support import calls_of, in_child
+from steps_support import CHANGING, Step, killed, steps_of
 from sweep_support import part
 
 from tfrecreg.builtin.dvc.garbage import gc
@@ -70,27 +70,20 @@ def kept(cache: Path) -> dict[str, bytes]:
     }
 
 
+def changes(step: Step) -> bool:
+    return step.kind in CHANGING
+
+
 def killed_at(
     at: int, shards: list[Path], cache: Path, told: Rows, files: dict[str, bytes]
 ) -> bool:
-    """Ask in a process that dies at its call `at`, and again. Whether it lived to its end."""
+    """Ask in a process that dies at its step `at`, and again. Whether it lived to its end."""
     shutil.rmtree(cache)
-    lived = in_child(lambda: rows(*shards), at)
+    lived = not killed(lambda: rows(*shards), [cache], changes, at).killed
     assert set(kept(cache).items()) <= set(files.items()), at  # each file is whole, or not there
     assert rows(*shards) == told, at
     assert kept(cache) == files, at
     return lived
-
-
-@pytest.mark.medium
-def test_a_killed_writer_leaves_nothing_that_is_used(shards: list[Path], cache: Path) -> None:
-    told = rows(*shards)
-    files = kept(cache)
-    shutil.rmtree(cache)
-    calls = calls_of(lambda: rows(*shards))
-    assert kept(cache) == files
-    for at in (calls // 2, calls - 3):
-        assert not killed_at(at, shards, cache, told, files)
 
 
 @pytest.mark.slow
@@ -98,7 +91,7 @@ def test_killed_at_any_call(shards: list[Path], cache: Path) -> None:
     told = rows(*shards)
     files = kept(cache)
     shutil.rmtree(cache)
-    calls = calls_of(lambda: rows(*shards))
+    calls = len(steps_of(lambda: rows(*shards), [cache], changes))
     every = list(range(1, calls + 1))
     for at in part(random.Random(30).sample(every, min(len(every), 60))):
         assert not killed_at(at, shards, cache, told, files)
@@ -132,19 +125,6 @@ def test_notes_that_are_swapped_are_not_used(shards: list[Path], cache: Path) ->
     first, second = one.read_bytes(), other.read_bytes()
     one.write_bytes(second)
     other.write_bytes(first)
-    assert rows(*shards) == told
-    assert kept(cache) == files
-
-
-@pytest.mark.parametrize("share", [0.0, 0.3, 0.6, 0.9, 1.0])
-def test_a_catalog_that_lost_its_end_is_made_again(
-    share: float, shards: list[Path], cache: Path
-) -> None:
-    told = rows(*shards)
-    files = kept(cache)
-    for path in cache.glob("shards/*/*"):
-        data = path.read_bytes()
-        path.write_bytes(data[: min(int(len(data) * share), len(data) - 1)])
     assert rows(*shards) == told
     assert kept(cache) == files
 
@@ -202,13 +182,6 @@ def test_rows_beyond_the_limit_of_memory_are_in_the_same_file(
     assert answers() == told
     records_file, _ = sorted(cache.glob("shards/*/*.parquet"), key=lambda each: len(each.name))
     assert pq.ParquetFile(records_file).num_row_groups > 3
-
-
-def test_a_note_of_another_state_is_not_used(shards: list[Path], cache: Path) -> None:
-    told = rows(*shards)
-    write(shards[0], *range(100, 120))
-    found = rows(*shards)
-    assert {row[4] for row in found} - {row[4] for row in told} == set(range(100, 120))
 
 
 def test_a_shard_that_is_put_in_the_place_of_another_is_read(

@@ -287,20 +287,6 @@ def test_at_the_command_line(
     assert "the gate asks no question" in capsys.readouterr().err
 
 
-def test_a_check_does_not_believe_the_cache(checked: Checked, tmp_path: Path) -> None:
-    """The catalogs of the cache belong to the check's user, and may be of any bytes."""
-    from tfrecreg.builtin.query.ask import ask
-
-    with ask(str(tmp_path / "cats-train.tfrecord")):
-        pass
-    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    report = checked(expecting("equals = 4", "SELECT count(*) FROM records"))
-    assert found(report) == []
-    after = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    after.pop(tmp_path / "registry/tfrecreg.toml")
-    assert {path for path in after if "catalogs" in str(path)} <= set(before)
-
-
 class TestGate:
     def test_a_report_has_to_answer_the_questions_of_today(self, digits_registry: Path) -> None:
         config = digits_registry / "tfrecreg.toml"

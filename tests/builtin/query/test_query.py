@@ -153,7 +153,7 @@ def test_records_without_any_example_have_no_features(tmp_path: Path) -> None:
 def test_any_number_of_jobs_gives_the_same_rows(
     digits_original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tfrecreg.builtin.query.catalog._WORTH_WORKERS", 0)
+    monkeypatch.setattr("tfrecreg.core.workers.local.WORTH_SECONDS", 0)
     found = []
     for jobs in (1, 2):
         folder = tmp_path / f"jobs{jobs}"
@@ -178,15 +178,8 @@ def test_more_than_a_thousand_features_are_noted(tmp_path: Path) -> None:
         )
 
 
-def test_a_catalog_of_other_bytes_is_not_used(tmp_path: Path) -> None:
-    path = written(tmp_path / "x.tfrecord", encode({"n": int64_feature(1)}))
-    assert rows(path, "SELECT n FROM records") == [{"n": 1}]
-    path.write_bytes(framed(encode({"n": int64_feature(2)})))
-    assert rows(path, "SELECT n FROM records") == [{"n": 2}]
-
-
 @pytest.mark.parametrize("folder", ["shards", "places"])
-@pytest.mark.parametrize("damage", ["cut", "replaced", "gone"])
+@pytest.mark.parametrize("damage", ["cut", "shortened", "emptied", "replaced", "gone"])
 def test_a_damaged_catalog_is_made_again(
     folder: str, damage: str, tmp_path: Path, own_cache: Path
 ) -> None:
@@ -197,7 +190,8 @@ def test_a_damaged_catalog_is_made_again(
     if damage == "gone":
         file.unlink()
     else:
-        file.write_bytes(data[: len(data) // 2] if damage == "cut" else b"not a catalog")
+        left = {"cut": data[: len(data) // 2], "shortened": data[:-1], "emptied": b""}
+        file.write_bytes(left.get(damage, b"not a catalog"))
     assert rows(path, "SELECT n FROM records") == [{"n": 7}]
     assert file.read_bytes() == data
 
@@ -304,7 +298,7 @@ def test_the_suffix_of_a_file_is_its_format(
         assert target.read_bytes().count(b"\n") == 1201
     code, _, err = asked(capfd, path, sql, "--output", target, "--format", "parquet")
     assert code == (0 if name in ("A.PARQUET", "a.txt") else 2)
-    assert code == 0 or "has the name of another format than `parquet`" in err
+    assert code == 0 or "has the suffix of another format than `parquet`" in err
 
 
 @pytest.mark.parametrize("sql", ["", " \n"])
@@ -321,12 +315,6 @@ def test_a_comment_may_come_first(tmp_path: Path, capfd: pytest.CaptureFixture[s
     assert asked(capfd, path, "/* n */ SELECT n FROM records", "--format", "csv")[1] == "n\n5\n"
 
 
-def test_a_target_may_be_named_twice(tmp_path: Path) -> None:
-    path = str(written(tmp_path / "x.tfrecord", encode({"n": int64_feature(5)})))
-    with ask([path, path]) as questions:
-        assert questions.answer("SELECT a.n + b.n AS s FROM a, b").rows() == [{"s": 10}]
-
-
 @pytest.mark.parametrize(
     ("sql", "error", "hint"),
     [
@@ -337,18 +325,13 @@ def test_a_target_may_be_named_twice(tmp_path: Path) -> None:
         ),
         (
             "SELECT * FROM records WHERE n ::: 1",
-            'error: syntax error at or near ":", at `^: 1`',
+            'error: syntax error at or near ":"',
             "hint: ",
         ),
         (
             "SELECT recrd FROM records",
-            'error: Referenced column "recrd" not found in FROM clause',
-            "hint: did you mean `record`?",
-        ),
-        (
-            "SELECT * FROM recrds",
-            "error: Table with name recrds does not exist",
-            "hint: did you mean",
+            'error: Referenced column "recrd" not found in FROM clause! Candidate bindings: "rec',
+            "hint: ",
         ),
         ("COPY records TO 'x'", "error: expected one SELECT", "hint: as in: SELECT"),
     ],
@@ -372,6 +355,8 @@ def test_targets_have_letters(tmp_path: Path) -> None:
     with ask(paths) as questions:
         assert questions.answer("SELECT a.n AS x, b.n AS y FROM a, b").rows() == [{"x": 1, "y": 2}]
         assert questions.answer("SELECT sum(n)::INT AS s FROM records").rows() == [{"s": 3}]
+    with ask([paths[0]] * 2) as questions:  # one target twice
+        assert questions.answer("SELECT a.n + b.n AS s FROM a, b").rows() == [{"s": 2}]
 
 
 @pytest.mark.medium

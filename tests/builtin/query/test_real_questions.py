@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import json
 import statistics
 from collections import Counter
@@ -85,32 +84,6 @@ def test_image_folder(realdata: Path, tmp_path: Path) -> None:
         [(max(path.stat().st_size for path in files),)],
         sorted(Counter(path.parent.parent.name.lower() for path in files).items()),
         [("jpeg",)],
-    ]
-
-
-@pytest.mark.medium
-def test_mnist(realdata: Path, tmp_path: Path) -> None:
-    raw = realdata / "mnist/two-class"
-    labels = {}
-    for path in raw.rglob("*labels*"):
-        data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-        labels["train" if "train" in path.name else "test"] = list(data[8:])
-    build = tr.init(tmp_path / "registry", with_dvc=False)["two"].build(
-        source="mnist", raw=raw, progress=False
-    )
-    found = answers(
-        build,
-        "SELECT split, count(*) FROM records GROUP BY split ORDER BY split",
-        'SELECT "image/class/label", count(*) FROM records GROUP BY ALL ORDER BY 1',
-        "SELECT split, records FROM splits ORDER BY split",
-        "SELECT sum(\"image/class/label\")::BIGINT FROM records WHERE split = 'train'",
-    )
-    counts = sorted((split, len(each)) for split, each in labels.items())
-    assert found == [
-        counts,
-        sorted(Counter(labels["train"] + labels["test"]).items()),
-        counts,
-        [(sum(labels["train"]),)],
     ]
 
 

@@ -4,7 +4,6 @@ change meanwhile, dates that Python cannot hold, other bytes than a report's or 
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import shutil
@@ -15,6 +14,7 @@ from typing import Any
 
 import pytest
 from check_support import framed
+from tests_support import Watcher
 
 import tfrecreg as tr
 from tfrecreg.cli.digits import write_digits
@@ -171,45 +171,12 @@ def test_every_class_has_its_label(
         assert len(tr.data_source(folder, where=where, raw=True, progress=False)) == 1
 
 
-def test_a_number_alone_is_the_class_that_other_records_name(tmp_path: Path) -> None:
-    folder = tmp_path / "s"
-    write(folder / "train-00000-of-00002", *[classified(n % 2, "ab"[n % 2]) for n in range(4)])
-    alone = [classified(n % 3, None if n % 2 else "") for n in range(12)]
-    write(folder / "train-00001-of-00002", *alone, classified(1 << 40, None))
-    counted = "SELECT label || ' ' || count(*) FROM records GROUP BY label ORDER BY label"
-    assert asked(folder, counted) == ["1099511627776 1", "2 4", "a 6", "b 6"]
-    source = tr.data_source(folder, raw=True, where="label = 'a'", progress=False)
-    assert len(source) == 6
-    folder = tmp_path / "two-names"
-    write(folder / "train-00000-of-00002", *[classified(0, name) for name in "abab"])
-    write(folder / "train-00001-of-00002", *alone)
-    assert asked(folder, counted) == ["0 4", "1 4", "2 4", "a 2", "b 2"]
-
-
-def test_an_object_with_a_number_alone_has_the_class_that_others_name(tmp_path: Path) -> None:
-    names = [f"image/object/bbox/{side}" for side in ("xmin", "xmax", "ymin", "ymax")]
-    sides = {name: float_feature([0.1, 0.2]) for name in names}
-    sides["image/object/class/label"] = int64_feature([1, 2])
-    texts = {"image/object/class/text": bytes_feature(["bus", "tram"])}
-    write(tmp_path / "a", {**sides, **texts}, sides, sides)
-    found = asked(tmp_path / "a", "SELECT label FROM objects ORDER BY record, object")
-    assert found == ["bus", "tram"] * 3
-
-
-class Replaces:
+class Replaces(Watcher):
     """A progress that puts another file in the place of one when its first work ends."""
 
     def __init__(self, path: Path, other: Path) -> None:
+        super().__init__()
         self.path, self.other = path, other
-
-    def start(self, what: str, total: int, unit: str = "records") -> None:
-        del what, total, unit
-
-    def advance(self, records: int, size: int) -> None:
-        del records, size
-
-    def note(self, message: str) -> None:
-        del message
 
     def stop(self) -> None:
         if self.other.exists():
@@ -258,39 +225,21 @@ def test_a_condition_on_other_bytes_than_the_index_is_refused(tmp_path: Path, ra
     ran(*run, "build", "few", code=1)
 
 
-TIMES = {
-    "to_timestamp(1700000000123)": "55840-11-08 22:15:23.000064+00",
-    "make_timestamp(1700000000123 * 1000000)": "55840-11-08 22:15:23",
-    "TIMESTAMP 'infinity'": "infinity",
-    "DATE '-infinity'": "-infinity",
-    "DATE '0044-03-15 (BC)'": "0044-03-15 (BC)",
-    "TIME '24:00:00'": "24:00:00",
-    "TIMETZ '12:00:00+02'": "12:00:00+02",
-    "340282366920938463463374607431768211455::UHUGEINT": "340282366920938463463374607431768211455",
-    "make_timestamp_ns(1700000000123456789)": "2023-11-14 22:13:20.123456789",
-    "TIMESTAMP '2023-11-14 22:13:20'": "2023-11-14T22:13:20",
-    "[DATE '9999-12-31', DATE '9999-12-31' + 1]": ["9999-12-31", "10000-01-01"],
-    "{'at': TIMESTAMP '99999-01-01 00:00:00.5'}": {"at": "99999-01-01 00:00:00.5"},
-}
+TIMES = (
+    "make_timestamp(1700000000123 * 1000000)",
+    "DATE '9999-12-31' + 1",
+    "[DATE '-infinity']",
+)
 
 
 @pytest.mark.parametrize("sql", TIMES)
-def test_times_that_python_cannot_hold_are_texts(
-    tmp_path: Path, ran: Ran, sql: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TZ", "Asia/Tokyo")
+def test_times_that_python_cannot_hold_are_refused(tmp_path: Path, ran: Ran, sql: str) -> None:
     path = write(tmp_path / "train-00000-of-00001", {"n": int64_feature(1)})
-    wanted = TIMES[sql]
-    plain = wanted if isinstance(wanted, str) else json.dumps(wanted)
-    query = ("query", path, f"SELECT {sql} AS t FROM records", "--format")
-    assert json.loads(ran(*query, "json"))["rows"] == [{"t": wanted}]
-    assert json.loads(ran(*query, "jsonl")) == {"t": wanted}
-    assert [*csv.reader(ran(*query, "csv").splitlines())][1][0].removeprefix("'") == plain
-    for form in ("table", "markdown"):
-        assert plain in ran(*query, form)
-    ran(*query, "parquet", "--output", tmp_path / "t.parquet")
-    (row,) = tr.query(path, f"SELECT {sql} AS t", progress=False)
-    assert row["t"] is not None
+    for form in ("json", "csv", "table"):
+        ran("query", path, f"SELECT {sql} AS t FROM records", "--format", form, code=2)
+    text = ran("query", path, f"SELECT ({sql})::VARCHAR AS t FROM records", "--format", "csv")
+    assert text.splitlines()[0] == "t"
+    ran("query", path, f"SELECT {sql} AS t", "--format", "parquet", "--output", tmp_path / "t.pq")
 
 
 def swapped(folder: Path) -> None:
@@ -310,25 +259,6 @@ def test_findings_of_other_bytes_are_refused(digits_registry: Path, ran: Ran) ->
     swapped(digits_registry / "data/digits")
     ran(*run, "gate", "digits", "--report", report, code=2)
     ran(*run, "query", "digits", question, "--report", report, code=2)
-
-
-def test_a_catalog_of_the_manifest_is_not_that_of_other_bytes(
-    digits_registry: Path, ran: Ran
-) -> None:
-    """No note is kept of files this young: their catalogs are found by the manifest's digest."""
-    sql = "SELECT key, label, shard, record FROM records WHERE split = 'train' ORDER BY 3, 4"
-    query = ("-C", digits_registry, "query", "digits", sql, "--format", "jsonl")
-    before = ran(*query).splitlines()
-    for note in (digits_registry / ".tfrecreg/cache/catalogs/places").rglob("*.json"):
-        note.unlink()
-    swapped(digits_registry / "data/digits")
-    after = ran(*query).splitlines()
-    shown = [
-        [(row["label"], row["record"]) for row in map(json.loads, each)] for each in (before, after)
-    ]
-    half = len(before) // 2
-    assert shown[1] == shown[0][half:] + shown[0][:half]
-    assert shown[0] != shown[1]
 
 
 def test_a_release_is_never_read_with_another_manifest(digits_registry: Path, ran: Ran) -> None:

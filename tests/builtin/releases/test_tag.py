@@ -12,11 +12,11 @@ pytest.importorskip("dvc", reason="the extra `dvc` is not installed")
 
 from tfrecreg.builtin.python_data.build import build
 from tfrecreg.builtin.releases.release import ReleaseRequest, release
-from tfrecreg.builtin.releases.tag import TagRequest, TagResult, tag, yank
+from tfrecreg.builtin.releases.tag import TagResult, tag, yank
 from tfrecreg.cli.digits import write_digits
 from tfrecreg.core.build.request import BuildRequest
+from tfrecreg.core.registry.data import resolve
 from tfrecreg.core.registry.init import init
-from tfrecreg.core.registry.lookup import resolve
 from tfrecreg.core.registry.registry import Registry, open_registry
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import ConflictError, FailureError, UsageError
@@ -53,7 +53,7 @@ def registry(root: Path) -> Registry:
 
 
 def call(registry: Registry, reference: str, **options: str) -> TagResult:
-    return tag(registry, TagRequest(reference=reference, **options))
+    return tag(registry, reference, **options)
 
 
 def test_a_release_is_tagged_at_the_commit_that_holds_it(root: Path, registry: Registry) -> None:
@@ -130,7 +130,6 @@ def test_a_commit_that_points_to_other_bytes_is_refused(root: Path, registry: Re
         f"commit {head} does not hold `digits@1.0.0`: expected a pointer to {first}…, "
         f"`data/digits.dvc` points to {second}…"
     )
-    assert "leave out `--commit`" in caught.value.hint
     assert caught.value.exit_code == 2
 
 
@@ -183,7 +182,6 @@ def test_bytes_that_dvc_does_not_keep_have_no_pointer(digits_registry: Path) -> 
     assert caught.value.message == (
         "DVC does not keep the bytes of `digits@1.0.0`, so no commit points to them"
     )
-    assert caught.value.hint
 
 
 def test_outside_git_there_is_nothing_to_tag(digits_registry: Path) -> None:
@@ -191,33 +189,10 @@ def test_outside_git_there_is_nothing_to_tag(digits_registry: Path) -> None:
         call(open_registry(digits_registry), "digits@1.0.0")
 
 
-@pytest.mark.parametrize(
-    ("reference", "options", "message"),
-    [
-        ("digits", {}, "`digits` is a build, which changes: only releases are tagged"),
-        ("digits@7.0.0", {}, "no release `digits@7.0.0`"),
-        ("digits@1.0.0", {"stage": "-x"}, "`-x` is not a stage name"),
-    ],
-)
-def test_what_makes_no_sense_is_refused(
-    root: Path, registry: Registry, reference: str, options: dict[str, str], message: str
-) -> None:
-    before = git(root, "tag"), git(root, "status", "--porcelain")
-    with pytest.raises(UsageError) as caught:
-        call(registry, reference, **options)
-    assert caught.value.message.startswith(message)
-    assert caught.value.hint
-    assert caught.value.exit_code == 2
-    assert (git(root, "tag"), git(root, "status", "--porcelain")) == before
-
-
 def test_a_tag_elsewhere_is_never_moved(root: Path, registry: Registry) -> None:
     git(root, "tag", "--annotate", "--message", "mine", "digits@v1.0.0", "HEAD")
-    with pytest.raises(
-        ConflictError, match=r"the tag `digits@v1\.0\.0` is there at commit "
-    ) as caught:
+    with pytest.raises(ConflictError, match=r"the tag `digits@v1\.0\.0` is there at commit "):
         call(registry, "digits@1.0.0")
-    assert caught.value.hint.endswith("git show digits@v1.0.0")
     git(root, "tag", "digits@v2.0.0", "after-2.0.0")
     with pytest.raises(ConflictError, match="is there and is not annotated"):
         call(registry, "digits@2.0.0")
@@ -227,10 +202,7 @@ def test_one_commit_has_one_version(root: Path, registry: Registry) -> None:
     git(root, "tag", "--annotate", "--message", "mine", "digits@v9.0.0", "after-1.0.0")
     with pytest.raises(ConflictError) as caught:
         call(registry, "digits@1.0.0")
-    assert (
-        "is tagged `digits@v9.0.0`, and GTO allows one version per commit" in caught.value.message
-    )
-    assert "--commit REV" in caught.value.hint
+    assert "is tagged `digits@v9.0.0`, and GTO allows one version per commit" in str(caught.value)
 
 
 def test_a_registry_below_the_root_has_its_folder_in_the_tag(
@@ -260,7 +232,6 @@ class TestYank:
         with pytest.raises(UsageError) as caught:
             yank(registry, reference, reason)
         assert caught.value.message.startswith(message)
-        assert caught.value.hint
         assert git(root, "status", "--porcelain") == before
 
     def test_latest_passes_it_over_and_the_release_stays(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hostile_support import NAMES, hostile_report
 
-from tfrecreg.builtin.reports.for_people import workflow_commands, write_summary
+from tfrecreg.builtin.reports.for_people import GithubFormat, workflow_commands
 from tfrecreg.core.check.report_format import ReportContext
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.findings import Location
@@ -113,23 +114,25 @@ def test_an_annotation_names_a_file_of_the_repository(
     assert command[1]["file"] == "/".join(filter(None, (registry, file)))
 
 
-def test_the_summary_is_appended_where_the_runner_wants_it(tmp_path: Path) -> None:
+@pytest.fixture
+def finish(monkeypatch: pytest.MonkeyPatch) -> Callable[[str | Path], None]:
+    def call(summary: str | Path) -> None:
+        monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+        GithubFormat().finish([hostile_report("a")], ReportContext())
+
+    return call
+
+
+def test_the_summary_is_appended_where_the_runner_wants_it(
+    tmp_path: Path, finish: Callable[[str | Path], None]
+) -> None:
     file = tmp_path / "summary.md"
     file.write_text("before\n")
-    write_summary([hostile_report("a")], {"GITHUB_STEP_SUMMARY": str(file)})
+    finish(file)
     assert file.read_text().startswith("before\n- digits 2.0.0 (major after 1.0.0): a\n")
-    write_summary([hostile_report("a")], {})
-    write_summary([hostile_report("a")], {"GITHUB_STEP_SUMMARY": ""})
-
-
-def test_a_summary_that_is_full_is_left_as_it_is(tmp_path: Path) -> None:
-    file = tmp_path / "summary.md"
-    file.write_bytes(b"x" * (1 << 20))
-    write_summary([hostile_report("a")], {"GITHUB_STEP_SUMMARY": str(file)})
+    finish("")
+    file.write_bytes(b"x" * (1 << 20))  # it is full
+    finish(file)
     assert file.stat().st_size == 1 << 20
-
-
-def test_a_summary_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="which cannot be written: Is a directory") as caught:
-        write_summary([hostile_report("a")], {"GITHUB_STEP_SUMMARY": str(tmp_path)})
-    assert caught.value.hint
+    with pytest.raises(UsageError, match="which cannot be written: Is a directory"):
+        finish(tmp_path)

@@ -54,7 +54,7 @@ def test_no_name_means_anything(number: int) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_code_span_shows_the_name(name: str) -> None:
-    from tfrecreg.core.check.reports import safe_message
+    from tfrecreg.core.values.text import safe_message
 
     shown = safe_message(name, limit=1000)
     if not shown.strip(" "):

@@ -10,15 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engines_support import lighten
-from salvage_support import filler, make, nested, put
+from check_support import framed
+from salvage_support import filler, make, put
 
+from tfrecreg import engine as open_engine
 from tfrecreg.builtin.salvage.run import SalvageTask, salvage
 from tfrecreg.cli.main import main
-from tfrecreg.core.build.state import remove_leftovers
-from tfrecreg.core.plugins.engines import open_engine
 from tfrecreg.core.storage.interface import Writer
-from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import StorageError
 from tfrecreg.core.workers.interface import Engine
 from tfrecreg.core.workers.local import LocalEngine
@@ -31,8 +29,7 @@ ENGINES = {
 
 
 @pytest.fixture(params=ENGINES)
-def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
-    lighten(monkeypatch)
+def engine(request: pytest.FixtureRequest, light_workers: None) -> Iterator[Engine]:
     with closing(ENGINES[request.param]()) as made:
         yield made
 
@@ -52,7 +49,7 @@ def damaged(tmp_path: Path) -> Path:
     data = bytearray(gzip.data)
     data[len(data) // 2] ^= 0x10
     put(folder, bytes(data), gzip.index, "d.tfrecord.gz")
-    inner = nested(filler(1), filler(2), filler(3))
+    inner = framed(filler(1), filler(2), filler(3))
     whole = make([filler(0), inner, filler(4), inner, filler(5)])
     data = bytearray(whole.data)
     for number in (1, 3):
@@ -166,12 +163,3 @@ def test_what_a_worker_cannot_write_is_the_error_of_the_command(
     assert "File name too long" in caught.value.message
     assert not (tmp_path / "out").exists()
     assert not list(tmp_path.glob(".tfrecreg-salvage*"))
-
-
-def test_leftover_folders_are_removed_with_what_is_in_them(tmp_path: Path) -> None:
-    stage = LocalStorage(tmp_path)
-    for name in (".original.0123456789abcdef.tmp/.original", "kept/.original"):
-        with stage.create(name) as writer:
-            writer.write(b"whole")
-    remove_leftovers(stage)
-    assert [each.path for each in stage.list()] == ["kept", "kept/.original"]

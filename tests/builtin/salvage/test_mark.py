@@ -52,21 +52,16 @@ def test_shard_that_was_renamed_is_found_all_the_same(out: Path) -> None:
     assert found["messages"] == ["it was cut out of a damaged shard: renamed since"]
 
 
-def test_cut_between_records_is_marked_though_its_bytes_are_the_same(tmp_path: Path) -> None:
-    made = make([filler(number) for number in range(20)])
-    rescue(put(tmp_path, made.data[:532], made.index), tmp_path / "out")
-    assert findings(tmp_path / "out")["messages"] == [
-        "it was cut out of a damaged shard: 13 records lost"
-    ]
-
-
-def test_repaired_shard_is_marked(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("changed", "lost"), [(slice(532, None), 13), (slice(532, 533), 0)])
+def test_shards_that_lost_no_byte_or_were_repaired_are_marked(
+    tmp_path: Path, changed: slice, lost: int
+) -> None:
     made = make([filler(number) for number in range(20)])
     data = bytearray(made.data)
-    data[532] ^= 1
-    rescue(put(tmp_path, bytes(data)), tmp_path / "out")
+    data[changed] = b"\xff" if lost == 0 else b""
+    rescue(put(tmp_path, bytes(data), made.index), tmp_path / "out")
     assert findings(tmp_path / "out")["messages"] == [
-        "it was cut out of a damaged shard: 0 records lost"
+        f"it was cut out of a damaged shard: {lost} records lost"
     ]
 
 
@@ -96,10 +91,6 @@ def test_damaged_mark_marks_the_whole_folder(out: Path, damage: Any, why: str) -
 def test_file_of_that_name_that_is_a_strangers_marks_nothing(out: Path) -> None:
     (out / "salvage.json").write_text(json.dumps({"ships": 3}))
     assert findings(out)["codes"] == []
-
-
-def test_no_mark_where_there_is_no_report(tmp_path: Path) -> None:
-    assert read_mark(LocalStorage(tmp_path), "") is None
 
 
 def test_gate_can_be_told(out: Path, digits_registry: Path) -> None:

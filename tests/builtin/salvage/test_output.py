@@ -9,9 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from fault_support import Refusing
 from salvage_support import filler, make, put
-from system_support import installed
+from system_support import Refusing, installed
 
 from tfrecreg.builtin.salvage.run import salvage
 from tfrecreg.core.storage.interface import Writer

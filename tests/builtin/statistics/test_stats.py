@@ -3,11 +3,12 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from check_support import framed
 from package_support import CHECKOUT, Interpreter, plain_environment
-from scan_support import framed
 from statistics_support import IMAGES, alike_examples, dealt, odd_examples, write
 from tests_support import flip
 
@@ -66,6 +67,30 @@ def test_damaged_records_are_left_out_and_nothing_is_remembered(digits_registry:
     assert cached(digits_registry) == []
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: b"",
+        lambda data: data[:-1],
+        lambda data: data + b"x",
+        lambda data: data.partition(b"\n")[0],
+        lambda data: b"[]\n" + data.partition(b"\n")[2],
+        lambda data: data.replace(b'"kinds": {', b'"kinds": {"cake": 1', 1),
+        lambda data: b"[" * 100_000,
+    ],
+)
+def test_a_damaged_file_of_the_cache_is_made_again(
+    digits_registry: Path, damage: Callable[[bytes], bytes]
+) -> None:
+    first = stats("digits", registry=digits_registry, split="test")
+    (path,) = cached(digits_registry)
+    good = path.read_bytes()
+    path.write_bytes(damage(good))
+    (again,) = stats("digits", registry=digits_registry, split="test").splits
+    assert (again.cached, again.features) == (False, first.splits[0].features)
+    assert path.read_bytes() == good
+
+
 def test_files_need_no_registry_and_are_not_remembered(tmp_path: Path) -> None:
     pattern = write(tmp_path, *dealt(alike_examples(30), 2))
     found = stats(pattern)
@@ -97,7 +122,7 @@ class TestRefusals:
         with pytest.raises(UsageError) as caught:
             stats(pattern, features=["lable"])
         assert caught.value.message.startswith("no feature of `train` matches `lable`")
-        assert "`box`, `image`, `label` and `name`" in caught.value.hint
+        assert "`box`, `image`, `label` and `name`" in caught.value.message
 
     def test_what_is_no_examples(self, tmp_path: Path) -> None:
         event = b"\x09" + bytes(8) + b"\x1a\x0dbrain.Event:2"
@@ -108,17 +133,16 @@ class TestRefusals:
         assert caught.value.message == (
             f"`{path}` has no Examples to compute statistics from: 3 events"
         )
-        assert caught.value.hint == f"`tfrecreg head {path}` shows its records"
 
     def test_a_shard_that_cannot_be_read(self, tmp_path: Path) -> None:
         (tmp_path / "x").symlink_to(tmp_path / "nowhere")
-        with pytest.raises(FailureError, match="was not read completely: ") as caught:
+        with pytest.raises(FailureError, match="was not read completely: "):
             stats(str(tmp_path / "x"))
-        assert caught.value.hint.startswith("statistics of incomplete data")
 
 
 RUN = """
 import sys
+from collections.abc import Callable
 from tfrecreg.cli.main import main
 code = main(sys.argv[1:])
 heavy = {"tensorflow", "tensorflow_data_validation", "tfx_bsl", "pyarrow", "pandas", "apache_beam"}

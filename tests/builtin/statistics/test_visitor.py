@@ -22,7 +22,7 @@ from tfrecreg.core.example.kinds import PayloadKind
 from tfrecreg.core.example.model import encode
 from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
 from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
-from tfrecreg.core.registry.shardset.target import files_target
+from tfrecreg.core.registry.find import bare_files, target_of
 from tfrecreg.core.values.errors import RefusedError
 from tfrecreg.core.workers.local import LocalEngine
 
@@ -107,7 +107,7 @@ class TestTwoTypes:
     def test_of_a_feature_are_refused(self, tmp_path: Path, shards: list[list[bytes]]) -> None:
         pattern = write(tmp_path, *shards)
         collector = StatisticsCollector(StatisticsOptions())
-        run_scan(files_target([pattern], schema=None, raw=None), [collector], LocalEngine(1))
+        run_scan(target_of(bare_files([pattern])), [collector], LocalEngine(1))
         (part,) = collector.parts.values()
         assert part.conflict is not None
         assert (part.conflict.feature, part.conflict.types) == ("b", ("bytes", "int64"))
@@ -115,11 +115,8 @@ class TestTwoTypes:
         assert part.sketched == ()
         with pytest.raises(RefusedError) as caught:
             collector.statistics()
-        assert caught.value.message == (
-            "`b` has bytes values in some records and int64 values in others, which statistics do "
-            "not support"
-        )
-        assert "SCH003" in caught.value.hint
+        assert "bytes values in some records and int64 values in others" in caught.value.message
+        assert "SCH003" in caught.value.message
 
     def test_of_numbers_are_two_types_as_well(self, tmp_path: Path) -> None:
         with pytest.raises(RefusedError, match="`a` has float values in some records and int64"):

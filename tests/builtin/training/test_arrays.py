@@ -133,7 +133,7 @@ def test_without_a_schema_every_feature_has_one_dimension() -> None:
 
 def test_tensorflow_makes_the_same_of_what_is_dense(read: ExampleReader) -> None:
     tf = pytest.importorskip("tensorflow", reason="the extra `tf` is not installed")
-    from tf_spec_support import feature_spec
+    from sequences_support import feature_spec
 
     payload = encode(FULL)
     theirs = tf.io.parse_single_example(payload, feature_spec(tf, parse_schema(SCHEMA, "x")))

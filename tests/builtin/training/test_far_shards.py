@@ -113,8 +113,10 @@ def test_local_shards_and_those_behind_urls_are_read_together(
     assert list(source) == 2 * EXPECTED
 
 
-@pytest.mark.parametrize("share", [2.0, 0.55, pytest.param(0.48, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("block", [None, 20])
+@pytest.mark.parametrize(
+    ("share", "block"),
+    [(2.0, None), (0.55, 20), pytest.param(0.48, None, marks=pytest.mark.slow)],
+)
 def test_any_size_of_cache_gives_the_same_records(
     files: dict[str, bytes], folder: Path, share: float, block: int | None, tmp_path: Path
 ) -> None:
@@ -159,27 +161,6 @@ def test_a_flipped_byte_in_each_block_is_fetched_again(
     assert list(again) == EXPECTED
     assert [again[at] for at in range(240)] == EXPECTED
     assert {block: block.read_bytes() for block in blocks_of(folder)} == sound
-
-
-@pytest.mark.parametrize("damage", ["empty", "short", "long", "zeros"])
-def test_a_block_of_another_size_is_fetched_again(
-    files: dict[str, bytes], port: int, folder: Path, damage: str
-) -> None:
-    source = opened(port, files, folder)
-    assert list(source) == EXPECTED
-    for block in blocks_of(folder):
-        data = block.read_bytes()
-        block.write_bytes(
-            {
-                "empty": b"",
-                "short": data[:-1],
-                "long": data + b"x",
-                "zeros": bytes(len(data)),
-            }[damage]
-        )
-    again = pickle.loads(pickle.dumps(source))
-    assert list(again) == EXPECTED
-    assert all(block.stat().st_size > 1 << 17 for block in blocks_of(folder))
 
 
 def test_damage_in_the_store_is_that_of_the_store(files: dict[str, bytes], folder: Path) -> None:
@@ -298,12 +279,6 @@ def test_a_cache_that_cannot_be_written_is_left_out_with_one_line(
         assert source.__getitems__(range(240)) == EXPECTED
     assert not blocks_of(folder)
     assert not list(folder.rglob("*.part"))
-
-
-def test_local_shards_are_read_as_they_are(numbers: Path, folder: Path) -> None:
-    source = tfrecreg.data_source(str(numbers), "train", raw=True, cache=folder, cache_limit="1MiB")
-    assert list(source) == [payload(number) for number in range(100)]
-    assert not blocks_of(folder)
 
 
 def epoch(chance: random.Random, port: int, files: dict[str, bytes], folder: Path) -> None:

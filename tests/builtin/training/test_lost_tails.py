@@ -109,15 +109,6 @@ def test_damage_behind_the_last_record_is_an_error(
             list(source)
 
 
-def test_so_it_is_behind_a_url(damaged: tuple[Path, int], memory: Any) -> None:
-    path, sound = damaged
-    memory.pipe("/lake/x.tfrecord", path.read_bytes())
-    found, errors = read(tfrecreg.data_source("memory://lake/x.tfrecord", raw=True))
-    assert len(found) == sound
-    assert errors
-    assert all("memory://lake/x.tfrecord`, at byte " in each for each in errors)
-
-
 def test_it_is_a_record_that_may_be_skipped(damaged: tuple[Path, int]) -> None:
     path, sound = damaged
     source = tfrecreg.data_source(path, raw=True, damaged="skip", max_damaged=9)
@@ -164,14 +155,3 @@ def test_damage_of_no_known_record_comes_behind_all_others(tmp_path: Path) -> No
     assert caught.value.message.startswith(
         f"`{path}`, at byte {HALF}, is damaged: CRC007: gzip member at byte {len(MEMBERS[0])}"
     )
-
-
-def test_offsets_that_an_earlier_version_kept_are_not_believed(
-    write: Write, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It kept those of files that lack their last record as if they were sound."""
-
-    path = write("x.tfrecord", PAYLOADS)
-    assert len(tfrecreg.data_source(path)) == RECORDS
-    (entry,) = (each for each in cache.rglob("*") if each.is_file())
-    assert entry.read_bytes()[:8] == b"TFROFFS2"

@@ -18,7 +18,7 @@ from typing import Literal
 import google_crc32c
 import pytest
 from check_support import framed
-from mutants_support import compressed, mutant, mutated
+from mutants_support import compressed, mutant, mutate
 
 import tfrecreg
 from tfrecreg.cli.digits import write_digits
@@ -198,7 +198,7 @@ def damage_build(dice: random.Random, folder: Path, compression: Compression) ->
                 name = b"n" * (len(data) - len(changed) - 1) + b"\0"
                 changed = changed[:3] + b"\x08" + changed[4:10] + name + changed[10:]
     else:
-        changed = mutated(dice, data, tuple(payloads), compression, done)
+        changed = mutate(dice, data, tuple(payloads), compression, done)
         if dice.randrange(4):
             changed = (changed + data[len(changed) :])[: len(data)]
     shard.write_bytes(changed)

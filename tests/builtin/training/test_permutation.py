@@ -30,12 +30,6 @@ def test_numbers_of_huge_sizes_are_in_range_and_differ(size: int, places: list[i
     assert all(0 <= each < size for each in found)
 
 
-def test_a_part_is_computed_alone() -> None:
-    permutation = Permutation(1000, 3, 4)
-    whole = permutation(np.arange(1000))
-    assert np.array_equal(permutation(np.array([999, 0, 500])), whole[[999, 0, 500]])
-
-
 def reference(size: int, seed: int, epoch: int, place: int) -> int:
     """The formula of `docs/formats.md`, in plain integers."""
     from math import ceil, isqrt

@@ -70,5 +70,5 @@ def test_gzip_without_its_suffix_is_its_plain_twin(folder: Path) -> None:
 
 
 def test_what_is_no_tfrecord_is_refused(folder: Path) -> None:
-    with pytest.raises(UsageError, match="an ArrayRecord, or other Riegeli records"):
+    with pytest.raises(UsageError, match="no valid record in "):
         tfrecreg.data_source(folder / "grain/digits.array_record-00000-of-00002")

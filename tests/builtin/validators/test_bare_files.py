@@ -44,12 +44,6 @@ class TestKinds:
         assert (found["status"], codes(found)) == ("pass", [])
         assert found["summary"]["kinds"] == found["measures"]["manifest.kinds"] == kinds
 
-    def test_they_are_counted_over_all_files(self, tmp_path: Path) -> None:
-        put(tmp_path / "a.tfrecord", *EXAMPLES, packed=True)
-        put(tmp_path / "b.tfrecord", *SEQUENCES)
-        found = document([tmp_path])
-        assert found["summary"]["kinds"] == {"example": 9, "sequence_example": 4}
-
     @pytest.mark.medium
     def test_a_record_too_large_to_be_held_is_counted_as_such(self, tmp_path: Path) -> None:
         put(tmp_path / "x.tfrecord", *EXAMPLES, bytes((64 << 20) + 1))
@@ -112,13 +106,6 @@ class TestSCH001:
         found = document([put(tmp_path / "x.tfrecord", *SEQUENCES, lone)])
         assert codes(found) == []
         assert found["summary"]["kinds"] == {"example": 1, "sequence_example": 4}
-
-    def test_all_are_counted_and_the_first_are_named(self, tmp_path: Path) -> None:
-        many = [example(number) for number in range(60)]
-        put(tmp_path / "x.tfrecord", *many, *[b"\xff"] * 30)
-        (finding,) = document([tmp_path], skip=("duplicates",))["findings"]
-        assert finding["count"] == 30
-        assert [each["record"] for each in finding["locations"]] == list(range(60, 80))
 
     def test_with_a_schema_the_schema_validator_finds_it_once(self, tmp_path: Path) -> None:
         (tmp_path / "s.pbtxt").write_text(SCHEMA)

@@ -104,7 +104,7 @@ def test_splits_that_differ_are_named(digits_original: Path, tmp_path: Path) -> 
     put(tmp_path / "out", "extra", payloads(digits_original, "test"))
     report = check(tmp_path / "out", digits_original, same_as="digits@1.0.0")
     assert sorted(each.message for each in content(report)) == [
-        "`digits@1.0.0` has no split `extra`, found one of 60 records",
+        "`digits@1.0.0` has no split `extra`, found one with 60 records",
         "the split `test` of `digits@1.0.0` is missing",
     ]
 
@@ -136,7 +136,7 @@ def test_without_indexes_only_the_split_is_named(digits_registry: Path, tmp_path
         (digits_registry / layout.cached_index(shard.blake3)).unlink(missing_ok=True)
     report = check(tmp_path / "out", digits_registry, same_as="digits@1.0.0")
     (finding,) = content(report)
-    assert finding.message == "the records of `train` are not those of `digits@1.0.0`"
+    assert finding.message == "the records of `train` differ from `digits@1.0.0`"
     assert finding.locations[0].detail == (
         "expected 200, found 199; the index of `digits-train.tfrecord-00000-of-00002` of "
         "`digits@1.0.0`, which names its records, is not on this machine"
@@ -192,44 +192,28 @@ def test_exit_codes(digits_original: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message", "hint"),
+    ("arguments", "message"),
     [
-        (
-            ("digits", "--expect", "train"),
-            "`--expect train` should be `--expect KEY=VALUE`",
-            "as in `--expect train=60000`",
-        ),
-        (
-            ("digits", "--expect", "train=-1"),
-            "`--expect train=-1` should be a number of records",
-            "as in `--expect train=60000,test=10000`",
-        ),
+        (("digits", "--expect", "train"), "`--expect train` should be `--expect NAME=VALUE`"),
+        (("digits", "--expect", "train=-1"), "`--expect train=-1` should be a number of records"),
         (
             ("digits", "--skip", "content", "--expect", "train=1"),
             "`--skip content` excludes the validators of `--same-as` and `--expect`",
-            "leave out `--skip content`",
         ),
-        (("digits", "--expect", "a=1,a=2"), "`--expect a=` was given twice", "give it once"),
-        (("digits", "--same-as", "digits@2.0.0"), "no release `digits@2.0.0`", "available: 1.0.0"),
-        (("digits", "--same-as", "12ab"), "`12ab` is not a dataset name", ""),
-        (
-            ("--expect", "train=1"),
-            "`--same-as` and `--expect` need a TARGET",
-            "tfrecreg check TARGET --same-as REF",
-        ),
+        (("digits", "--expect", "a=1,a=2"), "`--expect a=` is given twice"),
+        (("digits", "--same-as", "digits@2.0.0"), "no release `digits@2.0.0`"),
+        (("digits", "--same-as", "12ab"), "`12ab` is not a dataset name"),
+        (("--expect", "train=1"), "`--expect` cannot be used without a TARGET"),
     ],
 )
 def test_bad_arguments_are_exit_2(
     arguments: tuple[str, ...],
     message: str,
-    hint: str,
     digits_original: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["-C", str(digits_original), "check", *arguments]) == 2
-    shown = capsys.readouterr().err
-    assert f"error: {message}" in shown
-    assert hint in shown
+    assert f"error: {message}" in capsys.readouterr().err
 
 
 def test_a_negative_count_is_refused(digits_original: Path) -> None:

@@ -47,12 +47,6 @@ def test_sound_records_are_no_news(sound: Path) -> None:
     assert found["summary"]["payload_bytes"] == sum(map(len, PAYLOADS))
 
 
-def test_a_sound_build_is_no_news(digits: Digits) -> None:
-    found = digits.check("crc")
-    assert (found["status"], found["findings"]) == ("pass", [])
-    assert (found["summary"]["shards"], found["summary"]["records"]) == (4, 260)
-
-
 class TestCRC001:
     def test_a_length_that_its_checksum_denies(self, sound: Path) -> None:
         offset, length = places(sound.read_bytes())[7]

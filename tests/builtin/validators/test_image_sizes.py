@@ -9,6 +9,7 @@ from check_support import document, framed
 from image_support import jpeg, png
 
 from tfrecreg.builtin.validators.images import ImageSizes
+from tfrecreg.core.check.scan.tally import JsonCodec
 from tfrecreg.core.example.model import encode
 from tfrecreg.core.example.values import bytes_feature
 from tfrecreg.core.values.findings import MAX_LOCATIONS, Location
@@ -34,11 +35,12 @@ def test_shards_merge_in_any_order() -> None:
     for made, parts in ((there, (one, two)), (back, (two, one))):
         for each in parts:
             made.merge(each)
-    assert there.plain() == back.plain()
+    assert there == back
     (finding,) = there.findings("x")
     assert (finding.count, len(finding.locations)) == (30, MAX_LOCATIONS)
     assert [each.shard for each in finding.locations] == ["a"] * 15 + ["b"] * 5
-    assert ImageSizes.of_plain(there.plain()).plain() == there.plain()
+    codec = JsonCodec(ImageSizes)
+    assert codec.unpack(codec.pack(there)) == there
 
 
 def test_the_validator_names_the_record(tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ from tfrecreg.core.example.model import Feature, encode
 from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
 from tfrecreg.core.images import decoder
 from tfrecreg.core.registry.init import init
-from tfrecreg.core.values.errors import ConfigError
 
 
 def record(data: bytes, **declared: bytes | int) -> bytes:
@@ -88,10 +87,9 @@ def test_sides_that_are_others_are_found(tmp_path: Path) -> None:
         record(png(5, 4), height=3, width=5),
         record(png(5, 4), height=5, width=4),
     ]
-    turned = ": the sides are exchanged, as if it had been turned"
     assert found(look(tmp_path, payloads)) == [
-        ("IMG002", [(1, "declared 3, found 4"), (2, f"declared 5, found 4{turned}")]),
-        ("IMG002", [(2, f"declared 4, found 5{turned}")]),
+        ("IMG002", [(1, "declared 3, found 4"), (2, "declared 5, found 4")]),
+        ("IMG002", [(2, "declared 4, found 5")]),
     ]
 
 
@@ -159,6 +157,9 @@ def test_images_that_tensorflow_does_not_decode_are_told_of(tmp_path: Path, deco
     assert found(checked) == [("IMG007", [(1, "a BMP with the header of OS/2")])]
 
 
+BASE64 = "expected a JPEG, PNG, GIF, WebP or BMP, found the base64 of a PNG"
+
+
 class TestIMG004:
     @pytest.mark.parametrize(
         ("data", "detail"),
@@ -166,6 +167,7 @@ class TestIMG004:
             (b"", "the file has no bytes"),
             (b"II*\0 and more", "expected a JPEG, PNG, GIF, WebP or BMP, found a TIFF"),
             (b"no image", "expected a JPEG, PNG, GIF, WebP or BMP, found text"),
+            *((encode(png(9, 7)), BASE64) for encode in (b64encode, urlsafe_b64encode)),
             (png()[:20], "a PNG that ends after 20 bytes, inside its header"),
         ],
     )
@@ -176,17 +178,6 @@ class TestIMG004:
         assert found(checked) == [("IMG004", [(1, detail)])]
         assert checked["findings"][0]["severity"] == "error"
         assert checked["measures"]["images.unreadable"] == 1
-
-    @pytest.mark.parametrize("encode", [b64encode, urlsafe_b64encode])
-    def test_base64_has_a_cure_of_its_own(self, tmp_path: Path, encode: Any) -> None:
-        checked = look(tmp_path, [record(jpeg()), record(encode(png(9, 7)))])
-        detail = "expected a JPEG, PNG, GIF, WebP or BMP, found the base64 of a PNG"
-        assert found(checked) == [("IMG004", [(1, detail)])]
-        (finding,) = checked["findings"]
-        assert finding["message"] == (
-            "`image/encoded` should be the bytes of an image, not their base64"
-        )
-        assert finding["hint"].startswith("write the bytes that the text stands for")
 
     def test_an_image_that_is_cut_is_found(self, tmp_path: Path) -> None:
         data = jpeg()[:-2]
@@ -249,42 +240,12 @@ class TestDecode:
         assert (code, number) == ("IMG006", 0)
         assert detail.startswith("30 × 20 pixels")
 
-    def test_without_pillow_it_is_an_incomplete_check(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(decoder, "find_spec", lambda name: None)
-        checked = look(tmp_path, [record(png())], decode=True)
-        assert checked["status"] == "error"
-        assert checked["errors"] == [
-            "the validator `images` failed: `decode` of the validator `images` needs the extra "
-            "`images`, which is not installed"
-        ]
-
 
 class TestOptions:
     def test_a_feature_that_is_named_is_the_one_that_is_looked_at(self, tmp_path: Path) -> None:
         payload = encode({"thumb": bytes_feature(b"none"), "image/encoded": bytes_feature(png())})
         assert found(look(tmp_path, [payload])) == []
         assert [code for code, _ in found(look(tmp_path, [payload], feature="thumb"))] == ["IMG004"]
-
-    @pytest.mark.parametrize(
-        ("options", "complaint"),
-        [
-            (
-                {"decoding": True},
-                "`limits.images.decoding` is not known; did you mean `decode`?",
-            ),
-            ({"decode": 1}, "`limits.images.decode` should be `true` or `false`, found `1`"),
-            ({"max_pixels": 0}, "`limits.images.max_pixels` should be a whole number >= 1"),
-        ],
-    )
-    def test_an_option_that_makes_no_sense_is_refused(
-        self, tmp_path: Path, options: dict[str, Any], complaint: str
-    ) -> None:
-        with pytest.raises(ConfigError) as caught:
-            look(tmp_path, [record(png())], **options)
-        assert complaint in caught.value.message
-        assert caught.value.exit_code == 2
 
 
 def test_a_build_is_clean_and_what_was_found_is_kept(digits: Digits) -> None:

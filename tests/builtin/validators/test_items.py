@@ -99,7 +99,7 @@ def test_an_image_that_was_encoded_again_is_found_by_its_name(
     findings, counts = look(tmp_path / "x", raw)
     assert [each["code"] for each in findings] == ["SRC017"]
     assert (counts["by_name"], counts["other_bytes"]) == (1, 1)
-    message = "its image is not the bytes of the item of `imagefolder` with its name"
+    message = "its image differs from the image of the item of `imagefolder` with the same name"
     assert findings[0]["message"] == message
     assert findings[0]["locations"][0]["record"] == 11
 
@@ -145,18 +145,11 @@ def test_copies_of_an_image_all_hold_its_item(tmp_path: Path, raw: Path) -> None
     assert look(tmp_path / "x", raw)[0] == []
 
 
-def test_counts_are_exact_and_places_bounded(tmp_path: Path, raw: Path) -> None:
-    put(tmp_path / "x/a.tfrecord", *map(record, range(100, 140)))
-    found = {each["code"]: each for each in look(tmp_path / "x", raw)[0]}
-    assert (found["SRC091"]["count"], len(found["SRC091"]["locations"])) == (40, 20)
-    assert (found["SRC090"]["count"], len(found["SRC090"]["locations"])) == (12, 12)
-
-
 @pytest.mark.parametrize(
     ("more", "message"),
     [
         ({"raw": None}, "`--source imagefolder` needs the raw data"),
-        ({"source": None, "source_options": ("split=a",)}, "`--option` is for a source"),
+        ({"source": None, "source_options": ("split=a",)}, "`--option` needs a source"),
         ({"source": "imagefoldr"}, "no source named `imagefoldr`; did you mean `imagefolder`?"),
         ({"raw": "/nowhere"}, "the raw data `/nowhere` does not exist"),
         ({"source_options": ("layot=class",)}, "did you mean `layout`?"),
@@ -174,7 +167,7 @@ def test_a_source_that_cannot_list_items_is_refused(
 
 
 def test_a_source_needs_a_target() -> None:
-    with pytest.raises(UsageError, match="`--source` is for a target"):
+    with pytest.raises(UsageError, match="`--source` cannot be used without a TARGET"):
         check((), options=CheckOptions(source="coco", raw="x"))
 
 
@@ -187,7 +180,7 @@ def test_the_command_sums_it_up(
     shown = capsys.readouterr().out
     assert (
         "items: 12 of `imagefolder`: 11 found by bytes, 1 without a record; 0 of 11 records hold "
-        "none\n"
+        "no item\n"
     ) in shown
     assert "split train, key class1/i11.png" in shown
 

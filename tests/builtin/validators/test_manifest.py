@@ -66,7 +66,14 @@ class TestSHD001:
         assert finding["locations"][0]["tensorflow"] == READS
         assert found["summary"]["shards"] == 3
 
-    @pytest.mark.parametrize("name", ["labels.json", "ledger.jsonl"])
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "labels.json",
+            "ledger.jsonl",
+            "index/digits-train.tfrecord-00000-of-00002.index",
+        ],
+    )
     def test_another_file_that_the_manifest_lists_is_missing(
         self, digits: Digits, name: str
     ) -> None:
@@ -74,18 +81,6 @@ class TestSHD001:
         found = digits.check("manifest")
         assert codes(found) == ["SHD001"]
         assert shown(one(found, "SHD001")) == [name]
-
-    def test_an_index_is_missing(self, digits: Digits) -> None:
-        index = digits.index("train", 0)
-        index.unlink()
-        found = digits.check("manifest")
-        assert codes(found) == ["SHD001"]
-        assert shown(one(found, "SHD001")) == [f"index/{index.name}"]
-
-    def test_a_folder_in_the_place_of_a_file_is_none(self, digits: Digits) -> None:
-        (digits.folder / "labels.json").unlink()
-        (digits.folder / "labels.json").mkdir()
-        assert codes(digits.check("manifest")) == ["SHD001"]
 
     def test_each_missing_file_has_its_finding(self, digits: Digits) -> None:
         shutil.rmtree(digits.folder / "index")
@@ -126,17 +121,6 @@ class TestSHD001:
         assert shown(finding) == [
             f"{tmp_path}/y-1-of-2-{number:05d}-of-900000000" for number in (0, *range(2, 21))
         ]
-
-    def test_the_last_of_a_bare_set_is_missing(self, digits: Digits) -> None:
-        digits.path("test", 1).unlink()
-        shutil.rmtree(digits.folder / "index")
-        for name in ("manifest.json", "ledger.jsonl"):
-            (digits.folder / name).unlink()
-        bare = digits.folder.rename(digits.root / "bare")
-        found = document([f"{bare}/digits-*"], only=("manifest",))
-        assert codes(found) == ["SHD001"]
-        message = f"1 of 2 shards of `{bare}/digits-test.tfrecord` are present"
-        assert one(found, "SHD001")["message"] == message
 
     def test_sets_are_counted_folder_by_folder(self, tmp_path: Path) -> None:
         for folder, number in (("a", 0), ("b", 1)):
@@ -182,8 +166,10 @@ class TestSHD002:
         shard.write_bytes(gzip.compress(shard.read_bytes()))
         assert codes(digits.check("crc", "manifest")) == ["CRC006"]
 
-    @pytest.mark.parametrize("name", ["labels.json", "ledger.jsonl"])
-    def test_the_ledger_or_the_labels_were_changed(self, digits: Digits, name: str) -> None:
+    @pytest.mark.parametrize(
+        "name", ["labels.json", "ledger.jsonl", "index/digits-test.tfrecord-00000-of-00002.index"]
+    )
+    def test_a_listed_file_was_changed(self, digits: Digits, name: str) -> None:
         file = digits.folder / name
         size = file.stat().st_size
         file.write_bytes(file.read_bytes() + b"\n")
@@ -194,13 +180,6 @@ class TestSHD002:
         assert shown(finding) == [name]
         assert finding["message"].startswith(f"expected {size} bytes, blake3 ")
         assert f"found {size + 1} bytes, blake3 " in finding["message"]
-
-    def test_one_bit_of_an_index(self, digits: Digits) -> None:
-        index = digits.index("test", 0)
-        flip(index, index.stat().st_size // 2)
-        found = digits.check("manifest")
-        assert codes(found) == ["SHD002"]
-        assert shown(one(found, "SHD002")) == [f"index/{index.name}"]
 
     def test_the_manifest_beside_the_bytes_of_a_release_is_another(self, digits: Digits) -> None:
         """The build is gone, so the release is in `versions/`, with its manifest."""
@@ -222,16 +201,6 @@ class TestSHD002:
         assert shown(finding) == ["manifest.json"]
         assert "expected digest " in finding["locations"][0]["detail"]
 
-    def test_the_manifest_beside_the_bytes_of_a_release_is_that_of_another_build(
-        self, digits: Digits
-    ) -> None:
-        kept = digits.root / "versions/digits/1.0.0/manifest.json"
-        kept.unlink()
-        kept.write_bytes((digits.root / "registry/digits/1.0.0/manifest.json").read_bytes())
-        shutil.rmtree(digits.folder)
-        found = digits.check("manifest", target="digits@1.0.0")
-        assert codes(found) == ["SHD002"]
-
     def test_a_damaged_manifest_of_a_build_does_not_hide_the_release(self, digits: Digits) -> None:
         shutil.rmtree(digits.root / "versions")
         flip(digits.folder / "manifest.json", 200)
@@ -242,12 +211,6 @@ class TestSHD002:
     def test_where_a_checksum_names_the_damage_it_is_not_said_again(self, digits: Digits) -> None:
         flip(digits.path("train", 0), 30)
         assert codes(digits.check("crc", "manifest")) == ["CRC002"]
-
-    def test_a_digest_that_differs_fails_even_where_crc_was_not_asked(self, digits: Digits) -> None:
-        flip(digits.path("train", 0), 30)
-        found = digits.check("manifest")
-        assert (found["status"], codes(found)) == ("fail", ["SHD002"])
-        assert shown(one(found, "SHD002")) == [digits.path("train", 0).name]
 
 
 class TestSHD003:
@@ -308,7 +271,7 @@ class TestSHD004:
         assert (found["status"], codes(found)) == ("fail", ["SHD004", "SHD004"])
         first = found["findings"][0]
         assert first["rule"] == "swapped-shard"
-        assert first["message"] == f"its bytes are those of `{digits.path('train', 1).name}`"
+        assert first["message"] == f"it has the same bytes as `{digits.path('train', 1).name}`"
         assert shown(first) == [digits.path("train", 0).name]
         assert first["locations"][0]["detail"].startswith("expected blake3 ")
 
@@ -321,16 +284,6 @@ class TestSHD004:
             "test",
             "train",
         }
-
-    def test_a_shard_that_was_copied_over_another(self, digits: Digits) -> None:
-        digits.path("train", 1).write_bytes(digits.path("train", 0).read_bytes())
-        found = digits.check("crc", "manifest")
-        assert codes(found) == ["SHD004"]
-        assert shown(one(found, "SHD004")) == [digits.path("train", 1).name]
-
-    def test_swapped_indexes_are_other_bytes(self, digits: Digits) -> None:
-        exchange(digits.index("train", 0), digits.index("train", 1))
-        assert codes(digits.check("manifest")) == ["SHD002", "SHD002"]
 
     def test_a_shard_that_lies_twice_is_wrong_in_one_place(self, digits: Digits) -> None:
         moved = digits.path("test", 0)
@@ -420,20 +373,12 @@ class TestSHD006:
         found = self.bare(tmp_path, *names)
         assert codes(found) == ["SHD006"]
         finding = one(found, "SHD006")
-        message = f"the set `{tmp_path}/x` has 2 shards, and there is one of number 2"
+        message = f"the set `{tmp_path}/x` has 2 shards, but one of them has number 2"
         assert (finding["message"], finding["count"]) == (message, 1)
         (at,) = finding["locations"]
         assert at["shard"] == f"{tmp_path}/x-00002-of-00002"
         assert at["detail"] == "the last number of the set is 1"
         assert finding["fingerprint"] == f"SHD006::::{tmp_path}/x"
-
-    def test_what_is_missing_is_counted_beside_what_is_too_many(self, tmp_path: Path) -> None:
-        found = self.bare(tmp_path, *(f"x-{number:05d}-of-00004" for number in (0, 4, 5)))
-        assert codes(found) == ["SHD001", "SHD006"]
-        assert one(found, "SHD006")["count"] == 2
-        missing = one(found, "SHD001")
-        assert missing["message"] == f"1 of 4 shards of `{tmp_path}/x` are present"
-        assert missing["count"] == 3
 
     def test_a_number_that_stands_twice(self, tmp_path: Path) -> None:
         found = self.bare(tmp_path, "x-00000-of-00002", "x-00001-of-00002", "x-1-of-2")

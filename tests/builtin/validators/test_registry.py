@@ -7,7 +7,6 @@ import shutil
 from pathlib import Path
 
 import msgspec
-import pytest
 from check_support import document
 from git_support import commit, git, start
 from tests_support import flip, tree
@@ -16,7 +15,6 @@ from tfrecreg.cli.main import main
 from tfrecreg.core.registry.manifest import Manifest, render_manifest, seal
 from tfrecreg.core.registry.registry import Yank, open_registry
 from tfrecreg.core.registry.transaction import transaction
-from tfrecreg.core.values.errors import ConfigError
 from tfrecreg.core.values.reference import Version
 
 
@@ -117,13 +115,6 @@ def test_what_lies_elsewhere_is_of_no_registry(digits_registry: Path, tmp_path: 
         assert reasons["registry"] == f"{what} not belong to a registry"
         for name in ("manifest.json", "ledger.jsonl"):
             (copy / name).unlink(missing_ok=True)
-
-
-def test_it_has_no_options(digits_registry: Path) -> None:
-    with (digits_registry / "tfrecreg.toml").open("a") as file:
-        file.write("\n[gates.default.limits.registry]\nstrict = true\n")
-    with pytest.raises(ConfigError, match=r"`limits\.registry\.strict` is not known"):
-        document(["digits"], digits_registry, only=("registry",))
 
 
 def test_looking_changes_nothing_and_reuses_what_was_read(digits_registry: Path) -> None:

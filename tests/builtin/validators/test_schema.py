@@ -235,6 +235,6 @@ def test_values_that_are_too_many_to_be_counted_are_said_to_be() -> None:
     findings, measures = run([{"x": int64_feature(range(100_001))}], schema=schema)
     assert findings == []
     assert measures["schema.uncounted"].text == (
-        "more than 100,000 different values in `x`: `unique_constraints` not judged"
+        "more than 100,000 different values in `x`: `unique_constraints` not checked"
     )
     assert "schema.uncounted" not in run(ids(1, 2), schema=schema)[1]

@@ -11,9 +11,9 @@ from check_support import Document, document, framed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tfrecreg.core.example import columns
 from tfrecreg.core.example.model import Feature, encode
 from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature, unset_feature
-from tfrecreg.core.schema import vectorized
 
 ALWAYS = "presence { min_fraction: 1 }"
 SCHEMA = f"""
@@ -78,7 +78,7 @@ def look(folder: Path, payloads: list[bytes]) -> Document:
     found = []
     for least in (8, 1 << 40):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(vectorized, "_MIN_RECORDS", least)
+            patch.setattr(columns, "_WORTH_IT", least)
             found.append(document(paths, only=("schema",), schema=str(schema)))
     assert found[0] == found[1]
     return found[0]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import random
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf, nan
@@ -21,8 +20,7 @@ from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.run import check
 from tfrecreg.core.example.model import Example, Feature, encode
 from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature, unset_feature
-from tfrecreg.core.values.findings import Finding, Severity
-from tfrecreg.core.workers.local import LocalEngine
+from tfrecreg.core.values.findings import Severity
 
 B, F, N = bytes_feature, float_feature, int64_feature
 EACH = 20
@@ -229,28 +227,6 @@ def judged(planted: PlantedSet, found: list[tuple[str, str, str, int, list[Place
     assert sorted(short, key=repr) == sorted(wanted, key=repr)
 
 
-def taken(finding: Finding) -> tuple[str, str, str, int, list[Place]]:
-    places = [
-        (str(each.shard), int(each.record or 0), int(each.offset or 0), each.detail)
-        for each in finding.locations
-    ]
-    feature = finding.locations[0].feature or ""
-    return finding.code, feature, finding.severity.value, finding.count, places
-
-
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_the_library_finds_each_at_its_record_and_nothing_else(
-    planted: PlantedSet, jobs: int
-) -> None:
-    options = CheckOptions(only=("schema",), schema=str(planted.schema))
-    (report,) = check(
-        [str(planted.shards / "*.tfrecord")], options=options, engine=LocalEngine(jobs)
-    )
-    assert report.records == SHARDS * RECORDS
-    assert report.status == "fail"
-    judged(planted, [taken(finding) for finding in report.findings])
-
-
 @pytest.fixture
 def arguments(planted: PlantedSet, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setenv("TFRECREG_JOBS", "1")
@@ -273,31 +249,6 @@ def test_the_json_names_each_at_its_record_and_nothing_else(
         feature = finding["locations"][0].get("feature", "")
         found.append((finding["code"], feature, finding["severity"], finding["count"], places))
     judged(planted, found)
-
-
-def test_the_text_names_the_first_of_each_and_counts_the_rest(
-    planted: PlantedSet, arguments: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(arguments) == 1
-    text = capsys.readouterr().out
-    blocks = re.split(r"\n(?=error |warning |fail: )", text)[1:-1]
-    assert len(blocks) == len(ALL)
-    shown = []
-    for block in blocks:
-        head, *lines = block.splitlines()
-        found = [
-            re.fullmatch(r"    (\S+), record (\d+), offset (\d+)(?:: (.*))?", line)
-            for line in lines[:5]
-        ]
-        assert lines[5] == "    … and 15 more"
-        places = [
-            (Path(each[1]).name, int(each[2]), int(each[3]), each[4]) for each in found if each
-        ]
-        shown.append((head.split()[1], head.split()[0], places))
-    wanted = [
-        (kind.code, kind.severity.value, planted.places[name][:5]) for name, kind in ALL.items()
-    ]
-    assert sorted(shown, key=repr) == sorted(wanted, key=repr)
 
 
 def test_the_set_is_sound_but_for_what_was_planted(tmp_path: Path) -> None:

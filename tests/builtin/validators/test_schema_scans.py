@@ -9,10 +9,7 @@ import pytest
 from tfrecreg.builtin.schemas.validator import SchemaValidator
 from tfrecreg.core.check.scan.interface import Shard, Target
 from tfrecreg.core.check.scan.run import ScanResult, run_scan
-from tfrecreg.core.example.model import encode
-from tfrecreg.core.example.values import int64_feature
 from tfrecreg.core.records.batch import RecordBatch
-from tfrecreg.core.records.framing import frame
 from tfrecreg.core.records.reader import scan
 from tfrecreg.core.schema.infer import SchemaSketch
 from tfrecreg.core.storage.local import LocalStorage
@@ -42,20 +39,6 @@ def check(schema: str, files: list[Shard]) -> ScanResult:
 
 def shown(findings: list[Finding]) -> list[tuple[str, str, int]]:
     return sorted((finding.code, finding.message, finding.count) for finding in findings)
-
-
-def test_a_violation_is_found_where_it_lies_in_the_file(tmp_path: Path) -> None:
-    payloads = [encode({"x": int64_feature(number)}) for number in range(300)]
-    with (tmp_path / "s.tfrecord").open("wb") as file:
-        for payload in payloads:
-            head, tail = frame(payload)
-            file.write(head + payload + tail)
-    schema = 'feature { name: "x" type: INT int_domain { max: 298 } }'
-    (finding,) = check(schema, shards(tmp_path, ("", "*.tfrecord"))).findings
-    (location,) = finding.locations
-    assert location.record == 299
-    assert location.offset == sum(len(payload) + 16 for payload in payloads[:-1])
-    assert location.detail == "found 299"
 
 
 @pytest.mark.realdata

@@ -9,7 +9,6 @@ import pytest
 from foreign_support import sequence
 from sequences_support import SCHEMA
 
-from tfrecreg.builtin.schemas.compare import list_clashes
 from tfrecreg.core.example.decode import decode_or_none
 from tfrecreg.core.example.kinds import PayloadKind, payload_kind
 from tfrecreg.core.example.model import Feature, encode
@@ -126,7 +125,7 @@ def test_domains_hold_for_each_step_and_what_is_not_judged_is_said() -> None:
     assert detail is not None
     assert detail.endswith("step 1")
     assert measures["schema.lists_not_judged"].text == (
-        "not judged of lists: `unique_constraints`, `min_domain_mass` of `b` and `c`"
+        "unchecked in lists: `unique_constraints`, `min_domain_mass` of `b` and `c`"
     )
 
 
@@ -182,44 +181,3 @@ def test_names_that_draft_cannot_have_are_said() -> None:
     assert run([both], schema=draft)[0] == []
     assert "# Not checked: the name is also in the context." in draft
     assert "# in 1 of 1 example, never with a value, so its type is not known" in draft
-
-
-CHANGES: dict[str, tuple[str, str, list[tuple[str, str]]]] = {
-    "nothing": ("x", "x", []),
-    "a type": ("type: FLOAT", "type: INT", [("SCH020", "list-other-type")]),
-    "the length of steps": (
-        "value_count { min: 4 max: 4 }",
-        "value_count { min: 5 max: 5 }",
-        [("SCH020", "list-other-length")],
-    ),
-    "the name of a list": ('"rgb"', '"red"', [("SCH020", "list-absent")]),
-    "fewer steps": (
-        'name: "tokens"\n      type: INT\n      value_counts { value_count { min: 0 }',
-        'name: "tokens"\n      type: INT\n      value_counts { value_count { min: 2 }',
-        [],
-    ),
-    "no sequences": ("##SEQUENCE##", "steps", [("SCH020", "other-message")]),
-}
-
-
-@pytest.mark.parametrize("case", CHANGES)
-def test_readers_of_lists_are_told_what_changed(case: str) -> None:
-    old, new, expected = CHANGES[case]
-    reader, records = parse_schema(SCHEMA), parse_schema(SCHEMA.replace(old, new))
-    assert [(each.code.code, each.rule) for each in list_clashes(reader, records)] == expected
-
-
-def test_looser_lists_are_not_read_alike() -> None:
-    records = parse_schema(SCHEMA)
-    stricter = parse_schema(
-        SCHEMA.replace(
-            "value_count { min: 0 } value_count { min: 0 }",
-            "value_count { min: 2 } value_count { min: 0 }",
-        )
-    )
-    (clash,) = list_clashes(stricter, records)
-    assert (clash.code.code, clash.rule, clash.feature) == ("SCH021", "list-other-counts", "tokens")
-    assert clash.message == (
-        "`tokens` should keep its numbers of steps and of values for the reader; in the records it "
-        "may have more or fewer"
-    )

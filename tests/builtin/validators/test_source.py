@@ -1,14 +1,16 @@
-"""The `source` validator: SRC016 to SRC019, each planted and found, and no other one with it."""
+"""The `source` validator: each code planted and found, and no other one with it."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cases_support import count_cases
 from check_support import document, framed
 from image_support import png
 from tests_support import flip
@@ -19,10 +21,10 @@ from tfrecreg.core.build.request import BuildRequest
 from tfrecreg.core.check.scan.run import run_scan
 from tfrecreg.core.example.model import Example, encode
 from tfrecreg.core.example.values import bytes_feature, float_feature
+from tfrecreg.core.registry.find import build_target
 from tfrecreg.core.registry.init import init
 from tfrecreg.core.registry.manifest import Ledger, Manifest
 from tfrecreg.core.registry.registry import open_registry
-from tfrecreg.core.registry.shardset.target import build_target
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.findings import Finding
 from tfrecreg.core.values.shards import ShardPolicy
@@ -140,13 +142,6 @@ class TestSRC016:
         assert found["findings"] == []
         assert measure(found, "source.images") == 0
 
-    def test_every_changed_image_is_counted_and_20_are_named(self, tmp_path) -> None:
-        path = tmp_path / "x.tfrecord"
-        path.write_bytes(framed(*[record(b"one", b"0" * 64)] * 50))
-        (finding,) = document([path], only=("source",))["findings"]
-        assert finding["count"] == 50
-        assert len(finding["locations"]) == 20
-
 
 class TestSRC017:
     def test_a_raw_file_that_changed_is_found_by_its_key(self, pets) -> None:
@@ -161,21 +156,16 @@ class TestSRC017:
         assert place["detail"] == (f"`TEST/dog/07.png` has {size} bytes, the record's image {size}")
         assert measure(found, "source.compared") == 12
 
-    def test_a_raw_file_of_another_size_is_found(self, pets) -> None:
-        (pets.raw / "TEST/dog/07.png").write_bytes(b"x")
-        (finding,) = pets.check(raw=str(pets.raw))["findings"]
-        assert finding["code"] == "SRC017"
-        assert "has 1 bytes" in finding["locations"][0]["detail"]
 
-
-class TestSRC018:
+class TestSRC091:
     def test_a_raw_file_that_is_gone_is_found_by_its_key(self, pets) -> None:
         (pets.raw / "TRAIN/cat/00.png").unlink()
         (finding,) = pets.check(raw=str(pets.raw))["findings"]
-        assert (finding["code"], finding["count"]) == ("SRC018", 1)
+        assert (finding["code"], finding["count"]) == ("SRC091", 1)
         (place,) = finding["locations"]
         assert (place["split"], place["key"]) == ("train", "cat/00.png")
         assert place["detail"] == "expected `TRAIN/cat/00.png`"
+        assert finding["message"] == "the raw file named by its key does not exist"
 
 
 class TestSRC019:
@@ -201,8 +191,8 @@ class TestSRC019:
 
     def test_a_count_that_the_list_does_not_have_is_found(self, pets) -> None:
         assert self.messages(
-            pets, lambda manifest: self.ledger(manifest, items=7, skipped={"SRC002": 1})
-        ) == ["expected 1 of SRC002 in `ledger.jsonl`, found 0"]
+            pets, lambda manifest: self.ledger(manifest, items=7, skipped={"SRC110": 1})
+        ) == ["expected 1 of SRC110 in `ledger.jsonl`, found 0"]
         assert self.messages(
             pets, lambda manifest: self.ledger(manifest, remarks={"SRC015": 3})
         ) == ["expected 3 of SRC015 in `ledger.jsonl`, found 0"]
@@ -223,15 +213,14 @@ class TestSRC019:
         ("text", "said"),
         [
             ("no json\n", ["`ledger.jsonl` does not parse"] * 2),
-            ("[1]\n", ["`ledger.jsonl` does not parse"] * 2),
             ('{"split":"train"}\n', ["`ledger.jsonl` does not parse"] * 2),
             (
-                '{"split":"train","code":"SRC002","times":"x"}\n',
+                '{"split":"train","code":"SRC110","times":"x"}\n',
                 ["`ledger.jsonl` does not parse"] * 2,
             ),
             (
-                '{"split":"train","code":"SRC002","key":"a","detail":""}\n',
-                ["expected 0 of SRC002 in `ledger.jsonl`, found 1"],
+                '{"split":"train","code":"SRC110","key":"a","detail":""}\n',
+                ["expected 0 of SRC110 in `ledger.jsonl`, found 1"],
             ),
             (
                 '{"split":"test","code":"SRC015","key":"a","detail":"","times":4}',
@@ -262,9 +251,15 @@ def test_skipped_items_and_remarks_agree_with_their_list(pets) -> None:
         name="pets", source="imagefolder", raw=str(pets.raw), max_skipped=SkipLimit.parse(1)
     )
     ledger = build(open_registry(pets.root), request).manifest.ledger
-    assert ledger["train"].skipped == {"SRC002": 1}
+    assert ledger["train"].skipped == {"SRC110": 1}
     assert ledger["train"].remarks == {"SRC015": 1}
     assert ledger["test"].remarks == {"SRC014": 1}
+    lines = (pets.root / "data/pets/ledger.jsonl").read_text("utf-8").splitlines()
+    assert count_cases(map(json.loads, lines)) == {
+        "SRC110 empty": 1,
+        "SRC015": 1,
+        "SRC014": 1,
+    }
     assert pets.check()["findings"] == []
 
 
@@ -330,8 +325,8 @@ def test_two_jobs_find_the_same(pets) -> None:
         kind="build",
         schema=None,
         schema_path=None,
-        raw_folder=str(pets.raw),
     )
+    target = replace(target, raw_folder=str(pets.raw))
     one, two = (run_scan(target, [SourceValidator()], LocalEngine(jobs)) for jobs in (1, 2))
     assert one.findings == two.findings
-    assert [finding.code for finding in one.findings] == ["SRC017", "SRC018"]
+    assert [finding.code for finding in one.findings] == ["SRC017", "SRC091"]

@@ -15,7 +15,6 @@ from tfrecreg.core.check.scan.tally import Tally
 from tfrecreg.core.example.model import encode
 from tfrecreg.core.example.values import bytes_feature
 from tfrecreg.core.registry.registry import open_registry
-from tfrecreg.core.values.errors import ConfigError
 from tfrecreg.core.values.shards import ShardPolicy
 
 MB = 1_000_000
@@ -106,12 +105,3 @@ def test_bare_files_are_held_against_the_default_gate(
     checked = document(["train@2"], skip=("duplicates",))
     assert found(checked) == {"train": "expected at least 3 shards for 3 hosts, found 2"}
     assert checked["findings"][0]["fingerprint"] == "SHD008::train::train"
-
-
-def test_an_option_that_there_is_not_is_refused(digits: Digits) -> None:
-    configure(digits, "[gates.digits.limits]\nmanifest = { host = 4 }")
-    with pytest.raises(
-        ConfigError, match=r"manifest\.host` is not known; did you mean `hosts`"
-    ) as caught:
-        digits.check("manifest")
-    assert caught.value.hint

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from itertools import product
 from pathlib import Path
 
 import pytest
-from browser_support import Browser
+from browser_support import Browser, violations
 from view_support import serving
 
 import tfrecreg
@@ -22,7 +20,7 @@ FILES = (
     "tfrecord/tfrecord-lite/test.tfrecord",
 )
 VIEWS = ("", "&open=0.0&position=0", "&tab=findings")
-WINDOWS = ((1400, False), (1400, True), (400, False), (400, True))
+WINDOWS = ((1400, True), (400, False))
 """Width in pixels, and whether dark."""
 READY = """
     !document.querySelector('progress') && !document.querySelector('#catalog').innerText
@@ -30,27 +28,6 @@ READY = """
     && (!location.search.includes('open=') || document.querySelector('.facts h3'))
     && [...document.images].every((each) => each.complete)
 """
-
-
-@pytest.fixture
-def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The script that finds what people with disabilities cannot use."""
-    folder = tmp_path_factory.mktemp("axe")
-    wanted = ("--target", str(folder), "--no-deps", "--quiet", "axe-playwright-python")
-    subprocess.run([sys.executable, "-m", "pip", "install", *wanted], check=True, timeout=300)
-    return next(folder.rglob("axe.min.js")).read_text("utf-8")
-
-
-def violations(browser: Browser, axe: str) -> list[str]:
-    script = """;
-        window.axed = null;
-        axe.run(document.querySelector('dialog[open]') ?? document).then((told) => {
-          window.axed = [told.violations.map((each) => `${each.id}: ${each.nodes[0].html}`)];
-        });
-    """
-    browser.run(axe + script)
-    [found] = browser.until("window.axed")
-    return list(found)
 
 
 def expect_whole(browser: Browser, what: str, axe: str) -> None:

@@ -58,10 +58,7 @@ def test_it_prints_its_address_and_ends_cleanly(
 
 
 @pytest.mark.medium
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
-def test_it_ends_while_it_answers_a_costly_condition(
-    tmp_path: Path, ending: signal.Signals
-) -> None:
+def test_it_ends_while_it_answers_a_costly_condition(tmp_path: Path) -> None:
     process = start(str(write_pets(tmp_path / "pets")), "--no-open", folder=tmp_path)
     try:
         assert process.stdout is not None
@@ -72,7 +69,7 @@ def test_it_ends_while_it_answers_a_costly_condition(
             where = {"where": "(SELECT count(*) FROM range(1000000000000)) > 5"}
             with pytest.raises(httpx.ReadTimeout):
                 client.get("/api/t/0/select", params=where, timeout=1)
-            threading.Timer(1, process.send_signal, [ending]).start()
+            threading.Timer(1, process.send_signal, [signal.SIGINT]).start()
             assert client.get("/api/t/0/select", params=where, timeout=60).status_code >= 400
         assert process.wait(10) == 0
     finally:
@@ -112,8 +109,7 @@ def test_without_target_and_registry_it_says_what_to_do(
     monkeypatch.chdir(tmp_path)
     assert command(capsys=capsys) == (
         2,
-        "error: there is no target to view, and no registry here\n"
-        "hint: name TFRecord files: `tfrecreg view 'data/*.tfrecord'`\n",
+        "error: there is no registry here: name TFRecord files to view\n",
     )
 
 
@@ -135,10 +131,7 @@ def test_a_port_that_is_taken_is_an_error(
         port = other.getsockname()[1]
         code, err = command(str(folder), "--port", str(port), capsys=capsys)
         assert code == 3
-        assert err == (
-            f"error: port {port} cannot be used: Address already in use\n"
-            "hint: `--port 0` takes a free one\n"
-        )
+        assert err == f"error: port {port} cannot be used: Address already in use\n"
         with pytest.raises(FailureError, match="cannot be used"):
             open_server(str(folder), port=port)
     assert "tfrecreg-view-work" not in {each.name for each in threading.enumerate()}

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import socket
-import time
 from collections.abc import Iterator
-from contextlib import suppress
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
@@ -122,16 +120,20 @@ def test_its_own_pages_are_answered(viewing: Viewing, name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("origin", "http://evil.example", "no other origin is answered"),
-        ("origin", "null", "no other origin is answered"),
-        ("origin", "https://127.0.0.1:PORT", "no other origin is answered"),
-        ("origin", "http://127.0.0.1:1", "no other origin is answered"),
+        ("origin", "http://evil.example", "requests from another origin are not answered"),
+        ("origin", "null", "requests from another origin are not answered"),
+        ("origin", "https://127.0.0.1:PORT", "requests from another origin are not answered"),
+        ("origin", "http://127.0.0.1:1", "requests from another origin are not answered"),
         (
             "sec-fetch-site",
             "cross-site",
-            "no other site is answered: open the address in a new tab",
+            "requests from another site are not answered: open the address in a new tab",
         ),
-        ("sec-fetch-site", "same-site", "no other site is answered: open the address in a new tab"),
+        (
+            "sec-fetch-site",
+            "same-site",
+            "requests from another site are not answered: open the address in a new tab",
+        ),
     ],
 )
 def test_other_sites_are_refused_even_with_the_token(
@@ -202,24 +204,6 @@ def test_every_answer_has_the_headers_that_keep_others_out(viewing: Viewing, pat
     assert "access-control-allow-origin" not in headers
     assert "server" not in headers
     assert headers["cache-control"] in ("no-store", "no-cache")
-
-
-@pytest.mark.medium
-def test_silent_connections_keep_nobody_out_and_are_closed(viewing: Viewing) -> None:
-    port = viewing.server.port
-    held = [socket.create_connection(("127.0.0.1", port), timeout=20) for _ in range(80)]
-    try:
-        for each in held[40:]:
-            each.sendall(b"GET / HTTP/1.1\r\n")  # and no more of it
-        assert viewing.client.get("/api/targets").status_code == 200
-        began = time.monotonic()
-        for each in held:
-            with suppress(ConnectionResetError):  # which is closed as well
-                assert each.recv(100) == b""
-        assert time.monotonic() - began < 15
-    finally:
-        for each in held:
-            each.close()
 
 
 @pytest.mark.parametrize("request_", ["GET /api/targets HTTP/1.1", "POST / HTTP/1.1"])

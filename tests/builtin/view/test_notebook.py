@@ -127,13 +127,3 @@ def test_the_link_in_a_notebook_shows_the_records(
         assert chromium.run("return location.href.includes('token')") is False
         assert chromium.console() == []
     view.close()
-
-
-@pytest.mark.medium
-def test_no_page_shows_it_in_a_frame(chromium: Browser, registry: tr.Registry, pets: Path) -> None:
-    view = registry.view(pets)
-    with page_with(f"<iframe src='{view.url}'></iframe>") as port:
-        chromium.open(f"http://localhost:{port}/")
-        with chromium.frame("iframe"):
-            assert not chromium.run("return document.querySelector('#grid')")
-    view.close()

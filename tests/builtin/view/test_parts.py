@@ -1,4 +1,4 @@
-"""Parts of the viewer alone: what is kept, and work in a process of its own."""
+"""Questions that cost too much, and questions that nobody waits for."""
 
 from __future__ import annotations
 
@@ -11,32 +11,9 @@ from check_support import framed
 from view_support import serving
 
 from tfrecreg.core.example.model import encode
-from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
+from tfrecreg.core.example.values import int64_feature
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
-
-
-@pytest.mark.slow
-def test_a_record_is_shown_as_tensorflow_parses_it(tmp_path: Path) -> None:
-    pytest.importorskip("tensorflow", reason="the extra `tf` is not installed")
-    path = tmp_path / "a.tfrecord"
-    payload = encode(
-        {
-            "n": int64_feature(7),
-            "x": float_feature(0.5),
-            "t": bytes_feature(b"\xff<b>"),
-        }
-    )
-    path.write_bytes(framed(payload, b"no example"))
-    with serving(path) as viewing:
-        found = viewing.ask("/api/t/0/tensors/0/0")["tensors"]
-        said = viewing.error("/api/t/0/tensors/0/1", 400)
-    assert [(each["name"], each["dtype"], each["shape"], each["values"]) for each in found] == [
-        ("n", "int64", [1], "7"),
-        ("t", "string", [1], "4 bytes"),
-        ("x", "float32", [1], "0.5"),
-    ]
-    assert said == "the record is not a tf.train.Example | it has no features"
 
 
 COSTLY = "(SELECT count(*) FROM range(1000000000000)) > 5"

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import datetime
-import itertools
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from diff_support import example, image, put_build, put_release
+from diff_support import example, put_build, put_release
 from tests_support import flip
 from view_support import Viewing, serving
 
 import tfrecreg
 from tfrecreg.builtin.derived.parents import DerivedOptions
 from tfrecreg.core.example.values import int64_feature
-from tfrecreg.core.values.config import parse_config
 from tfrecreg.core.values.documents import read_toml
 
 pytest.importorskip("duckdb", reason="the extra `query` is not installed")
@@ -116,7 +113,7 @@ def test_two_versions_are_compared(viewing: Viewing) -> None:
     (pair,) = viewing.ask("/api/compare/records", a=other, b=0, kind="added")["records"]
     assert (pair["key"], pair["a"]) == ("b0", None)
     said = viewing.error("/api/compare/records", 400, a=other, b=0, kind="all")
-    assert said.startswith("there is no kind `all` | one of added, ")
+    assert said.startswith("there is no kind `all`")
 
 
 def test_what_is_moved_and_relabelled_is_changed(tmp_path: Path) -> None:
@@ -184,41 +181,25 @@ def test_a_selection_becomes_a_derived_dataset(viewing: Viewing) -> None:
 
 
 @pytest.mark.medium
-def test_damage_is_found_and_drawn_with_what_salvage_keeps(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_damage_is_found_and_its_records_are_chosen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TFRECREG_DISABLE", "statistics")  # which imports TFDV
     put_build(tmp_path, BEFORE)
     shard = tmp_path / "data/d/d-train.tfrecord-00000-of-00001"
     with serving("d", registry=tmp_path) as viewing:
-        size = viewing.ask("/api/t/0/record/1/0")["length"]
         offset = viewing.ask("/api/t/0/record/0/2")["offset"]
-        length = viewing.ask("/api/t/0/record/0/2")["length"]
-    assert size
     flip(shard, offset + 12 + 5)
     with serving("d", registry=tmp_path, check=True) as viewing:
         found = viewing.wait("/api/t/0/findings", "", "ready")
         record = viewing.ask("/api/t/0/record/0/2")
         shown = viewing.ask("/api/t/0/records", count=4)["records"]
         chosen = viewing.ask("/api/t/0/select", findings="CRC002")
-        waiver = viewing.client.get(
-            "/api/t/0/save", params={"selection": chosen["selection"], "as": "waiver"}
-        ).text
     card = next(each for each in found["cards"] if each["code"] == "CRC002")
     assert card["records"] == [{"shard": 0, "record": 2}]
-    (strip,) = found["strips"]
-    end = offset + 16 + length
-    assert [(each["code"], each["from"], each["to"]) for each in strip["damage"]] == [
-        ("CRC002", offset, end)
-    ]
-    assert strip["kept"] == [{"from": 0, "to": offset}, {"from": end, "to": shard.stat().st_size}]
     assert [each["code"] for each in record["findings"]] == ["CRC002"]
     assert [each["findings"] for each in shown] == [[], [], ["CRC002"], []]
     assert chosen["count"] == 1
-    filled = waiver.replace('""', '"ada"')
-    (held,) = parse_config(filled, "tfrecreg.toml").waivers
-    assert held.fingerprint.startswith("CRC002:d:")
-    assert held.expires > datetime.date.today()
 
 
 def test_a_missing_shard_is_gone_and_the_others_are_shown(tmp_path: Path) -> None:
@@ -232,32 +213,6 @@ def test_a_missing_shard_is_gone_and_the_others_are_shown(tmp_path: Path) -> Non
     assert card["places"][0].startswith("d-train.tfrecord-00000-of-00001 (TensorFlow ")
     states = {each["split"]: (each["state"], each["records"]) for each in told["shards"]}
     assert states == {"train": ("gone", 0), "test": ("ok", 3)}
-
-
-@pytest.mark.medium
-def test_doubted_records_are_apart_from_the_damage(tmp_path: Path) -> None:
-    path = tmp_path / "a.tfrecord"
-    with tfrecreg.TFRecordWriter(path) as writer:
-        for number in range(70):
-            writer.write({"image/encoded": image(number), "n": number})
-    flip(path, path.stat().st_size // 5)
-    data = path.read_bytes()
-    noise = bytes(each * each % 251 for each in range(700))
-    path.write_bytes(data[: len(data) // 2] + noise + data[len(data) // 2 : -30])
-    kept = tfrecreg.salvage(path, output=tmp_path / "clean")
-    (shard,) = kept.shards
-    assert shard.doubtful > 20
-    with serving(path, check=True) as viewing:
-        (strip,) = viewing.wait("/api/t/0/findings", "", "ready")["strips"]
-    assert strip["doubtful"] == shard.doubtful
-    assert sorted(each["code"] for each in strip["damage"]) == sorted(
-        each.code for each in shard.cuts if each.what != "doubtful records"
-    )
-    ranges = sorted(
-        (each["from"], each["to"]) for each in (*strip["damage"], *strip["doubted"], *strip["kept"])
-    )
-    assert (ranges[0][0], ranges[-1][1]) == (0, strip["bytes"])
-    assert all(end == start for (_, end), (start, _) in itertools.pairwise(ranges))
 
 
 @pytest.mark.medium

@@ -1,4 +1,4 @@
-"""The same input gives the same bytes, whatever the machine is doing meanwhile."""
+"""The same input gives the same bytes, with any number of workers, locale and folder order."""
 
 from __future__ import annotations
 
@@ -124,12 +124,6 @@ def test_content_does_not_depend_on_shards_or_compression(raw, tmp_path) -> None
     assert len({plain["digest"], packed["digest"], single["digest"]}) == 3
 
 
-def test_content_depends_on_the_encoding_of_the_images(raw, tmp_path) -> None:
-    plain = made(tmp_path / "a", raw)
-    pixels = made(tmp_path / "b", raw, options={"encoding": "raw"})
-    assert plain["content"] != pixels["content"]
-
-
 def test_content_depends_on_the_split_that_an_example_is_in(raw, tmp_path) -> None:
     moved = tmp_path / "moved"
     moved.mkdir()
@@ -146,9 +140,9 @@ def test_a_killed_build_goes_on_and_ends_with_the_same_bytes(raw, tmp_path, monk
     request = BuildRequest(
         name="digits", source="mnist", raw=str(raw), policy=ShardPolicy(shards=3)
     )
-    from tfrecreg.core.build.shard import StageSink
+    from tfrecreg.core.build.shard import Stage
 
-    original = StageSink.finish
+    original = Stage.finish
     calls = []
 
     def killed(*arguments) -> None:
@@ -158,7 +152,7 @@ def test_a_killed_build_goes_on_and_ends_with_the_same_bytes(raw, tmp_path, monk
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(StageSink, "finish", killed)
+        patch.setattr(Stage, "finish", killed)
         with pytest.raises(KeyboardInterrupt):
             build(registry, request)
     assert registry.dataset("digits").build_manifest() is None
@@ -181,15 +175,15 @@ def test_a_finished_shard_that_was_damaged_is_made_again(raw, tmp_path, monkeypa
     request = BuildRequest(
         name="digits", source="mnist", raw=str(raw), policy=ShardPolicy(shards=3)
     )
-    from tfrecreg.core.build.shard import StageSink
+    from tfrecreg.core.build.shard import Stage
 
     def killed(*arguments) -> None:
         original(*arguments)
         raise KeyboardInterrupt
 
-    original = StageSink.finish
+    original = Stage.finish
     with monkeypatch.context() as patch:
-        patch.setattr(StageSink, "finish", killed)
+        patch.setattr(Stage, "finish", killed)
         with pytest.raises(KeyboardInterrupt):
             build(registry, request)
     (shard,) = (tmp_path / "killed").glob(".tfrecreg/stage/digits/*/build/*.tfrecord-*")

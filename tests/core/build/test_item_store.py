@@ -1,4 +1,4 @@
-"""Items on disk: the same plan, the same bytes, and memory that does not hold them."""
+"""Items on disk give the same plan as items in memory, and take little memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data that a program hands to a build: the same bytes in any form; and what commands do then."""
+"""Data of a program: the same bytes from any form, and later commands on the builds."""
 
 from __future__ import annotations
 
@@ -164,6 +164,6 @@ def test_a_damaged_shard_is_not_repaired_by_a_command(here: Path, capsys: Any) -
     assert "tfrecreg repair" not in text
     code, text = said(capsys, "repair", "shapes")
     assert code == 2
-    assert "error: `shapes` was built from the data of a program, which are not here\n" in text
-    assert "hint: run the program that calls `build(data=…)`: the same data" in text
+    assert "error: `shapes` has records that no source can make again\n" in text
+    assert "for the data of a program, run the program that calls `build(data=…)`" in text
     assert made(open_registry(here), {"train": Elements()}).report.status == "pass"

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import pickle
-import signal
 import subprocess
 import sys
 import textwrap
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,9 +14,9 @@ import numpy as np
 import pytest
 from child_support import Child
 from memory_support import PRINT_PEAK, on_linux
-from python_data_support import COUNT, Elements, Notes, element, made, refused, stage
+from python_data_support import COUNT, Elements, element, made, refused, stage
 from python_data_support import registry as registry  # the fixture
-from tests_support import tree
+from tests_support import Watcher, tree
 
 import tfrecreg
 from tfrecreg.builtin.python_data import parcel, survey
@@ -71,7 +68,7 @@ def test_a_changed_pickle_is_never_unpickled(registry: Registry, tmp_path: Path)
     from tfrecreg.builtin.python_data.convert import Converter, KeyRule
 
     split = parcel.SequenceSplit(Converter("train", KeyRule()), [element(0)])
-    with parcel.parcels([split], storage, 2, Notes()) as ((mine,), travels):
+    with parcel.parcels([split], storage, 2, Watcher()) as ((mine,), travels):
         assert travels
         assert mine.open() is split
     assert mine.open().record(0).payload == split.record(0).payload  # as another process does
@@ -105,44 +102,11 @@ def test_processes_do_not_change_the_bytes(
     data: Sequence[Any] = Elements(1000)
     expected = made(registry, {"train": data, "test": Elements(300)}, policy=policy, key="id")
     for jobs in (2, 3):
-        progress = Notes()
+        progress = Watcher()
         both = {"train": data, "test": (element(number) for number in range(300))}
         found = made(registry, both, policy=policy, key="id", jobs=jobs, progress=progress)
         assert found.manifest == expected.manifest
         assert progress.notes == []
-
-
-KILLED = """
-import tfrecreg
-from python_data_support import Slow
-if __name__ == "__main__":
-    tfrecreg.open("registry")["shapes"].build(shards=8, data={"train": Slow(400)}, jobs=2)
-"""
-
-
-@pytest.mark.slow
-def test_a_build_that_is_killed_with_its_processes_goes_on(
-    registry: Registry, tmp_path: Path
-) -> None:
-    (tmp_path / "program.py").write_text(KILLED)
-    program = subprocess.Popen(
-        [sys.executable, "program.py"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "support")},
-    )
-    deadline = time.monotonic() + 120
-    while program.poll() is None and len(list(stage(registry).glob("plan-*/journal/*.json"))) < 2:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    program.kill()
-    assert program.wait() == -signal.SIGKILL
-    policy = ShardPolicy(shards=8)
-    again = made(registry, {"train": Elements(400)}, policy=policy)
-    assert 2 <= again.resumed < 8
-    init(tmp_path / "clean", with_dvc=False)
-    clean = open_registry(tmp_path / "clean")
-    made(clean, {"train": iter(Elements(400))}, policy=policy)
-    assert shards(registry) == shards(clean)
 
 
 @pytest.mark.slow

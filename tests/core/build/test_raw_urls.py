@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import tarfile
 from dataclasses import replace
 from pathlib import Path
@@ -12,8 +11,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from image_support import jpeg, png
+from image_support import png
 from media_support import wav
+from object_sources_support import OBJECT_SOURCES, write_objects
 
 from tfrecreg.builtin.adopt.request import AdoptRequest
 from tfrecreg.builtin.adopt.run import adopt
@@ -47,37 +47,14 @@ def write_raw(folder: Path) -> None:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(png(seed=first + number))
     (folder / "imagefolder/train/cat/bad.png").write_bytes(b"no image")
-    images = [{"id": each, "file_name": f"{each}.jpg"} for each in range(9)]
-    boxes = [
-        {"id": each, "image_id": each % 9, "category_id": 1, "bbox": [0, 0, 1 + each % 3, 2]}
-        for each in range(20)
-    ]
-    document = {"images": images, "annotations": boxes, "categories": [{"id": 1, "name": "cat"}]}
-    annotations = folder / "coco/annotations/instances_val2017.json"
-    annotations.parent.mkdir(parents=True)
-    annotations.write_text(json.dumps(document))
-    (folder / "coco/val2017").mkdir()
-    for each in range(8):  # one is missing
-        (folder / f"coco/val2017/{each}.jpg").write_bytes(jpeg(width=3 + each))
+    images = {f"{number}.png": [("cat", (1, 1, 5, 5))] for number in range(7)}
+    for source in OBJECT_SOURCES:
+        write_objects(source, folder / source, "val", images)
+    (folder / "coco/val/6.png").unlink()
+    for path in ("yolo/images/val/0.png", "voc/val/0.png"):
+        (folder / path).write_bytes(b"no image")
     write_digits(LocalStorage(folder / "mnist"), train=6, test=4, seed=1)
-    write_objects(folder)
     write_others(folder)
-
-
-def write_objects(folder: Path) -> None:
-    """Raw data of `yolo` and `voc`, each with one image that is none."""
-    for path in ("yolo/images", "yolo/labels", "voc/JPEGImages", "voc/Annotations"):
-        (folder / path).mkdir(parents=True)
-    (folder / "yolo/data.yaml").write_text("names: [cat]\n")
-    for number in range(7):
-        data = jpeg(width=3 + number) if number else b"no image"
-        (folder / f"yolo/images/{number}.jpg").write_bytes(data)
-        (folder / f"yolo/labels/{number}.txt").write_text("0 0.5 0.5 0.4 0.4\n")
-        (folder / f"voc/JPEGImages/{number}.jpg").write_bytes(data)
-        sides = "<xmin>1</xmin><ymin>1</ymin><xmax>2</xmax><ymax>2</ymax>"
-        (folder / f"voc/Annotations/{number}.xml").write_text(
-            f"<annotation><object><name>cat</name><bndbox>{sides}</bndbox></object></annotation>"
-        )
 
 
 def write_others(folder: Path) -> None:
@@ -154,7 +131,7 @@ def test_a_build_is_that_of_a_local_copy(
     assert other.unchanged
     assert other.manifest == first.manifest
     assert files_of(folder) == files
-    assert [each.name for each in other.settings.unsaved] == ["raw"]
+    assert list(other.settings.unsaved) == ["raw"]
     if source in WITH_A_SKIPPED_ITEM:
         assert sum(sum(each.skipped.values()) for each in first.manifest.ledger.values()) == 1
 
@@ -167,7 +144,7 @@ def test_the_url_is_kept_as_the_raw_of_the_dataset(
     assert 'raw = "memory://lake/raw/coco"' in text
     again = build(later(registry), replace(requested("coco"), source=None))
     assert again.manifest == first.manifest
-    assert again.settings.unsaved == ()
+    assert again.settings.unsaved == {}
 
 
 class Changing(Progress):
@@ -217,7 +194,7 @@ def test_an_object_that_cannot_be_read_is_no_skipped_item(
     for kind in ("fails", "short", "forbidden"):
 
         def answer(system: Any, path: str, *given: Any, kind: str = kind, **options: Any) -> Any:
-            if path.endswith(("train/cat/4.png", "val2017/4.jpg")):
+            if path.endswith(("train/cat/4.png", "val/4.png")):
                 if kind == "fails":
                     raise ConnectionResetError("cut")
                 if kind == "forbidden":

@@ -9,7 +9,6 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
-from engines_support import lighten
 
 from tfrecreg.core.plugins.manager import plugins
 
@@ -98,8 +97,3 @@ def install_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     for name in set(sys.modules) - before:
         if name.startswith("fake_"):
             del sys.modules[name]
-
-
-@pytest.fixture
-def light_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    lighten(monkeypatch)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from registry_support import write
-from tests_support import flip
+from tests_support import Watcher, flip
 
 from tfrecreg.builtin.python_data.build import build
 from tfrecreg.builtin.releases.audit import audit_releases
@@ -20,21 +20,10 @@ from tfrecreg.core.check.run import check
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.values.config import FailOn
 from tfrecreg.core.values.errors import NotHereError, UsageError
-from tfrecreg.core.values.progress import SILENT
 
 ABSENT = 'source = "mnist"\nraw = "raw"\n'
 SCHEMA = "schemas/digits.pbtxt"
 SHARD = "data/digits/digits-train.tfrecord-00000-of-00002"
-
-
-class Notes(type(SILENT)):  # type: ignore[misc]  # who watches nothing else
-    """Somebody who reads what is noted."""
-
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-
-    def note(self, message: str) -> None:
-        self.notes.append(message)
 
 
 def configure(root: Path, text: str) -> None:
@@ -62,7 +51,7 @@ def test_of_datasets_that_are_not_here_those_that_are_can_be_asked_for(
     digits_registry: Path,
 ) -> None:
     write(digits_registry / "datasets/absent.toml", ABSENT)
-    options, notes = CheckOptions(ignore_missing=True), Notes()
+    options, notes = CheckOptions(ignore_missing=True), Watcher()
     reports = check([], registry=digits_registry, options=options, progress=notes)
     assert shown(reports) == [("digits", "pass")]
     assert notes.notes == ["not checked: `absent` is not built"]
@@ -111,7 +100,7 @@ def test_shards_without_a_manifest_are_named(digits_registry: Path) -> None:
     for report in (digits, stray):
         assert report.status == "error"
         assert report.errors[0].startswith(
-            f"`data/{report.target}` has shards and no `manifest.json`, so that nothing judges them"
+            f"`data/{report.target}` has shards but no `manifest.json` to check them against"
         )
 
 

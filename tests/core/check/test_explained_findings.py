@@ -7,7 +7,7 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
-from records_support import write_examples
+from scan_support import write_examples
 
 from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.reports import Report

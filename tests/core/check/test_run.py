@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from registry_support import write
-from scan_support import Broken, files, stream
-from tests_support import flip
+from scan_support import Watched, files, stream
+from tests_support import Watcher, flip
 
 import tfrecreg
 from tfrecreg.builtin.python_data.build import build
@@ -31,27 +31,6 @@ from tfrecreg.core.workers.local import LocalEngine
 
 TRAIN = "data/digits/digits-train.tfrecord-0000{}-of-00002"
 TEST = "data/digits/digits-test.tfrecord-0000{}-of-00002"
-
-
-class Watcher:
-    """Somebody who watches, and counts."""
-
-    def __init__(self) -> None:
-        self.started: list[tuple[str, int]] = []
-        self.records = self.stopped = 0
-        self.notes: list[str] = []
-
-    def start(self, what: str, total: int, unit: str = "records") -> None:
-        self.started.append((what, total))
-
-    def advance(self, records: int, size: int) -> None:
-        self.records += records
-
-    def stop(self) -> None:
-        self.stopped += 1
-
-    def note(self, message: str) -> None:
-        self.notes.append(message)
 
 
 def codes(report: Report) -> list[str]:
@@ -164,23 +143,17 @@ def test_a_shard_that_cannot_be_read_makes_the_check_incomplete(
     assert report.records == 259 - 100
 
 
-def test_a_disk_that_fails_half_way_makes_the_check_incomplete(tmp_path: Path) -> None:
-    storage = Broken(LocalStorage(tmp_path), {"1.tfrecord": 100})
+@pytest.mark.parametrize("fail_on", [None, FailOn.NEVER])
+def test_a_disk_that_fails_half_way_makes_the_check_incomplete(
+    tmp_path: Path, fail_on: FailOn | None
+) -> None:
+    storage = Watched(LocalStorage(tmp_path), {"1.tfrecord": 100})
     found = files(tmp_path, stream(3), stream(3), stream(3), storage=storage)
-    report = check_target(found, Config(), CheckOptions(), engine=LocalEngine(1))
-    assert report.status == "error"
+    report = check_target(found, Config(), CheckOptions(fail_on=fail_on), engine=LocalEngine(1))
+    assert (report.status, report.exit_code, report.records) == ("error", 3, 6)
     assert report.errors == (
         "`1.tfrecord` was not read: cannot read `1.tfrecord`: Input/output error",
     )
-    assert report.records == 6
-
-
-def test_never_failing_does_not_hide_that_a_check_is_incomplete(tmp_path: Path) -> None:
-    storage = Broken(LocalStorage(tmp_path), {"0.tfrecord": -1})
-    found = files(tmp_path, stream(3), storage=storage)
-    options = CheckOptions(fail_on=FailOn.NEVER)
-    report = check_target(found, Config(), options, engine=LocalEngine(1))
-    assert report.exit_code == 3
 
 
 @pytest.mark.usefixtures("light_workers")

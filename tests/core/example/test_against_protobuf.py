@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from sweep_support import part
 
 from tfrecreg.core.example.decode import (
     canonical,
@@ -196,7 +197,7 @@ def test_lengths_that_contradict_each_other_are_judged_as_protobuf_judges_them(
 
 
 @pytest.mark.slow
-@settings(max_examples=40_000)
+@settings(max_examples=len(part(range(25_000))))
 @given(payload=st.one_of(strange, mutated()))
 def test_a_long_sweep_agrees_with_protobuf(judge: Judge, payload: bytes) -> None:
     compare(judge, payload)

@@ -81,7 +81,7 @@ def test_integers_are_taken_one_or_many(value: Any, values: tuple[int, ...]) -> 
     ],
 )
 def test_integers_outside_int64_are_named(value: Any, shown: str) -> None:
-    with pytest.raises(ValueError, match=f"^{shown} is outside int64, which ends at -92"):
+    with pytest.raises(ValueError, match=f"^{shown} is outside int64, from -92"):
         int64_feature(value)
 
 
@@ -98,7 +98,7 @@ def test_integers_outside_int64_are_named(value: Any, shown: str) -> None:
     ],
 )
 def test_what_is_no_integer_is_refused(value: Any, found: str) -> None:
-    with pytest.raises(TypeError, match=f"^a value is a `{found}`, expected an integer$"):
+    with pytest.raises(TypeError, match=f"^expected integers: '{found}' object"):
         int64_feature(value)
 
 
@@ -125,7 +125,7 @@ NAN = bytes.fromhex("0100807f")
         (bytearray(NAN * 2), NAN * 2),
         (memoryview(NAN), NAN),
         (np.frombuffer(NAN, "<f4"), NAN),
-        (np.frombuffer(NAN[::-1], ">f4"), NAN),
+        (np.array([1.5], ">f4"), struct.pack("<f", 1.5)),
         (np.arange(6, dtype=np.float32)[::2], struct.pack("<3f", 0, 2, 4)),
         (memoryview(array("f", [1.5])), struct.pack("<f", 1.5)),
     ],

@@ -13,7 +13,7 @@ from tfrecreg.core.example.format_payload import ShownPart, describe_payload
 from tfrecreg.core.example.kinds import payload_kind
 from tfrecreg.core.example.model import Feature
 from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
-from tfrecreg.core.registry.shardset.target import find_target
+from tfrecreg.core.registry.find import find_target
 
 SEQUENCE = sequence(
     {"n": int64_feature([1, 2]), "b\x1b": bytes_feature(b"\x1b[31mred")},

@@ -103,39 +103,6 @@ def test_of_a_list_that_comes_twice_the_last_holds() -> None:
     assert [step.values for step in found.lists["s"]] == [(2,), (3,)]
 
 
-def test_what_tensorflow_writes_is_read_as_it_was_meant() -> None:
-    tf = pytest.importorskip("tensorflow")
-    made = tf.train.SequenceExample(
-        context=tf.train.Features(
-            feature={"n": tf.train.Feature(int64_list=tf.train.Int64List(value=[1, -2]))}
-        ),
-        feature_lists=tf.train.FeatureLists(
-            feature_list={
-                "words": tf.train.FeatureList(
-                    feature=[
-                        tf.train.Feature(bytes_list=tf.train.BytesList(value=[b"a", b"b"])),
-                        tf.train.Feature(),
-                    ]
-                )
-            }
-        ),
-    ).SerializeToString()
-    assert payload_kind(made) is PayloadKind.SEQUENCE_EXAMPLE
-    found = decode_sequence(made)
-    assert found is not None
-    assert found.context["n"].values == (1, -2)
-    assert [step.values for step in found.lists["words"]] == [(b"a", b"b"), ()]
-    logged = tf.compat.v1.Event(
-        wall_time=1.5,
-        step=3,
-        summary=tf.compat.v1.Summary(
-            value=[tf.compat.v1.Summary.Value(tag="loss", simple_value=0.5)]
-        ),
-    )
-    assert payload_kind(logged.SerializeToString()) is PayloadKind.EVENT
-    assert event(1.5, summary(loss=0.5), step=3) == logged.SerializeToString()
-
-
 @given(st.binary(max_size=200))
 @settings(max_examples=200)
 def test_any_bytes_have_a_kind(payload: bytes) -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import gzip
-import struct
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
 from tfrecreg.core.example.decode import canonical, decode, decode_fully
 from tfrecreg.core.example.model import encode
+from tfrecreg.core.records.batch import RecordBatch
+from tfrecreg.core.records.reader import scan
+from tfrecreg.core.storage.local import LocalStorage
 
 Judge = Callable[[bytes], "tuple[bytes, bool] | None"]
 
@@ -19,22 +21,10 @@ _MOST = 300  # records a file
 
 
 def payloads(path: Path) -> Iterator[bytes]:
-    """Payloads of a sound TFRecord file, plain or gzip; none from anything else."""
-    raw = path.read_bytes()
-    if raw[:2] == b"\x1f\x8b":
-        try:
-            raw = gzip.decompress(raw)
-        except (OSError, EOFError):
-            return
-    position = 0
-    for _ in range(_MOST):
-        if position + 16 > len(raw):
-            return
-        (length,) = struct.unpack_from("<Q", raw, position)
-        if position + 16 + length > len(raw):
-            return
-        yield raw[position + 12 : position + 12 + length]
-        position += 16 + length
+    """The first sound payloads of a TFRecord file, plain or gzip; none from anything else."""
+    events = scan(LocalStorage(path.parent), path.name)
+    batches = (each for each in events if isinstance(each, RecordBatch) and each.whole)
+    yield from islice((each for batch in batches for each in batch.payloads()), _MOST)
 
 
 @pytest.mark.slow

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sequences_support import tf_sequence, video
 
-from tfrecreg.builtin.training.arrays import ArrayColumn
-from tfrecreg.builtin.training.sequence_arrays import SequenceReader
+from tfrecreg.builtin.training.arrays import ArrayColumn, SequenceReader
 from tfrecreg.core.example.kinds import SequenceExample
 from tfrecreg.core.example.model import Feature, Kind
 from tfrecreg.core.example.sequences import read_sequence
@@ -130,7 +129,7 @@ def test_mutants_of_records_are_never_misread(tf: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_many_mutants_of_records_are_never_misread(tf: Any, seed: int) -> None:
     assert min(hostile(tf, 5_000, seed=100 + seed).values()) > 100
 

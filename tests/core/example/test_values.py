@@ -87,65 +87,42 @@ def test_an_array_of_two_dimensions_is_a_tensor() -> None:
 
 @pytest.mark.parametrize("told", ["ignore", "raise"])
 @pytest.mark.parametrize(
-    ("value", "says", "hint"),
+    ("value", "says"),
     [
-        ([], "an empty list has no type", "np.zeros(0, np.int64)"),
-        ([1, "a"], "a list of int and str", "lists are flat"),
-        ([[1], [2]], "a list of list", "two dimensions"),
-        ([2**24 + 1, 0.5], "16777217 is in a list of floats", "int64"),
-        (2**63, "9223372036854775808", "int64"),
-        (np.array([2**63], np.uint64), "9223372036854775808 does not fit in an int64", "int64"),
-        (np.array([0.1]), "float32 does not hold", "serialize_tensor"),
-        (np.array([1e300]), "float32 does not hold", "astype(np.float32)"),
-        (
-            np.float64(0.1),
-            "float32 does not hold 0.1 of type `float64` exactly",
-            "astype(np.float32)",
-        ),
-        (
-            np.array(0.1),
-            "float32 does not hold 0.1 of type `float64` exactly",
-            "astype(np.float32)",
-        ),
-        (
-            [0.1, np.float64(0.1)],
-            "float32 does not hold 0.1 of a list of `float64` exactly",
-            "astype(np.float32)",
-        ),
-        (
-            (1, np.float64(1e-50)),
-            "float32 does not hold 1e-50 of a list of `float64` exactly",
-            "astype(np.float32)",
-        ),
-        (1e300, "1e+300", "float32"),
-        (1j, "`complex`", "float32"),
-        (np.array([1j]), "complex128", "float32"),
-        (np.array(["2020-01-01"], "datetime64[D]"), "datetime64[D]", "float32"),
-        (np.array([object()]), "`object`", "float32"),
-        (np.array([[object()]], object), "an array of objects holds a `object`", "float32"),
-        ({"a": 1}, "`dict`", "float32"),
-        ("\ud800", "surrogate", "float32"),
-        (np.array([["\ud800"]]), "surrogates not allowed", "float32"),
+        ([], "an empty list has no type"),
+        ([1, "a"], "a list of int and str"),
+        ([[1], [2]], "a list of list"),
+        ([2**24 + 1, 0.5], "16777217 is in a list of floats"),
+        (2**63, "9223372036854775808"),
+        (np.array([2**63], np.uint64), "9223372036854775808"),
+        (np.array([0.1]), "float32 does not hold"),
+        (np.array([1e300]), "float32 does not hold"),
+        (np.float64(0.1), "float32 does not hold 0.1 of type `float64` exactly"),
+        (np.array(0.1), "float32 does not hold 0.1 of type `float64` exactly"),
+        ([0.1, np.float64(0.1)], "float32 does not hold 0.1 of a list of `float64` exactly"),
+        ((1, np.float64(1e-50)), "float32 does not hold 1e-50 of a list of `float64` exactly"),
+        (1e300, "1e+300"),
+        (1j, "`complex`"),
+        (np.array([1j]), "complex128"),
+        (np.array(["2020-01-01"], "datetime64[D]"), "datetime64[D]"),
+        (np.array([object()]), "`object`"),
+        (np.array([[object()]], object), "expected bytes or str in the array, found `object`"),
+        ({"a": 1}, "`dict`"),
+        ("\ud800", "surrogate"),
+        (np.array([["\ud800"]]), "surrogates not allowed"),
     ],
 )
-def test_what_has_no_lossless_place_is_refused(value: Any, says: str, hint: str, told: Any) -> None:
+def test_what_has_no_lossless_place_is_refused(value: Any, says: str, told: Any) -> None:
     with np.errstate(all=told), pytest.raises(UsageError) as caught:
         to_example({"fine": 1, "x": value})
     assert caught.value.message.startswith("feature `x`: ")
     assert says in caught.value.message
-    assert hint in (caught.value.hint or "")
 
 
 def test_a_mask_is_not_dropped() -> None:
     values = np.ma.array([1, 2, 3], mask=[False, True, False])
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UsageError, match="a masked array has values that are missing"):
         to_example({"x": values})
-    assert caught.value.message == (
-        "feature `x`: a masked array has values that are missing, and a feature has no mask"
-    )
-    assert caught.value.hint == (
-        "`array.compressed()` leaves them out, `array.filled(0)` gives them a value"
-    )
     assert to_example({"x": values.compressed()})["x"].values == (1, 3)
     unmasked = np.ma.array([1, 2], mask=[False, False])
     assert to_example({"x": unmasked})["x"].values == (1, 2)
@@ -160,7 +137,7 @@ class TestImages:
 
     def test_one_that_png_does_not_keep_is_refused(self) -> None:
         image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
-        with pytest.raises(UsageError, match="PNG does not keep an image of the mode `CMYK`"):
+        with pytest.raises(UsageError, match="PNG does not store mode `CMYK` unchanged"):
             to_example({"image": image.new("CMYK", (2, 2))})
 
 
@@ -193,18 +170,6 @@ class TestTensorFlow:
         assert found.shape == array.shape
         expected = tf.io.parse_tensor(data, tf.constant(native).dtype).numpy()
         np.testing.assert_array_equal(found, expected)
-
-    @pytest.mark.parametrize(
-        "array", [each for each in ARRAYS if each.size], ids=lambda each: f"{each.dtype}"
-    )
-    def test_tensors_whose_values_have_fields_of_their_own_are_read(self, array: Any) -> None:
-        tf = pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
-        native = array.astype(array.dtype.newbyteorder("="))
-        for values in (native.reshape(-1)[:1], np.repeat(native.reshape(-1)[:1], 5)):
-            proto = tf.make_tensor_proto(values)
-            np.testing.assert_array_equal(
-                parse_tensor(proto.SerializeToString(deterministic=True)), tf.make_ndarray(proto)
-            )
 
     def test_tensors_are_taken_as_arrays(self) -> None:
         tf = pytest.importorskip("tensorflow", reason="TensorFlow is not installed")

@@ -1,18 +1,11 @@
 from __future__ import annotations
 
 import pytest
-from image_support import bmp
+from image_support import bmp, reason
 
-from tfrecreg.core.images.model import ImageError
 from tfrecreg.core.images.read import is_truncated, read_header
 
 HEADERS = (12, 16, 40, 52, 56, 64, 108, 124)
-
-
-def reason(data: bytes) -> tuple[str, str]:
-    with pytest.raises(ImageError) as caught:
-        read_header(data)
-    return caught.value.reason, caught.value.detail
 
 
 @pytest.mark.parametrize("header", HEADERS)
@@ -27,27 +20,22 @@ def test_a_cut_in_the_header_is_seen(header: int) -> None:
     whole = bmp(header=header)
     read_header(whole[: 14 + min(header, 40)])
     for end in range(18, 14 + min(header, 40)):
-        assert reason(whole[:end]) == (
-            "truncated-header",
-            f"a BMP that ends after {end} bytes, inside its header",
-        )
+        assert reason(whole[:end]) == f"a BMP that ends after {end} bytes, inside its header"
 
 
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
-        (bmp(depth=3), ("corrupt-header", "a BMP of 3 bits a pixel")),
-        (bmp(compression=7), ("corrupt-header", "a BMP of the unknown compression 7")),
-        (bmp(compression=4), ("unsupported", "a BMP with a JPEG inside")),
-        (bmp(compression=5), ("unsupported", "a BMP with a PNG inside")),
-        (bmp()[:18] + b"\xff\xff\xff\xff" + bmp()[22:], ("corrupt-header", "a BMP -1 pixels wide")),
-        (bmp(0, 5), ("zero-size", "the header says 0 pixels wide and 5 high")),
-        (bmp(5, 0), ("zero-size", "the header says 5 pixels wide and 0 high")),
+        (bmp(depth=3), "a BMP of 3 bits a pixel"),
+        (bmp(compression=7), "a BMP of the unknown compression 7"),
+        (bmp(compression=4), "a BMP with a JPEG inside"),
+        (bmp(compression=5), "a BMP with a PNG inside"),
+        (bmp()[:18] + b"\xff\xff\xff\xff" + bmp()[22:], "a BMP -1 pixels wide"),
+        (bmp(0, 5), "the header says 0 pixels wide and 5 high"),
+        (bmp(5, 0), "the header says 5 pixels wide and 0 high"),
     ],
 )
-def test_a_header_that_says_nothing_sound_is_refused(
-    data: bytes, expected: tuple[str, str]
-) -> None:
+def test_a_header_that_says_nothing_sound_is_refused(data: bytes, expected: str) -> None:
     assert reason(data) == expected
 
 

@@ -24,13 +24,13 @@ from tfrecreg.core.images.read import read_header
 Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
 
 
-def verify(data: bytes, **header: Any) -> tuple[str, str]:
-    """Code and detail; both empty where it decodes."""
+def verify(data: bytes, **header: Any) -> tuple[str, bool, str]:
+    """Code, whether it is too costly, and detail; empty where it decodes."""
     try:
         verify_pixels(data, read_header(data)._replace(**header))
     except Undecodable as error:
-        return error.code, error.detail
-    return "", ""
+        return error.code, error.costly, error.detail
+    return "", False, ""
 
 
 def bomb(width: int, height: int) -> bytes:
@@ -61,23 +61,26 @@ def test_what_is_damaged_says_so_and_the_same_in_every_run() -> None:
     ):
         found = verify(data)
         assert found == verify(data)
-        assert found[0] == ("" if data == png(30, 20) else "SRC008")
-        assert reason in found[1]
-    assert verify(animation()) == ("", "")
+        assert found[:2] == ("" if data == png(30, 20) else "SRC110", False)
+        assert reason in found[2]
+    assert verify(animation()) == ("", False, "")
 
 
 def test_a_header_of_another_size_or_format_is_found() -> None:
     assert verify(png(30, 20), height=21) == (
-        "SRC008",
+        "SRC110",
+        False,
         "it decodes to 30 × 20 pixels, and its header says 30 × 21",
     )
-    assert verify(png(30, 20), format="gif") == ("SRC008", "Pillow reads no gif of this kind")
+    reads_no = "Pillow cannot read this kind of gif"
+    assert verify(png(30, 20), format="gif") == ("SRC110", False, reads_no)
 
 
 @pytest.mark.medium
 def test_a_bomb_of_pixels_is_refused_before_it_is_decoded() -> None:
-    code, detail = verify(bomb(20_000, 20_000))
-    assert (code, detail.partition(",")[0]) == ("SRC009", "20000 × 20000 pixels")
+    code, costly, detail = verify(bomb(20_000, 20_000))
+    assert (code, costly) == ("SRC110", True)
+    assert detail.partition(",")[0] == "20000 × 20000 pixels"
 
 
 def test_a_conversion_keeps_the_pixels() -> None:

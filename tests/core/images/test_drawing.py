@@ -16,7 +16,6 @@ from tfrecreg.core.images.drawing import (
     COLORS,
     ClassMark,
     Drawing,
-    DrawnBox,
     DrawnObject,
     Strip,
     class_color,
@@ -56,8 +55,8 @@ def test_boxes_are_clipped_and_have_the_classes_of_their_objects() -> None:
         "image/object/class/text": ["cat", "dog"],
     }
     first, second = drawn(record)
-    assert first.box == DrawnBox(0.25, 0.0, 0.25, 0.5)
-    assert second.box == DrawnBox(0.0, 0.0, 1.0, 1.0)
+    assert first.box == Strip(0.25, 0.0, 0.25, 0.5)
+    assert second.box == Strip(0.0, 0.0, 1.0, 1.0)
     assert first.mark == ClassMark("cat", class_color("cat"))
     assert second.mark == ClassMark("dog", class_color("dog"))
 
@@ -121,7 +120,7 @@ def test_the_svg_has_a_group_for_each_class_and_a_name_for_each_box() -> None:
 @pytest.mark.parametrize("name", NAMES, ids=range(len(NAMES)))
 def test_a_hostile_class_stays_a_name(name: str) -> None:
     mark = ClassMark(safe(name), 1)
-    box = DrawnObject(mark=mark, box=DrawnBox(0, 0, 1, 1), points=((0.5, 0.5),))
+    box = DrawnObject(mark=mark, box=Strip(0, 0, 1, 1), points=((0.5, 0.5),))
     svg = ElementTree.fromstring(overlay(Drawing(objects=(box,))))
     assert [each.tag for each in svg.iter()] == [
         *("svg", "svg", "g", "title", "path", "path", "path", "path"),

@@ -1,16 +1,9 @@
 from __future__ import annotations
 
 import pytest
-from image_support import jpeg, segment
+from image_support import jpeg, reason, segment
 
-from tfrecreg.core.images.model import ImageError
 from tfrecreg.core.images.read import is_truncated, read_header
-
-
-def reason(data: bytes) -> tuple[str, str]:
-    with pytest.raises(ImageError) as caught:
-        read_header(data)
-    return caught.value.reason, caught.value.detail
 
 
 @pytest.mark.parametrize("marker", sorted(set(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC} | {0xDE}))
@@ -35,41 +28,37 @@ def test_junk_and_filling_between_segments_is_passed_over(junk: bytes) -> None:
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
-        (b"\xff\xd8\xff", ("truncated-header", "a JPEG that ends after 3 bytes, before its frame")),
-        (jpeg()[:20], ("truncated-header", "a JPEG that ends after 20 bytes")),
-        (jpeg()[:30], ("truncated-header", "a JPEG that ends after 30 bytes")),
+        (b"\xff\xd8\xff", "a JPEG that ends after 3 bytes, before its frame"),
+        (jpeg()[:20], "a JPEG that ends after 20 bytes"),
+        (jpeg()[:30], "a JPEG that ends after 30 bytes"),
         (
             b"\xff\xd8" + segment(0xDA, bytes(8)),
-            ("corrupt-header", "a JPEG whose scan comes before"),
+            "a JPEG whose scan comes before",
         ),
-        (b"\xff\xd8\xff\xd9", ("corrupt-header", "a JPEG whose end comes before")),
+        (b"\xff\xd8\xff\xd9", "a JPEG whose end comes before"),
         (
             b"\xff\xd8\xff\xe0\0\1",
-            ("corrupt-header", "a JPEG with a segment of length 1 at byte 2"),
+            "a JPEG with a segment of length 1 at byte 2",
         ),
         (
             b"\xff\xd8\xff\xc0\0\7" + bytes(20),
-            ("corrupt-header", "a JPEG with a frame header of le"),
+            "a JPEG with a frame header of le",
         ),
-        (jpeg(channels=5), ("corrupt-header", "a JPEG of 5 components with 8 bits")),
-        (jpeg(channels=0), ("corrupt-header", "a JPEG of 0 components")),
-        (jpeg(bits=1), ("corrupt-header", "a JPEG of 3 components with 1 bits")),
-        (jpeg(bits=17), ("corrupt-header", "a JPEG of 3 components with 17 bits")),
-        (jpeg(width=0), ("zero-size", "the header says 0 pixels wide and 2 high")),
-        (jpeg(height=0), ("zero-size", "the header says 3 pixels wide and 0 high")),
-        (jpeg(marker=0xF7), ("unsupported", "a JPEG-LS")),
+        (jpeg(channels=5), "a JPEG of 5 components with 8 bits"),
+        (jpeg(channels=0), "a JPEG of 0 components"),
+        (jpeg(bits=1), "a JPEG of 3 components with 1 bits"),
+        (jpeg(bits=17), "a JPEG of 3 components with 17 bits"),
+        (jpeg(width=0), "the header says 0 pixels wide and 2 high"),
+        (jpeg(height=0), "the header says 3 pixels wide and 0 high"),
+        (jpeg(marker=0xF7), "a JPEG-LS"),
         (
             b"\xff\xd8" + b"\xff\xe0\0\2" * 10_001,
-            ("corrupt-header", "a JPEG without a frame header"),
+            "a JPEG without a frame header",
         ),
     ],
 )
-def test_a_header_that_says_nothing_sound_is_refused(
-    data: bytes, expected: tuple[str, str]
-) -> None:
-    found = reason(data)
-    assert found[0] == expected[0]
-    assert found[1].startswith(expected[1])
+def test_a_header_that_says_nothing_sound_is_refused(data: bytes, expected: str) -> None:
+    assert reason(data).startswith(expected)
 
 
 def test_an_image_is_whole_to_its_end_marker() -> None:

@@ -3,20 +3,13 @@ from __future__ import annotations
 import struct
 
 import pytest
-from image_support import chunk, png
+from image_support import chunk, png, reason
 
-from tfrecreg.core.images.model import ImageError
 from tfrecreg.core.images.read import is_truncated, read_header
 
 LEGAL = [(0, d) for d in (1, 2, 4, 8, 16)] + [(3, d) for d in (1, 2, 4, 8)]
 LEGAL += [(c, d) for c in (2, 4, 6) for d in (8, 16)]
 CHANNELS = {0: 1, 2: 3, 3: 3, 4: 2, 6: 4}
-
-
-def reason(data: bytes) -> tuple[str, str]:
-    with pytest.raises(ImageError) as caught:
-        read_header(data)
-    return caught.value.reason, caught.value.detail
 
 
 def with_header(*values: int) -> bytes:
@@ -35,7 +28,7 @@ def test_every_legal_kind_is_read(colour: int, depth: int) -> None:
 def test_any_flipped_bit_of_the_header_is_seen(bit: int) -> None:
     data = bytearray(png())
     data[16 + bit // 8] ^= 1 << bit % 8
-    assert reason(bytes(data)) == ("corrupt-header", "a PNG whose header has a wrong CRC")
+    assert reason(bytes(data)) == "a PNG whose header has a wrong CRC"
 
 
 @pytest.mark.parametrize(
@@ -48,7 +41,7 @@ def test_any_flipped_bit_of_the_header_is_seen(bit: int) -> None:
     ],
 )
 def test_values_that_do_not_exist_are_refused(values: tuple[int, ...]) -> None:
-    assert reason(with_header(*values))[1] == "a PNG whose header has values that do not exist"
+    assert reason(with_header(*values)) == "a PNG whose header has values that do not exist"
 
 
 def test_interlaced_images_are_read() -> None:
@@ -57,19 +50,15 @@ def test_interlaced_images_are_read() -> None:
 
 @pytest.mark.parametrize("end", range(8, 33))
 def test_a_cut_in_the_header_is_seen(end: int) -> None:
-    assert reason(png()[:end]) == (
-        "truncated-header",
-        f"a PNG that ends after {end} bytes, inside its header",
-    )
+    assert reason(png()[:end]) == f"a PNG that ends after {end} bytes, inside its header"
 
 
 def test_another_first_chunk_is_refused() -> None:
     whole = png()
-    assert reason(whole[:8] + chunk(b"tEXt", b"x" * 13) + whole[8:])[0] == "corrupt-header"
-    assert reason(whole[:8] + chunk(b"CgBI", bytes(4)) + whole[8:]) == (
-        "unsupported",
-        "a PNG of Apple's own kind (CgBI)",
-    )
+    found = reason(whole[:8] + chunk(b"tEXt", b"x" * 13) + whole[8:])
+    assert found == "a PNG that does not begin with the chunk IHDR"
+    found = reason(whole[:8] + chunk(b"CgBI", bytes(4)) + whole[8:])
+    assert found == "a PNG of Apple's own kind (CgBI)"
 
 
 @pytest.mark.parametrize(("frames", "animated"), [(1, False), (2, True), (40, True)])

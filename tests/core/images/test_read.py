@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from image_support import bmp, gif, jpeg, png, webp
 
-from tfrecreg.core.images.model import IMAGE_FORMATS, REASONS, ImageError, ImageHeader
+from tfrecreg.core.images.model import IMAGE_FORMATS, ImageError, ImageHeader
 from tfrecreg.core.images.read import is_truncated, read_header
 from tfrecreg.core.values.text import safe
 
@@ -34,7 +34,6 @@ def look(data: bytes) -> None:
     cut = is_truncated(data)
     found = header_of(data)
     if isinstance(found, ImageError):
-        assert found.reason in REASONS
         assert found.detail == safe(found.detail, limit=200)
         assert found.detail == str(found)
         assert not cut
@@ -49,7 +48,7 @@ def look(data: bytes) -> None:
 def test_the_file_without_bytes_has_a_reason_of_its_own() -> None:
     with pytest.raises(ImageError) as caught:
         read_header(b"")
-    assert (caught.value.reason, caught.value.code) == ("empty", "SRC002")
+    assert caught.value.code == "SRC110"
     assert str(caught.value) == "the file has no bytes"
 
 
@@ -62,16 +61,6 @@ def test_what_is_no_image_is_named() -> None:
 @example(b"\xff\xd8\xff")
 def test_any_bytes_give_an_answer(data: bytes) -> None:
     look(data)
-
-
-@pytest.mark.slow
-@given(st.sampled_from(MADE), st.data())
-@settings(max_examples=400)
-def test_any_change_of_an_image_gives_an_answer(whole: bytes, data: st.DataObject) -> None:
-    changed = bytearray(whole)
-    for _ in range(data.draw(st.integers(1, 8))):
-        changed[data.draw(st.integers(0, len(changed) - 1))] = data.draw(st.integers(0, 255))
-    look(bytes(changed)[: data.draw(st.integers(0, len(changed)))])
 
 
 @given(

@@ -1,16 +1,9 @@
 from __future__ import annotations
 
 import pytest
-from image_support import webp
+from image_support import reason, webp
 
-from tfrecreg.core.images.model import ImageError
 from tfrecreg.core.images.read import is_truncated, read_header
-
-
-def reason(data: bytes) -> tuple[str, str]:
-    with pytest.raises(ImageError) as caught:
-        read_header(data)
-    return caught.value.reason, caught.value.detail
 
 
 @pytest.mark.parametrize("kind", ["VP8 ", "VP8L", "VP8X"])
@@ -34,7 +27,7 @@ def test_a_cut_in_the_header_is_seen(kind: str, needed: int) -> None:
     whole = webp(kind=kind)
     read_header(whole[:needed])
     for end in range(12, needed):
-        assert reason(whole[:end])[0] == "truncated-header"
+        assert "bytes, inside its header" in reason(whole[:end])
 
 
 @pytest.mark.parametrize(
@@ -48,9 +41,7 @@ def test_a_cut_in_the_header_is_seen(kind: str, needed: int) -> None:
     ],
 )
 def test_a_header_that_says_nothing_sound_is_refused(data: bytes, words: str) -> None:
-    found = reason(data)
-    assert found[0] == "corrupt-header"
-    assert words in found[1]
+    assert words in reason(data)
 
 
 def test_an_image_is_whole_where_all_announced_bytes_are_there() -> None:

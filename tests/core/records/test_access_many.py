@@ -8,8 +8,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from access_support import PAYLOADS, STREAM, blocks, members
-from scan_support import framed
+from check_support import PAYLOADS, STREAM, blocks, framed, members
 from tests_support import flip
 
 from tfrecreg.core.records.reading.access import Records

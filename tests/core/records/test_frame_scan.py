@@ -72,17 +72,9 @@ def test_sound_records_are_walked_over(walkers: Any) -> None:
     assert (walk.stop, walk.length, walk.needs) == (Stop.SHORT, None, 12)
 
 
-@pytest.mark.parametrize("length", [0, 1, 7, 8, 9, 95, 96, 97, 119, 120, 887, 6143, 6144, 6160])
-def test_checksums_are_those_of_crc32c(length: int, engines: Compiled) -> None:
-    payload = random.Random(length).randbytes(length)
-    stream = stream_of([payload])
-    for name, walker in engines:
-        assert list(walker(stream, 0).lengths) == [length], name
-
-
 def test_every_length_has_its_checksum(walkers: Any) -> None:
     source = random.Random(3)
-    lengths = [*range(700), *range(6100, 6300, 3), 100_000, 1_000_003]
+    lengths = [*range(900), *range(6140, 6200), 100_000, 1_000_003]
     walk = agreed(walkers, stream_of([source.randbytes(length) for length in lengths]))
     assert list(walk.lengths) == lengths
 

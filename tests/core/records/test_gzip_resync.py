@@ -1,6 +1,6 @@
 """Damage to one of several small members: records, numbers and offsets as a slow reader has them.
 
-It knows where members begin, decodes each without zlib, and reads records by the letter of the
+It knows where members begin, decodes each byte by byte, and reads records by the letter of the
 format up to the first that does not hold. What follows the damaged member stands where the size in
 that one's trailer says, if this can be its size at all; otherwise right behind what was decoded.
 """
@@ -9,15 +9,31 @@ from __future__ import annotations
 
 import random
 import struct
+import zlib
 from dataclasses import dataclass
 
 import pytest
-from inflate_support import crc32_of, inflate
+from check_support import framed
 from memory_support import see
-from salvage_support import nested
 
 from tfrecreg.core.records.framing import header_length, masked_crc
 from tfrecreg.core.records.gzip_writer import GzipEncoder
+
+
+def inflate(data: bytes, at: int) -> tuple[bytes, int | None]:
+    """What deflate data from byte `at` on decode to, up to their end or the first error, and the
+    byte behind them; None after an error.
+    """
+    inflater = zlib.decompressobj(-15)
+    parts = []
+    try:
+        while at < len(data) and not inflater.eof:
+            parts.append(inflater.decompress(data[at : at + 1]))
+            at += 1
+    except zlib.error:
+        pass
+    return b"".join(parts), at if inflater.eof else None
+
 
 FEW = 250
 MANY = 12_000
@@ -66,7 +82,7 @@ def _payloads(dice: random.Random) -> list[bytes]:
 
 def _packed(payloads: list[bytes]) -> bytes:
     encoder = GzipEncoder()
-    return b"".join(encoder.write(nested(each)) for each in payloads) + encoder.close()
+    return b"".join(encoder.write(framed(each)) for each in payloads) + encoder.close()
 
 
 def _damage(dice: random.Random, member: bytes, *, last: bool) -> tuple[bytes, str]:
@@ -102,10 +118,9 @@ def expected(shard: Damaged) -> list[Record]:
         records.append((len(records), at, payload))
         at += 16 + len(payload)
     start = at
-    member = inflate(shard.data[: shard.end], shard.begin + HEADER)
-    if member.end is None:
-        member = inflate(shard.data, shard.begin + HEADER)
-    stream = member.data
+    stream, end = inflate(shard.data[: shard.end], shard.begin + HEADER)
+    if end is None:
+        stream, end = inflate(shard.data, shard.begin + HEADER)
     while (found := _record(stream, at - start)) is not None:
         records.append((len(records), at, found))
         at += 16 + len(found)
@@ -113,7 +128,7 @@ def expected(shard: Damaged) -> list[Record]:
         return records
     size = int.from_bytes(shard.data[shard.end - 4 : shard.end], "little")
     span = shard.end - shard.begin
-    whole = member.end is not None and _one_right(shard.data, member.end, stream)
+    whole = end is not None and _one_right(shard.data, end, stream)
     if not whole and span // 2 <= size <= span * EXPANSION and start + size >= at:
         start += size
     else:
@@ -138,7 +153,7 @@ def _record(stream: bytes, at: int) -> bytes | None:
 def _one_right(data: bytes, end: int, stream: bytes) -> bool:
     """Whether the checksum or the size in the trailer is right: then the other is damaged."""
     crc, size = struct.unpack("<II", data[end : end + 8].ljust(8, b"\0"))
-    return crc32_of(stream) == crc or len(stream) == size
+    return zlib.crc32(stream) == crc or len(stream) == size
 
 
 def expect(numbers: range) -> None:
@@ -155,7 +170,7 @@ def expect_all_but_one(numbers: range) -> None:
         lost = dice.randrange(sum(map(len, members)))
         encoder, data, records, at = GzipEncoder(1 << 30), b"", [], 0
         for payload in (each for payloads in members for each in payloads):
-            record = bytearray(nested(payload))
+            record = bytearray(framed(payload))
             if len(records) == lost:
                 places = dice.sample(range(12), dice.choice((2, 3, 12)))
                 for place in places:

@@ -2,13 +2,12 @@ from __future__ import annotations
 
 import gc
 import hashlib
-import multiprocessing
 import random
 import threading
-from typing import Any
 
 import pytest
 from blake3 import blake3
+from memory_support import MemoryReader
 
 from tfrecreg.core.records.hashing import HashThread
 from tfrecreg.core.records.stream import HashedFile
@@ -17,7 +16,7 @@ DATA = bytes(range(256)) * 20
 DIGEST = blake3(DATA).hexdigest()
 
 
-def test_digest_is_that_of_the_file_however_it_was_read(memory_reader: Any) -> None:
+def test_digest_is_that_of_the_file_however_it_was_read() -> None:
     plans = (
         [],
         [(0, 5120)],
@@ -26,22 +25,22 @@ def test_digest_is_that_of_the_file_however_it_was_read(memory_reader: Any) -> N
         [(0, 100), (3000, 100), (100, 10)],
     )
     for plan in plans:
-        file = HashedFile(memory_reader(DATA), digest=True)
+        file = HashedFile(MemoryReader(DATA), digest=True)
         for start, length in plan:
             assert file.read(start, length) == DATA[start : start + length]
         assert file.hexdigest() == DIGEST
 
 
-def test_reading_ends_where_the_file_ends(memory_reader: Any) -> None:
-    file = HashedFile(memory_reader(DATA), digest=False)
+def test_reading_ends_where_the_file_ends() -> None:
+    file = HashedFile(MemoryReader(DATA), digest=False)
     assert file.read(5100, 100) == DATA[5100:]
     assert file.read(5120, 1) == b""
     assert file.read(9999, 1) == b""
     assert file.end == 5120
 
 
-def test_file_that_shrinks_ends_earlier(memory_reader: Any) -> None:
-    reader = memory_reader(DATA)
+def test_file_that_shrinks_ends_earlier() -> None:
+    reader = MemoryReader(DATA)
     file = HashedFile(reader, digest=True)
     assert file.read(0, 1000) == DATA[:1000]
     reader.data = DATA[:1500]
@@ -50,8 +49,8 @@ def test_file_that_shrinks_ends_earlier(memory_reader: Any) -> None:
     assert file.hexdigest() == blake3(DATA[:1500]).hexdigest()
 
 
-def test_file_that_grows_is_read_to_where_it_ended(memory_reader: Any) -> None:
-    reader = memory_reader(DATA)
+def test_file_that_grows_is_read_to_where_it_ended() -> None:
+    reader = MemoryReader(DATA)
     file = HashedFile(reader, digest=True)
     reader.data = DATA + b"more"
     assert file.read(5000, 500) == DATA[5000:]
@@ -80,10 +79,8 @@ def hashing() -> int:
 
 
 @pytest.mark.parametrize("step", [100_000, STEP, STEP + 1, 3 << 20, 12 << 20])
-def test_digest_of_a_large_file_is_the_same_whatever_the_pieces(
-    memory_reader: Any, step: int
-) -> None:
-    file = HashedFile(memory_reader(LARGE), digest=True, sha256=True)
+def test_digest_of_a_large_file_is_the_same_whatever_the_pieces(step: int) -> None:
+    file = HashedFile(MemoryReader(LARGE), digest=True, sha256=True)
     for at in range(0, len(LARGE), step):
         assert file.read(at, step) == LARGE[at : at + step]
         file.read(at, 10)  # looked at again
@@ -94,32 +91,9 @@ def test_digest_of_a_large_file_is_the_same_whatever_the_pieces(
 
 
 @pytest.mark.slow
-def test_parts_of_a_large_file_that_were_jumped_over_are_hashed_at_the_end(
-    memory_reader: Any,
-) -> None:
-    file = HashedFile(memory_reader(LARGE), digest=True)
+def test_parts_of_a_large_file_that_were_jumped_over_are_hashed_at_the_end() -> None:
+    file = HashedFile(MemoryReader(LARGE), digest=True)
     for at in (0, STEP, 5 * STEP, 2 * STEP, 11 * STEP):
         file.read(at, STEP)
     assert hashing() == 1
     assert file.hexdigest() == LARGE_DIGEST
-
-
-def test_a_fork_has_the_digest_though_it_has_not_the_thread(memory_reader: Any) -> None:
-    file = HashedFile(memory_reader(LARGE), digest=True, sha256=True)
-    for at in range(5):
-        file.read(at * STEP, STEP)
-    context = multiprocessing.get_context("fork")
-    answer = context.Queue()
-
-    def child() -> None:
-        for at in range(5, 12):
-            file.read(at * STEP, STEP)
-        answer.put((file.hexdigest(), file.sha256()))
-
-    process = context.Process(target=child)
-    process.start()
-    digests = LARGE_DIGEST, hashlib.sha256(LARGE).hexdigest()
-    assert answer.get(timeout=30) == digests
-    process.join(30)
-    assert process.exitcode == 0
-    assert (file.hexdigest(), file.sha256()) == digests

@@ -102,7 +102,7 @@ def test_every_cut_is_noticed() -> None:
     for end in range(len(data)):
         with pytest.raises(ManifestError):
             read_index(data[:end], "x.index")
-    with pytest.raises(ManifestError, match="its header makes 178 bytes, it has 179"):
+    with pytest.raises(ManifestError, match="it should have 178 bytes, found 179"):
         read_index(data + b"x", "x.index")
 
 
@@ -121,7 +121,7 @@ def header(**changes: Any) -> bytes:
 @pytest.mark.parametrize("field", ["records", "keys", "members"])
 @pytest.mark.parametrize("count", [1, 2**32, 2**64 - 1])
 def test_counts_beyond_the_file_are_refused_without_allocating(field: str, count: int) -> None:
-    with pytest.raises(ManifestError, match=r"`x\.index` is damaged: its header makes \d+ bytes"):
+    with pytest.raises(ManifestError, match=r"`x\.index` is damaged: it should have \d+ bytes"):
         read_index(sealed(header(**{field: count})), "x.index")
 
 
@@ -152,22 +152,3 @@ def test_counts_beyond_the_file_are_refused_without_allocating(field: str, count
 def test_nonsense_with_a_good_digest_is_refused(body: bytes, problem: str) -> None:
     with pytest.raises(ManifestError, match=problem):
         read_index(sealed(body), "x.index")
-
-
-@given(
-    st.lists(
-        st.tuples(
-            st.binary(min_size=16, max_size=16),
-            st.integers(0, 2**31),
-            st.text(st.characters(exclude_categories=("Cs",)), max_size=9) | st.just("é\udcff"),
-        )
-    )
-)
-def test_rows_at_once_are_those_one_by_one(rows: list[tuple[bytes, int, str]]) -> None:
-    one = IndexBuilder()
-    for row in rows:
-        one.add(*row)
-    digests, lengths, keys = zip(*rows, strict=True) if rows else ((), (), ())
-    many = IndexBuilder.of(b"".join(digests), lengths, keys)
-    assert len(many) == len(rows)
-    assert many.render([(0, 0)]) == one.render([(0, 0)])

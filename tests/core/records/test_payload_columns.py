@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from tfrecreg.core.example.values import bytes_feature, float_feature, int64_fea
 from tfrecreg.core.records.batch_columns import layout_columns
 from tfrecreg.core.records.scanner import VARIABLE
 
-_NAMES = st.sampled_from(["", "a", "b", "é", "image/encoded", "k" * 130, "k" * 5000])
+_NAMES = st.sampled_from(["", "a", "b", "é", "image/encoded", "k" * 130, "k" * 1000])
 _VALUES = st.one_of(
     st.sampled_from([0, 1, 127, 128, 300]).map(lambda size: bytes_feature([b"x" * size])),
     st.one_of(st.integers(-(2**63), 2**63 - 1), st.integers(-2, 300)).map(int64_feature),
@@ -73,7 +72,7 @@ def _equal(layout: Layout, payloads: Sequence[bytes]) -> list[int]:
     return rows.tolist()
 
 
-@settings(max_examples=60)
+@settings(max_examples=150)
 @given(
     st.dictionaries(_NAMES, _VALUES, min_size=1, max_size=4),
     st.lists(st.dictionaries(_NAMES, _VALUES, min_size=1, max_size=4), max_size=4),
@@ -189,31 +188,3 @@ def test_the_rows_are_the_same_with_and_without_a_compiled_scanner(
     assert [memory[slice(*each)] for each in zip(column.start, column.stop, strict=True)] == [
         each[13:] for each in payloads
     ]
-
-
-@pytest.mark.slow
-def test_a_hundred_thousand_damages_are_told_alike(compiled: Path) -> None:
-    del compiled
-    source = random.Random(57)
-    kinds = ["set", "cut", "add", "drop", "flip"]
-    features = {
-        "a": int64_feature(300),
-        "b": bytes_feature([b"x" * 130]),
-        "f": float_feature([0.5, math.nan]),
-        "g": int64_feature(-1),
-    }
-    payload = encode(features)
-    layout = layout_of(decode(payload))
-    assert layout is not None
-    for _ in range(100):
-        payloads = [
-            _changed(
-                payload,
-                [
-                    (source.choice(kinds), source.randrange(1 << 16), source.randbytes(3))
-                    for _ in range(source.randrange(3))
-                ],
-            )
-            for _ in range(1000)
-        ]
-        assert _equal(layout, payloads)

@@ -10,6 +10,7 @@ import pytest
 
 from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.core.records.reader import scan
+from tfrecreg.core.records.reading.access import Records
 from tfrecreg.core.storage.local import LocalStorage
 
 pytestmark = pytest.mark.realdata
@@ -45,6 +46,7 @@ def test_every_published_file_is_read_as_an_independent_reader_did(realdata: Pat
         assert end.file_bytes == int(row["bytes"])
         assert end.compression == row["compression"].lower()
         assert (min(lengths, default=0), max(lengths, default=0)) == (least, most)
+        assert Records(realdata / row["path"]).lengths.tolist() == lengths
         checked += 1
     assert checked > 80
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import random
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from check_support import framed
 
-from tfrecreg.core.records.framing import frame
 from tfrecreg.core.records.reading.access import Records
 from tfrecreg.core.records.scanner import record_reader, scanner_kind
 from tfrecreg.core.values.errors import DamagedRecordError
@@ -27,10 +26,7 @@ def shard(tmp_path: Path) -> tuple[Path, list[bytes]]:
     source = random.Random(1)
     payloads = [source.randbytes(size) for size in SIZES]
     path = tmp_path / "x.tfrecord"
-    with path.open("wb") as file:
-        for payload in payloads:
-            header, footer = frame(payload)
-            file.writelines((header, payload, footer))
+    path.write_bytes(framed(*payloads))
     return path, payloads
 
 
@@ -89,37 +85,3 @@ def test_damage_is_told_as_without_it(
     monkeypatch.setenv("TFRECREG_SCANNER", "python")
     assert record_reader() is None
     assert read_all(path) == compiled
-
-
-def test_damage_that_comes_later_is_found(shard: tuple[Path, list[bytes]]) -> None:
-    """The offsets are known: only the read itself can see it."""
-    path, payloads = shard
-    with Records(path) as records:
-        assert records[4] == payloads[4]
-        stamp = path.stat()
-        with path.open("r+b") as file:
-            file.seek(sum(size + 16 for size in SIZES[:4]) + 12 + 50)
-            file.write(bytes([payloads[4][50] ^ 4]))
-        os.utime(path, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
-        with pytest.raises(DamagedRecordError, match="CRC002"):
-            records[4]
-        assert records[5] == payloads[5]
-
-
-def test_threads_read_one_file(shard: tuple[Path, list[bytes]]) -> None:
-    path, payloads = shard
-    wrong: list[int] = []
-    with Records(path) as records:
-
-        def work() -> None:
-            for turn in range(300):
-                number = turn % len(payloads)
-                if records[number] != payloads[number]:
-                    wrong.append(number)
-
-        threads = [threading.Thread(target=work) for _ in range(8)]
-        for each in threads:
-            each.start()
-        for each in threads:
-            each.join()
-    assert wrong == []

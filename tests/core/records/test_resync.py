@@ -8,22 +8,24 @@ from typing import Any
 import google_crc32c
 import numpy as np
 import pytest
+from memory_support import see
+from salvage_support import make
 
 from tfrecreg.core.records.framing import frame_header, masked_crc, unmask
 
 
 @pytest.fixture(scope="module")
-def nested(shard: Any) -> Any:
+def nested() -> Any:
     """Records 10 and 11 hold TFRecords: at the very end of their payload, and inside it."""
     source = random.Random(6)
-    inner = shard([source.randbytes(50) for _ in range(20)]).stream
+    inner = make([source.randbytes(50) for _ in range(20)]).stream
     payloads = [source.randbytes(30) for _ in range(20)]
     payloads[10] = inner
     payloads[11] = b"begin" + inner + b"end"
-    return shard(payloads)
+    return make(payloads)
 
 
-def test_overwritten_headers_lose_nothing_else(small_shard: Any, see: Any) -> None:
+def test_overwritten_headers_lose_nothing_else(small_shard: Any) -> None:
     source = random.Random(12)
     for _ in range(1000):
         number = source.randrange(200)
@@ -39,9 +41,7 @@ def test_overwritten_headers_lose_nothing_else(small_shard: Any, see: Any) -> No
 
 
 @pytest.mark.parametrize("number", [0, 9, 10, 11, 12, 19])
-def test_records_inside_a_record_are_not_taken_for_its_neighbours(
-    number: int, nested: Any, see: Any
-) -> None:
+def test_records_inside_a_record_are_not_taken_for_its_neighbours(number: int, nested: Any) -> None:
     start = nested.offsets[number]
     for size in (1, 12):
         data = bytearray(nested.stream)
@@ -51,7 +51,7 @@ def test_records_inside_a_record_are_not_taken_for_its_neighbours(
         assert seen.records == nested.without(number)
 
 
-def test_record_of_records_with_damaged_data_is_one_fault(nested: Any, see: Any) -> None:
+def test_record_of_records_with_damaged_data_is_one_fault(nested: Any) -> None:
     for number in (10, 11):
         data = bytearray(nested.stream)
         data[nested.offsets[number] + 500] ^= 1
@@ -65,14 +65,14 @@ def test_record_of_records_with_damaged_data_is_one_fault(nested: Any, see: Any)
         assert seen.records == nested.records[:number] + nested.records[number + 2 :]
 
 
-def test_cut_in_a_record_of_records_is_one_fault(nested: Any, see: Any) -> None:
+def test_cut_in_a_record_of_records_is_one_fault(nested: Any) -> None:
     for cut in range(nested.offsets[10] + 12, nested.offsets[11], 11):
         seen = see(nested.stream[:cut])
         assert [(fault.code, fault.record) for fault in seen.faults] == [("CRC003", 10)]
         assert seen.records == nested.records[:10]
 
 
-def test_index_sees_through_what_nothing_else_does(nested: Any, see: Any) -> None:
+def test_index_sees_through_what_nothing_else_does(nested: Any) -> None:
     data = bytearray(nested.stream)
     data[nested.offsets[10] : nested.offsets[10] + 40] = bytes(40)
     seen = see(data, known_offsets=nested.offsets)
@@ -81,7 +81,7 @@ def test_index_sees_through_what_nothing_else_does(nested: Any, see: Any) -> Non
     assert seen.records == nested.without(10)
 
 
-def test_lost_bytes_cost_the_record_they_were_in(small_shard: Any, see: Any) -> None:
+def test_lost_bytes_cost_the_record_they_were_in(small_shard: Any) -> None:
     number = next(n for n in range(50, 200) if len(small_shard.payloads[n]) == 200)
     start = small_shard.offsets[number]
     for count in (1, 5, 100):
@@ -94,9 +94,9 @@ def test_lost_bytes_cost_the_record_they_were_in(small_shard: Any, see: Any) -> 
         ]
 
 
-def test_lost_bytes_of_a_large_record_cost_only_it(shard: Any, see: Any) -> None:
+def test_lost_bytes_of_a_large_record_cost_only_it() -> None:
     large = random.Random(7).randbytes(3_000_000)
-    made = shard([b"first", large, b"second", large[:2_500_000], b"third"])
+    made = make([b"first", large, b"second", large[:2_500_000], b"third"])
     start = made.offsets[1] + 2_000_000
     seen = see(made.stream[:start] + made.stream[start + 1000 :])
     assert [(fault.code, fault.record) for fault in seen.faults] == [("CRC002", 1)]
@@ -104,9 +104,7 @@ def test_lost_bytes_of_a_large_record_cost_only_it(shard: Any, see: Any) -> None
     assert seen.records == moved
 
 
-def test_records_inside_a_destroyed_record_before_another_are_not_taken(
-    nested: Any, see: Any
-) -> None:
+def test_records_inside_a_destroyed_record_before_another_are_not_taken(nested: Any) -> None:
     data = bytearray(nested.stream)
     data[nested.offsets[11] + 12 + 200] ^= 1
     data[nested.offsets[12] : nested.offsets[12] + 20] = bytes(20)
@@ -116,7 +114,7 @@ def test_records_inside_a_destroyed_record_before_another_are_not_taken(
     assert seen.records == nested.records[:11] + behind
 
 
-def test_extra_bytes_cost_the_record_they_are_in(small_shard: Any, see: Any) -> None:
+def test_extra_bytes_cost_the_record_they_are_in(small_shard: Any) -> None:
     number = next(n for n in range(50, 200) if len(small_shard.payloads[n]) == 200)
     start = small_shard.offsets[number]
     for count in (1, 5, 100):
@@ -139,9 +137,7 @@ def zeroed(small_shard: Any) -> bytes:
     return bytes(data)
 
 
-def test_lost_stretch_counts_as_one_record_and_says_so(
-    zeroed: bytes, small_shard: Any, see: Any
-) -> None:
+def test_lost_stretch_counts_as_one_record_and_says_so(zeroed: bytes, small_shard: Any) -> None:
     seen = see(zeroed)
     (fault,) = seen.faults
     lost = small_shard.offsets[28] - small_shard.offsets[20]
@@ -153,7 +149,7 @@ def test_lost_stretch_counts_as_one_record_and_says_so(
 
 
 @pytest.mark.parametrize("kind", [list, np.array])
-def test_index_tells_each_lost_record(kind: Any, zeroed: bytes, small_shard: Any, see: Any) -> None:
+def test_index_tells_each_lost_record(kind: Any, zeroed: bytes, small_shard: Any) -> None:
     seen = see(zeroed, known_offsets=kind(small_shard.offsets))
     assert [(fault.code, fault.record) for fault in seen.faults] == [
         ("CRC001", number) for number in range(20, 28)
@@ -162,7 +158,7 @@ def test_index_tells_each_lost_record(kind: Any, zeroed: bytes, small_shard: Any
     assert seen.records == small_shard.records[:20] + small_shard.records[28:]
 
 
-def test_index_of_another_file_changes_nothing(zeroed: bytes, small_shard: Any, see: Any) -> None:
+def test_index_of_another_file_changes_nothing(zeroed: bytes, small_shard: Any) -> None:
     for wrong in ([0, 7, 9], [o + 1 for o in small_shard.offsets], small_shard.offsets[:21]):
         seen = see(zeroed, known_offsets=wrong)
         assert [(fault.code, fault.record) for fault in seen.faults] == [("CRC001", 20)]
@@ -179,7 +175,7 @@ def test_index_of_another_file_changes_nothing(zeroed: bytes, small_shard: Any, 
 
 
 def test_last_record_that_is_destroyed_begins_no_record_unless_the_index_knows(
-    small_shard: Any, see: Any
+    small_shard: Any,
 ) -> None:
     start = small_shard.offsets[199]
     data = small_shard.stream[:start] + random.Random(4).randbytes(len(small_shard.stream) - start)
@@ -188,7 +184,7 @@ def test_last_record_that_is_destroyed_begins_no_record_unless_the_index_knows(
     assert [(f.code, f.record) for f in known.faults] == [("CRC001", 199)]
 
 
-def test_damage_all_over_is_survived(small_shard: Any, see: Any) -> None:
+def test_damage_all_over_is_survived(small_shard: Any) -> None:
     source = random.Random(9)
     for _ in range(20):
         data = bytearray(small_shard.stream)
@@ -202,8 +198,8 @@ def test_damage_all_over_is_survived(small_shard: Any, see: Any) -> None:
         assert [each[1:] for each in seen.records] == [each[1:] for each in left]
 
 
-def test_header_by_accident_is_not_believed(shard: Any, see: Any) -> None:
-    made = shard([b"a" * 40, frame_header(3) + b"x" * 60, b"c" * 40])
+def test_header_by_accident_is_not_believed() -> None:
+    made = make([b"a" * 40, frame_header(3) + b"x" * 60, b"c" * 40])
     data = bytearray(made.stream)
     start = made.offsets[1]
     data[start : start + 12] = bytes(12)
@@ -216,7 +212,7 @@ def test_header_by_accident_is_not_believed(shard: Any, see: Any) -> None:
     assert seen.records == made.records[:1]
 
 
-def test_file_made_to_tire_a_reader_does_not(see: Any) -> None:
+def test_file_made_to_tire_a_reader_does_not() -> None:
     header = frame_header(300_000)
     data = b"\xff" * 16 + header * 60_000
     seen = see(data)
@@ -225,8 +221,8 @@ def test_file_made_to_tire_a_reader_does_not(see: Any) -> None:
 
 
 @pytest.mark.slow
-def test_file_damaged_all_over_is_read_a_bounded_number_of_times(shard: Any, see: Any) -> None:
-    made = shard([b"%08d" % number for number in range(8_000)])
+def test_file_damaged_all_over_is_read_a_bounded_number_of_times() -> None:
+    made = make([b"%08d" % number for number in range(8_000)])
     data = bytearray(made.stream)
     for start in made.offsets[::4]:
         data[start : start + 20] = b"\xee" * 20
@@ -264,11 +260,9 @@ def forced(data: bytes, free: int, checked: slice, wanted: int) -> bytes:
 
 
 @pytest.mark.parametrize("last", [15, 20])
-def test_sound_records_are_no_part_of_the_one_before_even_if_a_checksum_says_so(
-    last: int, shard: Any, see: Any
-) -> None:
+def test_sound_records_are_no_part_of_the_one_before_even_if_a_checksum_says_so(last: int) -> None:
     source = random.Random(13)
-    made = shard([source.randbytes(50) for _ in range(20)])
+    made = make([source.randbytes(50) for _ in range(20)])
     start = made.offsets[10]
     end = [*made.offsets, len(made.stream)][last]
     data = made.stream[:start] + source.randbytes(20) + made.stream[start + 20 :]

@@ -7,12 +7,12 @@ import random
 from typing import Any
 
 import pytest
+from memory_support import see
+from salvage_support import compress, make
 
 from tfrecreg.core.records.framing import frame_header
 from tfrecreg.core.records.reading.tensorflow_reader import (
     of_length,
-    of_misread,
-    of_rest,
     zlib_makes,
 )
 from tfrecreg.core.values.findings import TensorflowOutcome
@@ -28,11 +28,6 @@ def zipped(data: bytes) -> bytes:
 
 def reading(data: bytes) -> Any:
     return lambda start, length: data[start : start + length]
-
-
-@pytest.mark.parametrize(("left", "outcome"), [(0, READS), (1, READS), (11, READS), (12, STOPS)])
-def test_less_than_a_header_is_taken_for_the_end(left: int, outcome: TensorflowOutcome) -> None:
-    assert of_rest(left) is outcome
 
 
 @pytest.mark.parametrize(
@@ -54,26 +49,11 @@ def test_what_is_allocated_and_used_crashes(
     assert of_length(length, left) is outcome
 
 
-@pytest.mark.parametrize(
-    ("declared", "data", "outcome"),
-    [
-        ("none", zipped(b"abc"), STOPS),
-        ("none", b"\x1f\x8b\x08", READS),
-        ("gzip", frame_header(5), STOPS),
-        ("gzip", b"\x05", READS),
-    ],
-)
-def test_the_wrong_compression_is_an_error_unless_there_is_next_to_nothing(
-    declared: Any, data: bytes, outcome: TensorflowOutcome
-) -> None:
-    assert of_misread(declared, reading(data), len(data)) is outcome
-
-
 def faults(seen: Any) -> list[tuple[str, TensorflowOutcome]]:
     return [(fault.code, fault.tensorflow) for fault in seen.faults]
 
 
-def test_each_fault_has_its_outcome(small_shard: Any, compress: Any, see: Any) -> None:
+def test_each_fault_has_its_outcome(small_shard: Any) -> None:
     stream, starts = small_shard.stream, small_shard.offsets
     data = bytearray(stream)
     data[starts[3]] ^= 1
@@ -100,7 +80,7 @@ def test_each_fault_has_its_outcome(small_shard: Any, compress: Any, see: Any) -
     assert faults(see(zipped(b"") + packed)) == [("CRC009", READS)]
 
 
-def test_a_bit_that_hides_a_whole_member_is_said_to_be_read(small_shard: Any, see: Any) -> None:
+def test_a_bit_that_hides_a_whole_member_is_said_to_be_read(small_shard: Any) -> None:
     """FEXTRA: zlib takes what follows for a field that is longer than the file."""
     packed = bytearray(zipped(small_shard.stream[: small_shard.offsets[3]]))
     packed[3] ^= 4
@@ -111,12 +91,12 @@ def test_a_bit_that_hides_a_whole_member_is_said_to_be_read(small_shard: Any, se
 
 
 def test_a_record_above_the_limit_that_is_really_there_is_read(
-    monkeypatch: pytest.MonkeyPatch, shard: Any, see: Any
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("TFRECREG_SCANNER", "python")
     for module in ("frame_scan", "resync"):
         monkeypatch.setattr(f"tfrecreg.core.records.{module}.MAX_LENGTH", 1000)
-    made = shard([b"first", random.Random(1).randbytes(1001), b"last"])
+    made = make([b"first", random.Random(1).randbytes(1001), b"last"])
     seen = see(made.stream)
     assert faults(seen) == [("CRC005", READS)]
     assert "the data are present and intact" in seen.faults[0].detail

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 from blake3 import blake3
+from memory_support import see
 
 from tfrecreg.core.records.framing import MAX_LENGTH
 from tfrecreg.core.records.gzip_writer import INPUT_BUFFER, ends_badly
 from tfrecreg.core.records.hashing import record_digest
 from tfrecreg.core.records.index import read_index
-from tfrecreg.core.records.writer import SegmentWriter, ShardWriter, hashed_write
+from tfrecreg.core.records.writer import SegmentWriter, ShardWriter
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import UsageError
 
@@ -32,7 +33,7 @@ def write(storage: LocalStorage, path: str, payloads: list[bytes], compression: 
 @pytest.mark.parametrize("compression", ["none", "gzip"])
 @pytest.mark.parametrize("payloads", [[], [b""], [b"abc"], PAYLOADS, PAYLOADS + LARGE], ids=len)
 def test_what_is_reported_is_what_lies_there(
-    compression: Any, payloads: list[bytes], tmp_path: Path, see: Any
+    compression: Any, payloads: list[bytes], tmp_path: Path
 ) -> None:
     storage = LocalStorage(str(tmp_path))
     written = write(storage, "shard", payloads, compression)
@@ -53,7 +54,7 @@ def test_what_is_reported_is_what_lies_there(
 
 
 @pytest.mark.parametrize("compression", ["none", "gzip"])
-def test_index_says_where_each_record_is(compression: Any, tmp_path: Path, see: Any) -> None:
+def test_index_says_where_each_record_is(compression: Any, tmp_path: Path) -> None:
     storage = LocalStorage(str(tmp_path))
     write(storage, "shard", PAYLOADS + LARGE, compression)
     index = read_index((tmp_path / "index" / "shard.index").read_bytes(), "shard.index")
@@ -130,13 +131,6 @@ def test_record_above_the_limit_is_refused_by_its_key(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_small_file_is_hashed_as_it_is_written(tmp_path: Path) -> None:
-    hashed = hashed_write(LocalStorage(str(tmp_path)), "folder/file", b"some data")
-    assert (tmp_path / "folder" / "file").read_bytes() == b"some data"
-    assert hashed == (9, blake3(b"some data").hexdigest(), hashlib.sha256(b"some data").hexdigest())
-    assert (hashed.bytes, hashed.blake3, hashed.sha256) == hashed
-
-
 def in_segments(storage: LocalStorage, path: str, parts: list[list[bytes]], apart: bool) -> Any:
     """A gzip shard of several segments, each made in a file of its own or not."""
     with ShardWriter(storage, path, compression="gzip", index_path=f"{path}.index") as writer:
@@ -151,9 +145,7 @@ def in_segments(storage: LocalStorage, path: str, parts: list[list[bytes]], apar
 
 
 @pytest.mark.medium
-def test_segments_made_apart_give_the_same_bytes_wherever_members_end(
-    tmp_path: Path, see: Any
-) -> None:
+def test_segments_made_apart_give_the_same_bytes_wherever_members_end(tmp_path: Path) -> None:
     storage = LocalStorage(str(tmp_path))
     source = random.Random(3)
     large = source.randbytes(INPUT_BUFFER)

@@ -1,5 +1,5 @@
-"""What is first published is complete or absent, with its schema and its configuration, whatever
-is killed or refused, and whenever.
+"""The first build of a dataset is complete or absent, with its schema and its configuration, after
+any kill or refusal.
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fault_support import Refusing
 from foreign_support import write_set
-from steps_support import CHANGING, Step, killed, steps_of
-from system_support import installed
+from steps_support import Step, killed, steps_of
+from system_support import Refusing, installed
 from tests_support import put_back, tree
 
 from tfrecreg.builtin.adopt.request import AdoptRequest
@@ -38,7 +37,7 @@ MANIFEST, SCHEMA, CONFIG = (
 
 
 class First:
-    """A registry without datasets, and what publishes the first build there."""
+    """A registry without datasets, and a command that publishes the first build."""
 
     def __init__(self, folder: Path, how: str) -> None:
         self.folder, self.root = folder, folder / "registry"
@@ -67,64 +66,33 @@ class First:
         return BuildRequest(name="digits", source="mnist", raw=str(self.folder / "raw"))
 
     def there(self) -> set[str]:
-        """Which of the files are there."""
+        """The files that exist."""
         return {each for each in (MANIFEST, SCHEMA, CONFIG) if (self.root / each).exists()}
 
 
-@pytest.fixture(params=["build", "adopt-copy", "adopt-in-place"])
-def first(request: pytest.FixtureRequest, tmp_path: Path) -> First:
-    return First(tmp_path, request.param)
-
-
 def publishing(step: Step) -> bool:
-    """Whether a step changes what is published, or the note on it."""
-    if step.kind not in CHANGING:
-        return False
-    beside = (SCHEMA, CONFIG, "/beside.json")
-    return step.path.endswith(beside) or step.path.endswith(("data/digits", MANIFEST))
+    """Whether a step publishes the schema or the folder."""
+    ending = SCHEMA if step.kind == "link" else ("data/digits", MANIFEST)
+    return step.kind in ("link", "rename", "exchange") and step.path.endswith(ending)
 
 
-def expect_complete_or_absent(
-    first: First, start: Path, moments: Callable[[Step], bool]
-) -> list[bool]:
-    """Kill it at each of these moments; whether it was published by then."""
-    steps = steps_of(first.do, [first.root], moments)
+@pytest.mark.parametrize("how", ["build", "adopt-copy", "adopt-in-place"])
+def test_killed_before_it_publishes_it_is_absent(how: str, tmp_path: Path) -> None:
+    first = First(tmp_path, how)
+    start = shutil.copytree(first.root, tmp_path / "start", symlinks=True)
+    steps = steps_of(first.do, [first.root], publishing)
     whole = first.there()
     assert whole >= {MANIFEST, SCHEMA}
-    published = []
-    for at in range(1, len(steps) + 1):
+    assert len(steps) == 2
+    for at in (1, 2):
         put_back(start, first.root)
-        assert killed(first.do, [first.root], moments, at).failure is None
-        found = first.there()
-        assert MANIFEST not in found or found == whole, steps[at - 1]
+        assert killed(first.do, [first.root], publishing, at).failure is None
+        assert MANIFEST not in first.there(), steps[at - 1]
         assert main(["-C", str(first.root), "audit"]) == 0, steps[at - 1]
-        published.append(MANIFEST in found)
         with transaction(first.registry.dataset("digits")):
-            assert first.there() == (whole if published[-1] else set()), steps[at - 1]
+            assert first.there() == set(), steps[at - 1]
         first.do()
         assert first.there() == whole
-    return published
-
-
-def test_killed_at_its_schema_or_its_folder_it_is_complete_or_absent(
-    first: First, tmp_path: Path
-) -> None:
-    start = shutil.copytree(first.root, tmp_path / "start", symlinks=True)
-
-    def linking(step: Step) -> bool:
-        ending = SCHEMA if step.kind == "link" else ("data/digits", MANIFEST)
-        return step.kind in ("link", "rename", "exchange") and step.path.endswith(ending)
-
-    assert expect_complete_or_absent(first, start, linking) == [False, False]
-
-
-@pytest.mark.slow
-def test_killed_at_any_moment_it_is_complete_or_absent(first: First, tmp_path: Path) -> None:
-    start = shutil.copytree(first.root, tmp_path / "start", symlinks=True)
-    published = expect_complete_or_absent(first, start, publishing)
-    assert len(published) >= 4
-    assert not published[0]
-    assert published[-1]
 
 
 @pytest.mark.parametrize("how", ["build", "adopt-copy", "adopt-in-place"])

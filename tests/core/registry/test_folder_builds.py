@@ -1,4 +1,4 @@
-"""A build is judged alike by its reference, its folder, a copy of that, and its single shards."""
+"""A build is judged alike by its reference, its folder, a copy of the folder, and its shards."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from check_support import Document, document, framed, places
 from tfrecreg.builtin.look.digest import digest
 from tfrecreg.builtin.training.open import data_source
 from tfrecreg.core.check.run import check
-from tfrecreg.core.registry.shardset.target import find_target
+from tfrecreg.core.registry.find import find_target
 from tfrecreg.core.values.errors import (
     ManifestError,
     NewerFormatError,
+    NotHereError,
     RefusedError,
     UsageError,
 )
@@ -147,6 +148,8 @@ def test_shards_are_held_against_the_schema_of_their_build(digits_registry: Path
         found = document([target], digits_registry)
         assert found["status"] == "error"
         assert "`digits` has no schema" in found["errors"][0]
+        with pytest.raises(NotHereError, match="`digits` has no schema"):
+            data_source(str(target), "train", registry=digits_registry)
     named = document([folder], digits_registry, schema=str(folder / "schema.pbtxt"))
     assert named["status"] == "pass"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from registry_support import empty_registry, manifest, put_build, put_release, write
+from registry_support import empty_registry, put_build, put_release, write
 
 from tfrecreg.core.registry.listing import list_datasets, log
-from tfrecreg.core.registry.manifest import Provenance, ShardEntry, SplitEntry
+from tfrecreg.core.registry.manifest import ShardEntry, SplitEntry
 from tfrecreg.core.registry.registry import open_registry
 
 
@@ -97,17 +97,3 @@ def test_the_log_has_the_newest_release_first(root: Path) -> None:
     ]
     assert entries[0].level == "initial"
     assert (entries[0].created, entries[0].by, entries[0].note) == ("", "", "")
-
-
-def test_the_log_tells_who_made_a_release_and_why(root: Path) -> None:
-    provenance = Provenance(
-        created="2026-01-01T00:00:00Z",
-        by="ada",
-        host="engine",
-        tfrecreg="1.0",
-        python="3.11",
-        note="more digits",
-    )
-    put_release(root, manifest("other", provenance=provenance), "1.0.0")
-    (entry,) = log(open_registry(root), "other")
-    assert (entry.created, entry.by, entry.note) == ("2026-01-01T00:00:00Z", "ada", "more digits")

@@ -1,4 +1,4 @@
-"""The lock: it waits, it tells, and what it needs is ignored by git and DVC."""
+"""Locks: commands wait, say so, and make the files that git and DVC ignore."""
 
 from __future__ import annotations
 
@@ -104,12 +104,3 @@ def test_what_it_makes_is_ignored_in_a_cloned_registry(registry: Registry) -> No
     assert done.stdout.split() == ["??", "tfrecreg.toml"]
     assert (root / ".tfrecreg/.dvcignore").read_bytes() == b"*\n"
     assert (root / "versions/.dvcignore").read_bytes() == b"*\n"
-
-
-def test_ignore_files_that_are_there_stay_as_they_are(registry: Registry) -> None:
-    path = Path(registry.storage.root) / "versions/.gitignore"
-    path.parent.mkdir()
-    path.write_text("/mnist/\n")
-    with dataset_lock(registry, "mnist"):
-        pass
-    assert path.read_text() == "/mnist/\n"

@@ -1,4 +1,4 @@
-"""A manifest as bytes: it comes back as it was, and no change to it goes unnoticed."""
+"""A manifest survives a round trip, and no change of its file goes unnoticed."""
 
 from __future__ import annotations
 
@@ -46,9 +46,6 @@ def open_part(data: bytes, original: dict[str, Any]) -> Provenance | None:
         return None
     sealed = {name: value for name, value in original.items() if name != "provenance"}
     return made if found == sealed else None
-
-
-HINT = "restore the file from git or DVC, or make the build again"
 
 
 def build(**changes: Any) -> Manifest:
@@ -187,7 +184,6 @@ class TestDigest:
             "`registry/m.json` was changed after it was sealed: its digest should be `"
         )
         assert message.endswith(f"found `{release().digest[:16]}…`")
-        assert caught.value.hint == HINT
 
     @given(st.data())
     def test_any_changed_byte_is_noticed_unless_it_means_the_same(
@@ -236,14 +232,17 @@ class TestRefusals:
             (b'{"format_version": 0}', "it has no `format_version`"),
             (b'{"format_version": 1, "format_version": 1}', 'the key "format_version" occurs'),
             (b'{"format_version": 1}', "Object missing required field `dataset`"),
+            (
+                edited(build(), "raw", "stored", to="0"),
+                "Expected `int`, got `str` - at `$.raw.stored`",
+            ),
             (b"[" * 200_000, "nested too deeply"),
         ],
     )
-    def test_what_is_none_is_refused_with_the_reason(self, data: bytes, reason: str) -> None:
+    def test_other_data_are_refused_with_the_reason(self, data: bytes, reason: str) -> None:
         with pytest.raises(ManifestError) as caught:
             parse_manifest(data, "m\x1b.json")
         assert caught.value.message.startswith(f"`m\\x1b.json` is not a manifest: {reason}")
-        assert caught.value.hint == HINT
         assert caught.value.exit_code == 2
 
     def test_newer_format_says_so(self) -> None:
@@ -265,7 +264,4 @@ class TestRefusals:
             assert caught.value.message == (
                 "the manifest of `mnist` cannot be written: "
                 "canonical JSON cannot hold a lone surrogate"
-            )
-            assert caught.value.hint == (
-                "names of files, labels and features have to be UTF-8: rename those that are not"
             )

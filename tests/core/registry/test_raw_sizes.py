@@ -1,4 +1,4 @@
-"""How large raw data are, on both bases."""
+"""The size of raw data, with and without compression."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import gzip
 import os
 from pathlib import Path
 
-from tfrecreg.core.registry.shardset.target import measure_raw
+from tfrecreg.core.registry.files import measure_raw
 
 
 def test_whole_file_compression_is_taken_off_and_nothing_else(tmp_path: Path) -> None:

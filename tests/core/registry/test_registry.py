@@ -1,4 +1,4 @@
-"""Finding a registry, and reading what is in it."""
+"""Finding and reading a registry."""
 
 from __future__ import annotations
 
@@ -15,10 +15,8 @@ from tfrecreg.core.values.errors import (
     DatasetConfigError,
     ManifestError,
     MissingFileError,
-    NewerFormatError,
     StorageError,
     UsageError,
-    upgrade_hint,
 )
 from tfrecreg.core.values.reference import Version
 
@@ -165,57 +163,19 @@ def test_a_release_that_lost_its_manifest_is_damaged_and_not_gone(
         registry.dataset("mnist").release_manifest(Version(1, 1, 0))
 
 
-DAMAGE = {
-    "cut in half": (lambda data: data[: len(data) // 2], "is not a manifest: not JSON at line 1"),
-    "empty": (lambda data: b"", "is not a manifest: not JSON at line 1 column 1"),
-    "duplicate keys": (
-        lambda data: data.replace(b'{"', b'{"content":"","', 1),
-        'is not a manifest: the key "content" occurs twice',
-    ),
-    "another digest": (
-        lambda data: data.replace(b'"stored":0', b'"stored":1'),
-        "was changed after it was sealed: its digest should be `",
-    ),
-    "another type": (
-        lambda data: data.replace(b'"stored":0', b'"stored":"0"'),
-        "is not a manifest: Expected `int`, got `str` - at `$.raw.stored`",
-    ),
-}
-
-
-def read(registry: Registry, where: str) -> object:
-    if where.startswith("data"):
-        return registry.dataset("mnist").build_manifest()
-    return registry.dataset("mnist").release_manifest(Version(1, 0, 0))
-
-
-@pytest.mark.parametrize("damage", DAMAGE)
-@pytest.mark.parametrize("where", ["data/mnist", "registry/mnist/1.0.0"])
-def test_a_damaged_manifest_is_named_with_what_is_wrong(
-    root: Path, registry: Registry, damage: str, where: str
-) -> None:
+def test_damaged_manifests_are_named(root: Path, registry: Registry) -> None:
+    dataset = registry.dataset("mnist")
     put_release(root, put_build(root, "mnist"), "1.0.0")
-    change, message = DAMAGE[damage]
-    path = root / where / MANIFEST_NAME
-    path.write_bytes(change(path.read_bytes()))
-    with pytest.raises(ManifestError) as caught:
-        read(registry, where)
-    assert caught.value.message.startswith(f"`{where}/manifest.json` {message}")
-    assert caught.value.hint
+    for folder in ("data/mnist", "registry/mnist/1.0.0"):
+        path = root / folder / MANIFEST_NAME
+        path.write_bytes(path.read_bytes().replace(b'"stored":0', b'"stored":1'))
+    with pytest.raises(ManifestError, match=r"^`data/mnist/manifest\.json` was changed") as caught:
+        dataset.build_manifest()
     assert caught.value.exit_code == 2
-
-
-def test_a_newer_format_is_a_failure_that_says_what_to_do(root: Path, registry: Registry) -> None:
-    put_build(root, "mnist")
-    path = root / "data/mnist/manifest.json"
-    data = path.read_bytes()
-    path.write_bytes(data.replace(b'"format_version":1', b'"format_version":9', 1))
-    with pytest.raises(NewerFormatError) as caught:
-        registry.dataset("mnist").build_manifest()
-    assert caught.value.message == (
-        "`data/mnist/manifest.json` has manifest format 9, this tfrecreg supports 1"
-    )
-    assert (caught.value.hint, caught.value.exit_code) == (upgrade_hint(), 3)
+    with pytest.raises(
+        ManifestError, match=r"^`registry/mnist/1\.0\.0/manifest\.json` was changed"
+    ):
+        dataset.release_manifest(Version(1, 0, 0))
 
 
 def test_a_release_under_another_number_is_refused(root: Path, registry: Registry) -> None:
@@ -225,22 +185,21 @@ def test_a_release_under_another_number_is_refused(root: Path, registry: Registr
         registry.dataset("mnist").release_manifest(Version(1, 1, 0))
     assert caught.value.message == (
         "`registry/mnist/1.1.0/manifest.json` should be the manifest of `mnist@1.1.0`, "
-        "it is that of `mnist@1.0.0`"
+        "but is that of `mnist@1.0.0`"
     )
-    assert caught.value.hint
     shutil.copytree(root / "registry/mnist", root / "registry/copy")
-    with pytest.raises(ManifestError, match=r"of `copy@1\.0\.0`, it is that of `mnist@1\.0\.0`"):
+    with pytest.raises(ManifestError, match=r"of `copy@1\.0\.0`, but is that of `mnist@1\.0\.0`"):
         registry.dataset("copy").release_manifest(Version(1, 0, 0))
 
 
 def test_a_build_in_another_folder_is_refused(root: Path, registry: Registry) -> None:
     build = put_build(root, "mnist")
     put_build(root, "mnist", folder="data/copy")
-    with pytest.raises(ManifestError, match="of `copy`, it is that of `mnist`"):
+    with pytest.raises(ManifestError, match="of `copy`, but is that of `mnist`"):
         registry.dataset("copy").build_manifest()
     released = put_release(root, build, "1.0.0")
     write(root / "data/mnist/manifest.json", render_manifest(released))
-    with pytest.raises(ManifestError, match=r"of `mnist`, it is that of `mnist@1\.0\.0`"):
+    with pytest.raises(ManifestError, match=r"of `mnist`, but is that of `mnist@1\.0\.0`"):
         registry.dataset("mnist").build_manifest()
 
 

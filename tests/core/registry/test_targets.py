@@ -1,4 +1,4 @@
-"""From what the user names to what is scanned: no shard is lost on the way without a word."""
+"""The words of a user become shards. No shard is lost without a note."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from foreign_support import example, put
 
 from tfrecreg import check, data_source, digest, head
 from tfrecreg.core.check.scan.interface import Target
-from tfrecreg.core.registry.lookup import resolve
+from tfrecreg.core.registry.data import resolve
+from tfrecreg.core.registry.find import bare_files, find_target, target_of
 from tfrecreg.core.registry.registry import open_registry
-from tfrecreg.core.registry.shardset.target import files_target, find_target, target_of
-from tfrecreg.core.values.errors import ManifestError, UsageError
+from tfrecreg.core.values.errors import UsageError
 
 
 def touch(folder: Path, *names: str) -> None:
@@ -25,7 +25,7 @@ def touch(folder: Path, *names: str) -> None:
 
 
 def named(*patterns: str) -> list[str]:
-    return [shard.name for shard in files_target(patterns, schema=None, raw=None).shards]
+    return [shard.name for shard in target_of(bare_files(patterns)).shards]
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_shards_come_by_split_and_name_and_are_numbered_in_their_split(here: Pat
         for number in (1, 0)
     ]
     touch(here, *names, "other")
-    found = files_target([*names, "other"], schema=None, raw=None)
+    found = target_of(bare_files([*names, "other"]))
     assert [(shard.split, shard.number, shard.name) for shard in found.shards] == [
         ("", 0, "other"),
         ("test", 0, "mnist-test.tfrecord-00000-of-00002"),
@@ -57,7 +57,7 @@ def test_shards_come_by_split_and_name_and_are_numbered_in_their_split(here: Pat
 
 def test_shards_are_found_wherever_the_process_goes(here: Path) -> None:
     (here / "a.tfrecord").write_bytes(b"12345")
-    (shard,) = files_target(["a.tfrecord"], schema=None, raw=None).shards
+    (shard,) = target_of(bare_files(["a.tfrecord"])).shards
     os.chdir("/")
     assert shard.storage.read(shard.path) == b"12345"
 
@@ -134,11 +134,11 @@ def test_files_with_a_schema_and_raw_data(here: Path) -> None:
     (here / "s.pbtxt").write_text("# a schema")
     (here / "raw").mkdir()
     (here / "raw/x").write_bytes(bytes(10))
-    found = files_target(["a.tfrecord"], schema="s.pbtxt", raw="raw")
+    found = target_of(bare_files(["a.tfrecord"]), schema="s.pbtxt", raw="raw")
     assert (found.schema, found.schema_path) == ("# a schema", "s.pbtxt")
     assert found.raw == (10, 10)
     with pytest.raises(UsageError, match="the schema `none` cannot be read: No such file"):
-        files_target(["a.tfrecord"], schema="none", raw=None)
+        target_of(bare_files(["a.tfrecord"]), schema="none", raw=None)
 
 
 def of(root: Path, reference: str, **options: str | None) -> Target:
@@ -185,13 +185,6 @@ def test_missing_shards_and_indexes_are_left_out(digits_registry: Path) -> None:
     for path in (folder / "index").iterdir():
         path.unlink()
     assert all(shard.index is None for shard in of(digits_registry, "digits").shards)
-
-
-def test_bytes_beside_a_damaged_manifest_are_looked_at(digits_registry: Path) -> None:
-    (digits_registry / "data/digits/manifest.json").write_text("{")
-    assert of(digits_registry, "digits@1.0.0").storage is not None
-    with pytest.raises(ManifestError):
-        of(digits_registry, "digits")
 
 
 def test_one_argument_is_a_reference_or_files(

@@ -1,4 +1,4 @@
-"""What a transaction leaves where it is refused, and what a removal leaves to others."""
+"""A refused transaction changes nothing, and a removal leaves files that are in use."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class TestRelease:
         before = tree(root, ignore=(".tfrecreg",))
         assert main(["-C", str(root), "release", "digits", "--version", "2.0.0"]) == 1
         told = capsys.readouterr().err
-        assert "nothing was released: the bytes of `digits` are not those of its manifest" in told
+        assert "nothing was released: the bytes of `digits` do not match the manifest" in told
         assert f"`{shard.name}` " in told
         assert "hint: tfrecreg repair digits\n" in told
         assert tree(root, ignore=(".tfrecreg",)) == before
@@ -84,7 +84,7 @@ class TestRelease:
         first_shard(root).unlink()
         assert main(["-C", str(root), "release", "digits", *arguments]) == 1
         told = capsys.readouterr().err
-        assert "`digits@1.0.0` exists, and the files in `data/digits` are not those of its" in told
+        assert "`digits@1.0.0` exists, and the files in `data/digits` do not match the" in told
         assert "is missing" in told
         assert "hint: tfrecreg repair digits\n" in told
 
@@ -153,7 +153,7 @@ def test_the_next_command_clears_away_what_a_killed_one_staged(root: Path) -> No
 READER = """
 import sys
 from tfrecreg.core.registry.registry import open_registry
-from tfrecreg.core.registry.lookup import resolve
+from tfrecreg.core.registry.data import resolve
 resolve(open_registry(sys.argv[1]), "digits@1.0.0").storage()
 print("reading", flush=True)
 sys.stdin.read()
@@ -218,7 +218,7 @@ def test_bytes_are_verified_where_they_are_staged(root: Path) -> None:
             with staged.create(path) as writer:
                 writer.write(data if path != manifest.shards[0].path else data[:-1])
         with pytest.raises(
-            StorageError, match="were written for `data/digits` are not those of its"
+            StorageError, match="were written for `data/digits` do not match the manifest"
         ):
             change.replace("data/digits", staged, manifest)
     assert tree(root / "data/digits") == before

@@ -1,4 +1,4 @@
-"""Yanks: appended, merged, and passed over by whoever asks for the latest release."""
+"""Yanks are appended and merged; `latest` and globs pass over yanked releases."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from git_support import commit, git, start
 from registry_support import empty_registry, put_build, put_release, write
 
 from tfrecreg.core.registry import layout
-from tfrecreg.core.registry.lookup import resolve
+from tfrecreg.core.registry.data import resolve
 from tfrecreg.core.registry.registry import Registry, Yank, parse_yanks, read_yanks, yanked
 from tfrecreg.core.registry.transaction import transaction
 from tfrecreg.core.values.errors import ManifestError, NewerFormatError, UsageError
@@ -81,7 +81,7 @@ def test_where_all_were_withdrawn_it_says_why(registry: Registry) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "it is empty"),
+        ("", "the file is empty"),
         ("<<<<<<< HEAD\n", "line 1: not JSON at line 1 column 1"),
         ("[]\n", "line 1: not a JSON object"),
         ('{"reason":"x"}\n', "line 1: it has no `format_version`"),
@@ -98,7 +98,6 @@ def test_what_is_no_list_of_withdrawals_is_refused_by_name(
         resolve(registry, "mnist@latest")
     assert caught.value.message.startswith(f"`{PATH}` is not a list of yanks: ")
     assert message in caught.value.message
-    assert PATH in caught.value.hint
     assert caught.value.exit_code == 2
     with pytest.raises(ManifestError):
         yank(registry, "mnist", TWO, WHY)

@@ -19,6 +19,8 @@ from tfrecreg.core.values.findings import Severity
 
 ALWAYS = "presence { min_fraction: 1 min_count: 1 }"
 B, F, N = bytes_feature, float_feature, int64_feature
+BY_HAND = "no change is proposed: correct the data, or edit the schema"
+OUTSIDE = "over 100 strings are outside its domain, or some are long or not UTF-8"
 
 
 def declared(body: str) -> str:
@@ -43,15 +45,7 @@ def accepted(
             broken.add((problem.code.code, problem.feature))
             name = problem.feature
             violations.add(example.get(name), problem, rules.get(name))
-    facts = SplitFacts(
-        len(examples),
-        checker.absent,
-        {name: seen.count for name, seen in checker.distinct.items()},
-    )
-    for name, seen in checker.distinct.items():
-        bounds = rules[name].distinct
-        if bounds is not None and not seen.verdict(bounds):
-            broken.add(("SCH008", name))
+    facts = SplitFacts(len(examples), checker.absent)
     for rule in rules.values():
         present = len(examples) - checker.absent.get(rule.name, 0)
         if present < rule.min_count or present < rule.min_fraction * len(examples):
@@ -73,26 +67,14 @@ def accepted(
         ("type: INT int_domain { min: 0 max: 9 }", [{"x": N([3, 12, -1])}],
          "type: INT int_domain { min: -1 max: 12 }"),
         ("type: INT int_domain { min: 0 }", [{"x": N(-5)}], "type: INT int_domain { min: -5 }"),
-        ("type: BYTES int_domain { max: 9 }", [{"x": B(b"12")}],
-         "type: BYTES int_domain { max: 12 }"),
         ("type: FLOAT float_domain { min: 0 max: 1 }", [{"x": F(1.1)}],
          "type: FLOAT float_domain { min: 0 max: 1.10000002 }"),
         ("type: FLOAT float_domain { disallow_nan: true }", [{"x": F(nan)}],
          "type: FLOAT float_domain { disallow_nan: false }"),
         ("type: FLOAT", [{"x": F([nan, inf])}],
          "type: FLOAT\n  float_domain { disallow_nan: false disallow_inf: false }"),
-        ("type: BYTES float_domain { disallow_nan: true disallow_inf: true }",
-         [{"x": B([b"%d" % n for n in range(200)] + [b" NaN", b"-1e999"])}],
-         "type: BYTES float_domain { disallow_nan: false disallow_inf: false }"),
         ("type: BYTES string_domain { value: 'a' }", [{"x": B([b"c", b"b", b"a"])}],
          "type: BYTES string_domain { value: 'a' value: \"b\" value: \"c\" }"),
-        ("type: INT bool_domain {}", [{"x": N(7)}], "type: INT int_domain { min: 0 max: 7 }"),
-        ("type: FLOAT bool_domain {}", [{"x": F(0.5)}],
-         "type: FLOAT float_domain { min: 0 max: 1 }"),
-        ("type: BYTES bool_domain { true_value: 'y' false_value: 'n' }", [{"x": B(b"?")}],
-         'type: BYTES string_domain { value: "y" value: "n" value: "?" }'),
-        ("type: BYTES bool_domain { true_value: 'y' false_value: 'n' }", [{"x": B([b"y", b"?"])}],
-         'type: BYTES string_domain { value: "y" value: "n" value: "?" }'),
         ("type: BYTES image_domain { max_image_byte_size: 2 }", [{"x": B([b"12345", b"1"])}],
          "type: BYTES image_domain { max_image_byte_size: 5 }"),
         ("type: INT value_count { min: 1 max: 2 }", [{"x": N([])}, {"x": N([1, 2, 3])}],
@@ -117,10 +99,6 @@ def accepted(
         ("type: INT int_domain { max: 1 }", [{"x": F(5)}, {"x": F(2)}, {}], "type: FLOAT"),
         (f"type: INT {ALWAYS} shape {{}}", [{"x": F(1)}, {"x": F([])}],
          f"type: FLOAT {ALWAYS} value_count {{ min: 0 max: 1 }}"),
-        ("type: INT unique_constraints { min: 3 max: 4 }", [{"x": N(1)}, {"x": N(2)}],
-         "type: INT unique_constraints { min: 2 max: 4 }"),
-        ("type: INT unique_constraints { max: 2 }", [{"x": N([1, 2, 3])}],
-         "type: INT unique_constraints { max: 3 }"),
     ],
 )  # fmt: skip
 def test_the_smallest_change_takes_the_data_in(
@@ -164,21 +142,14 @@ def test_a_shared_domain_takes_in_the_values_of_all_its_features() -> None:
     text = (
         "feature { name: 'x' type: BYTES domain: 'words' }\n"
         "feature { name: 'y' type: BYTES domain: 'words' }\n"
-        "feature { name: 'a' type: BYTES domain: 'range' }\n"
-        "feature { name: 'b' type: BYTES domain: 'range' }\n"
+        "feature { name: 'a' type: INT domain: 'range' }\n"
+        "feature { name: 'b' type: INT domain: 'range' }\n"
         "string_domain { name: 'words' value: 'a' }\nint_domain { name: 'range' min: 0 max: 9 }\n"
     )
-    example = {"x": B(b"b"), "y": B([b"b", b"c"]), "a": B(b"-5"), "b": B([b"-3", b"12"])}
+    example = {"x": B(b"b"), "y": B([b"b", b"c"]), "a": N(-5), "b": N([-3, 12])}
     after, _, refused, left = accepted(text, [example])
     wider = text.replace("value: 'a'", "value: ['a', 'b', 'c']")
     assert same(after, wider.replace("min: 0 max: 9", "min: -5 max: 12"))
-    assert (refused, left) == ([], set())
-
-
-def test_a_feature_that_is_declared_again_is_changed_in_both_places() -> None:
-    text = declared("type: INT int_domain { max: 3 }") * 2
-    after, _, refused, left = accepted(text, [{"x": N(5)}])
-    assert same(after, text.replace("max: 3", "max: 5"))
     assert (refused, left) == ([], set())
 
 
@@ -189,13 +160,13 @@ def test_a_field_is_added_behind_one_that_is_removed() -> None:
     (problem,) = Checker(compile_schema(schema))({"x": F(nan)})
     violations.add(F(nan), problem, schema.features[0])
     findings = [("SCH002", "x"), ("SCH007", "x")]
-    after, _, _ = edit_schema(schema, findings, violations, [SplitFacts(2, {"x": 1}, {})])
+    after, _, _ = edit_schema(schema, findings, violations, [SplitFacts(2, {"x": 1})])
     assert same(
         after,
         "feature { name: 'x' type: FLOAT presence { min_count: 1 } "
         "float_domain { disallow_nan: false } }",
     )
-    after, _, _ = edit_schema(schema, findings, violations, [SplitFacts(2, {"x": 2}, {})])
+    after, _, _ = edit_schema(schema, findings, violations, [SplitFacts(2, {"x": 2})])
     assert same(after, "feature { name: 'x' type: FLOAT float_domain { disallow_nan: false } }")
 
 
@@ -203,25 +174,18 @@ def test_a_field_is_added_behind_one_that_is_removed() -> None:
     ("body", "examples", "code", "reason"),
     [
         ("type: INT", [{"x": N(1)}, {"x": F(1)}], "SCH003",
-         "a feature has one type, and in 2 examples it is FLOAT in 1"),
+         "a feature has one type, and the examples have several"),
         ("type: INT", [{"x": B(b"a")}, {"x": F(1)}], "SCH003",
-         "a feature has one type, and in 2 examples it is BYTES in 1, FLOAT in 1"),
-        ("type: BYTES int_domain {}", [{"x": B(b"seven")}], "SCH006",
-         "a value of it is not a number: correct the data, or remove the domain"),
+         "a feature has one type, and the examples have several"),
+        ("type: BYTES int_domain { max: 9 }", [{"x": B(b"12")}], "SCH006", BY_HAND),
+        ("type: BYTES float_domain { disallow_nan: true }", [{"x": B(b"nan")}], "SCH007", BY_HAND),
+        ("type: INT bool_domain {}", [{"x": N(7)}], "SCH006", BY_HAND),
         ("type: BYTES string_domain { value: 'a' }",
-         [{"x": B([b"%d" % n for n in range(101)])}], "SCH006",
-         "over 100 strings are outside its domain, or ones that are long or not UTF-8: "
-         "correct the data, or widen it by hand"),
-        ("type: BYTES string_domain { value: 'a' }", [{"x": B(b"x" * 300)}], "SCH006",
-         "over 100 strings are outside its domain, or ones that are long or not UTF-8: "
-         "correct the data, or widen it by hand"),
-        ("type: BYTES string_domain { value: 'a' }", [{"x": B(b"\xff")}], "SCH006",
-         "over 100 strings are outside its domain, or ones that are long or not UTF-8: "
-         "correct the data, or widen it by hand"),
-        ("type: BYTES time_domain { string_format: '%Y' }", [{"x": B(b"now")}], "SCH006",
-         "its values are not in the format that the schema names: correct one of the two"),
-        ("type: STRUCT presence { min_fraction: 1 }", [{}], "SCH002",
-         "no example can hold a STRUCT: remove it, or its presence"),
+         [{"x": B([b"%d" % n for n in range(101)])}], "SCH006", OUTSIDE),
+        ("type: BYTES string_domain { value: 'a' }", [{"x": B(b"x" * 300)}], "SCH006", OUTSIDE),
+        ("type: BYTES string_domain { value: 'a' }", [{"x": B(b"\xff")}], "SCH006", OUTSIDE),
+        ("type: BYTES time_domain { string_format: '%Y' }", [{"x": B(b"now")}], "SCH006", BY_HAND),
+        ("type: STRUCT presence { min_fraction: 1 }", [{}], "SCH002", BY_HAND),
     ],
 )  # fmt: skip
 def test_what_no_schema_answers_is_refused_with_a_reason(
@@ -234,21 +198,12 @@ def test_what_no_schema_answers_is_refused_with_a_reason(
     assert {each for each, _ in left} == {code}
 
 
-def test_parts_that_do_not_fit_and_records_that_are_no_examples_are_refused() -> None:
+def test_what_has_no_change_is_refused() -> None:
     schema = parse_schema(declared("type: INT"))
-    broken = [("SCH001", ""), ("SCH009", "s")]
+    broken = [("SCH001", ""), ("SCH008", "x"), ("SCH009", "s"), ("SCH010", "")]
     text, edits, refused = edit_schema(schema, broken, Violations(), [])
     assert (text, edits) == (schema.text, [])
-    assert [each.code for each in refused] == ["SCH001", "SCH009"]
-
-
-def test_the_number_of_examples_is_widened() -> None:
-    schema = parse_schema("dataset_constraints { min_examples_count: 9 max_examples_count: 20 }")
-    text, edits, _ = edit_schema(schema, [("SCH010", "")], Violations(), [SplitFacts(7, {}, {})])
-    assert same(text, "dataset_constraints { min_examples_count: 7 max_examples_count: 20 }")
-    assert edits == [Answer("SCH010", "", "at least 7 examples")]
-    text, _, _ = edit_schema(schema, [("SCH010", "")], Violations(), [SplitFacts(30, {}, {})])
-    assert "max_examples_count: 30" in text
+    assert refused == [Answer(code, name, BY_HAND) for code, name in broken]
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"], ids=["lf", "crlf"])
@@ -261,7 +216,7 @@ def test_comments_stay_with_their_features_and_domains(line_end: str) -> None:
         'feature { name: "\\303\\274" type: BYTES domain: "words" }  # umlaut\n# the end\n'
     ).replace("\n", line_end)
     after, _, _, left = accepted(text, [{"ü": B(b"b"), "y # {": N(1)}])
-    assert after.replace(line_end, "|") == (
+    assert after.replace("\n", "|") == (
         "# What it is for.||# Between { the two.|"
         '|# The second.|  # It\'s long.|feature {|  name: "y # {"  # behind|  type: INT|'
         "  presence {|    min_count: 1|  }|}|"

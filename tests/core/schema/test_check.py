@@ -344,15 +344,6 @@ def test_a_checker_counts_absences_and_values_outside_their_domain() -> None:
     assert (mass.total, mass.outside) == (7, 4)
 
 
-def test_images_are_never_looked_into() -> None:
-    payload = encode({"x": B(b"\x89PNG" * 9)})
-    example = decode(payload)
-    body = "type: BYTES shape {} image_domain { max_image_byte_size: 99 }"
-    schema = parse_schema(f'feature {{ name: "x" {body} }}')
-    assert not Checker(compile_schema(schema))(example)
-    assert example["x"]._values is None
-
-
 # Random schemas, and examples that conform.
 
 NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tfrecreg.core.schema.compiled import CompiledSchema, compile_schema
-from tfrecreg.core.schema.definition import ImageDomain, IntDomain, SchemaFeature
+from tfrecreg.core.schema.definition import IntDomain, SchemaFeature
 from tfrecreg.core.schema.proto import parse_schema as parse
 from tfrecreg.core.values.errors import SchemaError
 
@@ -64,12 +64,6 @@ def test_shapes_and_value_counts_become_bounds(
     assert (made.min_values, made.max_values, made.multiple_of) == (low, high, multiple)
 
 
-def test_images_have_a_maximum_size() -> None:
-    made = rule("type: BYTES image_domain { max_image_byte_size: 9 }")
-    assert made.is_image
-    assert made.checked_domain == ImageDomain(max_bytes=9)
-
-
 def test_without_a_type_only_a_domain_of_strings_or_images_implies_one() -> None:
     assert rule("").kind is None
     assert rule("string_domain { value: 'a' }").kind == "BYTES"
@@ -86,25 +80,15 @@ def test_domain_mass_is_for_strings_only() -> None:
     assert number.checked_domain == IntDomain(0)
 
 
-def test_a_fixed_number_of_values_is_a_shape_of_one_dimension() -> None:
-    assert rule("type: INT value_count { min: 2 max: 2 }").tensor_shape == (2,)
-    assert rule("type: INT value_count { min: 2 }").tensor_shape is None
-    assert rule("type: INT value_count { max: 0 }").tensor_shape is None
-    assert rule("type: INT shape { dim {} }").tensor_shape == (None,)
+STAGES = ("PLANNED", "ALPHA", "DEPRECATED", "DISABLED", "DEBUG_ONLY", "VALIDATION_DERIVED")
 
 
 @pytest.mark.parametrize(
-    "stage",
-    ["PLANNED", "ALPHA", "DEPRECATED", "DISABLED", "DEBUG_ONLY", "VALIDATION_DERIVED"],
+    "stage", ["deprecated: true", *(f"lifecycle_stage: {each}" for each in STAGES)]
 )
 def test_stages_exclude_features(stage: str) -> None:
-    compiled = compile_schema(parse(f'feature {{ name: "x" lifecycle_stage: {stage} }}'))
+    compiled = compile_schema(parse(f'feature {{ name: "x" {stage} }}'))
     assert compiled == CompiledSchema(features=(), ignored=frozenset({"x"}))
-
-
-@pytest.mark.parametrize("stage", ["UNKNOWN_STAGE", "BETA", "PRODUCTION"])
-def test_other_stages_do_not(stage: str) -> None:
-    assert rule(f"lifecycle_stage: {stage}").name == "x"
 
 
 @pytest.mark.parametrize(
@@ -128,6 +112,5 @@ def test_an_environment_that_the_schema_does_not_name_is_an_error() -> None:
     with pytest.raises(SchemaError) as caught:
         compile_schema(parse(ENVIRONMENTS, "s.pbtxt"), "SERVIN")
     assert caught.value.message == (
-        "the schema `s.pbtxt` has no environment `SERVIN`; did you mean `SERVING`?"
+        "the schema `s.pbtxt` has no environment `SERVIN`, only `LAB`, `SERVING` and `TRAINING`"
     )
-    assert caught.value.hint == "its environments: `LAB`, `SERVING` and `TRAINING`"

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tfrecreg.core.schema.compat import SchemaChange, compare_schemas
+from tfrecreg.core.schema.compiled import schema_json, tf_source
 from tfrecreg.core.schema.proto import parse_schema, render_schema
 from tfrecreg.core.values.text import json_data
 
@@ -93,6 +94,9 @@ def test_real_schemas_differ_from_each_other_and_not_from_themselves(realdata: P
     assert len(paths) == 15
     schemas = [parse_schema(path.read_bytes(), str(path)) for path in paths]
     for schema in schemas:
+        shown = json.loads(json.dumps(schema_json(schema), allow_nan=False))
+        assert list(shown["features"]) == [each.name for each in schema.features]
+        compile(tf_source(schema), schema.where, "exec")
         assert compare_schemas(schema, schema) == ()
         again = parse_schema(render_schema(schema), "again")
         assert compare_schemas(schema, again) == ()

@@ -88,38 +88,33 @@ def test_a_draft_is_a_schema_with_a_header_for_its_reader() -> None:
     )
 
 
-def test_one_value_everywhere_is_a_scalar() -> None:
-    assert drafted(int64_feature(1), int64_feature(2)) == block(
-        'name: "x"', "type: INT", *ALWAYS, "shape {}"
-    )
-
-
-def test_the_same_number_of_values_everywhere_is_a_shape() -> None:
-    dim = ("shape {", "  dim {", "    size: 3", "  }", "}")
-    assert drafted(int64_feature([1, 2, 3]), int64_feature([4, 5, 6])) == block(
-        'name: "x"', "type: INT", *ALWAYS, *dim
-    )
-
-
-def test_differing_lengths_are_a_value_count() -> None:
-    count = ("value_count {", "  min: 1", "}")
-    assert drafted(
-        int64_feature([1, 2]), int64_feature([3] * 9)
-    ) == "# 2 to 9 values in an example\n" + (block('name: "x"', "type: INT", *ALWAYS, *count))
-
-
-def test_empty_lists_need_no_value() -> None:
-    count = ("value_count {", "  min: 0", "}")
-    assert drafted(int64_feature([]), int64_feature([])) == block(
-        'name: "x"', "type: INT", *ALWAYS, *count
-    )
-
-
-def test_a_feature_that_is_sometimes_missing_has_no_presence_and_no_shape() -> None:
-    count = ("value_count {", "  min: 1", "  max: 1", "}")
-    assert drafted(int64_feature(1), None, unset_feature()) == (
-        "# in 1 of 3 examples\n# in 1 of 3 examples without a kind\n"
-    ) + block('name: "x"', "type: INT", *count)
+@pytest.mark.parametrize(
+    ("features", "comment", "body"),
+    [
+        ([int64_feature(1), int64_feature(2)], "", (*ALWAYS, "shape {}")),
+        (
+            [int64_feature([1, 2, 3]), int64_feature([4, 5, 6])],
+            "",
+            (*ALWAYS, "shape {", "  dim {", "    size: 3", "  }", "}"),
+        ),
+        (
+            [int64_feature([1, 2]), int64_feature([3] * 9)],
+            "# 2 to 9 values in an example\n",
+            (*ALWAYS, "value_count {", "  min: 1", "}"),
+        ),
+        ([int64_feature([])] * 2, "", (*ALWAYS, "value_count {", "  min: 0", "}")),
+        (
+            [int64_feature(1), None, unset_feature()],
+            "# in 1 of 3 examples\n# in 1 of 3 examples without a kind\n",
+            ("value_count {", "  min: 1", "  max: 1", "}"),
+        ),
+    ],
+    ids=["scalar", "shape", "lengths", "empty", "sometimes"],
+)
+def test_presence_and_lengths_are_drafted(
+    features: list[Feature | None], comment: str, body: tuple[str, ...]
+) -> None:
+    assert drafted(*features) == comment + block('name: "x"', "type: INT", *body)
 
 
 def test_a_feature_without_a_kind_is_drafted_as_planned() -> None:

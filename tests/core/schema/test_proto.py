@@ -2,21 +2,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from tfrecreg.core.schema.definition import (
-    BoolDomain,
-    FloatDomain,
-    ImageDomain,
-    IntDomain,
-    OtherDomain,
-    Presence,
     SchemaFeature,
-    StringDomain,
-    StructDomain,
-    ValueCount,
 )
 from tfrecreg.core.schema.proto import parse_schema, render_schema
 from tfrecreg.core.values.errors import SchemaError
@@ -33,7 +23,6 @@ def error(text: str | bytes) -> SchemaError:
         parse_schema(text, "schemas/x.pbtxt")
     assert "\n" not in caught.value.message
     assert not caught.value.message.endswith(".")
-    assert caught.value.hint
     assert caught.value.exit_code == 2
     return caught.value
 
@@ -45,75 +34,6 @@ def test_importing_what_checks_records_imports_neither_tensorflow_nor_protobuf()
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "[]"
-
-
-def test_types_presence_and_lengths_are_read() -> None:
-    assert feature("type: BYTES").type == "BYTES"
-    assert feature("type: TYPE_UNKNOWN").type is None
-    assert feature("presence { min_fraction: 0.5 min_count: 2 }").presence == Presence(0.5, 2)
-    assert feature("presence {}").presence == Presence()
-    assert feature("shape {}").shape == ()
-    assert feature("shape { dim { size: 28 } dim { name: 'c' } }").shape == (28, None)
-    assert feature("value_count { min: 1 }").value_count == ValueCount(1, None)
-    assert feature("value_counts { value_count { max: 3 } }").value_count == ValueCount(None, 3)
-    nested = feature("value_counts { value_count { max: 3 } value_count { max: 4 } }")
-    assert nested.levels == (ValueCount(None, 3), ValueCount(None, 4))
-    assert nested.value_count is None
-
-
-@pytest.mark.parametrize(
-    ("body", "domain"),
-    [
-        ("type: INT int_domain { min: 0 is_categorical: true }", IntDomain(0, None, True)),
-        ("type: FLOAT float_domain { max: 1 disallow_nan: false }", FloatDomain(None, 1.0, False)),
-        ("type: BYTES string_domain { value: 'a' }", StringDomain(("a",))),
-        (
-            "type: BYTES bool_domain { true_value: 'y' false_value: 'n' }",
-            BoolDomain("y", "n"),
-        ),
-        ("type: BYTES image_domain { max_image_byte_size: 9 }", ImageDomain(None, 9)),
-        ("type: BYTES url_domain {}", OtherDomain("url_domain")),
-        (
-            "type: STRUCT struct_domain { feature { name: 'y' type: INT } }",
-            StructDomain((SchemaFeature(name="y", type="INT"),)),
-        ),
-    ],
-)
-def test_domains_are_read(body: str, domain: object) -> None:
-    assert feature(body).domain == domain
-
-
-def test_a_reference_is_resolved_to_the_domain_it_names() -> None:
-    schema = parse_schema(
-        """
-        string_domain { name: "words" value: "a" value: "b" }
-        int_domain { name: "digits" min: 0 max: 9 }
-        feature { name: "w" type: BYTES domain: "words" }
-        feature { name: "d" type: INT domain: "digits" }
-        """
-    )
-    words, digits = schema.features
-    assert words.domain == StringDomain(("a", "b"))
-    assert words.domain_name == "words"
-    assert digits.domain == IntDomain(0, 9)
-
-
-def test_environments_are_gathered_from_the_schema_and_its_features() -> None:
-    schema = parse_schema(
-        """
-        default_environment: "TRAINING"
-        feature { name: "x" type: INT not_in_environment: "SERVING" in_environment: "LAB" }
-        """
-    )
-    assert schema.environments() == ("LAB", "SERVING", "TRAINING")
-
-
-def test_stages_take_features_out() -> None:
-    assert feature("lifecycle_stage: PRODUCTION").stage == "PRODUCTION"
-    assert not feature("lifecycle_stage: BETA").is_ignored
-    assert feature("deprecated: true").stage == "DEPRECATED"
-    for stage in ("PLANNED", "ALPHA", "DEPRECATED", "DISABLED", "DEBUG_ONLY"):
-        assert feature(f"lifecycle_stage: {stage}").is_ignored
 
 
 def test_images_and_labels_are_known_by_domain_tag_and_name() -> None:
@@ -159,80 +79,40 @@ def test_what_is_not_read_survives_rendering() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "place", "words", "hint"),
+    ("text", "place", "words"),
     [
-        (
-            'feature {\n  nmae: "x"\n}',
-            "2:3: ",
-            "`Feature` has no field named `nmae`",
-            "a misspelled name, or one that tensorflow-metadata ",
-        ),
-        (
-            "generate_legacy_feature_spec: true",
-            "1:1: ",
-            "`Schema` has no field named `generate_legacy_feature_spec`",
-            "tensorflow-metadata has dropped this field: remove it",
-        ),
-        (
-            'feature { name: "x" type: INTT }',
-            "1:27: ",
-            "`FeatureType` has no value named INTT",
-            "a schema is protobuf's text form of `tensorflow.metadata.v0.Schema` (`.pbtxt`)",
-        ),
-        (
-            'feature { name: "x"\n\n',
-            "",
-            "Expected `}`",
-            "a schema is protobuf's text form of `tensorflow.metadata.v0.Schema` (`.pbtxt`)",
-        ),
-        (
-            '{"features": []}',
-            "1:1: ",
-            "Expected identifier or number, got {",
-            "a schema is protobuf's text form of `tensorflow.metadata.v0.Schema` (`.pbtxt`)",
-        ),
-        (
-            'feature { name: "x" type: INT type: INT }',
-            "1:37: ",
-            "`Feature` should not have multiple `type` fields",
-            "a schema is protobuf's text form of `tensorflow.metadata.v0.Schema` (`.pbtxt`)",
-        ),
+        ('feature {\n  nmae: "x"\n}', "2:3: ", "`Feature` has no field named `nmae`"),
+        ("generate_legacy_feature_spec: true", "1:1: ", "`Schema` has no field named"),
+        ('feature { name: "x" type: INTT }', "1:27: ", "`FeatureType` has no value named INTT"),
+        ('feature { name: "x"\n\n', "", "Expected `}`"),
+        ('{"features": []}', "1:1: ", "Expected identifier or number, got {"),
+        ('feature { name: "x" type: INT type: INT }', "1:37: ", "`Feature` should not have"),
         (
             "feature { annotation { extra_metadata { [type.googleapis.com/a.B] { x: 1 } } } }",
             " ",
             "Type a.B not found in descriptor pool",
-            "a schema is protobuf's text form of `tensorflow.metadata.v0.Schema` (`.pbtxt`)",
         ),
-        (
-            "feature { struct_domain { " * 2000,
-            " ",
-            "messages are nested too deeply to be a schema",
-            "a `struct_domain` in a `struct_domain` is the deepest valid nesting",
-        ),
-        (
-            b'feature {\n  name: "caf\xe9"\n}',
-            "2:13: ",
-            "byte 0xe9 is not UTF-8",
-            "a schema is protobuf's text form (`.pbtxt`), saved as UTF-8",
-        ),
+        ("feature { struct_domain { " * 2000, " ", "messages are nested too deeply to be a schema"),
+        (b'feature {\n  name: "caf\xe9"\n}', "2:13: ", "byte 0xe9 is not UTF-8"),
     ],
 )
 def test_text_that_does_not_parse_is_one_line_with_its_place(
-    text: str | bytes, place: str, words: str, hint: str
+    text: str | bytes, place: str, words: str
 ) -> None:
     # The words are protobuf's own, and differ a little between its releases.
     caught = error(text)
     assert caught.message.startswith(f"schemas/x.pbtxt:{place}")
     assert words in caught.message
-    assert caught.hint.startswith(hint)
 
 
-@pytest.mark.realdata
-def test_every_real_schema_parses_and_renders(realdata: Path) -> None:
-    paths = sorted((realdata / "schema").rglob("*.pbtxt"))
-    assert len(paths) == 15
-    for path in paths:
-        schema = parse_schema(path.read_bytes(), str(path))
-        assert schema.features
-        again = parse_schema(render_schema(schema), "again")
-        assert again.features == schema.features
+@pytest.mark.parametrize(
+    "text",
+    [
+        "".join(f'feature {{ name: "f{n}" type: INT }}\n' for n in range(50_001)),
+        'feature { name: "f" type: BYTES string_domain {' + 'value: "x"\n' * 400_000 + "} }",
+    ],
+    ids=["features", "values"],
+)
+def test_a_schema_of_absurd_size_is_refused_before_it_is_parsed(text: str) -> None:
+    with pytest.raises(SchemaError, match=r"a\.pbtxt: the schema has more than 4,194,304 char"):
+        parse_schema(text, "a.pbtxt")

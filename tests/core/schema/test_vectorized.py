@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tfrecreg.core.example.decode import decode_or_none
 from tfrecreg.core.example.model import Example, encode
 from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature, unset_feature
+from tfrecreg.core.records.batch import RecordBatch
 from tfrecreg.core.schema.check import Checker
 from tfrecreg.core.schema.compiled import compile_schema
 from tfrecreg.core.schema.proto import parse_schema
@@ -52,14 +53,9 @@ class Both:
     def left(self, payloads: list[bytes]) -> list[int]:
         """Positions that the quick way leaves, after they were looked at by the slow one."""
         starts = [sum(map(len, payloads[:number])) for number in range(len(payloads))]
-        rest = list(
-            self.vectorized.remaining(
-                b"".join(payloads),
-                starts,
-                [len(payload) for payload in payloads],
-                lambda position: decode_or_none(payloads[position]),
-            )
-        )
+        lengths = [len(payload) for payload in payloads]
+        batch = RecordBatch(0, starts, lengths, starts, b"".join(payloads))
+        rest = list(self.vectorized.remaining(batch))
         examples = [decode_or_none(payload) for payload in payloads]
         for number, each in enumerate(examples):
             bad = each is None or self.slow(each)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import itertools
 import os
 import pickle
 import random
@@ -89,22 +88,6 @@ def test_a_reader_is_not_disturbed_by_eviction(cache: BlockCache) -> None:
         keep(cache, number)
     assert not Path(cache._path(name(cache, 0))).exists()
     assert reader.read_at(0, SIZE) == body(0)
-
-
-def test_what_another_one_removes_is_closed_with_the_next_block(cache: BlockCache) -> None:
-    for number in range(16):
-        keep(cache, number)
-    opened = range(9, 16)
-    for number in opened:  # almost half of the limit
-        assert cache.reader(name(cache, number), SIZE) is not None
-    other = pickle.loads(pickle.dumps(cache))
-    added = itertools.count(100)
-    while other.has(name(other, 9)):
-        keep(other, next(added))
-    assert cache.opened(name(cache, 9)) is not None  # it can still be read
-    assert cache.reader(name(cache, next(added) - 1), SIZE) is not None
-    left = [number for number in opened if other.has(name(other, number))]
-    assert [number for number in opened if cache.opened(name(cache, number))] == left
 
 
 def test_blocks_in_use_do_not_go_for_any_other(cache: BlockCache) -> None:

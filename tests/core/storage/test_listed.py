@@ -27,15 +27,6 @@ def local(tmp_path: Path) -> LocalStorage:
     return LocalStorage(tmp_path / "raw")
 
 
-APACHE = b"""<html><body><table>
-<tr><th><a href="?C=N;O=D">Name</a></th><th><a href="?C=M;O=A">Last modified</a></th></tr>
-<tr><td><img src="/icons/back.gif"></td><td><a href="/">Parent Directory</a></td></tr>
-<tr><td><a href="my%20cat.png">my cat.png</a></td><td align="right">12K</td></tr>
-<tr><td><a href="more/">more/</a></td></tr>
-<tr><td><a href="https://httpd.apache.org/">Apache</a></td></tr>
-</table></body></html>"""
-
-
 @pytest.fixture
 def storage(memory: Any, local: LocalStorage) -> ListedStorage:
     memory.pipe({f"/lake/raw/{path}": data for path, data in FILES.items()})
@@ -85,7 +76,6 @@ def test_an_object_that_is_a_folder_too_is_refused(memory: Any) -> None:
     with pytest.raises(RawDataError) as raised:
         list(listed_storage("memory://lake").list())
     assert raised.value.message == "`memory://lake/c` is both an object and a folder"
-    assert raised.value.hint
 
 
 @pytest.mark.parametrize("key", ["a//b", "a/../b", "a/./b"])
@@ -103,17 +93,13 @@ def test_keys_that_are_no_paths_are_refused(memory: Any, key: str) -> None:
     [
         ("s3://key:secret@lake/x", "raw data are not read from `s3://lake/x`: the URL holds a"),
         ("https://host/raw?t=secret", "raw data are not read from `https://host/raw`: the URL"),
-        ("https://secret@host/raw", "raw data are not read from `https://host/raw`: the URL"),
-        ("zip::s3://lake/x", "is a chain of file systems"),
-        ("file:///tmp", "is a local path written as a URL"),
-        ("s3://", "names no bucket or host"),
+        ("file:///tmp", "is not known as a remote store"),
     ],
 )
 def test_urls_that_are_not_read(url: str, message: str) -> None:
     with pytest.raises(UsageError) as raised:
         listed_storage(url)
     assert message in raised.value.message
-    assert raised.value.hint
     assert "secret" not in str(raised.value)
 
 
@@ -140,13 +126,6 @@ def web(local: LocalStorage) -> Iterator[str]:
             pass
 
         def list_directory(self, path: Any) -> Any:
-            if "apache" in str(path):
-                self.send_response(200)
-                self.send_header("Content-Type", "text/html;charset=UTF-8")
-                self.send_header("Content-Length", str(len(APACHE)))
-                self.end_headers()
-                self.wfile.write(APACHE)
-                return None
             if "hidden" in str(path):
                 self.send_error(403)
                 return None
@@ -183,6 +162,6 @@ def test_a_web_server_that_does_not_list_is_told(
         with pytest.raises(UsageError) as raised:
             listed_storage(f"{web}/{path}").expect_folder()
         assert raised.value.message == (
-            f"`{web}/{path}` lists no files: raw data are read from web servers that list folders"
+            f"`{web}/{path}` lists no files: raw data are only read from web "
+            "servers that list folders"
         )
-        assert raised.value.hint == "download them, or name a folder in a bucket"

@@ -13,19 +13,9 @@ from tfrecreg.core.values.errors import UsageError
 
 
 class TestPaths:
-    WRONG = (
-        ("/etc/passwd", "it is absolute"),
-        ("../x", "it has a part `..`"),
-        ("a/../../x", "it has a part `..`"),
-        ("a/..", "it has a part `..`"),
-        ("./a", "it has a part `.`"),
-        ("a//b", "it has an empty part"),
-        ("a/", "it has an empty part"),
-        ("a\0b", "it holds a NUL"),
-        ("a\ud800b", "it cannot be written in utf-8"),
-    )
+    WRONG = ("/etc/passwd", "../x", "a/../../x", "a/..", "./a", "a//b", "a/", "a\0b", "a\ud800b")
 
-    @pytest.mark.parametrize(("path", "why"), WRONG)
+    @pytest.mark.parametrize("path", WRONG)
     @pytest.mark.parametrize(
         "call",
         [
@@ -46,13 +36,12 @@ class TestPaths:
         ],
     )
     def test_path_that_leaves_the_root_is_refused_by_every_method(
-        self, storage: LocalStorage, call: object, path: str, why: str
+        self, storage: LocalStorage, call: object, path: str
     ) -> None:
         put(storage, "s/file")
         with pytest.raises(UsageError) as caught:
             call(storage, path)  # type: ignore[operator]  # a lambda
-        assert caught.value.message.endswith(f"is not a path below `{storage.root}`: {why}")
-        assert "relative" in caught.value.hint
+        assert caught.value.message.endswith(f"is not a path below `{storage.root}`")
 
     @pytest.mark.parametrize(
         "call",

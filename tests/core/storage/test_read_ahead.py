@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from storage_support import counted
 
-from tfrecreg.core.storage.interface import Entry, RereadableReader
+from tfrecreg.core.storage.interface import Entry
 from tfrecreg.core.storage.listed import ListedStorage, listed_storage
 from tfrecreg.core.storage.local import open_local
 from tfrecreg.core.storage.remote import RemoteStorage
@@ -120,13 +120,12 @@ def test_an_object_of_another_size_is_an_error_or_its_start(
 
 def test_bytes_are_confirmed_by_a_second_read(storage: ListedStorage, memory: Any) -> None:
     with fetching(storage, a=5), storage.open("a") as reader:
-        assert isinstance(reader, RereadableReader)
         assert reader.confirm(0, 5)
         for other in (b"First", b"firs", b"first and more"):
             memory.pipe_file("/lake/a", other)
             with pytest.raises(TransferError) as raised:
                 reader.confirm(0, 5)
-    assert raised.value.message == "`memory://lake/a` had other bytes on a second read"
+    assert raised.value.message == "`memory://lake/a` had different bytes on a second read"
 
 
 def test_several_folders_are_read_ahead_together(
@@ -178,10 +177,9 @@ def test_a_copy_without_room_is_one_line(
     with pytest.raises(StorageError) as raised:
         open_local(storage, "a")
     assert raised.value.message == (
-        "cannot copy `memory://lake/a` into a temporary file of 5 bytes: "
+        "cannot copy `memory://lake/a` into a temporary file of 5 bytes, in `TMPDIR`: "
         f"{os.strerror(errno.ENOENT)}"
     )
-    assert "TMPDIR" in raised.value.hint
     if Path("/dev/full").exists():
         full = partial(Path("/dev/full").open, "wb")
         monkeypatch.setattr(tempfile, "TemporaryFile", lambda buffering, **_: full(buffering))

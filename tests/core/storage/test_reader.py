@@ -63,11 +63,11 @@ class TestOpen:
         put(storage, "folder/file")
         os.mkfifo(Path(storage.root) / "fifo")
         (Path(storage.root) / "null").symlink_to("/dev/null")
-        for path, kind in (("folder", "folder"), ("fifo", "FIFO"), ("null", "device")):
+        for path in ("folder", "fifo", "null"):
             with pytest.raises(StorageError) as caught:
                 storage.open(path)
             assert caught.value.message == (
-                f"cannot read `{storage.root}/{path}`: expected a regular file, found a {kind}"
+                f"cannot read `{storage.root}/{path}`: it is not a regular file"
             )
 
     def test_links_are_followed_wherever_they_lead(
@@ -89,7 +89,6 @@ class TestOpen:
             with pytest.raises(StorageError) as caught:
                 reader.read_at(0, 16)
         assert caught.value.message == "cannot read `/proc/self/mem`: Input/output error"
-        assert caught.value.hint == "the disk is failing: `dmesg` has the details"
         assert isinstance(caught.value.__cause__, OSError)
 
     def test_permission_denied_is_one_line(self) -> None:
@@ -101,7 +100,7 @@ class TestOpen:
             "storage = LocalStorage(sys.argv[1])\n"
             "def tell(call):\n"
             "    try: call()\n"
-            "    except StorageError as error: print(error.message, error.hint, sep='|')\n"
+            "    except StorageError as error: print(error.message)\n"
             "tell(lambda: storage.read('secret'))\n"
             "tell(lambda: storage.stat('closed/x'))\n"
             "tell(lambda: list(storage.list()))\n"
@@ -116,10 +115,9 @@ class TestOpen:
             closed.chmod(0)
             done = run(script, folder)
             closed.chmod(0o755)
-        hint = "`ls -ld` on it and on the folders above it shows who may"
         assert done.stdout.splitlines() == [
-            f"cannot read `{folder}/secret`: Permission denied|{hint}",
-            f"cannot look at `{folder}/closed/x`: Permission denied|{hint}",
-            f"cannot list `{folder}/closed/`: Permission denied|{hint}",
-            f"cannot write `{folder}/closed/new`: Permission denied|{hint}",
+            f"cannot read `{folder}/secret`: Permission denied",
+            f"cannot look at `{folder}/closed/x`: Permission denied",
+            f"cannot list `{folder}/closed/`: Permission denied",
+            f"cannot write `{folder}/closed/new`: Permission denied",
         ], done.stderr

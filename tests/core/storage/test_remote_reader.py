@@ -93,7 +93,6 @@ def test_retries_have_a_limit(port: int, monkeypatch: pytest.MonkeyPatch) -> Non
         f"cannot read `http://127.0.0.1:{before}/a/large` after 2 attempts: ClientResponseError: "
         "503"
     )
-    assert "TFRECREG_REMOTE_ATTEMPTS" in raised.value.hint
 
 
 def test_a_server_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,8 +122,9 @@ def test_a_web_server_without_ranges_is_refused_for_large_files() -> None:
         assert whole(opened(port, "/a/small"), 400) == FILES["/a/small"]
         with pytest.raises(StorageError) as raised:
             opened(port)
-    assert raised.value.message.endswith("/a/large`: its server does not serve ranges")
-    assert raised.value.hint == "download it first"
+    assert raised.value.message.endswith(
+        "/a/large`: its server does not serve ranges: download the file first"
+    )
 
 
 def test_a_file_that_changes_is_not_taken_for_damage() -> None:
@@ -164,7 +164,7 @@ def test_a_second_read_with_other_bytes_is_told(port: int, start: int) -> None:
         faults.share = 1
         assert reader.read_at(start, 2) == bytes([DATA[start] ^ 1, DATA[start + 1]])
         faults.share = 0
-        with pytest.raises(TransferError, match="had other bytes on a second read"):
+        with pytest.raises(TransferError, match="had different bytes on a second read"):
             reader.confirm(start, start + 1)
 
 
@@ -177,7 +177,7 @@ def test_a_digest_of_altered_bytes_is_not_returned(port: int) -> None:
         other = "0" * 64
         assert hash_file(storage, path, expected=other) == (1000, expected)
         faults.share, faults.most = 1, 1
-        with pytest.raises(TransferError, match="had other bytes on a second read"):
+        with pytest.raises(TransferError, match="had different bytes on a second read"):
             hash_file(storage, path, expected=expected)
 
 

@@ -123,15 +123,12 @@ class TestRenameDir:
                 f"cannot move `{path}` to `{storage.root}/target`: `{path}` is not a folder"
             )
 
-    def test_other_file_system_is_told_with_a_hint(
-        self, storage: LocalStorage, elsewhere: Path
-    ) -> None:
+    def test_another_file_system_is_refused(self, storage: LocalStorage, elsewhere: Path) -> None:
         outer = LocalStorage("/")
         put(storage, "a/b")
         target = f"{elsewhere}/a".lstrip("/")
-        with pytest.raises(StorageError, match=r"(?m)Invalid cross-device link$") as caught:
+        with pytest.raises(StorageError, match=r"(?m)Invalid cross-device link$"):
             outer.rename_dir(f"{storage.root}/a".lstrip("/"), target)
-        assert caught.value.hint == "both must be on the same file system"
         assert tree(storage) == {"a/b": b"data"}
 
 
@@ -233,9 +230,8 @@ class TestReplaceDir:
             storage.replace_dir("stage", "data")
         assert caught.value.message == (
             f"`{storage.root}/stage.old` is in the way: it is the old content of a folder that "
-            "was to be replaced, and it is unknown which one"
+            "was to be replaced, and it is unknown which folder"
         )
-        assert caught.value.hint == "inspect it, then move it away"
         assert tree(storage) == before
 
     def test_reader_sees_the_old_or_the_new_and_never_none(self, tmp_path: Path) -> None:

@@ -15,14 +15,14 @@ from tfrecreg.core.values.errors import StorageError
 class Older(MemoryFileSystem):  # type: ignore[misc]
     """A library that does not know the condition."""
 
-    protocol = "older"
+    protocol = "careless"
     store: dict[str, Any] = {}  # noqa: RUF012 - as fsspec has it
 
     def pipe_file(self, path: str, value: bytes) -> None:
         MemoryFileSystem.pipe_file(self, path, value)
 
 
-fsspec.register_implementation("older", Older, clobber=True)
+fsspec.register_implementation("careless", Older, clobber=True)
 
 
 @pytest.fixture
@@ -35,13 +35,10 @@ def test_the_first_one_wins(storage: RemoteStorage) -> None:
     assert storage.put_if_absent("a/x", b"one")
     assert not storage.put_if_absent("a/x", b"two")
     assert storage.read("a/x") == b"one"
-    storage.remove("a/x")
-    storage.remove("a/x")
-    assert storage.stat("a/x") is None
 
 
 def test_a_library_that_does_not_know_the_condition_is_refused() -> None:
     with pytest.raises(StorageError) as raised:
-        RemoteStorage("older://b").put_if_absent("x", b"1")
+        RemoteStorage("careless://b").put_if_absent("x", b"1")
     assert "is in a store that overwrites files although it was asked not to" in str(raised.value)
     assert not Older.store

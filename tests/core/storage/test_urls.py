@@ -5,15 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tfrecreg.core.storage.local import LocalStorage
-from tfrecreg.core.storage.paths import is_url, named_url, split_url, without_secrets
+from tfrecreg.core.storage.paths import named_url, split_url, without_secrets
 from tfrecreg.core.storage.raw import storage_at, storage_of
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.text import DOCS
-
-
-@pytest.mark.parametrize("text", ["s3://b/x", "memory://a", "https://h/x?q=1", "gs://b/*"])
-def test_a_url_is_known_by_its_scheme(text: str) -> None:
-    assert is_url(text)
 
 
 @pytest.mark.parametrize(
@@ -47,18 +42,14 @@ def test_messages_have_no_secrets(url: str, shown: str | None) -> None:
         ("reference:///x", "`reference:///x` is not read: `reference://` is not known as"),
         ("s3://", "`s3://` names no bucket or host"),
         ("https:///x?sig=hunter2", "`https:///x` names no bucket or host"),
-        ("file:///tmp/x", "`file:///tmp/x` is a local path written as a URL"),
-        (
-            "simplecache::s3://b/x",
-            "`simplecache::s3://b/x` is a chain of file systems, which is not read",
-        ),
+        ("file:///tmp/x", "`file:///tmp/x` is not read: `file://` is not known as a remote store"),
+        ("simplecache::s3://b/x", "`simplecache::s3://b/x` is not read: `simplecache::s3://` is"),
     ],
 )
 def test_urls_that_are_refused(url: str, message: str) -> None:
     with pytest.raises(UsageError) as raised:
         named_url(url)
     assert raised.value.message.startswith(message)
-    assert raised.value.hint
     assert "hunter2" not in str(raised.value)
 
 
@@ -77,7 +68,7 @@ def test_other_protocols_are_read_where_the_environment_names_them(
         "`memory://x/y` is not read: `memory://` is not known as a remote store"
     )
     assert raised.value.hint == (
-        f"{DOCS}/remote-data.md lists those that are; for another protocol of fsspec that you "
+        f"{DOCS}/remote-data.md lists the known stores; for another protocol of fsspec that you "
         "trust, set TFRECREG_REMOTE_PROTOCOLS=memory"
     )
 

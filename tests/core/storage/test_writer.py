@@ -116,7 +116,7 @@ class TestCreate:
             "writer.abort()\n"
             "try:\n"
             "    with storage.create('b') as writer: writer.write(bytes(200_000))\n"
-            "except StorageError as error: print(error.message, error.hint, sep='|')\n"
+            "except StorageError as error: print(error.message)\n"
             "try: storage.put_if_absent('c', bytes(200_000))\n"
             "except StorageError as error: print(error.message)\n"
             "print([entry.path for entry in storage.list()])\n"
@@ -125,8 +125,7 @@ class TestCreate:
         refused = f"cannot write `{tmp_path}/a`: File too large"
         assert done.stdout.splitlines() == [
             *[f"{refused}|OSError", "[]"] * 4,
-            f"cannot write `{tmp_path}/b`: File too large|the file system or `ulimit -f` allows "
-            "no larger file: make smaller shards",
+            f"cannot write `{tmp_path}/b`: File too large",
             f"cannot write `{tmp_path}/c`: File too large",
             "[]",
         ], done.stderr
@@ -215,15 +214,6 @@ class TestPutIfAbsent:
         assert storage.read("a") == b"%d" % won[0]
         assert names(storage) == ["a"]
 
-    def test_works_without_hard_links(
-        self, storage: LocalStorage, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        forbid_links(monkeypatch)
-        assert storage.put_if_absent("a", b"1") is True
-        assert storage.put_if_absent("a", b"2") is False
-        assert storage.read("a") == b"1"
-        assert names(storage) == ["a"]
-
     def test_claim_is_given_back_where_the_rename_fails(
         self, storage: LocalStorage, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -235,28 +225,3 @@ class TestPutIfAbsent:
         with pytest.raises(StorageError, match=r"(?m)Input/output error$"):
             storage.put_if_absent("a", b"1")
         assert names(storage) == []
-
-
-class TestDurability:
-    def test_file_and_folder_are_synced_before_close_returns(
-        self, storage: LocalStorage, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        log: list[str] = []
-        fsync, replace = os.fsync, os.replace
-
-        def seen_fsync(handle: int) -> None:
-            log.append(f"sync {Path(f'/proc/self/fd/{handle}').readlink().name}")
-            fsync(handle)
-
-        def seen_replace(source: str, target: str) -> None:
-            log.append(f"rename to {Path(target).name}")
-            replace(source, target)
-
-        monkeypatch.setattr(writer_module.os, "fsync", seen_fsync)
-        monkeypatch.setattr(writer_module.os, "replace", seen_replace)
-        Path(storage.root).mkdir()
-        with storage.create("x/y/file") as writer:
-            writer.write(b"x")
-        temporary = log[2]
-        assert is_temporary(temporary.removeprefix("sync "))
-        assert log == ["sync root", "sync x", temporary, "rename to file", "sync y"]

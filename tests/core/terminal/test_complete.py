@@ -8,7 +8,7 @@ import click
 import pytest
 
 import tfrecreg
-from tfrecreg.core.terminal.complete import _references, _releases
+from tfrecreg.core.terminal.complete import Complete, references, releases
 
 
 @pytest.fixture
@@ -24,16 +24,20 @@ def at_root(tmp_path: Path) -> click.Context:
     return root
 
 
+def offered(complete: Complete, ctx: click.Context, typed: str) -> list[str]:
+    return [each.value for each in complete(ctx, click.Argument(["x"]), typed)]
+
+
 def test_of_several_datasets_the_newest_release_is_offered(at_root: click.Context) -> None:
-    assert list(_releases(at_root, "")) == ["a@latest", "b@latest"]
-    every = list(_releases(at_root, "a"))
+    assert offered(releases, at_root, "") == ["a@latest", "b@latest"]
+    every = offered(releases, at_root, "a")
     assert every[0] == "a@latest"
     assert every[-1] == "a@1.0.0"
     assert len(every) == 3
-    assert list(_releases(at_root, "a@")) == every
+    assert offered(releases, at_root, "a@") == every
 
 
 def test_datasets_come_before_their_releases(at_root: click.Context) -> None:
-    assert list(_references(at_root, "")) == ["a", "b"]
-    assert list(_references(at_root, "b")) == ["b", "b@latest", "b@1.0.0"]
-    assert list(_references(at_root, "b@")) == ["b@latest", "b@1.0.0"]
+    assert offered(references, at_root, "") == ["a", "b"]
+    assert offered(references, at_root, "b") == ["b", "b@latest", "b@1.0.0"]
+    assert offered(references, at_root, "b@") == ["b@latest", "b@1.0.0"]

@@ -21,13 +21,15 @@ from tfrecreg.core.values.typed_values import SkipLimit, parse_size
         ("1kB", 1000),
         ("2TiB", 2 << 40),
         ("0.3MB", 300_000),
+        ("1M", 1_000_000),
+        ("2 gi", 2 << 30),
     ],
 )
 def test_sizes_are_exact(text: int | str, size: int) -> None:
     assert parse_size(text) == size
 
 
-@pytest.mark.parametrize("text", ["", "0", 0, -1, "-1", "0.5", "1M", "MiB", "1 XB", True, "1e9"])
+@pytest.mark.parametrize("text", ["", "0", 0, -1, "-1", "0.5", "1i", "MiB", "1 XB", True, "1e9"])
 def test_what_is_no_size_is_refused(text: int | str) -> None:
     with pytest.raises(ValueError, match="expected a size such as `256MiB`"):
         parse_size(text)

@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from datetime import date
 from fractions import Fraction
 
@@ -11,7 +8,6 @@ import pytest
 from tfrecreg.core.values.config import (
     DatasetConfig,
     FailOn,
-    GateConfig,
     Waiver,
     parse_config,
     parse_dataset,
@@ -84,13 +80,6 @@ def test_the_file_of_a_dataset_is_read_with_all_its_keys() -> None:
     )
 
 
-def test_the_license_may_have_its_old_name() -> None:
-    for key in ("license", "licence"):
-        assert parse_dataset(f"{key} = 'MIT'", "x.toml").license == "MIT"
-    with pytest.raises(ConfigError, match="`licence` is the old name of `license`, and both"):
-        parse_dataset("license = 'MIT'\nlicence = 'MIT'", "x.toml")
-
-
 def test_gates_are_read_with_all_their_keys() -> None:
     gate = parse_config(FULL).gates["default"]
     assert gate.fail_on is FailOn.WARNING
@@ -111,14 +100,6 @@ def test_a_gate_takes_what_it_leaves_out_from_the_default_gate() -> None:
     assert config.gate("coco") == config.gates["default"]
 
 
-def test_the_built_in_inflation_limit_is_ten_percent_and_512_bytes_a_record() -> None:
-    assert GateConfig().options_of("inflation") == {
-        "ratio": 1.10,
-        "allowance": 512,
-        "base": "decoded",
-    }
-
-
 def test_waivers_are_read() -> None:
     assert parse_config(FULL).waivers == (
         Waiver(code="IMG003", owner="ada", reason="CMYK is meant", expires=date(2027, 1, 31)),
@@ -136,8 +117,8 @@ WAIVER = "[[waivers]]\ncode='A'\nowner='a'\nreason='r'\nexpires=2027-01-01\n"
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a = ", "is not TOML at line 1, column 5: Invalid value"),
-        ("a = 1\nb = 1 2", "is not TOML at line 2, column 7: "),
+        ("a = ", "is not TOML: Invalid value"),
+        ("a = 1\nb = 1 2", "is not TOML: "),
         (b"a = 1\n# \xff", "is not UTF-8 in line 2"),
         ("[datasets.x]", ": `datasets` is not known"),
         ("[gates]\nfail_on='error'", ": `gates.fail_on` should be a table, found `error`"),
@@ -183,7 +164,7 @@ WAIVER = "[[waivers]]\ncode='A'\nowner='a'\nreason='r'\nexpires=2027-01-01\n"
         ("[gates.default]\nfail_on=1\n[gates.x]", ": `gates.default.fail_on` should be `error`"),
         ("[waivers]", ": `waivers` should be a list, each a table, found a table"),
         ("waivers = [1]", ": `waivers[0]` should be a table, found `1`"),
-        (WAIVER + "[[waivers]]\ncode='B'", ": `waivers[1].owner` is missing"),
+        (WAIVER + "[[waivers]]\ncode='B'", ": `waivers[1].owner` is missing: it should be text"),
         (WAIVER.replace("code='A'", ""), ": `waivers[0]` a waiver needs a `code` or a"),
         (WAIVER.replace("'a'", "''"), ": `waivers[0]` a waiver's `owner` may not be empty"),
         (
@@ -216,7 +197,7 @@ def test_what_is_wrong_is_named_with_file_and_key(text: str | bytes, message: st
         ("shards=0", ": `shards` should be a whole number >= 1, found `0`"),
         ("shards=true", ": `shards` should be a whole number >= 1, found `true`"),
         ("hosts=1.0", ": `hosts` should be a whole number >= 1, found `1.0`"),
-        ("shard_size='1M'", ": `shard_size` expected a size such as"),
+        ("shard_size='1i'", ": `shard_size` expected a size such as"),
         ("shard_size=[1]", ": `shard_size` expected a size such as"),
         ("max_skipped='1/2'", ": `max_skipped` expected a number of item"),
         ("shards=1\nhosts=2", ": expected one way to size shards, found `shards` and `hosts`"),
@@ -229,20 +210,3 @@ def test_what_is_wrong_with_a_dataset_is_named_with_file_and_key(text: str, mess
         parse_dataset(text, "datasets/x.toml")
     assert caught.value.message.startswith("`datasets/x.toml`:")
     assert message in caught.value.message
-
-
-def test_reading_imports_nothing_that_only_writing_needs() -> None:
-    code = (
-        "import sys, tfrecreg.core.values.config as c; c.parse_config('[gates.a]');"
-        "c.parse_dataset('', 'a');"
-        "print('tomlkit' in sys.modules, 'tfrecreg.core.storage' in sys.modules)"
-    )
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert (done.stdout, done.stderr) == ("False False\n", "")

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any
 
 import pytest
 
 from tfrecreg.core.values.config import FailOn, Lowered, Verdict, Waiver, concerns, judge
-from tfrecreg.core.values.findings import Finding, Severity
+from tfrecreg.core.values.findings import Finding, Location, Severity
 
 TODAY = date(2026, 5, 1)
 
@@ -99,6 +100,30 @@ def test_a_waiver_covers_what_both_its_globs_match(facts: dict[str, str], covers
     assert judged.status == ("pass" if covers else "fail")
     assert judged.waived == (((finding(), made),) if covers else ())
     assert judged.findings == (() if covers else (finding(),))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "count", "means"),
+    [
+        ("CRC002 message", 2, True),
+        ("CRC00? mess*", 9, True),
+        ("CRC002 *.png", 2, True),
+        ("CRC002 a.png", 2, False),  # one of two places
+        ("CRC002 *.png", 3, False),  # a place that is not listed
+        ("CRC002 *.jpg", 2, False),
+        ("SHD002 *", 2, False),
+        ("* *.png", 2, True),
+    ],
+)
+def test_a_pattern_may_name_details(pattern: str, count: int, means: bool) -> None:
+    places = tuple(Location(detail=name) for name in ("a.png", "b.png"))
+    found = replace(finding(), count=count, locations=places)
+    made = waiver(code=pattern)
+    assert verdict(found, waivers=[made]).waived == (((found, made),) if means else ())
+    # It is more specific than a glob over codes alone.
+    severity = {"*": Severity.INFO, pattern: Severity.WARNING}
+    given = verdict(found, severity=severity).findings[0].severity
+    assert given is (Severity.WARNING if means else Severity.INFO)
 
 
 def test_a_waiver_holds_on_its_last_day_and_not_after() -> None:

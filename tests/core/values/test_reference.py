@@ -19,7 +19,6 @@ from tfrecreg.core.values.reference import (
     parse_version,
 )
 
-FORMS = "write `mnist`, `mnist@1.2.0`, `mnist@1.*`, `mnist@1.2.*` or `mnist@latest`"
 NUMBERS = st.integers(0, 999_999_999)
 VERSIONS = st.builds(Version, NUMBERS, NUMBERS, NUMBERS)
 
@@ -43,39 +42,18 @@ class TestVersion:
         assert version < version.bump("patch") < version.bump("minor") < version.bump("major")
 
     @pytest.mark.parametrize(
-        ("text", "why", "hint"),
+        "text",
         [
-            ("", "", ""),
-            ("1", "", ""),
-            ("1.2", "", ""),
-            ("1.*", "", ""),
-            ("latest", "", ""),
-            ("1.2.3.4", "", ""),
-            ("1.2.3\n", "", "write `1.2.3`"),
-            (" 1.2.3", "", "write `1.2.3`"),
-            ("v1.2.3", "", "write `1.2.3`"),
-            ("V1.2.3", "", "write `1.2.3`"),
-            ("01.2.3", ", without leading zeros", "write `1.2.3`"),
-            ("1.00.3", ", without leading zeros", "write `1.0.3`"),
-            ("1.2.3-rc1", "; there are no pre-releases", "write `1.2.3`"),
-            ("1.2.3+build", "; there are no pre-releases", "write `1.2.3`"),
-            ("1.2.-3", "", ""),
-            ("1.2.1234567890", ", each number of at most 9 digits", ""),
-            ("9" * 5000 + ".0.0", ", each number of at most 9 digits", ""),
-            ("١.٢.٣", "", ""),
-            ("one", "", ""),
+            "", "1", "1.2", "1.*", "latest", "1.2.3.4", "1.2.3\n", " 1.2.3", "v1.2.3", "01.2.3",
+            "1.00.3", "1.2.3-rc1", "1.2.3+build", "1.2.-3", "1.2.1234567890", "9" * 5000 + ".0.0",
+            "١.٢.٣", "one",
         ],
-    )
-    def test_what_is_none_is_refused_with_what_was_meant(
-        self, text: str, why: str, hint: str
-    ) -> None:
+    )  # fmt: skip
+    def test_what_is_none_is_refused(self, text: str) -> None:
         with pytest.raises(UsageError) as caught:
             parse_version(text)
-        shown = caught.value.message
-        assert shown.endswith(f"is not a version: expected MAJOR.MINOR.PATCH{why}")
-        assert "\n" not in shown
-        assert len(shown) < 300
-        assert caught.value.hint == (hint or "write three numbers, such as `1.2.0`")
+        assert "\n" not in caught.value.message
+        assert len(caught.value.message) < 300
 
 
 class TestParseReference:
@@ -113,61 +91,23 @@ class TestParseReference:
         assert looks_like_reference(tag)
 
     @pytest.mark.parametrize(
-        ("selector", "why", "meant"),
+        "selector",
         [
-            ("1", "", "1.*"),
-            ("1.2", "", "1.2.*"),
-            ("V1.2.3", "", "1.2.3"),
-            ("v1.2.*", "", "1.2.*"),
-            ("vlatest", "", "latest"),
-            ("v1", "", "1.*"),
-            ("v1.*", "", "1.*"),
-            ("01.2.3", ", without leading zeros", "1.2.3"),
-            ("1.02.*", ", without leading zeros", "1.2.*"),
-            ("1.2.3-rc1", "; there are no pre-releases", "1.2.3"),
-            ("1.2.3+7", "; there are no pre-releases", "1.2.3"),
-            ("*", "", "latest"),
-            ("*.*.*", "", "latest"),
-            ("1.*.*", "", "1.*"),
-            ("1.x", "", "1.*"),
-            ("1.2.x", "", "1.2.*"),
-            ("Latest", "", "latest"),
-            ("LATEST", "", "latest"),
-            ("@1.0.0", "", "1.0.0"),
-            (" 1.0.0", "", "1.0.0"),
-            ("1.0.0\n", "", "1.0.0"),
-            ("1..2", "", ""),
-            ("1.2.3.4", "", ""),
-            ("1.*.3", "", ""),
-            ("*.1", "", ""),
-            ("1.2.1234567890", ", each number of at most 9 digits", ""),
-            ("²", "", ""),
+            "", "1", "1.2", "V1.2.3", "v1.2.*", "vlatest", "01.2.3", "1.02.*", "1.2.3-rc1",
+            "1.2.3+7", "*", "*.*.*", "1.*.*", "1.x", "Latest", "@1.0.0", " 1.0.0", "1.0.0\n",
+            "1..2", "1.2.3.4", "1.*.3", "*.1", "1.2.1234567890", "²", "prod", "prod_2",
         ],
-    )
-    def test_wrong_version_says_what_was_meant(self, selector: str, why: str, meant: str) -> None:
-        with pytest.raises(UsageError) as caught:
+    )  # fmt: skip
+    def test_what_names_no_version_is_refused(self, selector: str) -> None:
+        with pytest.raises(UsageError, match="does not name a version") as caught:
             parse_reference(f"mnist@{selector}")
-        assert caught.value.message.endswith(
-            " does not name a version: expected MAJOR.MINOR.PATCH, MAJOR.*, MAJOR.MINOR.* or latest"
-            + why
-        )
         assert "\n" not in caught.value.message
-        assert caught.value.hint == (f"write `mnist@{meant}`" if meant else FORMS)
         assert not looks_like_reference(f"mnist@{selector}")
 
-    @pytest.mark.parametrize("stage", ["prod", "Staging", "newest"])
-    def test_a_word_may_be_a_stage(self, stage: str) -> None:
-        with pytest.raises(UsageError) as caught:
-            parse_reference(f"mnist@{stage}")
-        assert caught.value.hint == (
-            f"write `mnist#{stage}` for the release in the stage `{stage}`, or `mnist@latest` for "
-            "the newest one"
-        )
-
-    def test_what_is_no_word_is_no_stage(self) -> None:
-        with pytest.raises(UsageError) as caught:
-            parse_reference("mnist@prod_2")
-        assert "#" not in caught.value.hint
+    @pytest.mark.parametrize("text", ["", "@1.0.0", "#prod", "Mnist#prod", "mnist#-", "mnist#a b"])
+    def test_what_names_no_dataset_or_stage_is_refused(self, text: str) -> None:
+        with pytest.raises(UsageError):
+            parse_reference(text)
 
     @pytest.mark.parametrize(
         "text",
@@ -188,10 +128,6 @@ class TestDatasetName:
         assert not is_dataset_name(name)
         with pytest.raises(UsageError, match="is not a dataset name: expected a lower-case"):
             check_dataset_name(name)
-
-    def test_empty_name_is_called_empty(self) -> None:
-        with pytest.raises(UsageError, match=r"(?m)found an empty one$"):
-            check_dataset_name("")
 
 
 class TestPick:
@@ -214,17 +150,3 @@ class TestPick:
     def test_newest_match_is_picked(self, reference: str, expected: str | None) -> None:
         picked = parse_reference(reference).pick(self.ALL)
         assert (None if picked is None else str(picked)) == expected
-
-    @given(VERSIONS, VERSIONS)
-    def test_matches_agrees_with_the_numbers(self, version: Version, other: Version) -> None:
-        exact = parse_reference(f"a@{other}")
-        assert exact.version == other
-        assert exact.matches(version) is (version == other)
-        major = parse_reference(f"a@{other.major}.*")
-        assert major.version is None
-        assert major.matches(version) is (version.major == other.major)
-        minor = parse_reference(f"a@{other.major}.{other.minor}.*")
-        same = (version.major, version.minor) == (other.major, other.minor)
-        assert minor.matches(version) is same
-        assert parse_reference("a@latest").matches(version) is True
-        assert parse_reference("a").matches(version) is False

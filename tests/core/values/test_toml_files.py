@@ -79,8 +79,7 @@ def test_a_file_that_is_wrong_is_not_written_on(text: str) -> None:
 def test_what_cannot_be_written_is_refused_with_the_keys() -> None:
     with pytest.raises(ConfigError) as caught:
         updated("", {"source": object(), "raw": "x"})
-    assert caught.value.message == "`datasets/mnist.toml` cannot be edited automatically"
-    assert caught.value.hint == "set `source` and `raw` there by hand"
+    assert "set `source` and `raw` there by hand" in caught.value.message
 
 
 words = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=6)

@@ -117,15 +117,14 @@ def test_a_command_works_on_the_engine_that_is_named(
     assert typed()[0] == 2
 
 
-def test_a_worker_with_another_tfrecreg_is_one_line_a_hint_and_exit_code_3(
+def test_a_worker_with_another_tfrecreg_is_one_line_and_exit_code_3(
     typed, light_workers: None
 ) -> None:
     code, out, err = typed("--engine", "futures:executors_support:older")
     assert (code, out) == (3, "")
-    error, hint = err.strip().splitlines()
+    (error,) = err.strip().splitlines()
     assert "has tfrecreg 0.0.1" in error
-    assert f"expected {tfrecreg.__version__}" in error
-    assert hint.startswith("hint: install the same versions")
+    assert f"but the command has {tfrecreg.__version__}" in error
 
 
 @pytest.mark.parametrize(
@@ -134,16 +133,16 @@ def test_a_worker_with_another_tfrecreg_is_one_line_a_hint_and_exit_code_3(
         (("--engine", "dsak"), "error: no engine is named `dsak`; did you mean `dask`?"),
         (
             ("--engine", "dask", "--engine-option", "timeout"),
-            "error: `--engine-option timeout` should be `--engine-option KEY=VALUE`",
+            "error: `--engine-option timeout` should be `--engine-option NAME=VALUE`",
         ),
         (("--engine-option", "a=1"), "error: the engine `local` has no options, found `a`"),
     ],
 )
-def test_a_wrong_option_is_one_line_a_hint_and_exit_code_2(
+def test_a_wrong_option_is_one_line_and_exit_code_2(
     typed, options: tuple[str, ...], first: str
 ) -> None:
     code, out, err = typed(*options)
     assert (code, out) == (2, "")
-    error, hint = err.strip().splitlines()
+    error, *hint = err.strip().splitlines()
     assert error == first
-    assert hint.startswith("hint: ")
+    assert all(line.startswith("hint: ") for line in hint)

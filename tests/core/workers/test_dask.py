@@ -1,17 +1,18 @@
-"""Dask: clusters, what dies, and what is told of it."""
+"""Dask: clusters, dying workers, and the errors about them."""
 
 from __future__ import annotations
 
 import os
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from threading import Timer
 
 import pytest
 from dask_support import cluster
-from engines_support import exit_hard, process_of
+from engines_support import misbehave, process_of
 
-from tfrecreg.core.plugins.engines import open_engine
+from tfrecreg import engine as open_engine
 from tfrecreg.core.values.errors import FailureError, UsageError
 
 pytestmark = pytest.mark.slow
@@ -76,5 +77,5 @@ def test_a_task_that_ends_its_workers_is_a_failure(
         closing(open_engine("dask", address=made.address, timeout=3)) as engine,
         pytest.raises(FailureError, match=message) as caught,
     ):
-        list(engine.run(exit_hard, range(3)))
+        list(engine.run(partial(misbehave, "die"), range(3)))
     assert caught.value.exit_code == 3

@@ -1,4 +1,4 @@
-"""Who makes an engine closes it: an operation leaves the one that it was given as it was."""
+"""An operation closes the engine that it makes, and leaves a given engine open."""
 
 from __future__ import annotations
 

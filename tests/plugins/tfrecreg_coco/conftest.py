@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import struct
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from object_sources_support import RawFolder
+from image_support import png
+from raw_source_support import RawObjects
 
-from tfrecreg_coco.files import CocoOptions
 from tfrecreg_coco.source import CocoSource
 
 BOX = [10.0, 20.0, 30.0, 40.0]
@@ -37,30 +35,11 @@ LISTS = {
 }
 
 
-def png(width: int, height: int, pixels: bytes = b"", colour: int = 0) -> bytes:
-    """A PNG of 8 bits a sample, grey (`colour` 0) or RGB (2)."""
-    channels = 3 if colour == 2 else 1
-    row = width * channels
-    pixels = pixels.ljust(row * height, b"\0")
-    lines = b"".join(b"\0" + pixels[at : at + row] for at in range(0, row * height, row))
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return (
-            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-        )
-
-    header = struct.pack(">IIBBBBB", width, height, 8, colour, 0, 0, 0)
-    parts = chunk(b"IHDR", header), chunk(b"IDAT", zlib.compress(lines)), chunk(b"IEND", b"")
-    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
-
-
-class Raw(RawFolder):
+class Raw(RawObjects):
     """A raw folder, and what the source makes of it."""
 
-    source_class = CocoSource
-    options_class = CocoOptions
+    kind = CocoSource
 
-    png = staticmethod(png)
     box = BOX
     of_image = frozenset(IMAGE)
     of_objects = frozenset(LISTS)
@@ -69,7 +48,7 @@ class Raw(RawFolder):
         return super().put(name, data if isinstance(data, bytes | str) else json.dumps(data))
 
     def image_file(self, name: str, width: int = 100, height: int = 80) -> Path:
-        return self.put(name, png(width, height, pixels=name.encode()))
+        return self.put(name, png(width, height, colour=0, pixels=name.encode()))
 
     @staticmethod
     def image(number: int, name: str | None = None, **more: Any) -> dict[str, Any]:
@@ -117,6 +96,4 @@ class Raw(RawFolder):
 @pytest.fixture
 def raw(tmp_path: Path) -> Raw:
     """An empty raw folder."""
-    folder = tmp_path / "raw"
-    folder.mkdir()
-    return Raw(folder)
+    return Raw(tmp_path / "raw")

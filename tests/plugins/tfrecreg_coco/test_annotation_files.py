@@ -103,7 +103,7 @@ class TestGiven:
 class TestChoice:
     def test_instances_come_first(self, raw: Any) -> None:
         put(raw, WHERE, "train2017/a.png")
-        for other in ("captions", "stuff", "panoptic", "labels"):
+        for other in ("captions", "stuff", "panoptic"):
             raw.put(f"annotations/{other}_train2017.json", raw.dataset([]))
         described = raw.source().describe()
         assert described["tasks"] == "instances"
@@ -159,22 +159,37 @@ def test_other_json_beside_a_dataset_is_passed_over(raw: Any) -> None:
     [
         ({}, {}),
         ({"train.json": "a.png", "train_v2.json": "a.png"}, {}),
-        ({"annotations/captions_train2017.json": "train2017/a.png"}, {}),
-        ({"annotations/labels_train.json": "train/a.png"}, {}),
         ({WHERE: "train2017/a.png"}, {"tasks": ("panoptic",)}),
         ({WHERE: "train2017/a.png"}, {"splits": ("test",)}),
         ({WHERE: "train2017/a.png"}, {"annotations": ("x.json",)}),
         ({WHERE: "train2017/a.png"}, {"annotations": ("../x.json",)}),
-        ({WHERE: "train2017/a.png"}, {"images": ("../up",)}),
-        ({WHERE: "train2017/a.png"}, {"images": ("train:a", "train:b")}),
     ],
 )
 def test_files_that_do_not_fit_are_refused(raw: Any, files: Any, options: Any) -> None:
     for path, image in files.items():
         put(raw, path, image)
-    raw.refusal(**options)
+    raw.error(**options)
 
 
 def test_images_that_are_nowhere_are_refused_at_once(raw: Any) -> None:
     put(raw, WHERE, "train2017/a.png", names=("b.png", "c.png"))
-    assert "none of the first 2 images of the split `train` was found" in raw.refusal()[0]
+    assert "none of the first 2 images of the split `train` was found" in raw.error().message
+
+
+def test_no_file_outside_of_the_raw_folder_is_read(raw: Any) -> None:
+    put(raw, WHERE, "train2017/a.png")
+    (raw.path.parent / "up").mkdir()
+    (raw.path.parent / "up/a.png").write_bytes((raw.path / "train2017/a.png").read_bytes())
+    assert raw.skipped(images=("../up",)).code == "SRC112 missing"
+
+
+@pytest.mark.parametrize(
+    "name", ["images\\{}.png", "..\\..\\up\\4\\{}.png", "C:\\up\\{}.png", "/data/up/{}.png"]
+)
+def test_paths_of_another_machine_are_files_with_the_same_end(raw: Any, name: str) -> None:
+    for number in (1, 2):
+        raw.image_file(f"images/{number}.png")
+    images = [raw.image(number, name.format(number)) for number in (1, 2)]
+    raw.put("result.json", raw.dataset(images, [raw.annotation(1), raw.annotation(2, image=2)]))
+    assert raw.splits() == {"train": ["images/1.png", "images/2.png"]}
+    assert raw.codes() == ({} if name.startswith("images") else {"SRC116 path": 2})

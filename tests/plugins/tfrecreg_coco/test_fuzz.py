@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from image_support import png
 
 from tfrecreg.core.build.sources.interface import Skipped, Written
 from tfrecreg.core.example.model import encode
@@ -55,7 +56,7 @@ def rich(raw: Any) -> dict[str, Any]:
     for annotation, form in zip(data["annotations"], forms, strict=True):
         annotation["segmentation"] = form
     path.write_text(json.dumps(data))
-    raw.put("annotations/panoptic_train2017/1.png", raw.png(100, 80, b"\5\1\0" * 8000, colour=2))
+    raw.put("annotations/panoptic_train2017/1.png", png(100, 80, pixels=b"\5\1\0" * 8000, colour=2))
     segment = {"id": 261, "category_id": 3, "bbox": raw.box, "area": 8000, "iscrowd": 0}
     annotation = {"image_id": 1, "file_name": "1.png", "segments_info": [segment]}
     raw.put("annotations/panoptic_train2017.json", raw.dataset([raw.image(1)], [annotation]))

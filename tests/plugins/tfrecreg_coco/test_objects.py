@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from image_support import png
 
 
 class TestPanoptic:
     def panoptic(self, raw: Any, **more: Any) -> None:
         raw.image_file("train2017/1.png")
-        png = raw.png(100, 80, b"\x05\x01\x00" * 8000, colour=2)
-        raw.put("annotations/panoptic_train2017/1.png", png)
+        masks = png(100, 80, pixels=b"\x05\x01\x00" * 8000, colour=2)
+        raw.put("annotations/panoptic_train2017/1.png", masks)
         categories = [
             {"id": 1, "name": "cat", "isthing": 1},
             {"id": 3, "name": "sky", "isthing": 0},
@@ -48,8 +49,8 @@ class TestPanoptic:
         [
             (b"", "the PNG of its segments: the file has no bytes"),
             (b"\xff\xd8\xff", "the PNG of its segments: "),
-            (b"GIF89a\x64\0\x50\0\x80\0\0", "painted in a gif, not a PNG"),
-            ("other size", "has 80 × 100 pixels, expected 100 × 80"),
+            (b"GIF89a\x64\0\x50\0\x80\0\0", "it is a gif, not a PNG"),
+            ("other size", "it has 80 × 100 pixels, expected 100 × 80"),
             ("none", "the PNG of its segments: there is no file"),
         ],
     )
@@ -58,32 +59,27 @@ class TestPanoptic:
         path = raw.path / "annotations/panoptic_train2017/1.png"
         if file == "none":
             path.rename(path.with_name("2.png"))
-            message, _ = raw.refusal()
-            assert "none of the first 1 PNGs of the split `train` was found" in message
+            message = raw.error().message
+            assert "none of the first 1 segments of the split `train` was found" in message
             assert says in raw.skipped(segments=("annotations/panoptic_train2017",)).detail
             return
-        path.write_bytes(raw.png(80, 100) if isinstance(file, str) else file)
+        path.write_bytes(png(80, 100, colour=0) if isinstance(file, str) else file)
         skipped = raw.skipped()
-        assert skipped.code == "SRC031"
+        assert skipped.code == "SRC113"
         assert says in skipped.detail
 
-    @pytest.mark.parametrize(
-        ("more", "says"),
-        [
-            ({"segments_info": [{"id": -1, "category_id": 1}]}, "a segment has the id -1"),
-            ({"segments_info": [{"category_id": 1}]}, "a segment has the id None"),
-            ({"file_name": None}, "has no `file_name`"),
-        ],
-    )
-    def test_segments_that_cannot_be_used_skip_the_image(self, raw: Any, more, says) -> None:
-        self.panoptic(raw, **more)
-        skipped = raw.skipped()
-        assert skipped.code == "SRC031"
-        assert says in skipped.detail
+    def test_segments_without_a_png_skip_the_image(self, raw: Any) -> None:
+        self.panoptic(raw, file_name=None)
+        assert raw.skipped().code == "SRC113"
+
+    @pytest.mark.parametrize("number", [-1, 1 << 24, 1.5, None])
+    def test_an_id_that_no_pixel_has_is_refused(self, raw: Any, number: Any) -> None:
+        self.panoptic(raw, segments_info=[{"id": number, "category_id": 1}])
+        raw.error()
 
     def test_a_segment_without_category_follows_the_option(self, raw: Any) -> None:
         segment = {"id": 1, "category_id": 77, "bbox": raw.box, "area": 1}
         self.panoptic(raw, segments_info=[segment])
-        raw.refusal()
+        raw.error()
         assert raw.values(dangling="drop")["image/panoptic/segment/id"] == ()
-        assert [each.code for each in raw.remarks(dangling="drop")] == ["SRC025"]
+        assert [each.code for each in raw.remarks(dangling="drop")] == ["SRC115 category"]

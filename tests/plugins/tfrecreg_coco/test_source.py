@@ -76,8 +76,8 @@ def test_a_missing_area_is_that_of_the_box_and_a_bad_one_is_said(raw: Any) -> No
     raw.one(raw.annotation(1, area=-3), raw.annotation(2, area=1e300))
     assert raw.values()["image/object/area"] == (1200,) * 2
     (remark,) = raw.remarks()
-    assert (remark.code, remark.times) == ("SRC032", 2)
-    assert remark.detail == "the annotation 1 has the area -3; that of its box is taken; 2 such"
+    assert (remark.code, remark.times) == ("SRC115 value", 2)
+    assert remark.detail == "the annotation 1 has the area -3; the area of its box is used; 2 such"
 
 
 class TestLabels:
@@ -97,24 +97,21 @@ class TestLabels:
     def test_ids_that_can_be_no_labels_ask_for_contiguous_ones(self, raw: Any, number) -> None:
         categories = [{"id": 1, "name": "cat"}, {"id": number, "name": "far"}]
         raw.one(raw.annotation(1, category_id=number), categories=categories)
-        raw.refusal()
+        raw.error()
         labels = raw.values(categories="contiguous")["image/object/class/label"]
         assert labels == ((0,) if number < 0 else (1,))
 
-    def test_splits_share_one_list_of_categories(self, raw: Any) -> None:
+    @pytest.mark.parametrize("number", [5, 3])
+    def test_splits_share_one_list_of_categories(self, raw: Any, number: int) -> None:
         raw.one()
         raw.image_file("val2017/2.png")
-        more = raw.dataset([raw.image(2)], categories=[{"id": 5, "name": "bird"}])
+        more = raw.dataset([raw.image(2)], categories=[{"id": number, "name": "bird"}])
         raw.put("annotations/instances_val2017.json", more)
-        labels = raw.source().labels()["image/object/class/label"]
-        assert labels == ["", "cat", "", "dog", "", "bird"]
-
-    def test_splits_that_disagree_are_refused(self, raw: Any) -> None:
-        raw.one()
-        raw.image_file("val2017/2.png")
-        more = raw.dataset([raw.image(2)], categories=[{"id": 3, "name": "bird"}])
-        raw.put("annotations/instances_val2017.json", more)
-        raw.refusal()
+        if number == 3:
+            raw.error()  # it is a dog in the other split
+        else:
+            labels = raw.source().labels()["image/object/class/label"]
+            assert labels == ["", "cat", "", "dog", "", "bird"]
         assert len(raw.made(splits=("train",))) == 1
 
 
@@ -134,7 +131,7 @@ class TestBadBoxes:
         assert remark == (
             "train",
             "train2017/1.png",
-            "SRC023",
+            "SRC115",
             "the annotation 2 has the box [10, 10, 0, 5], which has no area; it was dropped; "
             "2 such",
             2,
@@ -145,20 +142,20 @@ class TestBadBoxes:
         found = raw.values(bad_boxes="keep")
         assert found["image/object/bbox/xmax"] == pytest.approx((0.4, 0.1, 1.4, 0.4))
         (remark,) = raw.remarks(bad_boxes="keep")
-        assert (remark.code, remark.times) == ("SRC023", 2)
+        assert (remark.code, remark.times) == ("SRC115", 2)
         assert "; it was kept" in remark.detail
 
     def test_their_image_can_be_skipped(self, raw: Any) -> None:
         self.bad(raw)
-        assert raw.skipped(bad_boxes="skip-image").code == "SRC023"
-        raw.refusal(bad_boxes="fail")
+        assert raw.skipped(bad_boxes="skip-image").code == "SRC113 box"
+        raw.error(bad_boxes="fail")
 
     @pytest.mark.parametrize("box", [None, [], [1, 2, 3]])
     def test_what_is_no_box_is_dropped(self, raw: Any, box) -> None:
         raw.one(raw.annotation(1), raw.annotation(2, bbox=box))
         assert len(raw.values()["image/object/area"]) == 1
         (remark,) = raw.remarks()
-        assert (remark.code, remark.times) == ("SRC023", 1)
+        assert (remark.code, remark.times) == ("SRC115", 1)
 
     def test_float_noise_is_clipped_and_counted(self, raw: Any) -> None:
         raw.one(
@@ -170,8 +167,44 @@ class TestBadBoxes:
         assert found["image/object/bbox/xmax"][0] == 1
         assert found["image/object/bbox/xmin"][1] == 0
         (remark,) = raw.remarks()
-        assert (remark.code, remark.times) == ("SRC024", 2)
+        assert (remark.code, remark.times) == ("SRC116 clipped", 2)
         assert len(raw.values(clip=0.1)["image/object/area"]) == 2
+
+
+POLYGON = [[10, 20, 40, 20, 40, 60, 10, 60]]
+RLE = {"size": [80, 100], "counts": [820, *[40, 40] * 29, 40, 4820]}
+"""The pixels of the polygon, column by column."""
+
+
+def sides(raw: Any, **options: Any) -> list[tuple[float, ...]]:
+    found = raw.values(**options)
+    names = [f"image/object/bbox/{side}" for side in ("xmin", "ymin", "xmax", "ymax")]
+    return [*zip(*(found[name] for name in names), strict=True)]
+
+
+@pytest.mark.parametrize("shape", [POLYGON, RLE])
+@pytest.mark.parametrize("box", [{}, {"bbox": None}, {"bbox": []}, {"bbox": [10, 20, 0, 5]}])
+def test_the_box_around_the_mask_takes_the_place_of_a_bad_box(
+    raw: Any, shape: Any, box: Any
+) -> None:
+    annotation = raw.annotation(5, segmentation=shape)
+    del annotation["bbox"]
+    raw.one({**annotation, **box})
+    assert sides(raw) == [pytest.approx((0.1, 0.25, 0.4, 0.75))]
+    assert raw.codes() == {"SRC115 value": 1}
+
+
+def test_an_option_about_bad_boxes_comes_first(raw: Any) -> None:
+    raw.one(raw.annotation(5, bbox=[90, 20, 30, 5], segmentation=POLYGON))
+    assert sides(raw, bad_boxes="keep") == [pytest.approx((0.9, 0.25, 1.2, 0.3125))]
+    assert raw.skipped(bad_boxes="skip-image").code == "SRC113 box"
+
+
+@pytest.mark.parametrize("shape", [[[10, 20, 40, 20]], {"size": [80, 100], "counts": [8000]}, 7])
+def test_a_segmentation_without_a_mask_gives_no_box(raw: Any, shape: Any) -> None:
+    raw.one(raw.annotation(5, bbox=None, segmentation=shape), raw.annotation(6))
+    assert len(sides(raw)) == 1
+    assert raw.codes() == {"SRC115": 1}
 
 
 def test_an_image_too_large_for_masks_is_skipped(raw: Any) -> None:
@@ -179,7 +212,7 @@ def test_an_image_too_large_for_masks_is_skipped(raw: Any) -> None:
     raw.one(raw.annotation(1, segmentation=[TRIANGLE]))
     data = raw.dataset([raw.image(1, width=1 << 20, height=1 << 20)], [])
     raw.put("annotations/instances_train2017.json", data)
-    assert raw.skipped(masks="png").code == "SRC028"
+    assert raw.skipped(masks="png").code == "SRC113"
 
 
 def test_boxes_are_measured_against_the_size_that_the_annotations_say(raw: Any) -> None:
@@ -190,7 +223,7 @@ def test_boxes_are_measured_against_the_size_that_the_annotations_say(raw: Any) 
     assert (found["image/height"], found["image/width"]) == ((40,), (50,))
     assert found["image/object/bbox/xmin"] == pytest.approx((0.1,))
     (remark,) = raw.remarks()
-    assert remark.code == "SRC027"
+    assert remark.code == "SRC120"
     assert remark.detail == "50 × 40 pixels, and its annotations say 100 × 80"
 
 
@@ -305,11 +338,27 @@ class TestTasks:
         (found,) = self.of_both(raw, tasks=("images",))
         assert found.keys() == raw.of_image
 
-    def test_bad_keypoints_and_captions_are_left_out_and_said(self, raw: Any) -> None:
+    def test_an_object_with_fewer_keypoints_is_filled_up(self, raw: Any) -> None:
         raw.several()
         raw.put(
             "annotations/person_keypoints_train2017.json",
-            raw.dataset([raw.image(1)], [raw.annotation(2, keypoints=[1, 2, 7])]),
+            raw.dataset(
+                [raw.image(1)],
+                [raw.annotation(2, keypoints=[100, 80, 1]), raw.annotation(5, keypoints=[0] * 6)],
+            ),
+        )
+        first, _ = self.of_both(raw, tasks=("instances", "keypoints"))
+        assert first["image/object/keypoint/x"] == (0, 0, 1, 0, 0, 0, 0, 0)
+        assert first["image/object/keypoint/num"] == (0, 1, 0, 0)
+
+    @pytest.mark.parametrize("points", [[1, 2, 7], [1, 2], [1, 2, 1, 0]])
+    def test_bad_keypoints_and_captions_are_left_out_and_said(
+        self, raw: Any, points: list[int]
+    ) -> None:
+        raw.several()
+        raw.put(
+            "annotations/person_keypoints_train2017.json",
+            raw.dataset([raw.image(1)], [raw.annotation(2, keypoints=points)]),
         )
         said = [{"id": 1, "image_id": 1, "caption": "fine"}]
         said += [{"id": 2, "image_id": 1, "caption": None}, {"id": 3, "image_id": 1}]
@@ -317,16 +366,8 @@ class TestTasks:
         options = {"tasks": ("instances", "keypoints", "captions")}
         first, _ = self.of_both(raw, **options)
         assert first["image/caption"] == (b"fine",)
-        assert first["image/object/keypoint/num"] == (0, 0, 0)
-        codes = {remark.code: (remark.times, remark.detail) for remark in raw.remarks(**options)}
-        assert codes["SRC029"] == (
-            1,
-            "the keypoints of the annotation 2 were left out: a visibility is not 0, 1 or 2",
-        )
-        assert codes["SRC032"] == (
-            2,
-            "the caption 2 has no text, and was left out; 2 such",
-        )
+        assert set(first["image/object/keypoint/num"]) == {0}
+        assert raw.codes(**options) == {"SRC115 keypoints": 1, "SRC115 value": 2}
 
     def test_stuff_is_objects_of_its_own(self, raw: Any) -> None:
         raw.several()
@@ -341,6 +382,6 @@ def test_json_that_is_left_out_among_the_annotations_is_remarked(raw: Any) -> No
     raw.one()
     raw.put("annotations/other_val.json", "version https://git-lfs.github.com/spec/v1\n")
     raw.put("annotations/results.json", [{"image_id": 1, "category_id": 1, "score": 0.5}])
-    found = {each.key: each for each in raw.remarks() if each.code == "SRC035"}
+    found = {each.key: each for each in raw.remarks() if each.code == "SRC015"}
     assert set(found) == {"annotations/other_val.json", "annotations/results.json"}
     assert {each.split for each in found.values()} == {"train"}

@@ -62,26 +62,19 @@ def test_files_go_in_byte_for_byte_with_what_their_headers_say(raw) -> None:
     assert "min_count: 1" in raw.source().schema()
 
 
-def test_the_format_is_that_of_the_bytes(raw) -> None:
-    raw.put("a.wav", mp3(10))
-    assert raw.made().written["train", "a.wav"]["audio/format"] == [b"mp3"]
-    raw.put("a.wav", mp4(size=None))
-    assert raw.made().written["train", "a.wav"]["audio/format"] == [b"mp4"]
-
-
 @pytest.mark.parametrize(
     ("name", "data", "code", "detail"),
     [
-        ("a.wav", b"", "SRC061", "the file has no bytes"),
+        ("a.wav", b"", "SRC110 media", "the sound or video has no bytes"),
         (
             "a.mp3",
             b"<html>",
-            "SRC060",
+            "SRC110 media",
             "not a sound or a video of a known format",
         ),
-        ("a.mp4", wav(), "SRC060", "expected a video, found a sound: WAV"),
-        ("a.m4a", mp4(sound=None), "SRC060", "the sound is missing in this MP4"),
-        ("a.jpg", b"", "SRC002", "the file has no bytes"),
+        ("a.mp4", wav(), "SRC110 media", "expected a video, found a sound: WAV"),
+        ("a.m4a", mp4(sound=False), "SRC110 media", "the sound is missing in this MP4"),
+        ("a.jpg", b"", "SRC110 empty", "the file has no bytes"),
     ],
 )
 def test_a_file_without_a_valid_header_is_skipped(raw, name, data, code, detail) -> None:
@@ -93,7 +86,7 @@ def test_a_file_that_ends_too_early_has_a_remark(raw) -> None:
     raw.put("a.wav", wav()[:-100])
     made = raw.made()
     assert made.remarked() == {
-        "SRC062": "8000 bytes of sound expected, found at most 7900; written unchanged"
+        "SRC014": "8000 bytes of sound expected, found at most 7900; written unchanged"
     }
     assert len(made.written) == 1
 
@@ -137,8 +130,8 @@ def test_a_file_above_the_limit_is_skipped(raw, monkeypatch) -> None:
     monkeypatch.setattr("tfrecreg.core.build.media._MAX_BYTES", 10)
     raw.put("a.bin", b"x" * 11)
     assert raw.made().skipped["train", "a.bin"] == (
-        "SRC063",
-        "a file of 11 bytes, at most 10 go in",
+        "SRC110",
+        "a file of 11 bytes, more than 10",
     )
 
 
@@ -152,7 +145,7 @@ def test_folders_are_classes_if_the_option_says_so(raw) -> None:
     assert "class/label" not in raw.made().written["train", "yes/a.wav"]
     raw.put("loose.wav", wav())
     assert raw.error("labels=folder").message.startswith(
-        "`loose.wav` is in no folder of a class, directly in `"
+        "`loose.wav` is not in the folder of a class, but directly in `"
     )
 
 
@@ -167,7 +160,8 @@ def test_folders_named_like_splits_are_splits(raw) -> None:
         ("train", "val/no/a.wav"),
     ]
     raw.put("more/b.wav", wav())
-    assert "holds folders of splits (`Train` and `val`) and others (`more`)" in raw.error().message
+    message = raw.error().message
+    assert "like splits (`Train` and `val`) beside other folders (`more`)" in message
     assert {split for split, _ in raw.made("layout=split").written} == {
         "train",
         "validation",
@@ -188,22 +182,6 @@ def test_a_note_beside_folders_of_splits_is_left_out(raw) -> None:
     assert {each.path for each in raw.source().raw_files()} == {"test/a.wav", "train/a.wav"}
 
 
-def test_a_file_beside_folders_of_splits_that_may_be_data_is_not_left_out_unasked(raw) -> None:
-    raw.put("train/a.wav", wav())
-    raw.put("b.WAV", wav())
-    error = raw.error()
-    assert "holds folders of splits (`train`) and others (`b.WAV`)" in error.message
-    made = raw.made("layout=split")
-    assert list(made.written) == [("train", "a.wav")]
-    assert made.remarked() == {"SRC015": "1 stray name, `b.WAV`"}
-    assert list(raw.made("layout=flat").written) == [("train", "b.WAV"), ("train", "train/a.wav")]
-
-
-def test_folders_of_splits_that_are_asked_for_exist(raw) -> None:
-    raw.put("a.wav", wav())
-    assert raw.error("layout=split").exit_code == 2
-
-
 def test_files_of_one_stem_are_one_record(raw) -> None:
     raw.put("x/clip.wav", wav())
     raw.put("x/clip.TXT", "hello")
@@ -218,8 +196,8 @@ def test_files_of_one_stem_are_one_record(raw) -> None:
     assert found["txt/bytes"] == [b"hello"]
     assert found["audio/duration"] == [0.5]
     assert made.skipped == {
-        ("train", "alone"): ("SRC064", "no `.txt` beside `alone.wav`"),
-        ("train", "two"): ("SRC064", "two files `.txt` beside `two.TXT`, `two.wav`"),
+        ("train", "alone"): ("SRC112", "no `.txt` beside `alone.wav`"),
+        ("train", "two"): ("SRC112", "two files `.txt` beside `two.TXT`, `two.wav`"),
     }
     assert made.remarked() == {"SRC015": "1 stray name, `x/clip.json`"}
     source = raw.source("pair=wav,txt")
@@ -266,14 +244,14 @@ def test_names_that_cannot_be_opened_are_skipped(raw, tmp_path) -> None:
     (raw.path / "out.txt").symlink_to("../out.txt")
     made = raw.made()
     assert {key: code for (_, key), (code, _) in made.skipped.items()} == {
-        "pipe.txt": "SRC010",
-        "gone.txt": "SRC011",
-        "loop": "SRC011",
+        "pipe.txt": "SRC111",
+        "gone.txt": "SRC111 link",
+        "loop": "SRC111 link",
     }
     assert made.written["train", "out.txt"]["file/bytes"] == [b"out"]
-    assert raw.made("symlinks=inside").skipped["train", "out.txt"][0] == "SRC011"
+    assert raw.made("symlinks=inside").skipped["train", "out.txt"][0] == "SRC111 link"
     assert raw.made("symlinks=none").skipped["train", "out.txt"] == (
-        "SRC011",
+        "SRC111 link",
         "a symbolic link, which `symlinks=none` does not follow",
     )
 
@@ -281,13 +259,17 @@ def test_names_that_cannot_be_opened_are_skipped(raw, tmp_path) -> None:
 def test_a_name_that_is_not_utf8_is_skipped(raw) -> None:
     raw.put(b"caf\xe9.txt", "x")
     raw.put("a.txt", "x")
-    assert raw.made().codes() == ["SRC012"]
+    assert raw.made().codes() == ["SRC111"]
 
 
-def test_what_holds_no_file_is_refused(raw) -> None:
-    assert raw.error().message == f"`{raw.path}` holds no file with any suffix"
-    raw.put("a.txt", "x")
-    assert raw.error("suffixes=wav").message == f"`{raw.path}` holds no file with .wav"
+@pytest.mark.parametrize(
+    ("names", "options"),
+    [([], []), (["a.txt"], ["suffixes=wav"]), (["a.wav"], ["layout=split"])],
+)
+def test_a_folder_without_the_files_asked_for_is_refused(raw, names, options) -> None:
+    for name in names:
+        raw.put(name, wav())
+    assert f"`{raw.path}`" in raw.error(*options).message
 
 
 @pytest.mark.parametrize("options", [["pair=wav"], ["pair=wav,.WAV"], ["pair=a,b", "suffixes=a"]])
@@ -302,7 +284,7 @@ def test_the_folder_is_described(raw) -> None:
     raw.put("yes/b", "x")
     assert raw.source("labels=folder").describe() == {
         "layout": "no splits",
-        "files": "1 .wav, 1 without suffix",
+        "files": "`1 .` and `1 .wav`",
         "features": "audio/…, file/…",
         "classes": "1 (`yes`)",
     }

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_support import RawFolder
+from raw_source_support import RawFiles
 
 pa: Any = pytest.importorskip("pyarrow", reason="the extra `parquet` is not installed")
 pq: Any = pytest.importorskip("pyarrow.parquet")
@@ -18,7 +18,7 @@ from tfrecreg_huggingface.source import HuggingFaceSource  # noqa: E402
 MEDIA = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
 
 
-class Raw(RawFolder):
+class Raw(RawFiles):
     """A folder of Parquet files."""
 
     kind = HuggingFaceSource

@@ -1,4 +1,4 @@
-"""What a value becomes, by the types of Arrow and of Hugging Face."""
+"""Features of values, by the types of Arrow and of Hugging Face."""
 
 from __future__ import annotations
 
@@ -187,16 +187,16 @@ def test_sounds_pass_through(raw: Raw) -> None:
 @pytest.mark.parametrize(
     ("column", "code"),
     [
-        (pa.array([[1, None]]), "SRC081"),
-        (pa.array([[None, [1]]]), "SRC081"),
-        (pa.array([2**63], pa.uint64()), "SRC081"),
-        (pa.array([b"a\xff"]).view(pa.string()), "SRC081"),
-        (pa.array([{"bytes": None, "path": "../a.png"}], MEDIA), "SRC082"),
-        (media(b"<html>"), "SRC003"),
+        (pa.array([[1, None]]), "SRC113"),
+        (pa.array([[None, [1]]]), "SRC113"),
+        (pa.array([2**63], pa.uint64()), "SRC113"),
+        (pa.array([b"a\xff"]).view(pa.string()), "SRC113"),
+        (pa.array([{"bytes": None, "path": "../a.png"}], MEDIA), "SRC112"),
+        (media(b"<html>"), "SRC110 format"),
     ],
 )
 def test_a_value_that_no_feature_holds_skips_its_row(raw: Raw, column: Any, code: str) -> None:
-    features = {"c": IMAGE} if code != "SRC081" else {}
+    features = {"c": IMAGE} if code != "SRC113" else {}
     assert raw.skipped(column, **features)[0] == code
 
 
@@ -221,7 +221,7 @@ def test_what_no_feature_holds_is_left_out_with_a_remark(raw: Raw) -> None:
     made = raw.made()
     assert list(made.written.values()) == [{"a": 1}]
     assert [(each.code, each.key) for each in made.remarks] == [
-        ("SRC080", "map"),
-        ("SRC080", "null"),
-        ("SRC080", "deep"),
+        ("SRC117", "map"),
+        ("SRC117", "null"),
+        ("SRC117", "deep"),
     ]

@@ -7,27 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import raw_source_support
 from image_support import png
 from raw_source_support import RawSource
 
-from tfrecreg.core.build.sources.interface import Remark
 from tfrecreg_imagefolder.source import ImageFolderSource
 
 
-class Made:
-    """What became of every item."""
-
-    def __init__(
-        self,
-        written: dict[tuple[str, str], dict[str, Any]],
-        skipped: dict[tuple[str, str], tuple[str, str]],
-        remarks: list[Remark],
-    ) -> None:
-        self.written = written
-        """By split and key: the single value of each feature."""
-        self.skipped = skipped
-        """By split and key: code and detail."""
-        self.remarks = remarks
+class Made(raw_source_support.Made):
+    """The result for every item; each feature has a single value."""
 
     def splits(self) -> dict[str, int]:
         """Written items a split."""
@@ -43,32 +31,21 @@ class Made:
             for (_, key), found in self.written.items()
         }
 
-    def codes(self) -> dict[str, str]:
+    def codes(self) -> dict[str, str]:  # type: ignore[override]
         """By key: why it was skipped."""
         return {key: code for (_, key), (code, _) in self.skipped.items()}
 
 
-class Raw:
+class Raw(RawSource):
     """A raw folder, and what the source makes of it."""
 
-    def __init__(self, path: Path) -> None:
-        self._raw = RawSource(path, ImageFolderSource)
-        self.source, self.error = self._raw.source, self._raw.error
-
-    @property
-    def path(self) -> Path:
-        """The raw folder."""
-        return self._raw.path
-
-    @path.setter
-    def path(self, path: Path) -> None:
-        self._raw.path = path
+    kind = ImageFolderSource
 
     def put(self, name: str | bytes, data: bytes | str | None = None) -> Path:
         """A file; without data an image, of which no two are equal."""
         if data is None:
             data = png(5, 4, seed=sum(os.fsencode(name)))
-        return self._raw.put(os.fsdecode(name), data)
+        return super().put(os.fsdecode(name), data)
 
     def puts(self, *names: str) -> None:
         """Images."""
@@ -83,7 +60,7 @@ class Raw:
 
     def made(self, *options: str) -> Made:
         """Every item."""
-        found = self._raw.made(*options)
+        found = super().made(*options)
         written: dict[tuple[str, str], dict[str, Any]] = {}
         for place, features in found.written.items():
             assert all(len(values) == 1 for values in features.values())

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases_support import case
 from image_support import jpeg, png
 from tests_support import tree
 
@@ -71,6 +72,11 @@ def ledger() -> list[Any]:
     return [json.loads(line) for line in Path("data/pets/ledger.jsonl").read_bytes().splitlines()]
 
 
+def told(line: dict[str, Any]) -> str:
+    """The code of a line of the ledger, with its case."""
+    return case(line["code"], line["detail"])
+
+
 def test_a_folder_is_built_and_checks_clean(cli, build, raw) -> None:
     raw.puts("train/cat/1.png", "train/dog/1.png", "val/cat/2.png", "LICENSE", ".hidden")
     done = build("--json")
@@ -85,7 +91,7 @@ def test_a_folder_is_built_and_checks_clean(cli, build, raw) -> None:
         "skipped": {},
         "written": 2,
     }
-    assert [(line["code"], line["key"], line["times"]) for line in ledger()] == [
+    assert [(told(line), line["key"], line["times"]) for line in ledger()] == [
         ("SRC015", ".hidden", 1),
         ("SRC015", "LICENSE", 1),
     ]
@@ -107,8 +113,8 @@ def test_anything_skipped_refuses_the_build_and_leaves_the_old_one(cli, build, r
     assert tree(Path("data")) == before
     done = build("--max-skipped=2", "--json")
     assert done.code == 0, done.err
-    assert manifest()["ledger"]["train"]["skipped"] == {"SRC002": 1, "SRC003": 1}
-    assert [line["code"] for line in ledger()] == ["SRC002", "SRC003"]
+    assert manifest()["ledger"]["train"]["skipped"] == {"SRC110": 2}
+    assert list(map(told, ledger())) == ["SRC110 empty", "SRC110 format"]
     assert cli("check", "pets", "--only", "source").code == 0
 
 
@@ -118,8 +124,7 @@ def test_anything_skipped_refuses_the_build_and_leaves_the_old_one(cli, build, r
         ["layout=flat"],
         ["layout=split"],
         ["colour=red"],
-        ["split=a=1,b=1", "layout=split"],
-        ["split=a=1,b=1", "group=(x)"],  # which finds nothing
+        ["split=a=1,b=1", "group=(cat)"],  # which finds nothing below the class folder
         ["resize=256"],
         ["resize=2x0", "reencode=png"],
         ["reencode=jpeg:101"],
@@ -152,7 +157,7 @@ def test_what_cannot_be_read_so_is_exit_2_in_one_line(build, raw, options) -> No
         (["train/cat/1.png", "Train/cat/1.png"], "layout=auto"),
         (["train/Cat/1.png", "test/cat/1.png"], "layout=auto"),
         ([b"caf\xe9/1.png", "cat/1.png"], "layout=auto"),
-        (["train/cat/1.png", "val/cat/1.png"], "split=train=0.5,test=0.5"),
+        (["train/cat/1.png", "test/cat/1.png"], "split=train=0.5,test=0.5"),
     ],
 )
 def test_folders_that_can_be_read_in_two_ways_are_exit_2(build, raw, names, option) -> None:
@@ -217,22 +222,23 @@ def test_everything_hostile_at_once_ends_in_words(cli, build, raw, tmp_path) -> 
     assert done.json["splits"] == {"train": 4}
     assert manifest()["ledger"]["train"]["items"] == 12
     bad = {
-        "cat/caf\\xe9.png": "SRC012",
-        "cat/device.png": "SRC011",
-        "cat/fifo.png": "SRC010",
-        "cat/loop": "SRC011",
-        "cat/secret": "SRC011",
-        "cat/up": "SRC011",
-        "cat/zero.png": "SRC002",
-        "dog": "SRC011",
+        "cat/caf\\xe9.png": "SRC111",
+        "cat/device.png": "SRC111 link",
+        "cat/fifo.png": "SRC111",
+        "cat/loop": "SRC111 link",
+        "cat/secret": "SRC111 link",
+        "cat/up": "SRC111 link",
+        "cat/zero.png": "SRC110 empty",
+        "dog": "SRC111 link",
         "fifo": "SRC015",
     }
-    assert {line["key"]: line["code"] for line in ledger()} == bad
+    assert {line["key"]: told(line) for line in ledger()} == bad
     done = build("symlinks=all", "--max-skipped=6", "--json")
     assert done.code == 0, done.err
     assert done.json["splits"] == {"train": 6}
     del bad["cat/secret"], bad["dog"]
-    assert {line["key"]: line["code"] for line in ledger()} == {**bad, "cat/device.png": "SRC010"}
+    bad["cat/device.png"] = "SRC111"
+    assert {line["key"]: told(line) for line in ledger()} == bad
     (raw.path / "cat/loop").unlink()  # `--raw` measures all that links lead to, and says no
     checked = cli("check", "pets", "--raw", raw.path)
     assert checked.code == 0, checked.out + checked.err

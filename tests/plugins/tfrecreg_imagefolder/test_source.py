@@ -1,4 +1,4 @@
-"""What an image becomes: its own bytes, and what its header says."""
+"""Features of images: their bytes, and the facts in their headers."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def test_an_image_goes_in_byte_for_byte_whatever_its_name_says(raw, kind, suffix
 @pytest.mark.parametrize(
     ("data", "code"),
     [
-        (b"", "SRC002"),
-        (b"II*\0....", "SRC003"),
-        (b"<html>404</html>", "SRC003"),
-        (jpeg()[:30], "SRC004"),
-        (png()[:20] + b"x" + png()[21:], "SRC005"),
-        (gif(0, 5), "SRC006"),
-        (jpeg(marker=0xF7), "SRC007"),
+        (b"", "SRC110 empty"),
+        (b"II*\0....", "SRC110 format"),
+        (b"<html>404</html>", "SRC110 format"),
+        (jpeg()[:30], "SRC110 header"),
+        (png()[:20] + b"x" + png()[21:], "SRC110 header"),
+        (gif(0, 5), "SRC110 size"),
+        (jpeg(marker=0xF7), "SRC110"),
     ],
 )
 def test_what_is_no_sound_image_is_skipped_with_its_reason(raw, data, code) -> None:
@@ -125,7 +125,9 @@ class TestDecoding:
         raw.put("cat/3.png", bytes(damaged))
         raw.put("cat/4.png")
         made = raw.made("verify=decode")
-        assert made.codes() == dict.fromkeys(("cat/1.png", "cat/2.jpg", "cat/3.png"), "SRC008")
+        assert made.codes() == dict.fromkeys(
+            ("cat/1.png", "cat/2.jpg", "cat/3.png"), "SRC110 pixels"
+        )
         assert list(made.written) == [("train", "cat/4.png")]
         assert made.remarks == []
 

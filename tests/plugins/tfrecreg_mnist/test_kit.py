@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar
-
-import pytest
 
 from tfrecreg.testing import SourceTests, write_digits
 
@@ -15,8 +12,3 @@ class TestMnist(SourceTests):
 
     def write_raw(self, folder: Path) -> None:
         write_digits(folder, train=9, test=4)
-
-
-@pytest.mark.slow
-class TestPixels(TestMnist):
-    options: ClassVar = {"encoding": "raw"}

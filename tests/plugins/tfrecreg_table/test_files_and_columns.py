@@ -67,14 +67,14 @@ def test_rows_whose_files_cannot_be_used_are_skipped(raw) -> None:
     made = raw.made("columns=f:image,n")
     assert list(made.written) == [("train", "a.png")]
     assert {key: code for (_, key), (code, _) in made.skipped.items()} == {
-        "train.csv:3": "SRC054",
-        "train.csv:4": "SRC055",
-        "train.csv:5": "SRC055",
-        "train.csv:6": "SRC054",
-        "train.csv:7": "SRC054",
-        "empty.png": "SRC002",
-        "train.csv:9": "SRC053",
-        "train.csv:10": "SRC055",
+        "train.csv:3": "SRC112 missing",
+        "train.csv:4": "SRC111",
+        "train.csv:5": "SRC111",
+        "train.csv:6": "SRC112 missing",
+        "train.csv:7": "SRC112 missing",
+        "empty.png": "SRC110 empty",
+        "train.csv:9": "SRC114",
+        "train.csv:10": "SRC111",
     }
 
 
@@ -82,7 +82,7 @@ def test_columns_are_named_left_out_or_taken_by_a_star(raw) -> None:
     raw.put("train.csv", "a,b,c,d\n1,2,3,4\n")
     made = raw.made("columns=a:text,b:skip")
     assert made.written["train", "00000001"] == {"a": [b"1"]}
-    assert [(each.code, each.key, each.times) for each in made.remarks] == [("SRC057", "c", 2)]
+    assert [(each.code, each.key, each.times) for each in made.remarks] == [("SRC117", "c", 2)]
     made = raw.made("columns=*,b:skip,a:float=x/y")
     assert made.written["train", "00000001"] == {"x/y": [1.0], "c": [3], "d": [4]}
     assert not made.remarks
@@ -97,6 +97,9 @@ def test_classes_are_numbered_by_their_numbers_or_their_names(raw) -> None:
     made = raw.made("columns=label:label")
     assert made.values("class/label") == [[1], [0], [1]]
     assert made.values("class/text") == [[b"10"], [b"9"], [b"10"]]
+    raw.put("train.csv", "a,b\n10.0,10\n2.0,2\n-1.5,02\n2,2\n")  # `02` is no decimal
+    labels = raw.source("columns=a:label,b:label").labels()
+    assert labels == {"a": ["-1.5", "2", "2.0", "10.0"], "b": ["02", "10", "2"]}
 
 
 def test_a_value_of_another_type_skips_its_row(raw) -> None:
@@ -104,7 +107,7 @@ def test_a_value_of_another_type_skips_its_row(raw) -> None:
     made = raw.made("columns=a:int64,b:int64")
     assert made.values("b") == [[1]]
     code, detail = made.skipped["train", "00000002"]
-    assert code == "SRC052"
+    assert code == "SRC113"
     assert detail.startswith("`train.csv`, line 3: the column `a`: ")
 
 
@@ -112,7 +115,7 @@ def test_a_column_gives_the_keys(raw) -> None:
     raw.put("train.csv", "k,v\na,1\n,2\na,3\n")
     made = raw.made("key=k")
     assert list(made.written) == [("train", "a")]
-    assert made.codes() == ["SRC053"] * 2
+    assert made.codes() == ["SRC114"] * 2
 
 
 def test_a_column_gives_the_splits(raw) -> None:
@@ -141,7 +144,7 @@ def test_each_table_named_after_a_split_is_one(raw) -> None:
     }
     assert made.written["test", "00000001"]["class/label"] == []
     assert {(each.code, each.key) for each in made.remarks} == {
-        ("SRC058", "label"),
+        ("SRC118", "label"),
         ("SRC015", "sample_submission.csv"),
     }
 
@@ -198,7 +201,11 @@ def test_metadata_of_hugging_face_names_the_images_beside_it(raw, suffix, folder
     assert made.values("image/encoded") == [[png(5, 4, seed=n)] for _ in splits for n in range(3)]
     assert made.values("text") == [[f"thing {n}".encode()] for _ in splits for n in range(3)]
     (remark,) = made.remarks
-    assert (remark.code, remark.key, remark.times) == ("SRC030", f"{folders[0]}3.png", len(folders))
+    assert (remark.code, remark.key, remark.times) == (
+        "SRC117 image",
+        f"{folders[0]}3.png",
+        len(folders),
+    )
     assert raw.source().raw_path(splits[-1], "1.png") == f"{folders[-1]}1.png"
 
 
@@ -212,4 +219,4 @@ def test_metadata_above_folders_of_splits_keeps_the_splits(raw) -> None:
     made = raw.made("columns=*,objects/bbox:skip")
     assert {*made.written} == {("train", paths[0]), ("test", paths[1]), ("train", paths[2])}
     assert made.values("objects/n") == [[1]] * 3
-    assert made.codes() == ["SRC054"]
+    assert made.codes() == ["SRC112 missing"]

@@ -7,19 +7,17 @@ from typing import Any
 
 import pytest
 from image_support import png
-from object_sources_support import RawFolder
+from raw_source_support import RawObjects
 
-from tfrecreg_voc.files import VocOptions
 from tfrecreg_voc.source import VocSource
 
 SIZE = "<size><width>100</width><height>80</height><depth>3</depth></size>"
 
 
-class Raw(RawFolder):
+class Raw(RawObjects):
     """A raw folder, and what the source makes of it."""
 
-    source_class = VocSource
-    options_class = VocOptions
+    kind = VocSource
     size = SIZE
 
     @staticmethod
@@ -63,6 +61,4 @@ class Raw(RawFolder):
 @pytest.fixture
 def raw(tmp_path: Path) -> Raw:
     """An empty raw folder."""
-    folder = tmp_path / "raw"
-    folder.mkdir()
-    return Raw(folder)
+    return Raw(tmp_path / "raw")

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from made_support import RawFolder
+from raw_source_support import RawFiles
 
 from tfrecreg_webdataset.source import WebDatasetSource
 
@@ -24,7 +24,7 @@ def tar(members: Mapping[str, bytes], kind: int = tarfile.PAX_FORMAT, mode: str 
     return data.getvalue()
 
 
-class Raw(RawFolder):
+class Raw(RawFiles):
     """A folder of tar files."""
 
     kind = WebDatasetSource

@@ -1,4 +1,4 @@
-"""Which samples are items, and what is said of all else."""
+"""Samples that become items, and remarks on all other members and files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from made_support import Made
+from raw_source_support import Made
 
 from tfrecreg_webdataset import samples
 
@@ -49,7 +49,7 @@ def test_the_option_splits_decides_by_the_first_pattern(raw: Raw) -> None:
         raw.put(name, {f"{name[2]}.txt": b""})
     made = raw.made("splits=test=a/2*,train=a/*,extra=b/*")
     assert sorted(made.written) == ["extra/3", "test/2", "train/1"]
-    assert remarks(made) == [("c/4.tar", "SRC070", 1)]
+    assert remarks(made) == [("c/4.tar", "SRC117", 1)]
     raw.error("splits=train=x*")
 
 
@@ -67,7 +67,7 @@ def test_a_key_that_occurs_again_skips_the_later_sample(raw: Raw) -> None:
     raw.put("b.tar", {"2.b": b"4", "3.a": b"5"})
     made = raw.made()
     assert sorted(made.written) == ["train/1", "train/2", "train/3"]
-    assert codes(made) == {"train/1#a.tar": "SRC071", "train/2#b.tar": "SRC071"}
+    assert codes(made) == {"train/1#a.tar": "SRC114", "train/2#b.tar": "SRC114"}
 
 
 def test_shards_that_count_anew_have_keys_with_their_paths(raw: Raw) -> None:
@@ -81,7 +81,7 @@ def test_shards_that_count_anew_have_keys_with_their_paths(raw: Raw) -> None:
 def test_a_sample_with_a_suffix_twice_is_skipped(raw: Raw) -> None:
     raw.put("a.tar", {"1.jpg": b"1", "1.JPG": b"2", "2.a": b""})
     made = raw.made()
-    assert codes(made) == {"train/1": "SRC071"}
+    assert codes(made) == {"train/1": "SRC114"}
     assert list(made.written) == ["train/2"]
 
 
@@ -93,7 +93,7 @@ def test_what_has_no_key_is_counted(raw: Raw) -> None:
     raw.put("a.tar", folder.tobuf() + data)
     made = raw.made("suffixes=a")
     assert list(made.written) == ["train/1"]
-    assert remarks(made) == [("a.tar", "SRC070", times) for times in (1, 5, 1, 1)]
+    assert remarks(made) == [("a.tar", "SRC117", times) for times in (1, 5, 1, 1)]
 
 
 def test_a_link_skips_its_sample(raw: Raw) -> None:
@@ -101,7 +101,7 @@ def test_a_link_skips_its_sample(raw: Raw) -> None:
     link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
     raw.put("a.tar", tar({"1.cls": b"1"})[:1024] + link.tobuf() + tar({"2.cls": b"2"}))
     made = raw.made()
-    assert codes(made) == {"train/1": "SRC072"}
+    assert codes(made) == {"train/1": "SRC111"}
     assert list(made.written) == ["train/2"]
 
 
@@ -113,7 +113,7 @@ def test_a_damaged_header_ends_an_archive(raw: Raw) -> None:
     raw.put("c.tar", b"")
     made = raw.made()
     assert sorted(made.written) == ["train/1", "train/3"]
-    assert codes(made) == {"train/a.tar": "SRC074", "train/c.tar": "SRC074"}
+    assert codes(made) == {"train/a.tar": "SRC110", "train/c.tar": "SRC110"}
 
 
 @pytest.mark.parametrize(
@@ -136,8 +136,8 @@ def test_a_cut_archive_skips_the_cut_sample(
     raw.put("a.tar", tar({**members, "3" * 150 + ".a": b"x"})[:stop])
     made = raw.made()
     assert sorted(made.written) == [f"train/{each}" for each in written]
-    assert codes(made) == ({f"train/{skipped}": "SRC074"} if skipped else {})
-    assert remarks(made) == ([("a.tar", "SRC075", 1)] if is_noted else [])
+    assert codes(made) == ({f"train/{skipped}": "SRC110"} if skipped else {})
+    assert remarks(made) == ([("a.tar", "SRC014", 1)] if is_noted else [])
 
 
 def test_a_compressed_archive_is_refused_by_its_name_or_its_bytes(raw: Raw) -> None:
@@ -169,7 +169,7 @@ def test_a_hidden_archive_is_left_out(raw: Raw) -> None:
     raw.put("._a.tar", b"AppleDouble")
     made = raw.made()
     assert list(made.written) == ["train/1"]
-    assert remarks(made) == [("._a.tar", "SRC070", 1)]
+    assert remarks(made) == [("._a.tar", "SRC117", 1)]
 
 
 def test_keys_with_dots_are_refused(raw: Raw, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,13 +186,13 @@ def test_a_sample_is_bounded(raw: Raw) -> None:
         file.write(huge.tobuf(tarfile.GNU_FORMAT))
         file.truncate(samples.MAX_SAMPLE_BYTES + 2048)
     made = raw.made()
-    assert codes(made) == {"train/3": "SRC073"}
+    assert codes(made) == {"train/3": "SRC113"}
     assert list(made.written) == ["train/2"]
 
 
 def test_a_tar_file_that_a_numbered_set_lacks_is_skipped(raw: Raw) -> None:
     raw.put("train-1-of-2.tar", {"a.txt": b"t"})
-    assert codes(raw.made()) == {"train/train-0-of-2.tar": "SRC037"}
+    assert codes(raw.made()) == {"train/train-0-of-2.tar": "SRC112"}
 
 
 def test_describe_says_what_is_there(raw: Raw) -> None:

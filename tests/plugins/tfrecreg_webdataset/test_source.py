@@ -1,4 +1,4 @@
-"""What a sample becomes: its members by their suffixes."""
+"""Features of samples: members by their suffixes."""
 
 from __future__ import annotations
 
@@ -143,18 +143,18 @@ def test_an_array_is_a_tensor_or_its_file(raw: Raw) -> None:
 @pytest.mark.parametrize(
     ("suffix", "data", "code"),
     [
-        ("cls", b"cat", "SRC073"),
-        ("cls", b"", "SRC073"),
-        ("cls", b"1_0", "SRC073"),
-        ("cls", b"9" * 5000, "SRC073"),
-        ("cls", b"9223372036854775808", "SRC073"),
-        ("a.txt", b"\xff", "SRC073"),
-        ("json", b"{", "SRC073"),
-        ("json", b'{"w": 1, "w": 2}', "SRC073"),
-        ("json", b"[" * 100_000, "SRC073"),
-        ("npy", b"x", "SRC073"),
-        ("jpg", b"", "SRC002"),
-        ("png", b"<html>", "SRC003"),
+        ("cls", b"cat", "SRC113"),
+        ("cls", b"", "SRC113"),
+        ("cls", b"1_0", "SRC113"),
+        ("cls", b"9" * 5000, "SRC113"),
+        ("cls", b"9223372036854775808", "SRC113"),
+        ("a.txt", b"\xff", "SRC113"),
+        ("json", b"{", "SRC113"),
+        ("json", b'{"w": 1, "w": 2}', "SRC113"),
+        ("json", b"[" * 100_000, "SRC113"),
+        ("npy", b"x", "SRC113"),
+        ("jpg", b"", "SRC110 empty"),
+        ("png", b"<html>", "SRC110 format"),
     ],
 )
 def test_an_unusable_member_skips_its_sample(raw: Raw, suffix: str, data: bytes, code: str) -> None:
@@ -172,7 +172,7 @@ def test_an_array_that_is_hostile_is_refused(raw: Raw) -> None:
         whole + b"x",
         b"\x93NUMPY\x02\x00" + (1 << 30).to_bytes(4, "little"),
     ):
-        assert skipped(raw, "npy", data) == "SRC073"
+        assert skipped(raw, "npy", data) == "SRC113"
 
 
 @pytest.mark.parametrize(
@@ -187,17 +187,17 @@ def test_an_array_that_is_hostile_is_refused(raw: Raw) -> None:
     ],
 )
 def test_a_field_of_another_type_skips_the_sample(raw: Raw, text: str) -> None:
-    assert skipped(raw, "json", text.encode(), "json_fields=n:int") == "SRC073"
+    assert skipped(raw, "json", text.encode(), "json_fields=n:int") == "SRC113"
 
 
 def test_a_label_without_a_name_skips_the_sample(raw: Raw) -> None:
-    raw.put("names.json", b'{"cat": 0, "dog": 1}')
-    assert skipped(raw, "cls", b"2", "classes=names.json") == "SRC073"
+    raw.put("names.json", b'["cat", "dog"]')
+    assert skipped(raw, "cls", b"2", "classes=names.json") == "SRC113"
 
 
 def test_two_images_for_one_feature_skip_the_sample(raw: Raw) -> None:
     raw.put("a.tar", {"k.jpg": PNG, "k.png": PNG})
-    assert raw.made().skipped["train/k"][0] == "SRC073"
+    assert raw.made().skipped["train/k"][0] == "SRC113"
     assert raw.made("suffixes=png").written
 
 
@@ -216,9 +216,7 @@ def test_an_image_that_is_cut_short_is_written_and_remarked(raw: Raw) -> None:
         b"\xff",
         b"{",
         b"[1]",
-        b'{"a": "b"}',
-        b'{"a": 1, "b": 1}',
-        b'{"a": 100000000}',
+        b'{"a": 0}',
     ],
 )
 def test_a_file_of_class_names_that_is_none_is_refused(raw: Raw, data: bytes | None) -> None:
@@ -228,33 +226,12 @@ def test_a_file_of_class_names_that_is_none_is_refused(raw: Raw, data: bytes | N
     raw.error("classes=c.json")
 
 
-@pytest.mark.parametrize("text", ['["a", "", "c"]', '{"0": "a", "2": "c"}', '{"a": 0, "c": 2}'])
-def test_class_names_come_in_three_forms_of_json(raw: Raw, text: str) -> None:
+def test_class_names_are_a_list_in_json(raw: Raw) -> None:
     raw.put("a.tar", {"k.cls": b"2"})
-    raw.put("c.json", text.encode())
+    raw.put("c.json", b'["a", "", "c"]')
     assert raw.source("classes=c.json").labels() == {"class/label": ["a", "", "c"]}
 
 
 def test_an_option_that_cannot_be_is_refused(raw: Raw) -> None:
     raw.put("a.tar", {"k.cls": b"2"})
     raw.error("json_fields=a")
-
-
-def test_a_field_that_no_sample_has_is_remarked_on(raw: Raw) -> None:
-    raw.put(
-        "a.tar",
-        {f"{n:03}.json": f'{{"caption": "x", "n": {n}, "late{n}": 1}}'.encode() for n in range(30)},
-    )
-    found = raw.made("json_fields=captoin:text,n:int,late19:int,late20:int").remarks
-    assert [(each.key, each.code) for each in found] == [
-        ("captoin", "SRC076"),
-        ("late20", "SRC076"),
-    ]
-    assert "`caption`" in found[0].detail
-
-
-def test_samples_without_usable_json_have_no_fields(raw: Raw) -> None:
-    raw.put("a.tar", {"a.left.json": b'{"x": null}', "b.txt": b"t", "c.json": b"["})
-    made = raw.made("json_fields=x:int,y:int")
-    assert [(each.key, each.code) for each in made.remarks] == [("y", "SRC076")]
-    assert [code for code, _ in made.skipped.values()] == ["SRC073"]

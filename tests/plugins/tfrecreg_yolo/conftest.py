@@ -7,17 +7,15 @@ from typing import Any
 
 import pytest
 from image_support import png
-from object_sources_support import RawFolder
+from raw_source_support import RawObjects
 
-from tfrecreg_yolo.dataset import YoloOptions
 from tfrecreg_yolo.source import YoloSource
 
 
-class Raw(RawFolder):
+class Raw(RawObjects):
     """A raw folder, and what the source makes of it."""
 
-    source_class = YoloSource
-    options_class = YoloOptions
+    kind = YoloSource
 
     def images(self, *names: str, width: int = 100, height: int = 80) -> None:
         """Images of different bytes."""
@@ -45,6 +43,4 @@ class Raw(RawFolder):
 @pytest.fixture
 def raw(tmp_path: Path) -> Raw:
     """An empty raw folder."""
-    folder = tmp_path / "raw"
-    folder.mkdir()
-    return Raw(folder)
+    return Raw(tmp_path / "raw")

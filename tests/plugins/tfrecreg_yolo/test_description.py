@@ -57,7 +57,7 @@ def test_names_are_texts_as_they_are_written(raw: Any, yaml: str, expected: list
 def test_a_file_that_says_nothing_of_use_is_refused(raw: Any, yaml: str | bytes) -> None:
     raw.one("")
     raw.put("data.yaml", yaml)
-    assert "`data.yaml`" in raw.refusal()[0]
+    assert "`data.yaml`" in raw.error().message
 
 
 def test_without_pyyaml_the_extra_is_named(raw: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +85,7 @@ class TestOtherFiles:
         raw.put("images/classes.txt", "cat\ndog\n")
         assert classes(raw) == ["cat", "dog"]
         raw.put("images/classes.txt", "dog\ncat\n")
-        raw.refusal()
+        raw.error()
         assert classes(raw, classes=("a", "b")) == ["a", "b"]
 
     def test_darknet_names_lists_and_classes(self, raw: Any) -> None:
@@ -107,12 +107,12 @@ class TestOtherFiles:
         }
         assert raw.remarks() == []
         (raw.path / "data/obj.names").unlink()
-        raw.refusal()
+        raw.error()
 
     def test_of_two_descriptions_an_option_names_one(self, raw: Any) -> None:
         self.images(raw)
         raw.put("pets.yaml", "train: images\n" + NAMES)
         assert classes(raw) == ["cat", "dog"]
         raw.put("other.yaml", "train: images\nnames: [x, y]\n")
-        raw.refusal()
+        raw.error()
         assert classes(raw, data="other.yaml") == ["x", "y"]

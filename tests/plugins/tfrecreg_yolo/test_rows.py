@@ -58,7 +58,7 @@ def test_an_empty_file_is_an_image_without_objects(raw: Any, text: bytes) -> Non
     "row",
     [
         *("0 0.5 0.5 0.2", "0 0.5 0.5 0.2 0.5 0.9", "0,0.5,0.5,0.2,0.5", "0 \x1b[31m 0.5 0.2 0.5"),
-        *("0 0.5 1_0 0.2 0.5", "cat 0.5 0.5 0.2 0.5", "0.5 0.5 0.5 0.2 0.5"),
+        *("cat 0.5 0.5 0.2 0.5", "0.5 0.5 0.5 0.2 0.5"),
         *("nan 0.5 0.5 0.2 0.5", "1e300 0.5 0.5 0.2 0.5"),
     ],
 )
@@ -66,11 +66,11 @@ def test_a_row_that_is_none_is_left_out(raw: Any, row: str) -> None:
     raw.one(f"0 0.5 0.5 0.2 0.5\n{row}\n")
     assert len(box(raw, task="detect")) == 4
     (remark,) = raw.remarks(task="detect")
-    assert (remark.code, remark.times) == ("SRC040", 1)
+    assert (remark.code, remark.times) == ("SRC115 object", 1)
     assert remark.detail.startswith("the row 2 of `labels/train/a.txt` ")
     assert remark.detail.isprintable()
-    assert raw.skipped(task="detect", bad_boxes="skip-image").code == "SRC040"
-    raw.refusal(task="detect", bad_boxes="fail")
+    assert raw.skipped(task="detect", bad_boxes="skip-image").code == "SRC113"
+    raw.error(task="detect", bad_boxes="fail")
 
 
 @pytest.mark.parametrize(
@@ -84,10 +84,10 @@ def test_a_bad_box_is_one_as_in_coco(raw: Any, row: str) -> None:
     raw.one(row)
     assert box(raw) == []
     (remark,) = raw.remarks()
-    assert remark.code == "SRC023"
+    assert remark.code == "SRC115"
     assert remark.detail.startswith("the row 1 of `labels/train/a.txt` has the box [")
-    assert raw.skipped(bad_boxes="skip-image").code == "SRC023"
-    raw.refusal(bad_boxes="fail")
+    assert raw.skipped(bad_boxes="skip-image").code == "SRC113 box"
+    raw.error(bad_boxes="fail")
     assert len(box(raw, bad_boxes="keep")) == 4
 
 
@@ -96,22 +96,22 @@ def test_a_box_that_is_rounded_over_the_border_is_clipped(raw: Any) -> None:
     assert box(raw)[0] == 0
     raw.one("0 0.333 0.5 0.667 1\n")
     assert box(raw)[0] == 0
-    assert raw.codes() == {"SRC024": 1}
+    assert raw.codes() == {"SRC116 clipped": 1}
 
 
 @pytest.mark.parametrize("category", [2, -1])
 def test_a_class_that_is_not_listed_is_refused(raw: Any, category: int) -> None:
     raw.one(f"{category} 0.5 0.5 0.2 0.5\n0 0.5 0.5 0.2 0.5")
-    raw.refusal()
+    raw.error()
     assert len(box(raw, dangling="drop")) == 4
-    assert raw.codes(dangling="drop") == {"SRC025": 1}
+    assert raw.codes(dangling="drop") == {"SRC115 category": 1}
 
 
 def test_a_row_twice_is_written_twice_and_said(raw: Any) -> None:
     raw.one("0 0.5 0.5 0.2 0.5\n1 0.5 0.5 0.2 0.5\n0 0.5 0.5 0.2 0.5 \n0 0.5 0.5 0.2 0.5\r\n")
     assert raw.objects("class/label") == {"class/label": (0, 1, 0, 0)}
     (remark,) = raw.remarks()
-    assert (remark.code, remark.times) == ("SRC044", 2)
+    assert (remark.code, remark.times) == ("SRC116", 2)
     assert remark.detail == "the row 3 of `labels/train/a.txt` is the row 1 again; 2 such"
 
 
@@ -136,22 +136,22 @@ class TestPolygons:
     def test_a_box_among_polygons_has_none(self, raw: Any) -> None:
         raw.one(self.TRIANGLE + "1 0.5 0.5 0.2 0.5\n")
         assert self.shapes(raw)["polygon/parts"] == (1, 0)
-        assert raw.codes() == {"SRC028": 1}
+        assert raw.codes() == {"SRC115 mask": 1}
 
     def test_a_polygon_that_is_not_finite_has_no_box(self, raw: Any) -> None:
         raw.one(self.TRIANGLE + "0 nan 0.25 0.5 0.25 0.3 0.75\n")
-        assert raw.codes() == {"SRC023": 1}
+        assert raw.codes() == {"SRC115": 1}
         assert self.shapes(raw, bad_boxes="keep")["polygon/parts"] == (1, 0)
 
     def test_four_points_may_be_an_oriented_box(self, raw: Any) -> None:
         raw.one("0 0.1 0.25 0.5 0.25 0.5 0.75 0.1 0.75\n")
-        raw.refusal()
+        raw.error()
         assert self.shapes(raw, task="obb") == self.shapes(raw, task="segment")
 
     def test_an_oriented_box_has_four_points(self, raw: Any) -> None:
         raw.one("0 0.1 0.5 0.5 0.25 0.9 0.5 0.5 0.75\n0 0.5 0.5 0.2 0.5\n")
         assert self.shapes(raw, task="obb")["polygon/points"] == (4,)
-        assert raw.codes(task="obb") == {"SRC040": 1}
+        assert raw.codes(task="obb") == {"SRC115 object": 1}
 
 
 class TestKeypoints:
@@ -174,10 +174,16 @@ class TestKeypoints:
         raw.one(row, yaml="kpt_shape: [3, 2]\n")
         assert raw.objects("keypoint/visibility") == {"keypoint/visibility": (2, 0, 0)}
 
-    def test_bad_ones_leave_the_object_without(self, raw: Any) -> None:
-        raw.one("0 0.5 0.5 0.2 0.5 0.4 0.5 3\n", yaml="kpt_shape: [1, 3]\n")
-        assert raw.objects("keypoint/num") == {"keypoint/num": (0,)}
-        assert raw.codes() == {"SRC029": 1}
+    @pytest.mark.parametrize("point", ["0.4 0.5 3", "0.4 0.5 0.5", "nan 0.5 2", "1e300 0.5 1"])
+    def test_bad_ones_leave_the_object_without(self, raw: Any, point: str) -> None:
+        raw.one(f"0 0.5 0.5 0.2 0.5 {point}\n", yaml="kpt_shape: [1, 3]\n")
+        assert raw.objects(*self.NAMES) == {
+            "keypoint/x": (0,),
+            "keypoint/y": (0,),
+            "keypoint/visibility": (0,),
+            "keypoint/num": (0,),
+        }
+        assert raw.codes() == {"SRC115 keypoints": 1}
 
     def test_their_names_are_a_label_map(self, raw: Any) -> None:
         names = "kpt_names:\n  0: [nose, tail]\n  1: [nose, tail]\n"
@@ -185,14 +191,8 @@ class TestKeypoints:
         assert raw.source().labels()["image/object/keypoint"] == ("nose", "tail")
 
 
-@pytest.mark.parametrize("data", ["0 0.5 0.5 0.2 0.5".encode("utf-16"), b"0 0.5\0 0.5 0.2 0.5"])
-def test_a_label_file_that_is_no_text_skips_the_image(raw: Any, data: bytes) -> None:
-    raw.one(data)
-    assert raw.skipped().code == "SRC041"
-
-
 NUMBERS = ["0", "1", "2", "1.0", "-0", "0.5", ".5", "5e-1", "0.2", "0.25", "0.999", "1.2", "-1"]
-WORDS = st.sampled_from([*NUMBERS, "nan", "inf", "1e999", "1_0", "x", "0x1", "\0", "é"])
+WORDS = st.sampled_from([*NUMBERS, "nan", "inf", "1e999", "x", "0x1", "\0", "é"])
 LINES = st.one_of(
     st.lists(WORDS, max_size=7).map(" ".join),
     st.tuples(*[st.sampled_from(["0", "1", "0.5", "0.25", "0.2"])] * 5).map(" \t".join),
@@ -229,13 +229,13 @@ def test_plain_rows_give_what_rows_one_by_one_give(
 @pytest.mark.parametrize("options", [{}, {"task": "detect"}])
 def test_rows_of_boxes_in_most_files_and_of_polygons_in_some(raw: Any, options: Any) -> None:
     raw.put("data.yaml", "names: [cat, dog]\n")
-    for number in range(300):
+    for number in range(30):
         rows = "1 0.1 0.1 0.4 0.1 0.4 0.4 0.2 0.5\n1 0.1 0.1 0.4 0.1 0.2 0.5\n"
-        raw.images(f"images/{number:03}.png")
-        raw.put(f"labels/{number:03}.txt", rows if number == 299 else "0 0.5 0.5 0.2 0.5\n")
+        raw.images(f"images/{number:02}.png")
+        raw.put(f"labels/{number:02}.txt", rows if number == 29 else "0 0.5 0.5 0.2 0.5\n")
     made = raw.made(**options)
-    features = {name: each.values for name, each in made["images/299.png"].example.items()}
+    features = {name: each.values for name, each in made["images/29.png"].example.items()}
     assert features["image/object/class/label"] == (1, 1)
     assert features["image/object/bbox/xmin"] == pytest.approx((0.1, 0.1))
     assert features["image/object/bbox/ymax"] == pytest.approx((0.5, 0.5))
-    assert sum(len(each.example["image/object/area"].values) for each in made.values()) == 301
+    assert sum(len(each.example["image/object/area"].values) for each in made.values()) == 31

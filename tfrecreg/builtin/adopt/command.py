@@ -1,12 +1,9 @@
-"""`tfrecreg adopt`.
-
-The build that was made of the shards of another tool.
-"""
+"""`tfrecreg adopt` and its output."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
@@ -17,12 +14,13 @@ from tfrecreg.core.terminal.console import PlainTable, line
 from tfrecreg.core.terminal.findings import print_findings
 from tfrecreg.core.terminal.options import jobs_option
 from tfrecreg.core.terminal.session import Session, session_command
+from tfrecreg.core.terminal.verbs import options_of
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.shards import in_reading_order
 from tfrecreg.core.values.text import count, safe, si_bytes
 
 if TYPE_CHECKING:
-    from tfrecreg.builtin.adopt.request import AdoptPlan, How
+    from tfrecreg.builtin.adopt.request import AdoptPlan
     from tfrecreg.builtin.adopt.run import AdoptResult
     from tfrecreg.core.workers.interface import Engine
 
@@ -34,37 +32,13 @@ if TYPE_CHECKING:
 @click.option(
     "--in-place", is_flag=True, help="The files are already in data/NAME and stay unchanged."
 )
-@click.option(
-    "--split",
-    "splits",
-    metavar="NAME=GLOB",
-    multiple=True,
-    help="Files of a split, if their names do not contain it. Repeatable.",
-)
-@click.option(
-    "--schema",
-    metavar="FILE",
-    shell_complete=complete.files,
-    help="Check every record against this schema.",
-)
-@click.option("--key", metavar="FEATURE", help="Feature that holds the keys of the records.")
-@click.option(
-    "--labels",
-    metavar="FEATURE=FILE",
-    multiple=True,
-    shell_complete=complete.files,
-    help="Class names of FEATURE: a label map, or one name per line. Repeatable.",
-)
-@click.option(
-    "--raw", metavar="PATH", help="Folder of the raw data, or its URL, to judge inflation."
-)
-@click.option(
-    "--option",
-    "options",
-    metavar="image=FEATURE:HxWxC",
-    multiple=True,
-    help="FEATURE holds the pixels of an image of this height, width and number of channels. "
-    "Repeatable.",
+@options_of(
+    "making:Making.adopt",
+    "how",
+    splits="NAME=GLOB",
+    key="FEATURE",
+    labels={"metavar": "FEATURE=FILE", "shell_complete": complete.files},
+    pixels={"metavar": "image=FEATURE:HxWxC", "flags": ("--option",)},
 )
 @click.option("--dry-run", is_flag=True, help="Show splits and names; read and write nothing.")
 @jobs_option
@@ -75,54 +49,45 @@ def command(
     link: bool,
     in_place: bool,
     splits: tuple[str, ...],
-    schema: str | None,
-    key: str | None,
     labels: tuple[str, ...],
-    raw: str | None,
-    options: tuple[str, ...],
+    pixels: tuple[str, ...],
     dry_run: bool,
     engine: Engine,
+    **arguments: Any,
 ) -> None:
     """Make a build from TFRecords written by another tool.
 
     PATH is a file, folder or glob. Every record is read and checked before anything is copied;
     damaged or incomplete files are refused. The files become data/NAME, with splits, counts,
-    digests, an index, and a drafted schema if there is none. `tfrecreg release NAME` then freezes
-    them like any other build.
+    digests, an index, and a drafted schema if the dataset has none. `tfrecreg release NAME` then
+    freezes them like any other build.
     """
     from tfrecreg.builtin.adopt.request import AdoptRequest
     from tfrecreg.builtin.adopt.run import adopt, preview_adopt
 
+    if link and in_place:
+        raise UsageError("`--link` and `--in-place` exclude each other")
     request = AdoptRequest(
         name=name,
         paths=paths,
-        how=_how(link, in_place),
-        splits=_pairs(splits, "--split NAME=GLOB", "--split train='a-*.tfrecord'"),
-        schema=schema,
-        key=key,
-        labels=_pairs(labels, "--labels FEATURE=FILE", "--labels label=label_map.pbtxt"),
-        raw=raw,
-        pixels=tuple(map(_pixels, options)),
+        how="in-place" if in_place else "link" if link else "copy",
+        splits=_pairs(splits, "--split NAME=GLOB"),
+        labels=_pairs(labels, "--labels FEATURE=FILE"),
+        pixels=tuple(map(_pixels, pixels)),
+        **arguments,
     )
     registry = session.open()
     session.warn_of_broken_plugins()
     if dry_run:
         _print_plan(session, preview_adopt(registry, request))
         return
-    _print_result(session, adopt(registry, request, engine=engine, progress=session.progress()))
-
-
-def _how(link: bool, in_place: bool) -> How:
-    if link and in_place:
-        raise UsageError(
-            "`--link` and `--in-place` exclude each other",
-            hint="files already in data/NAME need no link",
-        )
-    return "in-place" if in_place else "link" if link else "copy"
+    result = adopt(registry, request, engine=engine, progress=session.progress())
+    if not session.printed_json(result):
+        _print_adopted(session.out, session.err, result)
 
 
 def _pixels(option: str) -> tuple[str, tuple[int, int, int]]:
-    """Feature and size of ``image=image_raw:28x28x1``."""
+    """The feature and the size in ``image=image_raw:28x28x1``."""
     from tfrecreg.core.schema.definition import PIXELS
 
     key, _, value = option.partition("=")
@@ -130,36 +95,27 @@ def _pixels(option: str) -> tuple[str, tuple[int, int, int]]:
     found = PIXELS.fullmatch(f"pixels:{size}")
     if key != "image" or not feature or found is None:
         raise UsageError(
-            f"`--option {safe(option)}` should be `--option image=FEATURE:HEIGHTxWIDTHxCHANNELS`",
-            hint="for instance --option image=image_raw:28x28x1",
+            f"`--option {option}` should be `--option image=FEATURE:HEIGHTxWIDTHxCHANNELS`"
         )
     return feature, (int(found[1]), int(found[2]), int(found[3]))
 
 
-def _pairs(values: Sequence[str], form: str, example: str) -> tuple[tuple[str, str], ...]:
-    """Name and value of each ``NAME=VALUE``."""
+def _pairs(values: Sequence[str], form: str) -> tuple[tuple[str, str], ...]:
+    """The name and the value of each ``NAME=VALUE``."""
     pairs = []
     for value in values:
         name, equals, rest = value.partition("=")
         if not equals or not name or not rest:
             raise UsageError(
-                f"`{form.split()[0]} {safe(value)}` should be `{form}`",
-                hint=f"for instance {example}",
+                f"`{form.split()[0]} {value}` should be `{form}`",
             )
         pairs.append((name, rest))
     return tuple(pairs)
 
 
-def _print_result(session: Session, result: AdoptResult) -> None:
-    if session.printed_json(result):
-        return
-
-    print_adopted(session.out, session.err, result)
-
-
 def _print_plan(session: Session, plan: AdoptPlan) -> None:
     if not session.as_json:
-        print_plan(session.out, plan)
+        _print_table(session.out, plan)
         return
     files = [
         {"file": file.shard.name, "split": file.shard.split, "path": file.path, "bytes": file.bytes}
@@ -169,11 +125,11 @@ def _print_plan(session: Session, plan: AdoptPlan) -> None:
 
 
 _FILES = 10
-"""The number of files shown per split."""
+"""Maximum number of files shown per split."""
 
 
-def print_plan(console: Console, plan: AdoptPlan) -> None:
-    """Each file of an adoption with its split and its new name."""
+def _print_table(console: Console, plan: AdoptPlan) -> None:
+    """Print each file of an adoption with its split and its new name."""
     doing = {"copy": "copied", "link": "linked", "in-place": "left where they are"}[plan.how]
     files = f"{count(len(plan.files), 'file')} below {safe(plan.base, limit=1000)}"
     console.print(line((f"{plan.dataset}: ", "bold"), f"{files} would be {doing}"))
@@ -189,8 +145,8 @@ def print_plan(console: Console, plan: AdoptPlan) -> None:
     console.print(table)
 
 
-def print_adopted(console: Console, messages: Console, result: AdoptResult) -> None:
-    """The adopted build, and the next command."""
+def _print_adopted(console: Console, messages: Console, result: AdoptResult) -> None:
+    """Print the adopted build, and the next command."""
     from tfrecreg.core.schema.payload_kinds import described
 
     manifest = result.manifest
@@ -205,8 +161,9 @@ def print_adopted(console: Console, messages: Console, result: AdoptResult) -> N
         console.print(line(("names of classes: ", "bold"), ", ".join(named)))
     for note in result.notes:
         messages.print(line(("note: ", "cyan"), note))
-    for text in result.to_keep:
-        messages.print(line(text))
+    if result.terms:
+        said = ", ".join(f"{key} {safe(text)}" for key, text in result.terms.items())
+        messages.print(line(("described beside the files: ", "cyan"), said))
     if result.drafted:
         path = safe(result.schema_path, limit=1000)
         text = f"drafted {path} from the records: review it, tighten it, keep it in git"

@@ -1,7 +1,8 @@
-"""One pass over a foreign shard: its index, its features, and the kinds of its payloads."""
+"""One pass over foreign shards: indexes, features, kinds of payloads, and a verdict."""
 
 from __future__ import annotations
 
+import datetime
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -10,14 +11,19 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from tfrecreg.builtin.adopt.request import AdoptPlan, KnownSchema
 from tfrecreg.builtin.validators.annotations import AnnotationsPart, AnnotationsValidator
+from tfrecreg.core.check.findings import complete_findings
 from tfrecreg.core.check.infer import LargeRecords
 from tfrecreg.core.check.scan.interface import Need, Shard, Target, Validator, Visitor
-from tfrecreg.core.check.scan.tally import Tally
+from tfrecreg.core.check.scan.run import run_scan
+from tfrecreg.core.check.scan.tally import Tally, add_up
 from tfrecreg.core.example.decode import canonical, decode_fast, decode_or_none
 from tfrecreg.core.example.kinds import PayloadKind, kind_of
 from tfrecreg.core.example.model import Example, Kind, encode, feature_key
 from tfrecreg.core.example.sequences import PayloadSketch
+from tfrecreg.core.plugins.manager import plugins
+from tfrecreg.core.plugins.records import ValidatorRecord
 from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.core.records.hashing import FileDigest, record_digest
 from tfrecreg.core.records.index import IndexBuilder, load_index
@@ -30,14 +36,17 @@ from tfrecreg.core.registry.foreign.folders import (
     check_payloads,
     check_sets,
 )
-from tfrecreg.core.registry.foreign.labels import in_order
+from tfrecreg.core.registry.foreign.labels import LabelsBeside, in_order
 from tfrecreg.core.registry.foreign.tfds import TfdsInfo
+from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.schema.payload_kinds import PayloadCounter, PayloadCounts
 from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.values.codes import ANN004, ANN007
-from tfrecreg.core.values.errors import RefusedError, TfrecregError, UsageError
+from tfrecreg.core.values.config import FailOn, judge
+from tfrecreg.core.values.errors import FailureError, RefusedError, TfrecregError, UsageError
 from tfrecreg.core.values.findings import Code, Finding, Measure
-from tfrecreg.core.values.text import safe
+from tfrecreg.core.values.progress import Progress
+from tfrecreg.core.workers.interface import Engine
 
 
 def index_path(split: str, number: int) -> str:
@@ -46,18 +55,18 @@ def index_path(split: str, number: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class ExamineSettings:
+class _Settings:
     """Settings of the visitors of an adoption. Picklable."""
 
     scratch: Storage
     """Storage for the new indexes."""
     base: str
-    """The folder that keys name files from."""
+    """The folder to which the file names in keys are relative."""
     key: str | None
-    """The feature that names records."""
+    """The feature whose values are the keys of records."""
     sketch: bool
     """Whether to draft a schema."""
-    pixels: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)
+    pixels: Mapping[str, tuple[int, int, int]]
     """Height, width and channels of the features that hold pixels."""
 
 
@@ -67,29 +76,45 @@ class Examined:
 
     end: StreamEnd
     sound: bool
-    """Whether the scanner saw no fault."""
+    """Whether the scanner found no fault."""
     payloads: PayloadCounts
     features: dict[str, int]
-    """Feature name to bytes of its values."""
+    """Bytes of values by feature name."""
     sketch: PayloadSketch | None
     index: FileDigest
     keyless: int | None = None
-    """The first record that the feature gives no key."""
+    """Number of the first record that has no key; None if all have one."""
     problem: TfrecregError | None = None
     """Reason that the shard cannot be adopted, apart from findings."""
 
 
-@dataclass(slots=True)
-class Examination(Validator):
-    """All shards of an adoption, read as validators do.
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """All shards of an adoption, read and examined."""
 
-    Contradictions of file names, and other payloads among Examples, it finds as the `manifest`
-    validator does of bare files.
+    seen: Sequence[tuple[Shard, Examined]]
+    names: Mapping[str, list[str]]
+    """Class names that are found only in the records, by feature."""
+    findings: tuple[Finding, ...]
+    """Findings that the gate accepted."""
+
+    def kinds(self) -> dict[str, int]:
+        """Number of payloads by kind."""
+        total: Counter[str] = Counter()
+        for _, part in self.seen:
+            total.update(part.payloads.kinds)
+        return {kind.value: total[kind.value] for kind in PayloadKind if total[kind.value]}
+
+
+@dataclass(slots=True)
+class _Reading(Validator):
+    """Reads all shards. Like the `manifest` validator for bare files, it finds contradicting file
+    names, and payloads of other kinds among Examples.
     """
 
-    settings: ExamineSettings
+    settings: _Settings
     judged: bool
-    """Whether records are checked against a schema, which then finds other payloads."""
+    """Whether records are checked against a schema; that check finds the other payloads."""
     infos: Sequence[tuple[TfdsInfo, Sequence[Shard]]] = ()
     """Descriptions of TFDS, each with the shards in its folder."""
     name: str = "adopt"
@@ -123,9 +148,9 @@ class Examination(Validator):
         yield from tally.findings(target.dataset)
 
 
-class LabelNames(AnnotationsValidator):
-    """Holds class numbers and names against the label maps beside the shards, and keeps the names
-    that the records alone give. Its findings refuse nothing: the map may be what is wrong.
+class _LabelNames(AnnotationsValidator):
+    """Compares class numbers and names with the label maps beside the shards, and keeps names that
+    are only in the records. Its findings do not stop the adoption: the map may be wrong.
     """
 
     found = frozenset((ANN004.code, ANN007.code))
@@ -133,14 +158,14 @@ class LabelNames(AnnotationsValidator):
     def __init__(self) -> None:
         super().__init__()
         self.names: dict[str, list[str]] = {}
-        """Names by feature, in order of their numbers: where every number has one name."""
+        """Class names by feature, in order of class numbers, if every number has one name."""
 
     def finish(
         self, target: Target, parts: Iterable[tuple[Shard, AnnotationsPart]]
     ) -> Iterator[Finding | Measure]:
         seen, total = list(parts), AnnotationsPart()
         for _, part in seen:
-            total.merge(part)
+            add_up(total, part)
         for feature, names in total.names.items():
             counts, known = total.classes[feature], names.as_map()
             whole = not names.full and not counts.full and known.keys() == counts.counts.keys()
@@ -150,14 +175,14 @@ class LabelNames(AnnotationsValidator):
         for each in super().finish(target, seen):
             if isinstance(each, Measure) or each.code not in self.found:
                 continue
-            if each.locations[0].record is not None:  # else the records contradict each other
+            if each.locations[0].record is not None:  # otherwise the records contradict each other
                 yield each
 
 
 class _Examiner(Visitor):
-    """Looks at the records of one shard, and writes their index."""
+    """Examines the records of one shard, and writes their index."""
 
-    def __init__(self, settings: ExamineSettings, shard: Shard) -> None:
+    def __init__(self, settings: _Settings, shard: Shard) -> None:
         self._settings = settings
         self._shard = shard
         self._file = os.path.relpath(f"/{shard.path}", settings.base)
@@ -183,7 +208,12 @@ class _Examiner(Visitor):
                 except TfrecregError as error:
                     self._problem = error
                     return
-            example, form = _read(payload)
+            found = decode_fast(payload)
+            if found is None:
+                example, form = decode_or_none(payload), canonical(payload)
+            else:
+                example, ordered = found
+                form = payload if ordered else encode(example)
             kind = kind_of(payload, 0, length, example)
             self._payloads.count(batch, position, kind)
             self._index.add(record_digest(form), length, self._key(example, record))
@@ -219,7 +249,7 @@ class _Examiner(Visitor):
         )
 
     def _wrong_pixels(self, example: Example, record: int) -> UsageError | None:
-        """Why a feature does not hold the pixels of an image of the declared size."""
+        """The error if a feature does not hold the pixels of an image of the declared size."""
         for name, (height, width, channels) in self._settings.pixels.items():
             feature = example.get(name)
             if feature is None:
@@ -230,17 +260,16 @@ class _Examiner(Visitor):
             if sizes != (size,):
                 found = " and ".join(map(str, sizes[:3])) or "no"
                 return UsageError(
-                    f"record {record} of `{safe(self._shard.name, limit=1000)}` has {found} "
-                    f"{'bytes' if is_bytes else 'values'} in `{safe(name)}`, expected "
-                    f"{height} x {width} x {channels} = {size}",
-                    hint="--option image=FEATURE:HEIGHTxWIDTHxCHANNELS has the size of all images",
+                    f"record {record} of `{self._shard.name}` has {found} "
+                    f"{'bytes' if is_bytes else 'values'} in `{name}`, expected {height} x {width} "
+                    f"x {channels} = {size}",
                 )
         return None
 
     def _key(self, example: Example | None, record: int) -> str:
         name = self._settings.key
         if name is None:
-            return file_key(self._file, record)
+            return f"{self._file}#{record}"
         key = feature_key(example, name)
         if key is None:
             if self._keyless is None:
@@ -249,34 +278,107 @@ class _Examiner(Visitor):
         return key
 
 
-def _read(payload: bytes) -> tuple[Example | None, bytes]:
-    """The payload as an Example, if it is one, and in canonical form."""
-    found = decode_fast(payload)
-    if found is None:
-        return decode_or_none(payload), canonical(payload)
-    features, ordered = found
-    return features, payload if ordered else encode(features)
+def expect_unique(plan: AdoptPlan, done: Examination, scratch: Storage, feature: str) -> None:
+    """Refuse records without a key, and keys that occur twice in a split. Holds the keys of
+    one split at a time.
+    """
+    for shard, part in done.seen:
+        if part.keyless is not None:
+            raise RefusedError(
+                f"record {part.keyless} of `{shard.name}` has no single value of bytes or int64 in "
+                f"`{feature}`",
+            )
+    for split, files in plan.splits().items():
+        seen: set[str] = set()
+        for file in files:
+            index = load_index(scratch, index_path(split, file.shard.number))
+            for key in map(index.key, range(len(index))):
+                if key in seen:
+                    raise RefusedError(
+                        f"two records of the split `{split}` have the key `{key}` in `{feature}`",
+                    )
+                seen.add(key)
 
 
-def file_key(file: str, record: int) -> str:
-    """``train-00000-of-00002#17``: the file's path below the common folder, and the number."""
-    return f"{file}#{record}"
+def examine(
+    registry: Registry,
+    plan: AdoptPlan,
+    known: KnownSchema | None,
+    beside: LabelsBeside,
+    *,
+    scratch: Storage,
+    key: str | None,
+    pixels: Mapping[str, tuple[int, int, int]],
+    engine: Engine,
+    progress: Progress,
+) -> Examination:
+    """Read every file once, and refuse files that fail the checks."""
+    judged = known is not None and known.judges
+    target = Target(
+        name=plan.dataset,
+        kind="files",
+        dataset=plan.dataset,
+        shards=tuple(file.shard for file in plan.files),
+        storage=None,
+        manifest=None,
+        schema=known.text if known is not None and judged else None,
+        schema_path=known.path if known is not None else None,
+        raw=None,
+        beside=beside,
+    )
+    shards = {shard.path: shard for shard in target.shards}
+    infos = [
+        (info, [shards[each.path] for each in members if each.path in shards])
+        for info, members in plan.beside.infos
+    ]
+    settings = _Settings(scratch, plan.base, key, sketch=known is None, pixels=pixels)
+    reading, labels = _Reading(settings, judged, infos), _LabelNames()
+    crc, conformance = (plugins().load(ValidatorRecord, name)() for name in ("crc", "schema"))
+    validators: list[Validator] = [crc, reading, labels, *([conformance] if judged else [])]
+    gate = registry.config.gate(plan.dataset)
+    result = run_scan(
+        target,
+        validators,
+        engine,
+        options={each.name: gate.options_of(each.name) for each in validators},
+        label=f"reading files for {plan.dataset}",
+        progress=progress,
+    )
+    for each in result.unreadable:
+        raise FailureError(f"nothing was adopted: `{each.shard}` was not read: {each.reason}")
+    for crash in result.crashes:
+        where = f" on `{crash.shard}`" if crash.shard else ""
+        raise FailureError(
+            f"nothing was adopted: `{crash.validator}` failed{where}: {crash.reason}"
+        )
+    for _, part in reading.seen:
+        if part.problem is not None:
+            raise part.problem
+    found = list(complete_findings(result.findings, target))
+    told = [each for each in found if each.code in _LabelNames.found]
+    verdict = judge(
+        [each for each in found if each.code not in _LabelNames.found],
+        FailOn.ERROR,
+        severity=gate.severity,
+        waivers=registry.config.waivers,
+        today=datetime.datetime.now(datetime.timezone.utc).date(),
+    )
+    if verdict.status == "fail":
+        raise _refused(plan, verdict.findings)
+    if not result.records:
+        raise UsageError(f"there is no record in the {len(plan.files)} files")
+    return Examination(reading.seen, labels.names, (*verdict.findings, *told))
 
 
-def expect_unique(storage: Storage, indexes: Iterable[tuple[str, str]], feature: str) -> None:
-    """Refuse keys that two records of a split have. Holds the keys of one split at a time."""
-    current: str | None = None
-    seen: set[str] = set()
-    for split, path in indexes:
-        if split != current:
-            current = split
-            seen.clear()
-        index = load_index(storage, path)
-        for key in map(index.key, range(len(index))):
-            if key in seen:
-                raise RefusedError(
-                    f"two records of the split `{safe(split)}` have the key `{safe(key)}` in "
-                    f"`{safe(feature)}`",
-                    hint="name a feature that differs from record to record, or leave out `--key`",
-                )
-            seen.add(key)
+def _refused(plan: AdoptPlan, findings: Sequence[Finding]) -> RefusedError:
+    first = findings[0]
+    hint = "fix the files, or accept the findings with a waiver in `tfrecreg.toml`"
+    if any(finding.code.startswith("CRC") for finding in findings):
+        hint = (
+            "`tfrecreg salvage FILE.. --output DIR` saves the undamaged records; DIR can be adopted"
+        )
+    return RefusedError(
+        f"the files of `{plan.dataset}` are not adopted: {first.message}",
+        hint=hint,
+        findings=tuple(findings),
+    )

@@ -1,72 +1,95 @@
-"""The operation: plan, examine, judge, place, and put the build where builds are."""
+"""The operation: plan, examine, copy, and put the build into place."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any
 
-from tfrecreg.builtin.adopt.examine import Examined, ExamineSettings, expect_unique, index_path
-from tfrecreg.builtin.adopt.folder import (
-    RESERVED,
-    PlaceTask,
-    adopted_labels,
-    bystanders,
+from blake3 import blake3
+
+from tfrecreg._version import __version__
+from tfrecreg.builtin.adopt.examine import (
+    Examination,
     examine,
-    expect_replaceable,
-    index_entry,
-    keep_indexes,
-    make_manifest,
-    own_files,
-    place_shard,
-    split_entries,
+    expect_unique,
+    index_path,
 )
 from tfrecreg.builtin.adopt.request import (
     AdoptPlan,
     AdoptRequest,
+    How,
     KnownSchema,
+    PlannedFile,
     known_schema,
     plan_adoption,
-    terms_lines,
 )
-from tfrecreg.core.build.state import expect_no_loss, remove_leftovers
+from tfrecreg.core.build.state import (
+    expect_no_foreign_files,
+    expect_no_loss,
+    remove_leftovers,
+)
 from tfrecreg.core.check.gate import expect_policy
-from tfrecreg.core.check.scan.interface import Shard
 from tfrecreg.core.example.kinds import PayloadKind
 from tfrecreg.core.example.sequences import PayloadSketch
+from tfrecreg.core.plugins.bundled import OURS
 from tfrecreg.core.records.gzip_writer import Compression
-from tfrecreg.core.records.hashing import FileDigest
+from tfrecreg.core.records.hashing import ContentHasher, FileDigest, hash_both
+from tfrecreg.core.records.index import INDEX_LIMIT, INDEX_MAGIC, load_index
 from tfrecreg.core.records.writer import hashed_write
 from tfrecreg.core.registry import layout
-from tfrecreg.core.registry.foreign.labels import LabelsBeside
-from tfrecreg.core.registry.foreign.tfds import FEATURES_NAME
+from tfrecreg.core.registry.files import raw_totals
+from tfrecreg.core.registry.find import labels_beside
+from tfrecreg.core.registry.foreign.labels import (
+    LabelsBeside,
+    in_order,
+    names_beside,
+    read_label_map,
+)
 from tfrecreg.core.registry.manifest import (
+    ADOPT,
+    FORMAT_VERSION,
     INDEX_FOLDER,
     KEY,
+    LABELS_NAME,
+    LEDGER_NAME,
     MANIFEST_NAME,
+    PAYLOADS,
+    SCHEMA_NAME,
+    FileEntry,
+    Ledger,
     Manifest,
     RawTotals,
+    SalvageMark,
+    SchemaEntry,
+    ShardEntry,
+    SourceEntry,
+    SplitEntry,
+    is_adopted,
+    read_mark,
     render_manifest,
+    seal,
 )
 from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.registry.schemas import keep_schema
-from tfrecreg.core.registry.shardset.target import labels_beside, raw_totals
 from tfrecreg.core.registry.transaction import Transaction, transaction
 from tfrecreg.core.schema.payload_kinds import mostly_examples
 from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.storage.interface import Storage
-from tfrecreg.core.values.errors import RefusedError, UsageError
+from tfrecreg.core.storage.writer import is_temporary
+from tfrecreg.core.values.documents import canonical_json
+from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.findings import Finding
 from tfrecreg.core.values.progress import SILENT, Progress
-from tfrecreg.core.values.text import safe
+from tfrecreg.core.values.text import listed, safe
 from tfrecreg.core.workers.interface import Engine
 from tfrecreg.core.workers.local import LocalEngine
 
-_PATH = 1000
-_MOST_DIFFERENCES = 20
-"""Maximum number of features that notes name."""
+_RESERVED = (LABELS_NAME, LEDGER_NAME)
+"""Files that every build has beside its manifest; in an adopted build the ledger is empty."""
+_DESCRIBED = (PayloadKind.EXAMPLE, PayloadKind.SEQUENCE_EXAMPLE)
+"""The kinds of payloads that a schema describes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,13 +108,11 @@ class AdoptResult:
     drafted: bool
     """Whether that schema was drafted from the records, and needs a review."""
     unchanged: bool
-    """Whether the build that was there is the same to the byte."""
+    """Whether the existing build has the same files, byte for byte."""
     notes: tuple[str, ...] = ()
-    """What was found beside the files, used and not read; one line each, escaped."""
+    """One escaped line per file or folder that is used, left out or not readable."""
     terms: Mapping[str, str] = field(default_factory=dict)
-    """License, description, citation and so on, as the description beside the files has them."""
-    to_keep: tuple[str, ...] = ()
-    """The lines of TOML that keep them for the dataset, with a heading; escaped."""
+    """License, description, citation and so on, from the description beside the files."""
 
     def to_json(self) -> dict[str, Any]:
         """The document of ``adopt --json``."""
@@ -119,7 +140,7 @@ class AdoptResult:
 def preview_adopt(registry: Registry, request: AdoptRequest) -> AdoptPlan:
     """Plan without reading records or writing files."""
     plan = plan_adoption(registry, request)
-    expect_replaceable(registry, plan)
+    _replaceable(registry, plan)
     known_schema(registry, request, plan)
     return plan
 
@@ -133,271 +154,426 @@ def adopt(
 ) -> AdoptResult:
     """Make a build from TFRecords written by another tool. Records are never re-encoded.
 
-    Every file is read once before anything is copied: data that are damaged, incomplete or not what
-    the schema says are refused.
+    Every file is read once before anything is copied: damaged or incomplete data, and data that
+    contradict the schema, are refused.
     """
-    engine = engine or LocalEngine(1)
     with transaction(registry.dataset(request.name), progress) as change:
         expect_policy(registry, request.name)
         plan = plan_adoption(registry, request)
-        before = expect_replaceable(registry, plan)
+        before = _replaceable(registry, plan)
         known = known_schema(registry, request, plan)
-        raw = _raw(registry, request, before, progress)
         with change.stage("adopt") as staged:
-            return _adopt(change, request, plan, before, known, raw, staged, engine, progress)
+            adoption = _Adoption(
+                change, request, plan, before, known, staged, engine or LocalEngine(1), progress
+            )
+            return adoption.run()
 
 
-def _adopt(
-    change: Transaction,
-    request: AdoptRequest,
-    plan: AdoptPlan,
-    before: Manifest | None,
-    known: KnownSchema | None,
-    raw: RawTotals,
-    staged: Storage,
-    engine: Engine,
-    progress: Progress,
-) -> AdoptResult:
-    registry = change.dataset.registry
-    scratch = staged.below("examined")
-    build = staged.below("build")
-    key = _key(request, before)
-    settings = ExamineSettings(
-        scratch, plan.base, key, sketch=known is None, pixels=dict(request.pixels)
-    )
-    if known is not None and known.is_new and request.schema is None:
-        plan.beside.notes.append(f"the schema is the one beside the files, `{safe(known.path)}`")
-    beside = LabelsBeside()  # what the user names, or the build has, is what classes are called
-    if plan.how != "in-place" and not request.labels:
-        beside = labels_beside([file.shard for file in plan.files])
-    seen, names, findings = examine(registry, plan, settings, known, beside, engine, progress)
-    kinds = _kinds(seen)
-    kind = _kind(kinds)
-    schema = _schema(registry, plan, seen, kind, known)
-    _expect_pixels(request, seen, schema, known)
-    compression = _compression(seen)
-    if key is not None:
-        _expect_keys(plan, seen, scratch, key)
-    elif before is not None and plan.how == "in-place":
-        keep_indexes(registry, plan, before, seen, scratch)
-    splits, content = split_entries(plan, scratch)
+def _replaceable(registry: Registry, plan: AdoptPlan) -> Manifest | None:
+    """The existing build, which may be replaced, or None."""
+    folder, dataset = layout.build_folder(plan.dataset), registry.dataset(plan.dataset)
+    before = dataset.build_manifest()
     if plan.how != "in-place":
-        expect_no_loss(change.dataset, before, content)
-    others = list(bystanders(registry, plan, before)) if plan.how == "in-place" else []
-    placed = _place(plan, seen, build, engine, progress)
-    for file in plan.files:
-        examined = index_path(file.shard.split, file.shard.number)
-        staged.link(f"examined/{examined}", f"build/{index_entry(file)}")
-    labels = _labels(request, plan, before, seen)
-    for feature in sorted(names.keys() - labels.keys()):
-        labels[feature] = names[feature]
-        plan.beside.notes.append(f"the names of `{safe(feature)}` are those in the records")
-    others += own_files(build, labels, None if plan.how == "in-place" else schema)
-    manifest = make_manifest(
-        plan,
-        seen,
-        placed,
-        splits=splits,
-        content=content,
-        others=others,
-        schema=schema,
-        kind=kind,
-        key=key,
-        compression=compression,
-        raw=raw,
-        labels=labels,
-    )
-    path = registry.dataset(plan.dataset).schema_path
-    is_new = known is None or known.is_new
-    written = {path: schema.encode("utf-8")} if is_new else {}
-    if plan.how == "in-place":
-        change.complete(build, manifest, indexes=INDEX_FOLDER, files=RESERVED, beside=written)
-        keep_schema(registry, schema)
-    else:
-        hashed_write(build, MANIFEST_NAME, render_manifest(manifest))
-        # A linked file was hashed where it is; a copy only on its way.
-        verified = plan.how == "link"
-        folder = layout.build_folder(plan.dataset)
-        change.replace(folder, build, manifest, verified=verified, beside=written)
-    if manifest.salvaged is not None:
-        progress.note("these shards were salvaged: `check` and `release` find SHD009")
-    return AdoptResult(
-        manifest=manifest,
-        folder=layout.build_folder(plan.dataset),
-        kinds=kinds,
-        findings=findings,
-        schema_path=path,
-        drafted=known is None and kind in _DESCRIBED,
-        unchanged=before is not None and before.digest == manifest.digest,
-        notes=tuple(plan.beside.notes),
-        terms=(terms := plan.beside.terms()),
-        to_keep=tuple(
-            terms_lines(terms, change.dataset.config, f"{layout.DATASETS}/{plan.dataset}.toml")
-        ),
-    )
+        expect_no_foreign_files(dataset)
+    elif before is not None and not is_adopted(before):
+        raise UsageError(f"`{folder}` is a build that tfrecreg made: there is nothing to adopt")
+    return before
 
 
-def _raw(
-    registry: Registry, request: AdoptRequest, before: Manifest | None, progress: Progress
-) -> RawTotals:
-    """How large the raw data are: files that stay in place keep their keys."""
-    folder = request.raw
-    if folder is None:
-        folder = registry.dataset(request.name).raw_folder
-    if folder is not None:
-        return raw_totals(folder, progress)
-    if request.how == "in-place" and before is not None:
-        return before.raw
-    return RawTotals(files=0, stored=0, decoded=0)
+def _index_entry(file: PlannedFile) -> str:
+    """The path of a shard's index in the build's folder."""
+    return f"{INDEX_FOLDER}/{file.path}.index"
 
 
-def _key(request: AdoptRequest, before: Manifest | None) -> str | None:
-    """The feature that names records: files that stay where they are keep the one they had."""
-    if request.key is None and request.how == "in-place" and before is not None:
-        return before.source.options.get(KEY)
-    return request.key
+@dataclass(frozen=True)
+class _Adoption:
+    change: Transaction
+    request: AdoptRequest
+    plan: AdoptPlan
+    before: Manifest | None
+    """The existing build."""
+    known: KnownSchema | None
+    staged: Storage
+    engine: Engine
+    progress: Progress
 
+    @property
+    def in_place(self) -> bool:
+        """Whether the files stay unchanged, and with them their keys and class names."""
+        return self.plan.how == "in-place"
 
-def _labels(
-    request: AdoptRequest,
-    plan: AdoptPlan,
-    before: Manifest | None,
-    seen: Sequence[tuple[Shard, Examined]],
-) -> dict[str, list[str]]:
-    """What classes are called: files that stay where they are keep the names they had."""
-    known = before.labels if before is not None and request.how == "in-place" else {}
-    features = {name for _, part in seen for name in part.features}
-    return adopted_labels(plan, request.labels, known, features)
+    @property
+    def registry(self) -> Registry:
+        return self.change.dataset.registry
 
-
-_DESCRIBED = (PayloadKind.EXAMPLE, PayloadKind.SEQUENCE_EXAMPLE)
-"""The kinds of payloads that a schema describes."""
-
-
-def _kinds(seen: Sequence[tuple[Shard, Examined]]) -> dict[str, int]:
-    total: Counter[str] = Counter()
-    for _, part in seen:
-        total.update(part.payloads.kinds)
-    return {kind.value: total[kind.value] for kind in PayloadKind if total[kind.value]}
-
-
-def _kind(kinds: Mapping[str, int]) -> PayloadKind:
-    """Examples if more than half are; else the most frequent other kind."""
-    if mostly_examples(kinds):
-        return PayloadKind.EXAMPLE
-    others = [kind for kind in PayloadKind if kind is not PayloadKind.EXAMPLE]
-    return max(others, key=lambda kind: kinds.get(kind.value, 0))
-
-
-def _schema(
-    registry: Registry,
-    plan: AdoptPlan,
-    seen: Sequence[tuple[Shard, Examined]],
-    kind: PayloadKind,
-    known: KnownSchema | None,
-) -> str:
-    """The text of the schema: the known one, a draft, or an empty one."""
-    if known is not None:
-        if kind is PayloadKind.EXAMPLE and not known.judges:
-            path = registry.dataset(plan.dataset).schema_path
-            raise UsageError(
-                f"`{safe(known.path, limit=_PATH)}` describes no feature of Examples, and the "
-                "payloads are Examples",
-                hint=f"remove it, and `{path}` is drafted from the records",
-            )
-        return known.text
-    if kind not in _DESCRIBED:
-        return f"# There are no Examples to describe, but {kind.plural}.\n"
-    sketch = PayloadSketch()
-    for _, part in seen:
-        if part.sketch is not None:
-            sketch.merge(part.sketch)
-    declared = plan.beside.features
-    for name, reason in islice(sketch.examples.differences(declared), _MOST_DIFFERENCES):
-        plan.beside.notes.append(
-            f"`{FEATURES_NAME}` and the records disagree about `{safe(name)}`: {reason}"
+    def run(self) -> AdoptResult:
+        plan, request, known, before = self.plan, self.request, self.known, self.before
+        scratch, build = self.staged.below("examined"), self.staged.below("build")
+        notes = plan.beside.notes
+        raw = self._raw()
+        key = request.key
+        if key is None and self.in_place and before is not None:
+            key = before.source.options.get(KEY)
+        if known is not None and known.is_new and request.schema is None:
+            notes.append(f"the schema is the one beside the files, `{safe(known.path)}`")
+        beside = LabelsBeside()  # class names from the user or the build take precedence
+        if not self.in_place and not request.labels:
+            beside = labels_beside([file.shard for file in plan.files])
+        done = examine(
+            self.registry,
+            plan,
+            known,
+            beside,
+            scratch=scratch,
+            key=key,
+            pixels=dict(request.pixels),
+            engine=self.engine,
+            progress=self.progress,
         )
-    return sketch.render(plan.dataset, kind, declared)
+        kinds = done.kinds()
+        if mostly_examples(kinds):
+            kind = PayloadKind.EXAMPLE
+        else:  # the most frequent kind
+            rest = [each for each in PayloadKind if each is not PayloadKind.EXAMPLE]
+            kind = max(rest, key=lambda each: kinds.get(each.value, 0))
+        schema = self._schema(done, kind)
+        self._expect_pixels(done, schema)
+        compression = _compression(done)
+        if key is not None:
+            expect_unique(plan, done, scratch, key)
+        elif before is not None and self.in_place:
+            self._keep_indexes(before, done, scratch)
+        splits, content = _split_entries(plan, scratch)
+        if not self.in_place:
+            expect_no_loss(self.change.dataset, before, content)
+        others = list(self._bystanders()) if self.in_place else []
+        placed = self._place(done, build)
+        for file in plan.files:
+            examined = index_path(file.shard.split, file.shard.number)
+            self.staged.link(f"examined/{examined}", f"build/{_index_entry(file)}")
+        labels = self._labels(done)
+        encoded = schema.encode("utf-8")
+        own = {LABELS_NAME: canonical_json(dict(labels)) + b"\n", LEDGER_NAME: b""}
+        if not self.in_place:
+            own[SCHEMA_NAME] = encoded
+        others += [FileEntry.of(path, hashed_write(build, path, own[path])) for path in own]
+        options = {PAYLOADS: kind.value, **({KEY: key} if key is not None else {})}
+        manifest = self._manifest(
+            done,
+            placed,
+            others,
+            splits,
+            content=content,
+            raw=raw,
+            labels=labels,
+            compression=compression,
+            source=SourceEntry(name=ADOPT, distribution=OURS, version=__version__, options=options),
+            schema=SchemaEntry(blake3=blake3(encoded).hexdigest(), bytes=len(encoded)),
+        )
+        self._publish(build, manifest, schema)
+        if manifest.salvaged is not None:
+            self.progress.note("these shards were salvaged: `check` and `release` find SHD009")
+        return AdoptResult(
+            manifest=manifest,
+            folder=layout.build_folder(plan.dataset),
+            kinds=kinds,
+            findings=done.findings,
+            schema_path=self.change.dataset.schema_path,
+            drafted=known is None and kind in _DESCRIBED,
+            unchanged=before is not None and before.digest == manifest.digest,
+            notes=tuple(notes),
+            terms=plan.beside.terms(),
+        )
 
+    def _manifest(
+        self,
+        done: Examination,
+        placed: Sequence[FileDigest],
+        others: Iterable[FileEntry],
+        splits: list[SplitEntry],
+        **rest: Any,
+    ) -> Manifest:
+        """The sealed manifest of the build."""
+        shards, indexes = _shard_entries(self.plan, done, placed)
+        features: Counter[str] = Counter()
+        for _, part in done.seen:
+            features.update(part.features)
+        manifest = Manifest(
+            format_version=FORMAT_VERSION,
+            dataset=self.plan.dataset,
+            splits=splits,
+            shards=shards,
+            files=sorted([*others, *indexes], key=lambda entry: entry.path),
+            ledger={each.name: Ledger(items=each.records, written=each.records) for each in splits},
+            features=dict(sorted(features.items())),
+            codecs={},
+            salvaged=_salvage_mark(done),
+            **rest,
+        )
+        return seal(manifest)
 
-def _expect_pixels(
-    request: AdoptRequest,
-    seen: Sequence[tuple[Shard, Examined]],
-    schema: str,
-    known: KnownSchema | None,
-) -> None:
-    """Raise if a feature is not declared as the pixels of an image, as the request has it."""
-    if not request.pixels:
-        return
-    declared = parse_schema(schema, known.path if known is not None else "draft").pixels()
-    for name, size in request.pixels:
-        if not any(name in part.features for _, part in seen):
-            raise UsageError(
-                f"no record has a feature `{safe(name)}`",
-                hint="--option image=FEATURE:HEIGHTxWIDTHxCHANNELS names one that records have",
+    def _raw(self) -> RawTotals:
+        """The size of the raw data."""
+        folder = self.request.raw or self.change.dataset.raw_folder
+        if folder is not None:
+            return raw_totals(folder, self.progress)
+        if self.in_place and self.before is not None:
+            return self.before.raw
+        return RawTotals(files=0, stored=0, decoded=0)
+
+    def _schema(self, done: Examination, kind: PayloadKind) -> str:
+        """The text of the schema: the known one, a draft, or an empty one."""
+        known, beside = self.known, self.plan.beside
+        if known is not None:
+            if kind is PayloadKind.EXAMPLE and not known.judges:
+                raise UsageError(
+                    f"`{known.path}` describes no feature of Examples, and the payloads are "
+                    "Examples"
+                )
+            return known.text
+        if kind not in _DESCRIBED:
+            return f"# There are no Examples to describe, but {kind.plural}.\n"
+        sketch = PayloadSketch()
+        for _, part in done.seen:
+            if part.sketch is not None:
+                sketch.merge(part.sketch)
+        return sketch.render(self.plan.dataset, kind, beside.features)
+
+    def _expect_pixels(self, done: Examination, schema: str) -> None:
+        """Raise if a feature is not declared as an image's pixels with the requested size."""
+        if not self.request.pixels:
+            return
+        where = self.known.path if self.known is not None else "draft"
+        declared = parse_schema(schema, where).pixels()
+        for name, size in self.request.pixels:
+            if not any(name in part.features for _, part in done.seen):
+                raise UsageError(
+                    f"no record has a feature `{name}`",
+                )
+            if declared.get(name) != size:
+                tag = "x".join(map(str, size))
+                raise UsageError(
+                    f"`{where}` does not declare `{name}` as pixels of {tag}",
+                    hint=f'add `annotation {{ tag: "pixels:{tag}" }}` to the feature there',
+                )
+
+    def _keep_indexes(self, before: Manifest, done: Examination, scratch: Storage) -> None:
+        """Keep the indexes of unchanged shards: their keys are the origins of the records."""
+        folder = self.registry.storage.below(layout.build_folder(self.plan.dataset))
+        shards = {entry.path: entry for entry in before.shards}
+        files = {entry.path: entry for entry in before.files}
+        for file, (_, part) in zip(self.plan.files, done.seen, strict=True):
+            shard = shards.get(file.path)
+            index = files.get(shard.index) if shard is not None else None
+            if shard is None or index is None or shard.blake3 != part.end.blake3:
+                continue
+            if folder.stat(index.path) is None:
+                continue
+            data = folder.read(index.path, limit=INDEX_LIMIT)
+            if blake3(data).hexdigest() == index.blake3:
+                path = index_path(file.shard.split, file.shard.number)
+                part.index = hashed_write(scratch, path, data)
+
+    def _bystanders(self) -> Iterator[FileEntry]:
+        """Yield the other files in the folder of the build, which become part of the build."""
+        build = layout.build_folder(self.plan.dataset)
+        folder = self.registry.storage.below(build)
+        before = self.before.files if self.before is not None else []
+        own = {MANIFEST_NAME, *(entry.path for entry in before)}
+        shards = {file.path for file in self.plan.files}
+        names = (*_RESERVED, MANIFEST_NAME)
+        for entry in folder.list():
+            path = entry.path
+            # A killed adoption may have left half of a file that adoptions write.
+            leftover = is_temporary(path) and path.startswith(tuple(f".{each}." for each in names))
+            if entry.kind == "dir" or path in shards or leftover:
+                continue
+            indexed = path.startswith(f"{INDEX_FOLDER}/")
+            if path in own and (indexed or path in names):
+                continue
+            if indexed and folder.read(path, limit=INDEX_LIMIT)[:8] == INDEX_MAGIC:
+                continue  # a killed adoption left it
+            if indexed or path in _RESERVED:
+                raise UsageError(
+                    f"`{build}/{path}` has a name that the build needs for itself",
+                )
+            if folder.stat(path) is None or entry.kind == "other":
+                raise UsageError(f"`{build}/{path}` is not a file")
+            yield FileEntry.of(path, hash_both(folder, path))
+
+    def _place(self, done: Examination, build: Storage) -> list[FileDigest]:
+        """Copy or link every file into the build, and verify that it is unchanged since the
+        examination.
+        """
+        how, name = self.plan.how, self.plan.dataset
+        doing = {"copy": "copying", "link": "linking", "in-place": "hashing"}[how]
+        placed = self.engine.map(
+            _place_shard,
+            (
+                _PlaceTask(file, how, build, part.end.blake3 or "", part.end.records)
+                for file, (_, part) in zip(self.plan.files, done.seen, strict=True)
+            ),
+            cost=lambda task, hashed: (task.records, hashed.bytes),
+            label=f"{doing} {name}",
+            total=sum(part.end.records for _, part in done.seen),
+            progress=self.progress,
+        )
+        if not self.in_place:  # in place it is the user's folder
+            remove_leftovers(build)
+        return placed
+
+    def _labels(self, done: Examination) -> dict[str, list[str]]:
+        """Names of classes by feature, in order of their numbers."""
+        plan, said = self.plan, self.request.labels
+        features = {name for _, part in done.seen for name in part.features}
+        known = self.before.labels if self.before is not None and self.in_place else {}
+        found = {name: names for name, names in known.items() if name in features}
+        found |= names_beside(
+            [(file.shard.storage, file.shard.path.rpartition("/")[0]) for file in plan.files],
+            lambda: features,
+            plan.beside.notes,
+            known=[feature for feature, _ in said],
+            in_place=self.in_place,
+        )
+        for feature, path in said:
+            if feature not in features:
+                raise UsageError(
+                    f"`--labels {feature}={path}` names a feature that no record has",
+                    hint=f"available: {listed(sorted(features), most=5)}",
+                )
+            found[feature] = in_order(read_label_map(path), path)
+        labels = dict(sorted(found.items()))
+        for feature in sorted(done.names.keys() - labels.keys()):
+            labels[feature] = done.names[feature]
+            plan.beside.notes.append(f"the class names of `{safe(feature)}` come from the records")
+        return labels
+
+    def _publish(self, build: Storage, manifest: Manifest, schema: str) -> None:
+        """Publish the build, and its schema if the schema is new."""
+        is_new = self.known is None or self.known.is_new
+        path = self.change.dataset.schema_path
+        written = {path: schema.encode("utf-8")} if is_new else {}
+        if self.in_place:
+            self.change.complete(
+                build, manifest, indexes=INDEX_FOLDER, files=_RESERVED, beside=written
             )
-        if declared.get(name) != size:
-            where = safe(known.path if known is not None else "draft", limit=_PATH)
-            tag = "x".join(map(str, size))
-            raise UsageError(
-                f"`{where}` does not declare `{safe(name)}` as pixels of {tag}",
-                hint=f'add `annotation {{ tag: "pixels:{tag}" }}` to the feature there',
-            )
+            keep_schema(self.registry, schema)
+            return
+        hashed_write(build, MANIFEST_NAME, render_manifest(manifest))
+        # A linked file was hashed in place; a copy was hashed only while it was written.
+        self.change.replace(
+            layout.build_folder(self.plan.dataset),
+            build,
+            manifest,
+            verified=self.plan.how == "link",
+            beside=written,
+        )
 
 
-def _compression(seen: Sequence[tuple[Shard, Examined]]) -> Compression:
-    """The one compression of all files; empty files have none."""
+def _compression(done: Examination) -> Compression:
+    """The compression that all files share; empty files do not count."""
     found: dict[str, str] = {}
-    for shard, part in seen:
+    for shard, part in done.seen:
         if part.end.file_bytes:
             found.setdefault(part.end.compression, shard.name)
     if len(found) > 1:
-        plain, packed = (safe(found[each], limit=_PATH) for each in ("none", "gzip"))
         raise UsageError(
-            f"`{packed}` is gzip, `{plain}` is not: a build has one compression",
-            hint="pack or unpack some of them (`gzip`, `gzip -d`), or make two datasets",
+            f"`{found['gzip']}` is gzip, `{found['none']}` is not: a build has one compression",
         )
     return "gzip" if "gzip" in found else "none"
 
 
-def _expect_keys(
-    plan: AdoptPlan, seen: Sequence[tuple[Shard, Examined]], scratch: Storage, key: str
-) -> None:
-    for shard, part in seen:
-        if part.keyless is not None:
-            raise RefusedError(
-                f"record {part.keyless} of `{safe(shard.name, limit=_PATH)}` has no single value "
-                f"of bytes or int64 in `{safe(key)}`",
-                hint="name a feature that every record has, or leave out `--key`",
+def _split_entries(plan: AdoptPlan, scratch: Storage) -> tuple[list[SplitEntry], str]:
+    """The entry of each split, and the content digest of all splits."""
+    everything = ContentHasher()
+    entries = []
+    for split, files in plan.splits().items():
+        alone = ContentHasher()
+        alone.add(split, b"")
+        records = size = 0
+        for file in files:
+            index = load_index(scratch, index_path(split, file.shard.number))
+            for hasher in (alone, everything):
+                hasher.add(split, index.digests.tobytes())
+            records += len(index)
+            size += int(index.lengths.sum())
+        content = alone.hexdigest()
+        entries.append(SplitEntry(name=split, records=records, payload_bytes=size, content=content))
+    return entries, everything.hexdigest()
+
+
+def _shard_entries(
+    plan: AdoptPlan, done: Examination, placed: Sequence[FileDigest]
+) -> tuple[list[ShardEntry], list[FileEntry]]:
+    """The entries of the shards and of their indexes."""
+    shards, indexes = [], []
+    for file, (_, part), hashed in zip(plan.files, done.seen, placed, strict=True):
+        shards.append(
+            ShardEntry(
+                path=file.path,
+                bytes=hashed.bytes,
+                blake3=hashed.blake3,
+                sha256=hashed.sha256,
+                split=file.shard.split,
+                records=part.end.records,
+                payload_bytes=part.end.payload_bytes,
+                stream_blake3=part.end.stream_blake3 or "",
+                index=_index_entry(file),
             )
-    indexes = [
-        (file.shard.split, index_path(file.shard.split, file.shard.number)) for file in plan.files
-    ]
-    expect_unique(scratch, indexes, key)
+        )
+        indexes.append(FileEntry.of(_index_entry(file), part.index))
+    return shards, indexes
 
 
-def _place(
-    plan: AdoptPlan,
-    seen: Sequence[tuple[Shard, Examined]],
-    build: Storage,
-    engine: Engine,
-    progress: Progress,
-) -> list[FileDigest]:
-    """Copy or link every file into the build, and verify that it is unchanged since the
-    examination.
+def _salvage_mark(done: Examination) -> str | None:
+    """The mark of shards from `salvage`; None for other shards.
+
+    If one salvage made the shards, the mark is the digest of its report. If several made them, the
+    mark is a digest of the digests of their reports.
     """
-    doing = {"copy": "copying", "link": "linking", "in-place": "hashing"}[plan.how]
-    placed = engine.map(
-        place_shard,
-        (
-            PlaceTask(file, plan.how, build, part.end.blake3 or "", part.end.records)
-            for file, (_, part) in zip(plan.files, seen, strict=True)
-        ),
-        cost=lambda task, hashed: (task.records, hashed.bytes),
-        label=f"{doing} {plan.dataset}",
-        total=sum(part.end.records for _, part in seen),
-        progress=progress,
-    )
-    if plan.how != "in-place":  # there it is the user's folder
-        remove_leftovers(build)
-    return placed
+    marks: dict[tuple[str, str], SalvageMark | None] = {}
+    found: set[str] = set()
+    for shard, part in done.seen:
+        folder, _, name = shard.path.rpartition("/")
+        place = shard.storage.root, folder
+        if place not in marks:
+            marks[place] = read_mark(shard.storage, folder)
+        mark = marks[place]
+        if mark is not None and mark.covers(name, part.end.blake3):
+            found.add(mark.digest)
+    if len(found) > 1:
+        return blake3("\n".join(sorted(found)).encode("ascii")).hexdigest()
+    return next(iter(found), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _PlaceTask:
+    """All that a worker needs to put one shard into place. Picklable."""
+
+    file: PlannedFile
+    how: How
+    folder: Storage
+    """Storage with the folder of the unfinished build as its root."""
+    blake3: str
+    """Digest of the file when it was examined."""
+    records: int
+    """Number of records when the file was examined."""
+
+
+def _place_shard(task: _PlaceTask) -> FileDigest:
+    """Copy or link the shard, and verify that it is unchanged since the examination."""
+    shard = task.file.shard
+    if task.how == "copy":
+        with task.folder.create(task.file.path) as writer:
+            found = hash_both(shard.storage, shard.path, writer)
+    elif task.how == "link":
+        task.folder.link(shard.path, task.file.path, origin=shard.storage)
+        found = hash_both(task.folder, task.file.path)
+    else:
+        found = hash_both(shard.storage, shard.path)
+    if found.blake3 != task.blake3:
+        raise UsageError(
+            f"`{shard.name}` changed while it was adopted: blake3 was {task.blake3[:16]}…, now it "
+            f"is {found.blake3[:16]}…",
+        )
+    return found

@@ -1,64 +1,125 @@
-"""The options of the source `tfrecreg`, and the versions that it is derived from."""
+"""The options of the source `tfrecreg`, and the versions from which a dataset is derived."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from typing import TypeVar
 
-from tfrecreg.core.build.sources.deal import DEFAULT_SPLIT, DealOptions, check_stratify
+import numpy as np
+
+from tfrecreg.core.build.sources.deal import DEFAULT_SPLIT, DealOptions
 from tfrecreg.core.check.scan.interface import Target
 from tfrecreg.core.records.framing import OVERHEAD
-from tfrecreg.core.registry.lookup import Build, Release, expect_schema, resolve
-from tfrecreg.core.registry.manifest import ParentVersion
+from tfrecreg.core.records.index import Index, load_index
+from tfrecreg.core.records.reading.access import Records
+from tfrecreg.core.records.reading.offsets import RecordOffsets
+from tfrecreg.core.registry.data import Build, Release, expect_schema, resolve
+from tfrecreg.core.registry.find import target_of
+from tfrecreg.core.registry.manifest import Manifest, ParentVersion, ShardEntry
 from tfrecreg.core.registry.registry import Registry, open_registry
-from tfrecreg.core.registry.shardset.target import target_of
+from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.storage.interface import Readable
-from tfrecreg.core.values.errors import RawDataError, UsageError
+from tfrecreg.core.values.errors import ManifestError, RawDataError, UsageError
 from tfrecreg.core.values.text import did_you_mean, safe
 
-
-@dataclass(frozen=True, slots=True)
-class ParentShard:
-    """A shard of a parent. Picklable."""
-
-    split: str
-    path: str
-    """Below the root of the registry, as that of the index."""
-    index: str
-    index_blake3: str
-    """Hex digest of the index by the manifest."""
-    size: int
-    """Bytes of the file."""
-    stream: int
-    """Bytes of its decompressed stream."""
-    records: int
-    gzip: bool
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Ancestor:
-    """A version. Picklable."""
+    """A version that provides records. Picklable."""
 
-    dataset: str
+    manifest: Manifest
     version: ParentVersion
-    """As the manifest of a child names it."""
-    shards: tuple[ParentShard, ...]
-    labels: Mapping[str, Sequence[str]]
-    """Class names in order of their numbers, by feature."""
-    features: tuple[str, ...]
-    """Names of the features that its records have."""
+    """The version as a child's manifest names it."""
+    raw: Readable
+    """The storage of the registry."""
+    folder: str
+    """Path of the version's folder in the registry."""
+    indexes: Mapping[str, str]
+    """Digests of indexes by path."""
     schema: str
+    features: frozenset[str]
+    """Names of the features in its records or its schema."""
     note: str
-    """The note that it is yanked; empty if it is not."""
+    """The note that the version was yanked; empty if it was not."""
 
     @property
     def name(self) -> str:
         """``street@2.1.0``."""
         return self.version.reference
+
+    @property
+    def labels(self) -> Mapping[str, Sequence[str]]:
+        """Class names in order of their numbers, by feature."""
+        return self.manifest.labels
+
+    @property
+    def shards(self) -> Sequence[ShardEntry]:
+        """Its shards, in the order of their numbers."""
+        return self.manifest.shards
+
+    def path(self, shard: ShardEntry) -> str:
+        """The path of a shard in the registry."""
+        return f"{self.folder}/{shard.path}"
+
+    def stream(self, shard: ShardEntry) -> int:
+        """Bytes of the decompressed stream of a shard."""
+        return shard.payload_bytes + OVERHEAD * shard.records
+
+    def expect_here(self) -> None:
+        """Refuse a missing shard or one of another size."""
+        for shard in self.shards:
+            entry = self.raw.stat(self.path(shard), follow="all")
+            if entry is None or entry.kind != "file":
+                raise self.damaged(shard, "it is missing")
+            if entry.size != shard.bytes:
+                what = f"it should have {shard.bytes:,} bytes, found {entry.size:,}"
+                raise self.damaged(shard, what)
+
+    def index(self, shard: ShardEntry) -> Index:
+        """The index of a shard, compared with the manifest."""
+        path, digest = f"{self.folder}/{shard.index}", self.indexes[shard.index]
+        try:
+            index = load_index(self.raw, path, blake3_hex=digest)
+            if (len(index), index.stream_bytes) != (shard.records, self.stream(shard)):
+                raise ManifestError(f"`{path}` belongs to another shard")
+        except ManifestError as error:
+            raise RawDataError(
+                f"an index of the parent `{self.name}` is damaged: {error.message}",
+                hint=f"tfrecreg repair {self.name}",
+            ) from None
+        return index
+
+    def records(self, shard: ShardEntry, index: Index) -> Records:
+        """The records of a shard by number."""
+        path = self.path(shard)
+        entry = self.raw.stat(path, follow="all")
+        places = RecordOffsets(
+            shard.bytes,
+            entry.mtime_ns if entry is not None else 0,
+            index.offsets(),
+            index.lengths.astype(np.int64),
+            index.members,
+            bool(index.members),
+        )
+        return Records.located(self.raw, path, places, name=path)
+
+    def target(self) -> Target:
+        """The version as a target of conditions in SQL."""
+        return target_of(resolve(_registry(self.raw), self.name))
+
+    def damaged(self, shard: ShardEntry, why: str, record: int | None = None) -> RawDataError:
+        """The error for a damaged shard, or for a record that does not match the index."""
+        why = why if record is None else f"record {record}: {why}"
+        return RawDataError(
+            f"`{self.path(shard)}` of the parent `{self.name}` is damaged: {why}",
+            hint=f"tfrecreg repair {self.name}",
+        )
 
 
 def find_parents(raw: Readable, inputs: Sequence[str]) -> tuple[Ancestor, ...]:
@@ -67,101 +128,56 @@ def find_parents(raw: Readable, inputs: Sequence[str]) -> tuple[Ancestor, ...]:
     found: dict[str, Ancestor] = {}
     for text in inputs:
         parent = _parent(registry, raw, resolve(registry, text))
-        other = found.setdefault(parent.dataset, parent)
+        other = found.setdefault(parent.manifest.dataset, parent)
         if other is not parent:
             raise UsageError(
-                f"`inputs` names `{parent.dataset}` twice, as `{other.name}` and `{parent.name}`",
-                hint="name one version of each dataset: records of two would have the same keys",
+                f"`inputs` names `{parent.manifest.dataset}` twice, as `{other.name}` and "
+                f"`{parent.name}`: records of two versions would have the same keys"
             )
     return tuple(found.values())
 
 
-def ancestor_target(raw: Readable, parent: Ancestor) -> Target:
-    """A parent, to be asked for the records that meet a condition."""
-    return target_of(resolve(_registry(raw), parent.name))
-
-
-def expect_shards_here(raw: Readable, parent: Ancestor) -> None:
-    """Refuse a parent with a missing shard or one of another size."""
-    for shard in parent.shards:
-        entry = raw.stat(shard.path, follow="all")
-        if entry is None or entry.kind != "file":
-            raise _damaged(parent, shard, "it is missing")
-        if entry.size != shard.size:
-            what = f"it should have {shard.size:,} bytes, found {entry.size:,}"
-            raise _damaged(parent, shard, what)
-
-
-def damaged_record(parent: Ancestor, shard: ParentShard, number: int, why: str) -> RawDataError:
-    """The error about a record that is not what the index of its shard says."""
-    return _damaged(parent, shard, f"record {number}: {why}")
-
-
-def _damaged(parent: Ancestor, shard: ParentShard, why: str) -> RawDataError:
-    return RawDataError(
-        f"`{safe(shard.path, limit=1000)}` of the parent `{parent.name}` is damaged: {why}",
-        hint=f"tfrecreg repair {parent.name}",
-    )
-
-
 def _registry(raw: Readable) -> Registry:
-    root = raw.root
     try:
-        registry = open_registry(root)
+        registry = open_registry(raw.root)
+        if os.path.realpath(raw.root) == os.path.realpath(registry.storage.root):
+            return registry
     except UsageError:
-        registry = None
-    if registry is None or os.path.realpath(root) != os.path.realpath(registry.storage.root):
-        raise RawDataError(
-            f"`{safe(root, limit=1000)}` is not the folder of a registry, and the raw data of the "
-            "source `tfrecreg` are versions in one",
-            hint="leave out --raw for this registry, or name the folder with its `tfrecreg.toml`",
-        )
-    return registry
+        pass
+    raise RawDataError(
+        f"`{raw.root}` is not the folder of a registry, and the source `tfrecreg` reads versions "
+        "from a registry"
+    )
 
 
 def _parent(registry: Registry, raw: Readable, resolved: Build | Release) -> Ancestor:
-    manifest = resolved.manifest
-    storage = resolved.storage()
-    folder = os.path.relpath(storage.root, registry.storage.root).replace(os.sep, "/")
-    indexes = {each.path: each.blake3 for each in manifest.files}
+    manifest, schema = resolved.manifest, expect_schema(resolved)
+    declared = (each.name for each in parse_schema(schema, resolved.name).features)
+    notes = (
+        f"the parent `{resolved.name}` was yanked on {safe(each.created)} by {safe(each.by)}: "
+        f"{safe(each.reason)}"
+        for each in resolved.yanks[-1:]
+    )
+    root = resolved.storage().root
     parent = Ancestor(
-        dataset=manifest.dataset,
+        manifest=manifest,
         version=ParentVersion(
             reference=resolved.name, digest=manifest.digest, content=manifest.content
         ),
-        shards=tuple(
-            ParentShard(
-                split=each.split,
-                path=f"{folder}/{each.path}",
-                index=f"{folder}/{each.index}",
-                index_blake3=indexes.get(each.index, ""),
-                size=each.bytes,
-                stream=each.payload_bytes + OVERHEAD * each.records,
-                records=each.records,
-                gzip=manifest.compression == "gzip",
-            )
-            for each in manifest.shards
-        ),
-        labels=manifest.labels,
-        features=tuple(manifest.features),
-        schema=expect_schema(resolved),
-        note="; ".join(_yanks(resolved)),
+        raw=raw,
+        folder=os.path.relpath(root, registry.storage.root).replace(os.sep, "/"),
+        indexes={each.path: each.blake3 for each in manifest.files},
+        schema=schema,
+        features=frozenset((*manifest.features, *declared)),
+        note="".join(notes),
     )
-    if not all(each.index_blake3 for each in parent.shards):
+    if not all(each.index in parent.indexes for each in parent.shards):
         raise UsageError(
             f"the parent `{parent.name}` has shards without an index, so its records have no keys",
-            hint=f"tfrecreg adopt {parent.dataset} --in-place writes one",
+            hint=f"tfrecreg adopt {manifest.dataset} --in-place writes one",
         )
-    expect_shards_here(raw, parent)
+    parent.expect_here()
     return parent
-
-
-def _yanks(resolved: Build | Release) -> Iterator[str]:
-    for each in resolved.yanks[-1:]:
-        yield (
-            f"the parent `{resolved.name}` was yanked on {safe(each.created)} by {safe(each.by)}: "
-            f"{safe(each.reason)}"
-        )
 
 
 @dataclass(frozen=True)
@@ -171,58 +187,54 @@ class DerivedOptions:
     inputs: tuple[str, ...]
     """The versions to take records from: `street@2.*,night@1.0.0`. A name alone is the build."""
     where: str | None = None
-    """A condition in SQL that a record has to meet, as `query` takes it after WHERE. It needs the
+    """A condition in SQL that a record must meet, as after WHERE in `query`. It needs the
     extra `query`."""
     classes: tuple[str, ...] = ()
     """Changes of classes: `kitten=cat` renames a class, or merges it with an existing `cat`;
     `truck=` leaves a class out."""
     features: tuple[str, ...] = ()
-    """Changes of features: `image/area=` leaves one out, `image/id=id` renames one. A
-    name alone, such as `image/encoded`, keeps it and leaves out all others that are not named. `*`
+    """Changes of features: `image/area=` leaves a feature out, `image/id=id` renames it. A
+    name alone, such as `image/encoded`, keeps it and leaves out all unnamed features. `*`
     stands for any characters."""
     sample: str = "100%"
     """The share of the records to take, by the hashes of their keys: `10%`, `0.1`, `1/10`."""
     limit: int | None = None
-    """Take at most this number of records of each class in each split, by the hashes of their keys.
-    A record of several classes is taken while one of them has fewer."""
+    """Take at most this number of records per class and split, by the hashes of their keys.
+    A record of several classes is taken if one of its classes still has fewer records."""
     prefix: bool = False
     """Whether keys begin with the name of their dataset: `street/000123.jpg`."""
     split: tuple[str, ...] = ()
     """Deal the records of one split to several, by shares: `train=0.9,validation=0.1`. Default: the
     splits of the parents."""
     split_of: str = DEFAULT_SPLIT
-    """With `split`: the split of the parents that is dealt. Their other splits stay as they are."""
+    """With `split`: the parents' split that is dealt. Their other splits stay as they are."""
     group: str | None = None
     """With `split`: a regular expression, searched in keys. Records with the same text in its first
     group stay in one split: `(patient[0-9]+)_`."""
     stratify: str | None = None
     """With `split`: each split has its share of the records of every class, to within one record. A
-    column or an expression as `query` takes it: `label`. It needs the extra `query`."""
+    column or an expression as in `query`: `label`. It needs the extra `query`."""
 
     def __post_init__(self) -> None:
         if not self.inputs:
             raise UsageError(
-                "the option `inputs` is empty: it names the datasets to take records from",
-                hint="--option inputs=street@2.*,night@1.0.0",
+                "the option `inputs` is empty: expected datasets, such as street@2.*,night@1.0.0"
             )
         if self.limit is not None and self.limit < 1:
-            raise UsageError(
-                f"the option `limit` is {self.limit}, expected at least 1",
-                hint="leave it out for all records",
-            )
-        check_stratify(self.stratify is not None, self.deal.split, self.group)
+            raise UsageError(f"the option `limit` is {self.limit}, expected at least 1")
+        _ = self.deal  # DealOptions checks its values
         share_of(self.sample)
         renames("classes", self.classes, alone=False)
         renames("features", self.features, alone=True)
 
     @property
     def deal(self) -> DealOptions:
-        """The options that every source has."""
-        return DealOptions(self.split, self.split_of, self.group)
+        """The options of splits, which every source has."""
+        return DealOptions(self.split, self.split_of, self.group, self.stratify is not None)
 
 
 def share_of(sample: str) -> Fraction:
-    """The share that the option `sample` says."""
+    """The share that the option `sample` gives."""
     number = sample.strip()
     try:
         share = Fraction(number.removesuffix("%").strip()) if len(number) <= 40 else Fraction(0)
@@ -232,38 +244,28 @@ def share_of(sample: str) -> Fraction:
         share /= 100
     if not 0 < share <= 1:
         raise UsageError(
-            f"the option `sample` is `{safe(sample, limit=60)}`, expected a share above 0 and up "
-            "to 100%",
-            hint="--option sample=10%",
+            f"the option `sample` is `{sample}`, expected a share above 0 and up to 100%"
         )
     return share
 
 
 def renames(option: str, entries: tuple[str, ...], *, alone: bool) -> dict[str, str | None]:
-    """The entries of `classes` or `features`, by the old name."""
+    """The new name by old name, from `classes` or `features`; None leaves the old name out."""
     found: dict[str, str | None] = {}
     for entry in entries:
         old, equals, new = entry.partition("=")
         if not old or (not equals and not alone):
             raise UsageError(
-                f"the option `{option}` has `{safe(entry, limit=100)}`, expected OLD=NEW, or OLD= "
-                "for what is left out",
-                hint=f"--option {option}=old=new",
+                f"the option `{option}` has `{entry}`; expected OLD=NEW, or OLD= to leave OLD out"
             )
         if old in found:
-            raise UsageError(
-                f"the option `{option}` names `{safe(old, limit=100)}` twice",
-                hint="name it once",
-            )
+            raise UsageError(f"the option `{option}` names `{old}` twice")
         found[old] = new if equals else None
     return found
 
 
-T = TypeVar("T")
-
-
 def choose_features(entries: tuple[str, ...], known: Iterable[str]) -> dict[str, str]:
-    """The new name of each feature that is kept, by its name in the parents."""
+    """The new name of each kept feature, by its name in the parents."""
     names = sorted(set(known))
     asked = renames("features", entries, alone=True)
     chosen = dict.fromkeys(names, "") if None in asked.values() else {each: each for each in names}
@@ -271,32 +273,23 @@ def choose_features(entries: tuple[str, ...], known: Iterable[str]) -> dict[str,
         matching = [name for name in names if name == entry or fnmatchcase(name, entry)]
         if not matching:
             raise UsageError(
-                f"`features` names `{safe(entry, limit=100)}`, which no parent has"
-                f"{did_you_mean(entry, names)}",
-                hint="`tfrecreg head` of a parent shows its features",
+                f"`features` names `{entry}`, which no parent has{did_you_mean(entry, names)}"
             )
         if new and len(matching) > 1:
-            raise UsageError(
-                f"`features` gives {len(matching)} features the name `{safe(new, limit=100)}`",
-                hint="rename them one by one",
-            )
+            raise UsageError(f"`features` gives {len(matching)} features the name `{new}`")
         for name in matching:
-            # What is named in full counts more than what a pattern matches.
+            # An exact name takes precedence over a pattern.
             if name == entry or name not in asked:
                 chosen[name] = name if new is None else new
     taken: dict[str, str] = {}
     for name, new in chosen.items():
         if new and taken.setdefault(new, name) != name:
-            raise UsageError(
-                f"`features` gives the name `{safe(new, limit=100)}` to "
-                f"`{safe(taken[new], limit=100)}` and `{safe(name, limit=100)}`",
-                hint="rename or leave out one of them",
-            )
+            raise UsageError(f"`features` gives the name `{new}` to `{taken[new]}` and `{name}`")
     return {name: new for name, new in chosen.items() if new}
 
 
 def renamed(values: Mapping[str, T], chosen: Mapping[str, str]) -> dict[str, T]:
-    """What is known by feature, of those that are kept, by their new names."""
+    """The values of the kept features, by the new names of the features."""
     return {chosen[name]: value for name, value in values.items() if name in chosen}
 
 
@@ -305,8 +298,8 @@ def renamed_labels(
 ) -> dict[str, Sequence[str]]:
     """Label maps by the new names of their features.
 
-    A map may be of several features below its name (`…/keypoint` of `…/keypoint/x`), or beside one
-    (`…/id` of `…/label`): it stays where they keep their names.
+    A map may belong to several features below its name (`…/keypoint` of `…/keypoint/x`), or to one
+    beside it (`…/id` of `…/label`): the map stays if these features keep their names.
     """
     found: dict[str, Sequence[str]] = {}
     for name, names in labels.items():

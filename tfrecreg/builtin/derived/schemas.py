@@ -1,7 +1,4 @@
-"""The schemas of several parents as one, for records whose features and classes are changed.
-
-Class names of several parents as one list, and the changes of numbers, names and objects.
-"""
+"""Merges class names and schemas of several parents, and computes the changes in records."""
 
 from __future__ import annotations
 
@@ -25,36 +22,36 @@ _OF_CLASS = "class/label"
 class UnfitRecord(Exception):
     """A record whose classes cannot be changed."""
 
-    def __init__(self, code: str, detail: str) -> None:
-        super().__init__(detail)
-        self.code, self.detail = code, detail
+    @property
+    def detail(self) -> str:
+        """The reason, in words."""
+        return str(self)
 
 
 @dataclass(frozen=True, slots=True)
 class ClassChange:
-    """The changes of one feature of class numbers of one parent. Picklable."""
+    """The changes to one feature of class numbers in one parent. Picklable."""
 
     feature: str
     text: str | None
     """The feature of the names; None if it is unknown."""
     objects: str
-    """How the names of all features of the objects begin, such as ``image/object/``; empty if the
-    numbers are of the record."""
+    """The prefix of all features of objects, such as ``image/object/``; empty if the numbers belong
+    to the record as a whole."""
     numbers: Mapping[int, int | None]
-    """The new number by the old one, None for a class that is left out."""
+    """The new number by old number, None for a class that is left out."""
     texts: Mapping[bytes, bytes]
-    """The new name by the old one, where they differ."""
+    """The new name by old name, if they differ."""
     same: bool
-    """Whether all numbers stay."""
+    """Whether all class numbers stay the same."""
 
     def mapped(self, feature: Feature) -> list[int | None]:
-        """The new number of each value. Negative numbers, which no name is for, stay."""
+        """The new number of each value. Negative numbers, which have no names, stay."""
         found: list[int | None] = []
         for number in feature.values:
             if number >= 0 and number not in self.numbers:
                 raise UnfitRecord(
-                    "SRC105",
-                    f"`{safe(self.feature)}` is {number}, which the label map does not name",
+                    f"`{safe(self.feature)}` is {number}, which the label map does not name"
                 )
             found.append(self.numbers[number] if number >= 0 else number)
         return found
@@ -66,20 +63,14 @@ class Classes:
 
     labels: Mapping[str, Sequence[str]]
     by_parent: tuple[tuple[ClassChange, ...], ...] = field(repr=False)
-    """In the order of the parents; the features of class numbers that the parent has."""
-
-    @property
-    def lengths(self) -> dict[str, int]:
-        """Number of classes, gaps among them, by feature of class numbers."""
-        names = {each.feature for changes in self.by_parent for each in changes}
-        return {name: len(self.labels[name]) for name in names}
+    """Changes in order of the parents, for the features of class numbers that the parent has."""
 
 
 def merge_classes(parents: Sequence[Ancestor], asked: tuple[str, ...]) -> Classes:
     """Merge the label maps by the names of classes.
 
     The numbers of the first parent stay, and further names follow. If a class is renamed or left
-    out, the remaining ones are numbered anew in this order, from where the first parent begins.
+    out, the remaining ones are renumbered in this order, from the first number of the first parent.
     """
     changed = {old: new or "" for old, new in renames("classes", asked, alone=False).items()}
     features = {name: None for each in parents for name in each.labels if name in each.features}
@@ -89,9 +80,7 @@ def merge_classes(parents: Sequence[Ancestor], asked: tuple[str, ...]) -> Classe
     for old in changed:
         if old not in known:
             raise UsageError(
-                f"`classes` names `{safe(old, limit=100)}`, which no parent has"
-                f"{did_you_mean(old, known)}",
-                hint="`tfrecreg show` of a parent shows its classes",
+                f"`classes` names `{old}`, which no parent has{did_you_mean(old, known)}"
             )
     labels: dict[str, Sequence[str]] = {}
     for feature in features:
@@ -111,14 +100,13 @@ def merge_classes(parents: Sequence[Ancestor], asked: tuple[str, ...]) -> Classe
 
 
 def _expect_named(feature: str, parents: Sequence[Ancestor]) -> None:
-    """Refuse numbers with names in one parent and without them in another."""
+    """Refuse class numbers that have names in one parent but not in another."""
     for each in parents:
         if feature in each.features and feature not in each.labels:
             named = next(other for other in parents if feature in other.labels)
             raise UsageError(
-                f"`{safe(feature)}` has class names in the parent `{named.name}`, and none in "
-                f"`{each.name}`",
-                hint=f"release `{each.dataset}` with a label map, or leave one of the inputs out",
+                f"`{feature}` has class names in the parent `{named.name}`, and none in "
+                f"`{each.name}`"
             )
 
 
@@ -164,7 +152,7 @@ def _others(
     merged: Collection[str],
     by_parent: tuple[tuple[ClassChange, ...], ...],
 ) -> Iterator[tuple[str, Sequence[str]]]:
-    """The label maps that are not of class numbers: names of keypoints, original ids of classes."""
+    """The label maps of other features: names of keypoints, original ids of classes."""
     moved = {each.feature for changes in by_parent for each in changes if not each.same}
     for name in dict.fromkeys(name for each in parents for name in each.labels):
         if name in merged:
@@ -175,21 +163,20 @@ def _others(
             if label in moved or any(
                 each.labels.get(name) != owners[0].labels.get(name) for each in owners
             ):
-                continue  # the ids are those of other numbers
+                continue  # the ids belong to other numbers
         first = next(each for each in parents if name in each.labels)
         for each in parents:
             if name in each.labels and list(each.labels[name]) != list(first.labels[name]):
                 raise UsageError(
-                    f"the parents `{first.name}` and `{each.name}` have different names for "
-                    f"`{safe(name)}`",
-                    hint="leave out one of the inputs",
+                    f"the parents `{first.name}` and `{each.name}` have different label maps for "
+                    f"`{name}`"
                 )
         yield name, first.labels[name]
 
 
 def classes_in(example: Example, changes: Sequence[ClassChange]) -> set[tuple[str, int]] | None:
-    """The classes of a record after the changes, by feature and number; None if it is left out
-    because all its classes are. Objects are left out, and records with no other object are not.
+    """The classes of a record after the changes, by feature and number. None if all classes of the
+    record are left out, so the record is left out. A record stays without its left-out objects.
     """
     found: set[tuple[str, int]] = set()
     for change in changes:
@@ -204,7 +191,7 @@ def classes_in(example: Example, changes: Sequence[ClassChange]) -> set[tuple[st
 
 
 def change_classes(example: Example, changes: Sequence[ClassChange]) -> tuple[Example, int]:
-    """A record with its new numbers and names, and how many classes and objects were left out."""
+    """The record with new class numbers and names, and the number of left-out classes."""
     made, left_out = dict(example), 0
     for change in changes:
         feature = made.get(change.feature)
@@ -241,9 +228,9 @@ def change_classes(example: Example, changes: Sequence[ClassChange]) -> tuple[Ex
 def _picked_objects(
     features: Example, prefix: str, count: int, kept: Sequence[int]
 ) -> Iterator[tuple[str, Feature]]:
-    """The lists of the objects that are kept.
+    """Yield the features below `prefix` with only the values of the kept objects.
 
-    Each has as many values for every object, but polygons: parts of an object, points of a part.
+    Each object has the same number of values, except for polygons, whose parts have points.
     """
     polygon = f"{prefix}polygon/"
     parts, points = features.get(f"{polygon}parts"), features.get(f"{polygon}points")
@@ -264,7 +251,7 @@ def _picked_objects(
 
 
 def _places(counts: Sequence[int], kept: Sequence[int]) -> list[int]:
-    """The places of the values of the kept objects; `counts` has the number of values of each."""
+    """The places of the values of the kept objects; `counts` is the number of values per object."""
     ends = list(accumulate(counts))
     return [place for each in kept for place in range(ends[each] - counts[each], ends[each])]
 
@@ -279,16 +266,16 @@ def _picked(feature: Feature, places: Sequence[int]) -> Feature:
 
 
 def _other_lengths(name: str, found: int, expected: int) -> UnfitRecord:
-    return UnfitRecord("SRC106", f"`{safe(name)}` has {found} values, for {expected} objects")
+    return UnfitRecord(f"`{safe(name)}` has {found} values, for {expected} objects")
 
 
 _WIDENED = ("presence", "int_domain", "float_domain", "string_domain", "value_count")
-"""Fields of a feature that are widened where parents differ."""
+"""Fields of a feature that are widened if parents differ."""
 
 
 def merge_schemas(parents: Sequence[Ancestor], classes: Classes, chosen: Mapping[str, str]) -> str:
-    """The text of the schema; that of the parents, word for word, if they have one and nothing is
-    changed.
+    """The text of the merged schema. If all parents have the same text and nothing changes, it is
+    that text.
     """
     texts = {each.schema for each in parents}
     changed = any(not each.same for changes in classes.by_parent for each in changes)
@@ -300,7 +287,7 @@ def merge_schemas(parents: Sequence[Ancestor], classes: Classes, chosen: Mapping
     merged = messages[0]
     by_name = {feature.name: feature for feature in merged.feature}
     first = dict.fromkeys(by_name, parents[0])
-    for count, (parent, message) in enumerate(zip(parents[1:], messages[1:], strict=True), start=1):
+    for parent, message in zip(parents[1:], messages[1:], strict=True):
         here = {feature.name: feature for feature in message.feature}
         for name, feature in here.items():
             if name not in chosen:
@@ -314,16 +301,16 @@ def merge_schemas(parents: Sequence[Ancestor], classes: Classes, chosen: Mapping
                 first[name] = parent
         for name in by_name.keys() - here.keys():
             by_name[name].ClearField("presence")
-        _add_domains(merged, message, (parents[:count], parent))
+        _add_domains(merged, message, parent)
     _renumber(by_name.values(), classes)
-    _rename(merged, chosen)
-    merged.ClearField("dataset_constraints")  # of the records of the parents
+    merged = _rename(merged, chosen)
+    merged.ClearField("dataset_constraints")  # they describe the records of the parents
     text_format = import_module("google.protobuf.text_format")
     return str(text_format.MessageToString(merged, as_utf8=True))
 
 
 def _widen(feature: Any, other: Any, parents: tuple[Ancestor, Ancestor]) -> None:
-    """Have a declaration accept what another one accepts."""
+    """Widen a declaration so that it also accepts what another declaration accepts."""
     fixed = feature.HasField("shape") and other.HasField("shape")
     rest = [type(each)() for each in (feature, other)]
     for copy, each in zip(rest, (feature, other), strict=True):
@@ -333,10 +320,9 @@ def _widen(feature: Any, other: Any, parents: tuple[Ancestor, Ancestor]) -> None
     if rest[0] != rest[1]:
         raise UsageError(
             f"the schemas of the parents `{parents[0].name}` and `{parents[1].name}` declare "
-            f"`{safe(feature.name)}` in different ways: {_difference(*rest)}",
-            hint="leave the feature out with `--option features=NAME=`, or make the schemas agree",
+            f"`{feature.name}` in different ways: `--option features={feature.name}=` leaves it out"
         )
-    if not fixed:  # one has any number of values, or a range of numbers
+    if not fixed:  # one declaration allows several numbers of values
         feature.ClearField("shape")
     if feature.HasField("presence") and other.HasField("presence"):
         for name in ("min_fraction", "min_count"):
@@ -365,23 +351,8 @@ def _widen_bound(mine: Any, others: Any, name: str, wider: Any) -> None:
         mine.ClearField(name)
 
 
-def _difference(one: Any, other: Any) -> str:
-    """The first field that differs, with both values, on one line."""
-    fields = {kind.name: kind for each in (one, other) for kind, _ in each.ListFields()}
-    for name, kind in fields.items():
-        shown = []
-        for each in (one, other):
-            value = getattr(each, name)
-            if kind.enum_type is not None:
-                value = kind.enum_type.values_by_number[value].name
-            shown.append(" ".join(str(value).split()) or "none")
-        if shown[0] != shown[1]:
-            return f"{name} is {safe(shown[0], limit=60)} and {safe(shown[1], limit=60)}"
-    return "the declarations differ"
-
-
-def _add_domains(merged: Any, message: Any, parents: tuple[Sequence[Ancestor], Ancestor]) -> None:
-    """Add what a schema declares besides features: named domains, sparse and weighted features."""
+def _add_domains(merged: Any, message: Any, parent: Ancestor) -> None:
+    """Add the other declarations of a schema: named domains, sparse and weighted features."""
     groups = ("string_domain", "int_domain", "float_domain", "sparse_feature", "weighted_feature")
     for group in groups:
         known = {each.name: each for each in getattr(merged, group)}
@@ -390,18 +361,18 @@ def _add_domains(merged: Any, message: Any, parents: tuple[Sequence[Ancestor], A
                 getattr(merged, group).add().CopyFrom(each)
             elif known[each.name] != each:
                 raise UsageError(
-                    f"the schemas of the parents `{parents[0][0].name}` and `{parents[1].name}` "
-                    f"declare the {group} `{safe(each.name)}` in different ways",
-                    hint="make the schemas agree, or leave out one of the inputs",
+                    f"the schemas of `{parent.name}` and of an earlier parent declare the {group} "
+                    f"`{each.name}` differently"
                 )
 
 
 def _renumber(features: Iterable[Any], classes: Classes) -> None:
-    """Have the domains of class numbers and names fit the merged label maps."""
-    lengths = classes.lengths
+    """Fit the domains of class numbers and names to the merged label maps."""
+    lengths: dict[str, int] = {}  # numbers without a name count
     texts: dict[str, tuple[Mapping[bytes, bytes], set[str]]] = {}
     for changes in classes.by_parent:
         for change in changes:
+            lengths[change.feature] = len(classes.labels[change.feature])
             if change.text is not None:
                 texts[change.text] = change.texts, set(classes.labels[change.feature])
     for feature in features:
@@ -420,29 +391,23 @@ def _renumber(features: Iterable[Any], classes: Classes) -> None:
             feature.string_domain.value.extend(each for each in names if each in known)
 
 
-def _rename(message: Any, chosen: Mapping[str, str]) -> None:
-    """Leave out the features that are not kept, and give the others their new names."""
-    kept = [each for each in message.feature if each.name in chosen]
-    copies = [type(each)() for each in kept]
-    for copy, each in zip(copies, kept, strict=True):
-        copy.CopyFrom(each)
-        copy.name = chosen[each.name]
-    del message.feature[:]
-    message.feature.extend(copies)
+def _rename(merged: Any, chosen: Mapping[str, str]) -> Any:
+    """The schema with only the kept features, by their new names."""
+    made = type(merged)()
+    made.CopyFrom(merged)
+    for group in ("feature", "sparse_feature", "weighted_feature"):
+        made.ClearField(group)
+    for each in merged.feature:
+        if each.name in chosen:
+            copy = made.feature.add()
+            copy.CopyFrom(each)
+            copy.name = chosen[each.name]
     same = {old for old, new in chosen.items() if old == new}
-    for group, parts in (("sparse_feature", _sparse_parts), ("weighted_feature", _weighted_parts)):
-        whole = [each for each in getattr(message, group) if parts(each) <= same]
-        if len(whole) < len(getattr(message, group)):
-            left = [type(each)() for each in whole]
-            for copy, each in zip(left, whole, strict=True):
-                copy.CopyFrom(each)
-            del getattr(message, group)[:]
-            getattr(message, group).extend(left)
-
-
-def _sparse_parts(feature: Any) -> set[str]:
-    return {feature.value_feature.name, *(each.name for each in feature.index_feature)}
-
-
-def _weighted_parts(feature: Any) -> set[str]:
-    return {"/".join(each.step) for each in (feature.feature, feature.weight_feature)}
+    for sparse in merged.sparse_feature:
+        if {sparse.value_feature.name, *(each.name for each in sparse.index_feature)} <= same:
+            made.sparse_feature.add().CopyFrom(sparse)
+    for weighted in merged.weighted_feature:
+        parts = (weighted.feature, weighted.weight_feature)
+        if {"/".join(each.step) for each in parts} <= same:
+            made.weighted_feature.add().CopyFrom(weighted)
+    return made

@@ -1,31 +1,20 @@
-"""The records that a derived dataset takes of its parents."""
+"""Selects the records that a derived dataset takes from its parents."""
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from tfrecreg.builtin.derived.parents import (
-    Ancestor,
-    DerivedOptions,
-    ParentShard,
-    ancestor_target,
-    damaged_record,
-    expect_shards_here,
-    share_of,
-)
+from tfrecreg.builtin.derived.parents import Ancestor, DerivedOptions, share_of
 from tfrecreg.builtin.derived.schemas import Classes, classes_in
+from tfrecreg.core.build.sources.deal import key_hash
 from tfrecreg.core.example.decode import decode_or_none
-from tfrecreg.core.records.index import Index, load_index
-from tfrecreg.core.records.reading.access import Records
-from tfrecreg.core.records.reading.offsets import RecordOffsets
-from tfrecreg.core.storage.interface import Readable
-from tfrecreg.core.values.errors import DamagedRecordError, ManifestError, RawDataError
+from tfrecreg.core.records.index import Index
+from tfrecreg.core.values.errors import DamagedRecordError
 
 _Numbers = npt.NDArray[np.int64]
 """Numbers of records of a shard, ascending."""
@@ -34,12 +23,12 @@ _SAMPLE = b"tfrecreg derived sample v1\0"
 _LIMIT = b"tfrecreg derived limit v1\0"
 _HASHES = 1 << 64
 _TOGETHER = 4 << 20
-"""Bytes of payloads that are read at once for their classes."""
+"""Bytes of payloads that are read at once to find their classes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The records that are taken of one shard."""
+    """The records taken from one shard."""
 
     parent: int
     """Number of the parent, from 0."""
@@ -50,12 +39,11 @@ class Taken:
 
 
 class RecordSelection:
-    """Finds the records, and counts those of classes that are left out."""
+    """Finds the records, and counts records whose classes are left out."""
 
     def __init__(
-        self, raw: Readable, parents: Sequence[Ancestor], classes: Classes, options: DerivedOptions
+        self, parents: Sequence[Ancestor], classes: Classes, options: DerivedOptions
     ) -> None:
-        self._raw = raw
         self._parents = parents
         self._classes = classes
         self._options = options
@@ -68,50 +56,44 @@ class RecordSelection:
         )
         self._reads_classes = drops or options.limit is not None
         self.left_out: Counter[str] = Counter()
-        """Records whose classes are all left out, by split."""
+        """Number of records whose classes are all left out, by split."""
 
     def taken(self) -> Iterator[Taken]:
         """The records, shard by shard."""
-        found = self._sampled()
-        if self._options.limit is None:
-            yield from (
-                (self._without_classes(each) if self._reads_classes else each) for each in found
-            )
-        else:
-            yield from self._limited(found, self._options.limit)
+        if self._options.limit is not None:
+            yield from self._limited(self._sampled(), self._options.limit)
+            return
+        for each in self._sampled():
+            if self._reads_classes:
+                classes = self._classes_of(each)
+                kept = [number for number, found in classes if found is not None]
+                yield replace(each, numbers=np.array(kept, np.int64))
+            else:
+                yield each
 
     def _sampled(self) -> Iterator[Taken]:
         for place, parent in enumerate(self._parents):
-            expect_shards_here(self._raw, parent)
-            matching = self._matching(parent)
+            parent.expect_here()
+            matching: list[_Numbers] | None = None
+            if self._options.where is not None:
+                # Needs DuckDB, which only a condition uses.
+                from tfrecreg.builtin.query.where import matching_records
+
+                matching = matching_records(parent.target(), self._options.where, listed=True)
             for number, shard in enumerate(parent.shards):
-                index = _index(self._raw, parent, shard)
+                index = parent.index(shard)
                 numbers = np.arange(len(index)) if matching is None else matching[number]
                 if self._share < _HASHES:
-                    drawn = [
-                        _hash(_SAMPLE, index.key(each)) < self._share for each in numbers.tolist()
-                    ]
+                    hashes = (key_hash(_SAMPLE, index.key(each)) for each in numbers.tolist())
+                    drawn = [each < self._share for each in hashes]
                     numbers = numbers[np.array(drawn, bool)]
                 yield Taken(place, number, index, numbers)
 
-    def _matching(self, parent: Ancestor) -> list[_Numbers] | None:
-        if self._options.where is None:
-            return None
-        from tfrecreg.builtin.query.where import matching_records  # DuckDB, for a condition alone
-
-        return matching_records(
-            ancestor_target(self._raw, parent), self._options.where, listed=True
-        )
-
-    def _without_classes(self, taken: Taken) -> Taken:
-        kept = [number for number, classes in self._classes_of(taken) if classes is not None]
-        return Taken(taken.parent, taken.shard, taken.index, np.array(kept, np.int64))
-
     def _limited(self, found: Iterable[Taken], limit: int) -> Iterator[Taken]:
-        """As many records of each class in each split as `limit` says, the first by their hashes.
+        """Up to `limit` records of each class in each split, the first ones by hash.
 
-        A record of several classes is taken while one of them is not full. Records without a class
-        count as one.
+        A record of several classes is taken if any of them is not full yet. Records without a class
+        count as one class.
         """
         indexes: dict[tuple[int, int], Index] = {}
         splits: dict[str, list[tuple[int, int, int, int, frozenset[tuple[str, int]]]]] = {}
@@ -121,7 +103,7 @@ class RecordSelection:
             candidates = splits.setdefault(split, [])
             for number, classes in self._classes_of(each):
                 if classes is not None:
-                    order = _hash(_LIMIT, each.index.key(number))
+                    order = key_hash(_LIMIT, each.index.key(number))
                     candidates.append((order, each.parent, each.shard, number, classes))
         chosen: dict[tuple[int, int], list[int]] = {}
         for candidates in splits.values():
@@ -137,54 +119,23 @@ class RecordSelection:
             yield Taken(parent, shard, index, numbers)
 
     def _classes_of(self, taken: Taken) -> Iterator[tuple[int, frozenset[tuple[str, int]] | None]]:
-        """The classes of each record; None for one that is left out with them."""
+        """The classes of each record; None if all are left out, and the record with them."""
         parent = self._parents[taken.parent]
         shard = parent.shards[taken.shard]
         changes = self._classes.by_parent[taken.parent]
-        with located_records(self._raw, shard, taken.index) as records:
+        with parent.records(shard, taken.index) as records:
             for numbers in _together(taken):
                 for number, payload in zip(numbers, records.read_each(numbers), strict=True):
                     if isinstance(payload, DamagedRecordError):
-                        raise damaged_record(parent, shard, number, payload.message)
+                        raise parent.damaged(shard, payload.message, number)
                     classes = classes_in(decode_or_none(payload) or {}, changes)
                     if classes is None:
                         self.left_out[shard.split] += 1
                     yield number, None if classes is None else frozenset(classes)
 
 
-def located_records(raw: Readable, shard: ParentShard, index: Index) -> Records:
-    """The records of a shard by number, by its index, which was held against the manifest."""
-    entry = raw.stat(shard.path, follow="all")
-    places = RecordOffsets(
-        shard.size,
-        entry.mtime_ns if entry is not None else 0,
-        index.offsets(),
-        index.lengths.astype(np.int64),
-        index.members,
-        bool(index.members),
-    )
-    return Records.located(raw, shard.path, places, name=shard.path)
-
-
-def _index(raw: Readable, parent: Ancestor, shard: ParentShard) -> Index:
-    try:
-        index = load_index(raw, shard.index, blake3_hex=shard.index_blake3)
-    except ManifestError as error:
-        raise RawDataError(
-            f"an index of the parent `{parent.name}` is damaged: {error.message}",
-            hint=f"tfrecreg repair {parent.name}",
-        ) from None
-    if (len(index), index.stream_bytes) != (shard.records, shard.stream):
-        raise RawDataError(
-            f"an index of the parent `{parent.name}` belongs to another shard: expected "
-            f"{shard.records:,} records, found {len(index):,}",
-            hint=f"tfrecreg check {parent.name}",
-        )
-    return index
-
-
 def _together(taken: Taken) -> Iterator[list[int]]:
-    """The numbers in stretches of about :data:`_TOGETHER` bytes."""
+    """The numbers of the records in groups, whose payloads have about :data:`_TOGETHER` bytes."""
     stretch: list[int] = []
     size = 0
     for number in taken.numbers.tolist():
@@ -195,9 +146,3 @@ def _together(taken: Taken) -> Iterator[list[int]]:
             stretch, size = [], 0
     if stretch:
         yield stretch
-
-
-def _hash(domain: bytes, key: str) -> int:
-    """A number below 2^64 that depends on the key alone, so other keys do not change it."""
-    name = key.encode("utf-8", "surrogateescape")
-    return int.from_bytes(hashlib.sha256(domain + name).digest()[:8], "big")

@@ -1,24 +1,22 @@
 """The source `tfrecreg`: records of other datasets, unchanged or with other classes and features.
 
-The listing finds the records by the indexes of the parents, and `example` reads one by its place.
-A record whose classes and features stay has the bytes that it has in its parent.
+The listing finds records through the indexes of the parents, and `example` reads one at its place.
+A record whose classes and features stay has the same bytes as in its parent.
 """
 
 from __future__ import annotations
 
 import struct
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from tfrecreg.builtin.derived.parents import (
     Ancestor,
     DerivedOptions,
-    ParentShard,
-    ancestor_target,
     choose_features,
-    damaged_record,
     find_parents,
     renamed,
     renamed_labels,
@@ -31,7 +29,7 @@ from tfrecreg.builtin.derived.schemas import (
     merge_classes,
     merge_schemas,
 )
-from tfrecreg.builtin.derived.selection import RecordSelection, located_records
+from tfrecreg.builtin.derived.selection import RecordSelection
 from tfrecreg.core.build.sources.deal import ClassListing, Deal, ListedEntry, deal_strata
 from tfrecreg.core.build.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
 from tfrecreg.core.example.decode import decode_fast, decode_fully
@@ -44,13 +42,13 @@ from tfrecreg.core.records.framing import (
     masked_crc,
 )
 from tfrecreg.core.records.hashing import record_digest
-from tfrecreg.core.records.index import load_index
 from tfrecreg.core.records.reading.access import Records
-from tfrecreg.core.registry.manifest import ParentVersion
-from tfrecreg.core.schema.proto import parse_schema
+from tfrecreg.core.registry.manifest import ParentVersion, ShardEntry
 from tfrecreg.core.storage.interface import Readable, Reader
 from tfrecreg.core.values.errors import DamagedRecordError, RawDataError, StorageError
-from tfrecreg.core.values.text import count, safe
+from tfrecreg.core.values.text import count
+
+T = TypeVar("T", Reader, Records)
 
 _PLACE = struct.Struct("<HIIqq16s")
 _OPEN = 32
@@ -60,7 +58,7 @@ _RECORDS_OPEN = 4
 
 
 class RecordPlace(NamedTuple):
-    """Where a record is, and what it is."""
+    """The place of a record, and its identity."""
 
     parent: int
     """Number of the parent, from 0."""
@@ -69,83 +67,90 @@ class RecordPlace(NamedTuple):
     number: int
     """Number of the record in the shard, from 0."""
     offset: int
-    """Byte of the decompressed stream where it starts."""
+    """Offset of the record in the decompressed stream."""
     length: int
     """Bytes of its payload."""
     digest: bytes
-    """Its digest by the index."""
+    """Digest of the record in the index."""
 
     def pack(self) -> bytes:
-        """The state of an item."""
+        """The place as the state of an item."""
         return _PLACE.pack(*self)
 
     @classmethod
     def unpack(cls, state: bytes) -> RecordPlace:
-        """From the state of an item."""
+        """The place from the state of an item."""
         return cls(*_PLACE.unpack(state))
 
 
-class ParentReader:
-    """Reads records, and holds some files open."""
+class _Open(Generic[T]):
+    """Keeps the most recently used objects open, and closes older objects."""
 
-    def __init__(self, raw: Readable) -> None:
-        self._raw = raw
-        self._files: OrderedDict[str, Reader] = OrderedDict()
-        self._records: OrderedDict[str, Records] = OrderedDict()
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._held: OrderedDict[tuple[int, int], T] = OrderedDict()
+
+    def get(self, key: tuple[int, int], opening: Callable[[], T]) -> T:
+        """The object with that key; it is opened if necessary."""
+        found = self._held.pop(key, None)
+        if found is None:
+            found = opening()
+            if len(self._held) >= self._most:
+                self._held.popitem(last=False)[1].close()
+        self._held[key] = found
+        return found
 
     def __del__(self) -> None:
-        for file in self._files.values():
-            file.close()
-        for records in self._records.values():
-            records.close()
+        for each in self._held.values():
+            each.close()
 
-    def read(self, parent: Ancestor, place: RecordPlace) -> tuple[Example, str]:
-        """A record, verified by its checksums and by the digest in the index, and what is strange
-        about it.
+
+class ParentReader:
+    """Reads records, and keeps some files open."""
+
+    def __init__(self, parents: Sequence[Ancestor]) -> None:
+        self._parents = parents
+        self._files: _Open[Reader] = _Open(_OPEN)
+        self._records: _Open[Records] = _Open(_RECORDS_OPEN)
+
+    def read(self, place: RecordPlace) -> tuple[Example, str]:
+        """The features of a record, verified with its checksums and the digest in the index, and
+        the reason why a build cannot store it; empty if it can.
         """
+        parent = self._parents[place.parent]
         shard = parent.shards[place.shard]
         try:
-            payload = (
-                self._of_gzip(shard)[place.number]
-                if shard.gzip
-                else _framed(self._file(shard), place)
-            )
+            payload = self._payload(parent, shard, place)
         except DamagedRecordError as error:
-            raise damaged_record(parent, shard, place.number, error.message) from None
+            raise parent.damaged(shard, error.message, place.number) from None
         except StorageError as error:
             raise RawDataError(
                 f"the parent `{parent.name}` cannot be read: {error.message}", hint=error.hint
             ) from error
         if payload is None:
-            raise damaged_record(parent, shard, place.number, "its checksums do not hold")
+            raise parent.damaged(shard, "its checksums do not hold", place.number)
         example, form, problem = _decoded(payload)
         if record_digest(form) != place.digest:
-            why = "it is not the record that the index names"
-            raise damaged_record(parent, shard, place.number, why)
+            raise parent.damaged(shard, "it is not the record that the index names", place.number)
         return example, problem
 
-    def _file(self, shard: ParentShard) -> Reader:
-        file = self._files.pop(shard.path, None)
-        if file is None:
-            file = self._raw.open(shard.path)
-            if len(self._files) >= _OPEN:
-                self._files.popitem(last=False)[1].close()
-        self._files[shard.path] = file
-        return file
-
-    def _of_gzip(self, shard: ParentShard) -> Records:
-        records = self._records.pop(shard.path, None)
-        if records is None:
-            index = load_index(self._raw, shard.index, blake3_hex=shard.index_blake3)
-            records = located_records(self._raw, shard, index)
-            if len(self._records) >= _RECORDS_OPEN:
-                self._records.popitem(last=False)[1].close()
-        self._records[shard.path] = records
-        return records
+    def _payload(self, parent: Ancestor, shard: ShardEntry, place: RecordPlace) -> bytes | None:
+        """The payload; None if its frame or its checksums are damaged."""
+        key = place.parent, place.shard
+        if parent.manifest.compression == "gzip":
+            opening = lambda: parent.records(shard, parent.index(shard))  # noqa: E731
+            return self._records.get(key, opening)[place.number]
+        file = self._files.get(key, lambda: parent.raw.open(parent.path(shard)))
+        frame = file.read_at(place.offset, place.length + OVERHEAD)
+        payload = frame[HEADER_BYTES : HEADER_BYTES + place.length]
+        footer = frame[HEADER_BYTES + place.length :]
+        whole = len(footer) == FOOTER_BYTES and header_length(frame[:HEADER_BYTES]) == place.length
+        sound = whole and masked_crc(payload) == int.from_bytes(footer, "little")
+        return payload if sound else None
 
 
 def _decoded(payload: bytes) -> tuple[Example, bytes, str]:
-    """The features of a payload, its canonical form, and why it cannot be a record of a build."""
+    """The features of a payload, its canonical form, and the reason why no build can store it."""
     found = decode_fast(payload)
     if found is not None:
         features, ordered = found
@@ -159,16 +164,6 @@ def _decoded(payload: bytes) -> tuple[Example, bytes, str]:
     return features, encode(features), ""
 
 
-def _framed(file: Reader, place: RecordPlace) -> bytes | None:
-    """The payload of a record; None if its frame or its checksums are not what they should be."""
-    frame = file.read_at(place.offset, place.length + OVERHEAD)
-    payload = frame[HEADER_BYTES : HEADER_BYTES + place.length]
-    footer = frame[HEADER_BYTES + place.length :]
-    is_whole = len(footer) == FOOTER_BYTES and header_length(frame[:HEADER_BYTES]) == place.length
-    sound = is_whole and masked_crc(payload) == int.from_bytes(footer, "little")
-    return payload if sound else None
-
-
 @dataclass(frozen=True, slots=True)
 class _Plan:
     """The effect of the options on these parents. Picklable."""
@@ -176,12 +171,18 @@ class _Plan:
     parents: tuple[Ancestor, ...]
     classes: Classes
     chosen: Mapping[str, str]
-    """The new name of each feature that is kept."""
+    """The new name of each kept feature."""
+    keeps_features: bool
+    """Whether all features keep their names."""
 
-    @property
-    def keeps_features(self) -> bool:
-        known = {name for each in self.parents for name in each.features}
-        return all(self.chosen.get(name) == name for name in known)
+    @classmethod
+    def of(cls, raw: Readable, options: DerivedOptions) -> _Plan:
+        """Look up the parents."""
+        parents = find_parents(raw, options.inputs)
+        known = {name for each in parents for name in each.features}
+        chosen = choose_features(options.features, known)
+        keeps = all(chosen.get(name) == name for name in known)
+        return cls(parents, merge_classes(parents, options.classes), chosen, keeps)
 
 
 class DerivedSource(Source):
@@ -190,43 +191,41 @@ class DerivedSource(Source):
     Options: ClassVar[type[Any]] = DerivedOptions
     needs_local: ClassVar[bool] = True
 
-    def __init__(self, raw: Readable, options: DerivedOptions) -> None:
-        super().__init__(raw, options)
-        self._plan: _Plan | None = None
-        self._keeps_features = False
-        self._reader = ParentReader(raw)
-
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.raw, self.options), {"_plan": self._loaded()}
+        return type(self), (self.raw, self.options), {"plan": self.plan}
 
-    def __setstate__(self, state: dict[str, _Plan]) -> None:
-        self._plan = state["_plan"]
-        self._keeps_features = self._plan.keeps_features
+    @cached_property
+    def plan(self) -> _Plan:
+        """The plan, computed once in the parent process."""
+        return _Plan.of(self.raw, self.options)
+
+    @cached_property
+    def _reader(self) -> ParentReader:
+        return ParentReader(self.plan.parents)
 
     def raw_files(self) -> Iterator[RawFile]:
-        for parent in self._loaded().parents:
+        for parent in self.plan.parents:
             for shard in parent.shards:
-                yield RawFile(shard.path, stored=shard.size, decoded=shard.stream)
+                path = parent.path(shard)
+                yield RawFile(path, stored=shard.bytes, decoded=parent.stream(shard))
 
     def parents(self) -> Sequence[ParentVersion]:
         """The versions that it reads, for the manifest."""
-        return [each.version for each in self._loaded().parents]
+        return [each.version for each in self.plan.parents]
 
     def notes(self) -> Sequence[str]:
-        """The parents that are yanked, one line each."""
-        return [each.note for each in self._loaded().parents if each.note]
+        """The yanked parents, one line each."""
+        return [each.note for each in self.plan.parents if each.note]
 
     def labels(self) -> Mapping[str, Sequence[str]]:
-        plan = self._loaded()
-        return renamed_labels(plan.classes.labels, plan.chosen)
+        return renamed_labels(self.plan.classes.labels, self.plan.chosen)
 
     def schema(self) -> str:
-        plan = self._loaded()
-        return merge_schemas(plan.parents, plan.classes, plan.chosen)
+        return merge_schemas(self.plan.parents, self.plan.classes, self.plan.chosen)
 
     def describe(self) -> Mapping[str, str]:
         found: dict[str, str] = {}
-        for each in self._loaded().parents:
+        for each in self.plan.parents:
             records = count(sum(shard.records for shard in each.shards), "record")
             found[f"parent {each.name}"] = f"{records}, content {each.version.content[:16]}…"
         return found
@@ -241,11 +240,10 @@ class DerivedSource(Source):
             yield from self._entries()
 
     def _with_classes(self, expression: str) -> ClassListing:
-        """What is listed, and the value of an expression in SQL for an item."""
+        """The listing, and the value of an SQL expression for each item."""
         from tfrecreg.builtin.query.where import record_texts  # DuckDB, for strata alone
 
-        parents = self._loaded().parents
-        texts = [record_texts(ancestor_target(self.raw, each), expression) for each in parents]
+        texts = [record_texts(each.target(), expression) for each in self.plan.parents]
         changed = renames("classes", self.options.classes, alone=False)
 
         def listing() -> Iterator[tuple[ListedEntry, str | None]]:
@@ -260,88 +258,56 @@ class DerivedSource(Source):
         return listing
 
     def _entries(self) -> Iterator[ListedEntry]:
-        plan = self._loaded()
-        selection = RecordSelection(self.raw, plan.parents, plan.classes, self.options)
-        keys = _Keys(plan.parents) if len(plan.parents) > 1 and not self.options.prefix else None
+        parents = self.plan.parents
+        selection = RecordSelection(parents, self.plan.classes, self.options)
+        owners: dict[bytes, int] = {}  # by 16 bytes of a key, which two parents may have
         found = False
         for taken in selection.taken():
-            parent = plan.parents[taken.parent]
+            parent = parents[taken.parent]
             split = parent.shards[taken.shard].split
             offsets = taken.index.offsets()
             for number in taken.numbers.tolist():
                 key = taken.index.key(number)
-                if keys is not None:
-                    keys.add(split, key, taken.parent)
+                if self.options.prefix:
+                    key = f"{parent.manifest.dataset}/{key}"
+                elif len(parents) > 1:
+                    name = record_digest(f"{split}\0{key}".encode("utf-8", "surrogateescape"))
+                    owner = owners.setdefault(name, taken.parent)
+                    if owner != taken.parent:
+                        raise RawDataError(
+                            f"the parents `{parents[owner].name}` and `{parent.name}` both have "
+                            f"the key `{key}` in the split `{split}`: `--option prefix=yes` puts "
+                            "the names of datasets before keys"
+                        )
                 length = int(taken.index.lengths[number])
                 digest = taken.index.digests[number].tobytes()
                 place = RecordPlace(
                     taken.parent, taken.shard, number, int(offsets[number]), length, digest
                 )
                 found = True
-                yield Item(split, self._prefixed(parent, key), length, place.pack())
+                yield Item(split, key, length, place.pack())
         for split, times in sorted(selection.left_out.items()):
             what = f"{count(times, 'record')} of classes that `classes` leaves out"
-            yield Remark(split, "", "SRC103", what, times)
+            yield Remark(split, "", "SRC015", what, times)
         if not found:
             raise RawDataError(
                 "no record of the parents is selected: "
-                + ", ".join(f"`{each.name}`" for each in plan.parents),
-                hint="widen `where`, `sample` or `classes`; `tfrecreg query` shows what is there",
+                + ", ".join(f"`{each.name}`" for each in parents)
             )
 
     def example(self, item: Item) -> Example | Written | Skipped:
-        plan = self._loaded()
+        plan = self.plan
         place = RecordPlace.unpack(item.state)
-        example, problem = self._reader.read(plan.parents[place.parent], place)
+        example, problem = self._reader.read(place)
         if problem:
-            return Skipped(item.split, item.key, "SRC102", problem)
+            return Skipped(item.split, item.key, "SRC110", problem)
         try:
             changed, left_out = change_classes(example, plan.classes.by_parent[place.parent])
         except UnfitRecord as error:
-            return Skipped(item.split, item.key, error.code, error.detail)
-        if not self._keeps_features:
+            return Skipped(item.split, item.key, "SRC113", error.detail)
+        if not plan.keeps_features:
             changed = renamed(changed, plan.chosen)
         if not left_out:
             return changed
         what = f"{count(left_out, 'object')} of classes that `classes` leaves out"
-        return Written(changed, [Remark(item.split, item.key, "SRC104", what, left_out)])
-
-    def _loaded(self) -> _Plan:
-        if self._plan is None:
-            parents = tuple(map(_with_declared, find_parents(self.raw, self.options.inputs)))
-            known = {name for each in parents for name in each.features}
-            self._plan = _Plan(
-                parents=parents,
-                classes=merge_classes(parents, self.options.classes),
-                chosen=choose_features(self.options.features, known),
-            )
-            self._keeps_features = self._plan.keeps_features
-        return self._plan
-
-    def _prefixed(self, parent: Ancestor, key: str) -> str:
-        return f"{parent.dataset}/{key}" if self.options.prefix else key
-
-
-class _Keys:
-    """Refuses two records with one key: 16 bytes are kept of each."""
-
-    def __init__(self, parents: Sequence[Ancestor]) -> None:
-        self._parents = parents
-        self._owners: dict[bytes, int] = {}
-
-    def add(self, split: str, key: str, parent: int) -> None:
-        name = f"{split}\0{key}".encode("utf-8", "surrogateescape")
-        owner = self._owners.setdefault(record_digest(name), parent)
-        if owner != parent:
-            first, second = self._parents[owner], self._parents[parent]
-            raise RawDataError(
-                f"the parents `{first.name}` and `{second.name}` both have the key "
-                f"`{safe(key, limit=200)}` in the split `{split}`",
-                hint="--option prefix=yes puts the name of its dataset before each key",
-            )
-
-
-def _with_declared(parent: Ancestor) -> Ancestor:
-    """A parent whose features include those that its schema declares, and no record has."""
-    declared = (each.name for each in parse_schema(parent.schema, parent.name).features)
-    return replace(parent, features=tuple(dict.fromkeys((*parent.features, *declared))))
+        return Written(changed, [Remark(item.split, item.key, "SRC015", what, left_out)])

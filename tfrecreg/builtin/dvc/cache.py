@@ -1,11 +1,8 @@
-"""DVC's cache on this machine: its removable objects.
+"""Looks for objects in a DVC remote by its file system, and for removable files in DVC's cache.
 
-The objects of a DVC remote, as its file system shows them now.
-
-DVC keeps an index of the objects in a remote: the list of a folder counts for all files of the
-folder, which are not looked up again. This module asks the file system of the remote, and neither
-reads nor writes that index. One listing covers all objects whose hashes begin with the same two
-digits.
+DVC keeps an index of the objects in a remote: it takes the list of a folder as proof of all its
+files, and does not look for them again. That index is neither read nor written here. One listing
+covers all objects whose hashes begin with the same two digits.
 """
 
 from __future__ import annotations
@@ -21,33 +18,31 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 from tfrecreg.builtin.dvc.dvc import opened
 from tfrecreg.core.values.errors import FailureError, UsageError
 from tfrecreg.core.values.progress import SILENT, Progress, working
-from tfrecreg.core.values.text import safe
 
 DIR_SUFFIX = ".dir"
-"""Suffix of the hash of a folder: that object is the list of its files."""
+"""Suffix of the hash of a folder, whose object lists the folder's files."""
 
 _CHUNK = 1 << 20
 _LIST_LIMIT = 1 << 28
-"""Most bytes of the list of a folder that are read."""
+"""Maximum number of bytes that are read of the list of a folder."""
 _THREADS = 16
 _MD5 = re.compile(r'"?([0-9a-f]{32})"?')
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteObject:
+class RemoteObject(NamedTuple):
     """An object of a remote, from a listing."""
 
     size: int
-    """In bytes."""
+    """Size in bytes."""
     md5: str | None
-    """What the store states as a checksum, if that may be an MD5; it need not be that of the
-    bytes."""
+    """The checksum that the store states, if it may be an MD5. The MD5 of the bytes can be
+    another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +50,9 @@ class Verified:
     """The verified objects of a remote."""
 
     listed: int = 0
-    """Number of objects that were looked for in listings."""
+    """Number of objects that were searched for in listings."""
     checksums: int = 0
-    """Number of objects whose checksum, as the store states it, was compared."""
+    """Number of objects whose checksum, as stated by the store, was compared."""
     read: int = 0
     """Number of objects that were read."""
     bytes: int = 0
@@ -85,7 +80,7 @@ class RemoteObjects:
         )
 
     def listed(self, oids: Collection[str]) -> dict[str, RemoteObject]:
-        """The objects that are there. Each call asks the remote again."""
+        """The requested objects that the remote has. Each call asks the remote again."""
         if hasattr(self._fs.fs, "invalidate_cache"):
             self._fs.fs.invalidate_cache()
         wanted = set(oids)
@@ -119,7 +114,7 @@ class RemoteObjects:
     def faults(
         self, sizes: Mapping[str, int | None], *, content: bool, progress: Progress = SILENT
     ) -> dict[str, str]:
-        """The objects that are missing or damaged."""
+        """The missing and damaged objects, with what is wrong; empty for a missing object."""
         found = self.listed(sizes)
         faults = dict.fromkeys(sizes.keys() - found.keys(), "")
         doubtful = []
@@ -130,8 +125,8 @@ class RemoteObjects:
             elif size is None or content:
                 if each.md5 is not None:
                     self._checksums.add(oid)
-                # An equal checksum is proof. Another one is not: stores that encrypt, or that take
-                # files in parts, state other things under the same name.
+                # An equal checksum proves that the bytes are right. Another one proves nothing:
+                # stores that encrypt, or take files in parts, state other values as the MD5.
                 if each.md5 != _digest_of(oid):
                     doubtful.append(oid)
         if not doubtful:
@@ -148,7 +143,7 @@ class RemoteObjects:
         return faults
 
     def digest(self, oid: str) -> str | None:
-        """The MD5 of the bytes of an object, as hex; None if it is not there."""
+        """The MD5 of the bytes of an object, as hex; None if the remote lacks the object."""
         try:
             with self._fs.open(self._odb.oid_to_path(oid), "rb") as stream:
                 return _md5_of(stream)
@@ -156,7 +151,7 @@ class RemoteObjects:
             return None
 
     def get(self, oid: str, path: str) -> bool:
-        """Copy an object to a local file; False if it is not there, or damaged."""
+        """Copy an object to a local file; False if it is missing or damaged."""
         try:
             self._fs.get_file(self._odb.oid_to_path(oid), path)
         except FileNotFoundError:
@@ -165,7 +160,7 @@ class RemoteObjects:
         return md5_of(path) == _digest_of(oid)
 
     def read_list(self, oid: str) -> bytes | None:
-        """The bytes of the list of a folder; None if it is not there, or damaged."""
+        """The bytes of the list of a folder; None if it is missing or damaged."""
         try:
             with self._fs.open(self._odb.oid_to_path(oid), "rb") as stream:
                 data: bytes = stream.read(_LIST_LIMIT)
@@ -175,7 +170,7 @@ class RemoteObjects:
         return data if is_object(data, oid) else None
 
     def put(self, oid: str, path: str) -> None:
-        """Send an object, in the place of one that is there."""
+        """Send an object, and replace an existing one."""
         target = self._odb.oid_to_path(oid)
         self._fs.makedirs(self._fs.parent(target))
         self._fs.put_file(path, target)
@@ -183,12 +178,12 @@ class RemoteObjects:
 
 
 def is_object(data: bytes, oid: str) -> bool:
-    """Whether bytes are those of an object."""
+    """Whether `data` are the bytes of an object."""
     return hashlib.md5(data, usedforsecurity=False).hexdigest() == _digest_of(oid)
 
 
 def has_object(path: str | Path, oid: str) -> bool:
-    """Whether a local file is there, and has the bytes of an object."""
+    """Whether a local file exists and has the bytes of an object."""
     try:
         return md5_of(path) == _digest_of(oid)
     except OSError:
@@ -226,7 +221,7 @@ def _stated_md5(info: Mapping[str, Any]) -> str | None:
 
 
 def in_threads(call: Callable[[str], _T], oids: Collection[str]) -> Iterator[_T]:
-    """The result for each object, in order; several are at work at once."""
+    """The result of the call for each object, in order. Several calls run at the same time."""
     pool = ThreadPoolExecutor(_THREADS)
     try:
         yield from pool.map(call, oids)
@@ -243,32 +238,28 @@ def remote_names(repo: Any) -> list[str]:
 def remote_objects(repo: Any, remote: str | None, command: str) -> tuple[RemoteObjects, str]:
     """The objects of a remote, and its name."""
     known = remote_names(repo)
-    if remote is not None and remote not in known:
+    if not known or (remote is not None and remote not in known):
+        named = f" `{remote}`" if remote is not None else " to push to or fetch from"
         raise UsageError(
-            f"DVC has no remote `{safe(remote)}`",
+            f"DVC has no remote{named}",
             hint=f"available: {', '.join(known)}" if known else "dvc remote add -d NAME URL",
-        )
-    if not known:
-        raise UsageError(
-            "DVC has no remote to push to or fetch from", hint="dvc remote add -d NAME URL"
         )
     return RemoteObjects(repo.cloud.get_remote_odb(remote, command)), remote or known[0]
 
 
 _TEMPORARY = re.compile(r"\.[A-Za-z0-9_-]{22}\.tmp")
-"""What DVC calls a file that it is writing."""
+"""The name of a file that DVC is writing."""
 
 
-@dataclass(frozen=True, slots=True)
-class UnusedFile:
-    """A file of DVC's cache that may go."""
+class UnusedFile(NamedTuple):
+    """A file of DVC's cache that may be removed."""
 
     cached: str
     bytes: int
 
 
 def shared_folder(root: str) -> str:
-    """The folder of a cache outside the repository, which others may use; empty for one inside."""
+    """The folder of the cache if it is outside the repository, so others may use it; or empty."""
     with opened(root, "dvc cache dir") as repo:
         folder = Path(repo.cache.local.path).resolve()
         return "" if Path(repo.root_dir).resolve() in folder.parents else str(folder)
@@ -277,29 +268,26 @@ def shared_folder(root: str) -> str:
 def stale(
     root: str,
     kept: Collection[str],
-    linked: Iterable[str],
+    linked: Collection[str],
     refs: Sequence[str],
     mark: str,
-    sizes: Collection[int],
 ) -> list[UnusedFile]:
-    """Unreferenced objects of the cache that belong to our folders. A caller that removes them
-    holds DVC's lock from before this call until then.
+    """Unreferenced objects of the cache in folders that contain the file `mark`. A caller that
+    removes them holds DVC's lock from before this call until the removal.
 
-    A list of any other referenced folder is read from the default remote. If it is not there
-    either, all objects are left alone.
+    If the cache lacks the list of a referenced folder, the list is read from the default remote. If
+    the remote lacks the list as well, no object is returned.
     """
     with opened(root, "dvc gc") as repo:
         cache = repo.cache.local
         named = _hashes_in(repo, refs)
         marked = {*kept, *named}
-        unknown = False
         for value in [value for value in marked if value.endswith(DIR_SUFFIX)]:
             data = _list(cache, value)
-            if data is None and value not in kept and remote_names(repo):
+            if data is None and remote_names(repo):
                 data = remote_objects(repo, None, "fetch")[0].read_list(value)
-            if data is None and value not in kept:
+            if data is None:
                 return []  # its files are unknown
-            unknown |= data is None
             marked |= {oid for _, oid in _entries(data)}
         present = set(cache.all())
         doomed: set[str] = set()
@@ -311,22 +299,16 @@ def stale(
                 doomed.add(value)
                 doomed |= {oid for _, oid in entries if oid in present and oid not in marked}
         ordered = sorted(doomed, key=lambda oid: (oid.endswith(DIR_SUFFIX), oid))
-        held = set(linked)
-        found = [
+        return [
             UnusedFile(path, Path(path).stat().st_size)
             for path in map(cache.oid_to_path, ordered)
-            if os.path.realpath(path) not in held
+            if os.path.realpath(path) not in linked
         ]
-    return [
-        each
-        for each in found
-        if not unknown or each.bytes not in sizes or each.cached.endswith(DIR_SUFFIX)
-    ]
 
 
 def abandoned(root: str) -> list[UnusedFile]:
     """Files that a killed command was writing into the cache. A caller that removes them holds
-    DVC's lock from before this call until then, so that no command of this repository writes them.
+    DVC's lock from before this call until the removal, so no command here still writes them.
     """
     with opened(root, "dvc gc") as repo:
         folder = Path(repo.cache.local.path)
@@ -337,19 +319,16 @@ def abandoned(root: str) -> list[UnusedFile]:
             if _TEMPORARY.fullmatch(path.name) and not path.is_dir()
         ]
     except OSError as error:
-        raise FailureError(
-            f"`{safe(str(folder))}` cannot be listed: {error.strerror}",
-            hint="check who owns DVC's cache",
-        ) from error
+        raise FailureError(f"`{folder}` cannot be listed: {error.strerror}") from error
 
 
 def remove_objects(objects: Iterable[UnusedFile]) -> None:
-    """Remove objects of the cache. Raises FailureError."""
+    """Remove objects of the cache."""
     for each in objects:
         try:
             Path(each.cached).unlink(missing_ok=True)
         except OSError as error:
-            raise _refused(each.cached, error) from error
+            raise FailureError(f"`{each.cached}` cannot be removed: {error.strerror}") from error
 
 
 def remove_corrupt(objects: Mapping[str, str]) -> int:
@@ -364,14 +343,8 @@ def remove_corrupt(objects: Mapping[str, str]) -> int:
                 path.unlink()
                 removed += 1
         except OSError as error:
-            raise _refused(cached, error) from error
+            raise FailureError(f"`{cached}` cannot be removed: {error.strerror}") from error
     return removed
-
-
-def _refused(cached: str, error: OSError) -> FailureError:
-    return FailureError(
-        f"`{safe(cached)}` cannot be removed: {error.strerror}", hint="check who owns DVC's cache"
-    )
 
 
 def _hashes_in(repo: Any, refs: Sequence[str]) -> set[str]:
@@ -386,7 +359,7 @@ def _hashes_in(repo: Any, refs: Sequence[str]) -> set[str]:
 
 
 def _list(cache: Any, value: str) -> bytes | None:
-    """The list of a folder; None if the cache does not have it, or damaged."""
+    """The list of a folder; None if the cache lacks it or has it damaged."""
     path = Path(cache.oid_to_path(value))
     data = path.read_bytes() if path.is_file() else b""
     return data if is_object(data, value) else None

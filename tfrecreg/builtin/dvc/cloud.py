@@ -1,8 +1,8 @@
-"""Folders in DVC's remotes, by their recorded hash: sent, fetched, and looked for.
+"""Sends, fetches and verifies folders in DVC's remotes, by their recorded hash.
 
-A hash is DVC's hash of a folder, ``<md5>.dir``: an object that lists the folder's files and the
-hash of each. Every object is looked for in the remote during the call, and every object that is
-sent or fetched is hashed: DVC verifies neither its cache nor a remote.
+A hash is DVC's hash of a folder, ``<md5>.dir``: it names an object that lists the folder's files
+with their hashes. Every object is looked for in the remote during the call, and every object that
+is sent or fetched is hashed: DVC verifies neither its cache nor a remote.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import re
 import secrets
 import shutil
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tfrecreg.builtin.dvc.cache import (
     DIR_SUFFIX,
@@ -31,7 +31,6 @@ from tfrecreg.builtin.dvc.cache import (
 from tfrecreg.builtin.dvc.dvc import locked, opened
 from tfrecreg.core.values.errors import FailureError
 from tfrecreg.core.values.progress import SILENT, Progress, working
-from tfrecreg.core.values.text import safe
 
 _MD5 = re.compile(r"[0-9a-f]{32}")
 
@@ -41,26 +40,30 @@ class Folder:
     """A folder in DVC, with facts about its files from the manifest."""
 
     name: str
-    """What messages call it: ``mnist@1.0.0``."""
+    """The name in messages: ``mnist@1.0.0``."""
     value: str
-    """DVC's hash of it."""
+    """DVC's hash of the folder."""
     sizes: Mapping[str, int | None]
-    """Size in bytes by path in the folder, None where it is not known. Files that were added to the
-    folder by hand are not here."""
+    """Size in bytes by path in the folder, None if unknown. Files that were added to the folder by
+    hand are not listed."""
     copies: tuple[str, ...] = ()
-    """Absolute paths of local folders that may have its files."""
+    """Absolute paths of local folders that may contain its files."""
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectFault:
+class ObjectFault(NamedTuple):
     """A file of a folder whose object is missing or damaged."""
 
     name: str
-    """Of the folder: ``mnist@1.0.0``."""
+    """The name of the folder: ``mnist@1.0.0``."""
     path: str
     """Path in the folder; empty for the list of its files."""
     what: str
     """What is wrong with the object in the remote, without the subject; empty if it is missing."""
+
+    def __str__(self) -> str:
+        if not self.path:
+            return f"DVC's list of the files of `{self.name}`"
+        return f"`{self.path}` of `{self.name}`"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,33 +75,23 @@ class Sent:
     objects: int
     """Number of objects that were sent."""
     replaced: int
-    """Number of those that took the place of damaged ones."""
-    lost: tuple[ObjectFault, ...]
-    """Missing in the remote, and without a sound copy on this machine."""
-    damaged: tuple[ObjectFault, ...]
-    """Damaged in the remote, and not replaced."""
+    """Number of sent objects that replaced damaged ones."""
+    left: tuple[ObjectFault, ...]
+    """Objects that the remote lacks and this machine has no sound copy of; then objects that are
+    damaged in the remote and were not replaced."""
     verified: Verified
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Fetched:
-    """Result of :func:`fetch`."""
+    """Files of a folder that are in DVC's cache."""
 
-    files: dict[str, str]
+    files: dict[str, str] = field(default_factory=dict)
     """Absolute path of the object in the cache, by path in the folder."""
-    objects: int
+    objects: int = 0
     """Number of objects that came from the remote."""
-    lost: tuple[ObjectFault, ...]
-    """Files that neither this machine nor the remote has."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemoteLookup:
-    """Result of :func:`look_for`."""
-
-    faults: dict[str, ObjectFault]
-    """The first fault by hash of the folder; folders without one are in the remote."""
-    verified: Verified
+    lost: tuple[ObjectFault, ...] = ()
+    """Files that neither this machine nor the remote has; an empty path stands for all files."""
 
 
 def remotes(root: str) -> list[str]:
@@ -116,9 +109,9 @@ def send(
     repair: bool = False,
     progress: Progress = SILENT,
 ) -> Sent:
-    """Send the objects of folders that a remote lacks. It is listed before and afterwards.
+    """Send the objects of folders that a remote lacks. The remote is listed before and afterwards.
 
-    A folder's list is sent when the remote has all of its files: DVC takes it for them.
+    A folder's list is sent after all its files: DVC takes the list as proof that they are there.
     """
     with locked(root), opened(root, "dvc push") as repo:
         there, name = remote_objects(repo, remote, "push")
@@ -138,18 +131,15 @@ def send(
         }
         _put(there, lists, faults, progress)
     left -= lists.keys()
-    # A list that waits for its files is not lost.
-    left = {oid for oid in left if faults[oid] or oid not in sources}
-    found = [(oid, each) for oid in left for each in objects.faults(oid, faults[oid])]
+    found = [ObjectFault(each.name, "", "") for each in unknown]
+    # A list that waits for its files is not missing.
+    for oid in (oid for oid in left if faults[oid] or oid not in sources):
+        found += objects.faults(oid, faults[oid])
     return Sent(
         remote=name,
         objects=len(files) + len(lists),
         replaced=sum(1 for oid in (*files, *lists) if faults[oid]),
-        lost=(
-            *(ObjectFault(each.name, "", "") for each in unknown),
-            *_in_order(each for oid, each in found if not faults[oid]),
-        ),
-        damaged=_in_order(each for oid, each in found if faults[oid]),
+        left=tuple(sorted(found, key=lambda each: (bool(each.what), each.name, each.path))),
         verified=there.verified,
     )
 
@@ -168,7 +158,7 @@ def _sources(objects: _Objects, oids: Sequence[str], progress: Progress) -> dict
 def _put(
     there: RemoteObjects, sources: Mapping[str, str], faults: Mapping[str, str], progress: Progress
 ) -> None:
-    """Send objects, and look for them afterwards; read those that replaced others."""
+    """Send objects, verify that they arrived, and read back those that replaced damaged ones."""
     if not sources:
         return
     with working(progress, "sending", len(sources), "objects"):
@@ -186,8 +176,7 @@ def _put(
         for oid, fault in wrong.items():
             raise FailureError(
                 f"the remote does not keep what was sent: its object `{oid}` "
-                f"{fault or 'is missing'}",
-                hint="push again; if it fails again, check the store",
+                f"{fault or 'is missing'}"
             )
 
 
@@ -202,35 +191,31 @@ def fetch(
 ) -> Fetched:
     """Ensure that files of a folder are in the cache.
 
-    Those that are not come from its copies on this machine or from the remote. A caller holds DVC's
-    lock until it has used them.
+    Missing files come from copies of the folder on this machine or from the remote. A caller holds
+    DVC's lock until it has used the files.
     """
     with opened(root, "dvc fetch") as repo:
         objects = _Objects(repo, None)
-        known = objects.add(folder, heal=True)
-        files = objects.files(folder, paths) if known else {}
-        lacking = {
-            oid for path, oid in files.items() if path in distrusted or not objects.cached(oid)
-        }
-        for oid in [*lacking]:
-            if objects.take_copy(oid):
-                lacking.remove(oid)
-        if known and not lacking:
-            return Fetched(files=objects.places(files), objects=0, lost=())
+        lacking = set[str]()
+        if known := objects.add(folder, heal=True):
+            lacking = objects.lacking(folder, paths, distrusted)
+            if not lacking:
+                return Fetched(files=objects.places(folder, paths))
         there = remote_objects(repo, remote, "fetch")[0] if required or remote_names(repo) else None
         objects.there = there
         if not known:
             if there is None or not objects.add(folder, heal=True):
-                return Fetched(files={}, objects=0, lost=(ObjectFault(folder.name, "", ""),))
-            files = objects.files(folder, paths)
-            lacking = {oid for oid in files.values() if not objects.cached(oid)}
-            lacking = {oid for oid in lacking if not objects.take_copy(oid)}
+                return Fetched(lost=(ObjectFault(folder.name, "", ""),))
+            lacking = objects.lacking(folder, paths)
         listed = sorted(there.listed(lacking)) if there is not None else []
         got = dict(zip(listed, in_threads(objects.take, listed), strict=True))
         faults = {oid: "is damaged" if oid in got else "" for oid in lacking if not got.get(oid)}
     lost = (each for oid, what in faults.items() for each in objects.faults(oid, what))
-    found = {path: oid for path, oid in files.items() if oid not in faults}
-    return Fetched(files=objects.places(found), objects=sum(got.values()), lost=_in_order(lost))
+    return Fetched(
+        files=objects.places(folder, paths, faults),
+        objects=sum(got.values()),
+        lost=tuple(sorted(lost, key=lambda each: each.path)),
+    )
 
 
 def look_for(
@@ -240,8 +225,10 @@ def look_for(
     *,
     content: bool,
     progress: Progress = SILENT,
-) -> RemoteLookup:
-    """Look for folders in a remote, object by object. Nothing is changed."""
+) -> dict[str, ObjectFault]:
+    """The first fault of each folder, by the hash of the folder. If a folder has no fault, the
+    remote has all its objects: each was looked for. Nothing is changed.
+    """
     with opened(root, "dvc status --cloud") as repo:
         there, _ = remote_objects(repo, remote, "status")
         objects = _Objects(repo, there)
@@ -255,23 +242,23 @@ def look_for(
         for path, oid in {"": folder.value, **files}.items():
             if oid in found:
                 faults.setdefault(folder.value, ObjectFault(folder.name, path, found[oid]))
-    return RemoteLookup(faults=faults, verified=there.verified)
+    return faults
 
 
 class _Objects:
-    """The objects of folders: which files they are, and where this machine has their bytes."""
+    """The objects of folders, the files that have these objects, and local copies of them."""
 
     def __init__(self, repo: Any, there: RemoteObjects | None) -> None:
         self._cache = repo.cache.local
         self.there = there
         self.lists: dict[str, dict[str, str]] = {}
-        """The object by path of a file, by hash of the folder."""
+        """By hash of a folder, the object of each file, by the path of the file."""
         self.sizes: dict[str, int | None] = {}
-        """Size in bytes by object; None if it is not known."""
+        """Size in bytes by object; None if unknown."""
         self._uses: dict[str, list[tuple[Folder, str]]] = defaultdict(list)
 
     def add(self, folder: Folder, *, heal: bool) -> bool:
-        """Find the list of a folder; False if it is nowhere."""
+        """Find the list of a folder; False if no place has it."""
         value = folder.value
         data = self._list(folder, heal=heal)
         if data is None:
@@ -280,10 +267,7 @@ class _Objects:
         files = {str(each["relpath"]): str(each["md5"]) for each in listed}
         wrong = [path for path, oid in files.items() if not _MD5.fullmatch(oid)]
         if wrong:
-            raise FailureError(
-                f"DVC's list of `{safe(folder.name)}` has no MD5 of `{safe(wrong[0])}`",
-                hint="release it under a new number, in a DVC repository without old objects",
-            )
+            raise FailureError(f"DVC's list of `{folder.name}` has no MD5 of `{wrong[0]}`")
         self.lists[value] = files
         self.sizes[value] = len(data)
         self._uses[value].append((folder, ""))
@@ -293,16 +277,28 @@ class _Objects:
             self._uses[oid].append((folder, path))
         return True
 
-    def files(self, folder: Folder, paths: Collection[str]) -> dict[str, str]:
-        """The objects of some files of a folder, by path."""
-        return {path: oid for path, oid in self.lists[folder.value].items() if path in paths}
+    def places(
+        self, folder: Folder, paths: Collection[str], without: Collection[str] = ()
+    ) -> dict[str, str]:
+        """The paths in the cache of some files of a folder, except for the objects `without`."""
+        return {
+            path: self._cache.oid_to_path(oid)
+            for path, oid in self.lists[folder.value].items()
+            if path in paths and oid not in without
+        }
 
-    def places(self, files: Mapping[str, str]) -> dict[str, str]:
-        """Where the cache has objects, by the same keys."""
-        return {path: self._cache.oid_to_path(oid) for path, oid in files.items()}
+    def lacking(
+        self, folder: Folder, paths: Collection[str], distrusted: Collection[str] = ()
+    ) -> set[str]:
+        """The objects that the cache lacks even after copies on this machine were taken."""
+        files = self.lists[folder.value].items()
+        wanted = {oid for path, oid in files if path in paths}
+        trusted = wanted - {oid for path, oid in files if path in distrusted}
+        wanted -= {oid for oid in trusted if self.cached(oid)}
+        return {oid for oid in wanted if not self.take_copy(oid)}
 
     def faults(self, oid: str, what: str) -> list[ObjectFault]:
-        """The fault of an object, for each file that it is."""
+        """The fault of an object, once for each file with that object."""
         return [ObjectFault(folder.name, path, what) for folder, path in self._uses[oid]]
 
     def cached(self, oid: str) -> bool:
@@ -313,17 +309,19 @@ class _Objects:
         return _may_be(path, size)
 
     def source(self, oid: str) -> str | None:
-        """A local file with the very bytes of an object; None without one."""
+        """A local file with exactly the bytes of an object; None without one."""
         places = (self._cache.oid_to_path(oid), *self._copies(oid))
         return next((path for path in places if has_object(path, oid)), None)
 
     def take_copy(self, oid: str) -> bool:
-        """Put an object into the cache from a copy of the folder; whether there is a sound one."""
+        """Put an object into the cache from a sound copy of the folder; False without one."""
         found = next((path for path in self._copies(oid) if has_object(path, oid)), None)
-        return found is not None and self._keep(oid, lambda path: _copied(found, path, oid))
+        if found is None:
+            return False
+        return self._keep(oid, lambda path: has_object(shutil.copyfile(found, path), oid))
 
     def take(self, oid: str) -> bool:
-        """Put an object into the cache from the remote; whether it is sound there."""
+        """Put an object into the cache from the remote; False if the remote has no sound one."""
         assert self.there is not None
         there = self.there
         return self._keep(oid, lambda temporary: there.get(oid, temporary))
@@ -349,10 +347,10 @@ class _Objects:
         return found
 
     def _keep(self, oid: str, fill: Callable[[str], bool]) -> bool:
-        """Put an object into the cache, in the place of a damaged one."""
+        """Put an object into the cache, in place of a damaged one."""
         target = Path(self._cache.oid_to_path(oid))
         self._cache.makedirs(str(target.parent))
-        # Named as DVC names its own.
+        # Named like DVC's own temporary files.
         temporary = target.with_name(f".{secrets.token_urlsafe(16)}.tmp")
         try:
             if not fill(str(temporary)):
@@ -364,13 +362,8 @@ class _Objects:
         return True
 
 
-def _copied(source: str, target: str, oid: str) -> bool:
-    shutil.copyfile(source, target)
-    return has_object(target, oid)
-
-
 def _list_of_copy(folder: Folder) -> bytes | None:
-    """The list of a folder, made of a copy that has all of its files as they were."""
+    """The list of a folder, made from a copy that has all its files unchanged."""
     for copy in folder.copies:
         files = {path: Path(copy, path) for path in folder.sizes}
         if all(_may_be(files[path], size) for path, size in folder.sizes.items()):
@@ -383,7 +376,3 @@ def _list_of_copy(folder: Folder) -> bytes | None:
 
 def _may_be(path: Path, size: int | None) -> bool:
     return path.is_file() and size in (None, path.stat().st_size)
-
-
-def _in_order(faults: Iterable[ObjectFault]) -> tuple[ObjectFault, ...]:
-    return tuple(sorted(faults, key=lambda each: (each.name, each.path)))

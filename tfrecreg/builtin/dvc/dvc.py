@@ -1,5 +1,5 @@
-"""DVC, in process. Each of its commands takes seconds to start; its API takes half a second
-once.
+"""Runs DVC in this process. Each DVC command would take seconds to start; importing DVC's API takes
+half a second once.
 """
 
 from __future__ import annotations
@@ -15,14 +15,13 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tfrecreg.core.registry.git import work_tree
-from tfrecreg.core.storage.paths import advice, path_text
+from tfrecreg.core.storage.paths import path_text
 from tfrecreg.core.storage.renames import exclusive
 from tfrecreg.core.values.errors import (
     FailureError,
@@ -31,19 +30,18 @@ from tfrecreg.core.values.errors import (
     TfrecregError,
     UsageError,
 )
-from tfrecreg.core.values.text import safe
 
 PIPELINE_NAME = "dvc.yaml"
 """The file that describes the stages of a pipeline."""
 LOCK_NAME = "dvc.lock"
-"""The file in which DVC records the outputs of a pipeline's stages."""
+"""The file in which DVC records the outputs of stages."""
 
 _STATE = ".tfrecreg/dvc"
 _HARDLINK_LOCK = re.compile(rb"^\s*hardlink_lock\s*=\s*(true|1|yes|on)\s*$", re.I | re.M)
 _locked: ContextVar[frozenset[Path]] = ContextVar("locked", default=frozenset())
 """DVC repositories whose lock the current context holds."""
 _one_at_a_time = threading.RLock()
-"""The changes of :func:`_quiet` affect the whole process."""
+"""Guards :func:`_quiet`, whose changes affect the whole process."""
 _LOGGERS = ("dvc", "dvc_data", "dvc_objects", "scmrepo")
 
 
@@ -53,12 +51,11 @@ def available() -> bool:
 
 
 def usable(root: str) -> bool:
-    """Whether `root` is in a DVC repository, and DVC is installed."""
+    """Whether `root` is in a DVC repository and DVC is installed."""
     return initialised(root) and available()
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(NamedTuple):
     """A folder in DVC's cache."""
 
     value: str
@@ -89,11 +86,10 @@ def _repository(root: str) -> Path | None:
 
 @contextlib.contextmanager
 def locked(root: str, waiting: Callable[[], None] | None = None) -> Iterator[None]:
-    """Hold DVC's own lock, as its commands do that add, check out or remove files.
+    """Hold DVC's own lock, like its commands that add, check out or remove files.
 
-    Does not import DVC: the lock is that of zc.lockfile, flock(2) on ``.dvc/tmp/lock``. If DVC is
-    configured to lock by hard links (``core.hardlink_lock``), its own code takes the lock, and
-    gives up after three seconds. The lock is reentrant. Outside a DVC repository there is none.
+    Does not import DVC: its lock is zc.lockfile's, flock(2) on ``.dvc/tmp/lock``, and our own locks
+    are of the same kind. The lock is reentrant. Outside a DVC repository there is no lock.
     """
     folder = _repository(root)
     if folder is None or folder in _locked.get():
@@ -103,41 +99,21 @@ def locked(root: str, waiting: Callable[[], None] | None = None) -> Iterator[Non
     with contextlib.ExitStack() as stack:
         try:
             path.parent.mkdir(exist_ok=True)
-            if _locks_by_hard_links(folder):
-                stack.enter_context(_hardlink_lock(root, path))
-            else:
-                stack.enter_context(exclusive(str(path), waiting))
+            configs = (folder / ".dvc" / name for name in ("config", "config.local"))
+            if any(_HARDLINK_LOCK.search(each.read_bytes()) for each in configs if each.is_file()):
+                raise UsageError(
+                    "DVC's `core.hardlink_lock` is set: tfrecreg shares DVC's lock only by flock(2)"
+                )
+            stack.enter_context(exclusive(str(path), waiting))
         except OSError as error:
             raise StorageError(
                 f"DVC's lock `{path_text(str(path))}` cannot be taken: {error.strerror}",
-                hint=advice(error) or "check who owns the folder, and its permissions",
             ) from error
         token = _locked.set(_locked.get() | {folder})
         try:
             yield
         finally:
             _locked.reset(token)
-
-
-def _locks_by_hard_links(folder: Path) -> bool:
-    for name in ("config", "config.local"):
-        path = folder / ".dvc" / name
-        if path.is_file() and _HARDLINK_LOCK.search(path.read_bytes()):
-            return True
-    return False
-
-
-@contextlib.contextmanager
-def _hardlink_lock(root: str, path: Path) -> Iterator[None]:
-    with _quiet(root, "dvc status"):
-        from dvc.lock import make_lock
-
-        lock = make_lock(str(path), tmp_dir=str(path.parent), hardlink_lock=True)
-        lock.lock()
-    try:
-        yield
-    finally:
-        lock.unlock()
 
 
 def pointer(folder: str) -> str:
@@ -162,8 +138,8 @@ def keep(root: str, folder: str, adding: Callable[[], None] | None = None) -> Ke
     """Ensure that `folder` is in DVC's cache: as the output of a pipeline's stage, or by adding it,
     as `dvc add` does.
 
-    DVC does not verify the bytes of objects that are already in its cache: a caller that needs this
-    hashes them, and holds DVC's lock (:func:`locked`) from before this call until then.
+    DVC does not verify objects that are already in its cache. A caller that needs verified bytes
+    hashes them, and holds DVC's lock (:func:`locked`) from before this call until they are hashed.
     """
     with locked(root), opened(root, f"dvc add {folder}") as repo:
         # DVC treats a path through a symbolic link as one outside its repository.
@@ -172,19 +148,8 @@ def keep(root: str, folder: str, adding: Callable[[], None] | None = None) -> Ke
         if value is None:
             if adding is not None:
                 adding()
-            value = _add(repo, where, folder)
+            value = str(repo.add(str(where))[0].outs[0].hash_info.value)
         return Kept(value, _listed(repo, value))
-
-
-def _add(repo: Any, where: Path, folder: str) -> str:
-    stages = repo.add(str(where))
-    value = stages[0].outs[0].hash_info.value
-    if not isinstance(value, str):
-        raise FailureError(
-            f"DVC tracked `{safe(folder)}` and reported no hash for it",
-            hint=f"try `dvc add {folder}` by hand",
-        )
-    return value
 
 
 def _made_by_stage(repo: Any, where: Path, folder: str) -> str | None:
@@ -196,13 +161,13 @@ def _made_by_stage(repo: Any, where: Path, folder: str) -> str | None:
     value = made[0].hash_info.value if made[0].hash_info is not None else None
     if not isinstance(value, str) or made[0].workspace_status():
         raise UsageError(
-            f"`{folder}` is not what `{LOCK_NAME}` records for the stage `{safe(name)}`",
-            hint=f"dvc repro {safe(name)}; or, to keep the current data: dvc commit {safe(name)}",
+            f"`{folder}` is not what `{LOCK_NAME}` records for the stage `{name}`",
+            hint=f"dvc repro {name}; or, to keep the current data: dvc commit {name}",
         )
     if made[0].changed_cache():
         raise UsageError(
-            f"DVC's cache does not have the output of the stage `{safe(name)}`",
-            hint=f"dvc commit {safe(name)}",
+            f"DVC's cache does not have the output of the stage `{name}`: `dvc commit {name}` "
+            "puts it there"
         )
     return value
 
@@ -232,20 +197,13 @@ def tracked_hash(data: bytes, where: str, folder: str) -> str | None:
 
     try:
         found = YAML(typ="safe", pure=True).load(data.decode("utf-8"))
-    except (YAMLError, UnicodeDecodeError, ValueError):
-        return None
-    if not isinstance(found, dict):
-        return None
-    stages = found.get("stages") if where.endswith(LOCK_NAME) else {"": found}
-    above = posixpath.dirname(where)
-    for stage in stages.values() if isinstance(stages, dict) else ():
-        outs = stage.get("outs") if isinstance(stage, dict) else None
-        for out in outs if isinstance(outs, list) else ():
-            if not isinstance(out, dict) or not isinstance(out.get("path"), str):
-                continue
-            if posixpath.normpath(posixpath.join(above, out["path"])) == folder:
-                value = out.get("md5")
+        stages = found["stages"].values() if where.endswith(LOCK_NAME) else [found]
+        for out in (out for stage in stages for out in stage.get("outs", ())):
+            if posixpath.normpath(posixpath.join(posixpath.dirname(where), out["path"])) == folder:
+                value = out["md5"]
                 return value if isinstance(value, str) else None
+    except (YAMLError, ValueError, TypeError, AttributeError, KeyError):
+        pass  # DVC cannot read such a file either
     return None
 
 
@@ -288,10 +246,9 @@ def _quiet(root: str, command: str) -> Iterator[None]:
     except TfrecregError:
         raise
     except Exception as error:
-        # DVC's exceptions have no common base class: its own errors, its libraries', the system's.
+        # The exceptions of DVC, of its libraries and of the system have no common base class.
         lines = str(error).strip().splitlines() or [type(error).__name__]
-        hint = f"`{command}` shows more"
-        raise FailureError(f"DVC refused: {safe(lines[0], limit=500)}", hint=hint) from error
+        raise FailureError(f"DVC refused: {lines[0]}", hint=f"`{command}` shows more") from error
     finally:
         for logger, level in levels.items():
             logger.setLevel(level)
@@ -317,7 +274,6 @@ def _private_folder(root: str) -> Path:
             each.chmod(0o700)
     except OSError as error:
         raise StorageError(
-            f"`{path_text(str(folder))}` cannot be made private: {error.strerror}",
-            hint="check who owns the folder, and its permissions",
+            f"`{path_text(str(folder))}` cannot be made private: {error.strerror}"
         ) from error
     return folder

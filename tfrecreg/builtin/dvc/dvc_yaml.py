@@ -1,18 +1,18 @@
-"""The stages of a dataset and its artifact, and a `dvc.yaml` in which others may have theirs.
+"""The stages and the artifact of a dataset, in a `dvc.yaml` that may contain others' entries.
 
-`build` keeps its output (`persist`): DVC would remove it first, and with it what can be kept. One
-stage measures and the next one judges: DVC does not remember what a stage wrote that fails, so a
-failing check would leave no report behind. Reports are small and are git's (`cache: false`), the
-data and the page are DVC's. The page has a stage of its own: a clone that has not pulled it would
-repeat whatever stage makes it.
+`build` keeps its output (`persist`): otherwise DVC would remove the output before a build that
+could reuse it. `check` measures and `gate` decides: DVC discards the outputs of a failing stage, so
+a failing check would leave no report behind. Reports are small and kept in git (`cache: false`);
+the data and the page are kept by DVC. The page has its own stage: a clone that has not pulled the
+page would repeat the stage that makes it.
 
-The parameters of a stage are the keys of the configuration that change its result. DVC refuses a
-key that is not in the file, so only keys that are there are named. The stage `gate` depends on
-whole files, and refuses where keys were added since: see `expect_pipeline`. DVC does not rerun a
-stage that lost a parameter, so a comment in the command, which it compares, names the keys too.
+The parameters of a stage are the keys of the configuration that change its result. DVC refuses
+missing keys, so only existing keys are named. The stage `gate` depends on
+whole files, and refuses if keys were added since: see `expect_pipeline`. DVC does not rerun a stage
+that lost a parameter, but compares its command, so a comment in the command also names the keys.
 
-The file is edited as DVC edits it, by the round trip of ruamel.yaml: comments stay, and lines have
-the layout that DVC gives them.
+The file is edited as DVC edits it, by the round trip of ruamel.yaml: comments stay, and lines get
+DVC's layout.
 """
 
 from __future__ import annotations
@@ -32,17 +32,16 @@ from tfrecreg.core.values.config import CONFIG_NAME, DatasetConfig, next_expiry
 from tfrecreg.core.values.documents import read_toml
 from tfrecreg.core.values.errors import MissingExtraError, UsageError
 from tfrecreg.core.values.reference import parse_reference
-from tfrecreg.core.values.text import safe
 
 _DESCRIPTIVE = frozenset({"page", "owner", "license", "description", "citation"})
-"""Keys of a dataset that no byte of its build depends on."""
+"""Keys of a dataset that do not affect the bytes of its build."""
 _OF_BUILD = tuple(each.name for each in fields(DatasetConfig) if each.name not in _DESCRIPTIVE)
 _OF_CHECK = ("hosts",)
 _OF_GATE = ("validators", "limits", "expect")
-"""Keys of a gate that a check depends on; the others are for the verdict."""
+"""Keys of a gate that a check depends on; the other keys only affect the verdict."""
 
 MARK = "tfrecreg"
-"""The key in an entry's `meta` with the dataset's name: it marks our entries."""
+"""The key in an entry's `meta` with the dataset's name: it marks the entries of tfrecreg."""
 
 StageEntry = Mapping[str, Any]
 """A stage, or an artifact."""
@@ -51,7 +50,7 @@ StageEntry = Mapping[str, Any]
 def stages_of(
     registry: Registry, name: str, *, today: datetime.date | None = None
 ) -> dict[str, StageEntry]:
-    """Stage by name, in the order in which they run.
+    """Stages by name, in order of execution.
 
     A dataset without a source has no build stage: the files that it was adopted from may be gone.
     """
@@ -102,7 +101,7 @@ def stages_of(
 
 
 def _raw_of(config: DatasetConfig) -> list[str]:
-    """The raw data; of a derived dataset the builds, or the releases, of its parents."""
+    """The raw data; for a derived dataset, the builds or releases of its parents."""
     inputs = config.options.get("inputs", ())
     if config.raw != "." or not inputs:
         return [config.raw or ""]
@@ -120,7 +119,7 @@ def _raw_of(config: DatasetConfig) -> list[str]:
 def _params(
     registry: Registry, name: str, keys: Iterable[str], of_gate: Iterable[str] = ()
 ) -> list[StageEntry]:
-    """The parameters of a stage: by file, the keys that are there."""
+    """The parameters of a stage: the existing keys, by file."""
     own = registry.dataset(name).config_file
     settings = read_toml(registry.storage.read(own), own)
     gates = read_toml(registry.storage.read(CONFIG_NAME), CONFIG_NAME).get("gates", {})
@@ -137,9 +136,9 @@ def _params(
 
 
 def artifact_of(registry: Registry, name: str) -> dict[str, StageEntry]:
-    """Artifact by name: how other repositories find the dataset by GTO's tags of its releases.
+    """Artifacts by name. Other repositories find the dataset by its artifact and by GTO's tags.
 
-    Empty for a name that GTO has no tags for.
+    Empty for a name that GTO cannot tag.
     """
     if not git.is_name(name):
         return {}
@@ -152,7 +151,7 @@ def artifact_of(registry: Registry, name: str) -> dict[str, StageEntry]:
 
 
 def _literal(text: str) -> str:
-    """Text in which DVC finds no variable."""
+    """The text, escaped so that DVC finds no variable in it."""
     return text.replace("${", "\\${")
 
 
@@ -170,29 +169,30 @@ def _plot(path: str, name: str, plot: str) -> dict[str, Any]:
 
 
 Section = Literal["stages", "artifacts"]
-"""A key of the file, below which are entries by their names."""
+"""A key of the file that contains entries by name."""
 _SECTIONS: tuple[Section, ...] = ("stages", "artifacts")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Edited:
-    """The file with our entries of a section as they should be."""
+class Changes:
+    """The names of the changed entries in a section of `dvc.yaml`. False if nothing changed."""
 
-    text: str
     added: tuple[str, ...] = ()
     updated: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     """Entries of datasets that are no longer configured."""
 
+    def __bool__(self) -> bool:
+        return bool(self.added or self.updated or self.removed)
+
 
 def edited(
-    text: str | None, wanted: Mapping[str, StageEntry], *, prune: bool, section: Section = "stages"
-) -> Edited:
-    """The file's text with entries of a section added, updated and removed.
+    text: str, wanted: Mapping[str, StageEntry], *, prune: bool, section: Section = "stages"
+) -> tuple[str, Changes]:
+    """The file's text with entries of a section added, updated and removed, and these changes.
 
     An existing artifact under one of the names is kept if it has the expected path.
     """
-    text = text or ""
     data = _parsed(text)
     entries = data.get(section) or {}
     wanted = _to_write(section, entries, wanted)
@@ -203,11 +203,11 @@ def edited(
         for name, entry in entries.items()
         if name not in wanted and prune and _owner(entry) is not None
     )
-    if not (updated or added or removed):
-        return Edited(text=text)
+    done = Changes(added=added, updated=updated, removed=removed)
+    if not done:
+        return text, done
     changed = {name: wanted[name] for name in updated + added}
-    result = _written(text, data, section, changed, removed)
-    return Edited(text=result, added=added, updated=updated, removed=removed)
+    return _written(text, data, section, changed, removed), done
 
 
 def owners(text: str | None, section: Section) -> set[str]:
@@ -217,13 +217,13 @@ def owners(text: str | None, section: Section) -> set[str]:
 
 
 def expect_params(text: str, wanted: Mapping[str, StageEntry]) -> None:
-    """Refuse stages of ours that do not name the parameters which they should."""
+    """Refuse stages of tfrecreg that do not name all their parameters."""
     there = _parsed(text).get("stages") or {}
     for name, entry in wanted.items():
         found: Any = there.get(name)
         if _owner(found) is not None and found.get("params", []) != entry.get("params", []):
             raise UsageError(
-                f"`{PIPELINE_NAME}` lacks settings that `{safe(name)}` depends on: DVC may not "
+                f"`{PIPELINE_NAME}` lacks settings that `{name}` depends on: DVC may not "
                 "have rerun it after they changed",
                 hint="tfrecreg pipeline, then dvc repro",
             )
@@ -232,22 +232,18 @@ def expect_params(text: str, wanted: Mapping[str, StageEntry]) -> None:
 def _to_write(
     section: Section, entries: Mapping[str, Any], wanted: Mapping[str, StageEntry]
 ) -> dict[str, StageEntry]:
-    """The wanted entries, without those that another dataset wrote."""
+    """The wanted entries, except for artifacts that someone else wrote for the same path."""
     ours: dict[str, StageEntry] = {}
     for name, entry in wanted.items():
         there = entries.get(name)
         if name not in entries or _owner(there) is not None:
             ours[name] = entry
         elif section == "stages":
-            raise UsageError(
-                f"`{PIPELINE_NAME}` has a stage `{safe(name)}` that tfrecreg did not write",
-                hint="rename that stage, and what depends on it",
-            )
+            raise UsageError(f"`{PIPELINE_NAME}` has a stage `{name}` that tfrecreg did not write")
         elif (path := _artifact_path(there)) != _artifact_path(entry):
             raise UsageError(
-                f"`{PIPELINE_NAME}` has an artifact `{safe(name)}` that tfrecreg did not write: "
-                f"expected the path `{_artifact_path(entry)}`, found `{safe(path)}`",
-                hint=f"rename that artifact: tags `{safe(name)}@v…` are those of the dataset",
+                f"`{PIPELINE_NAME}` has an artifact `{name}` that tfrecreg did not write: "
+                f"expected the path `{_artifact_path(entry)}`, found `{path}`"
             )
     return ours
 
@@ -258,7 +254,7 @@ def _artifact_path(artifact: Any) -> str:
 
 
 def _owner(entry: Any) -> str | None:
-    """The dataset of an entry of ours; None for a foreign entry."""
+    """The dataset of one of our entries; None for a foreign entry."""
     meta = entry.get("meta") if isinstance(entry, Mapping) else None
     name = meta.get(MARK) if isinstance(meta, Mapping) else None
     return name if isinstance(name, str) else None
@@ -274,27 +270,24 @@ def _parsed(text: str) -> Any:
     except (YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         line = f" in line {mark.line + 1}" if mark is not None else ""
-        raise UsageError(
-            f"`{PIPELINE_NAME}` is not YAML{line}", hint="`dvc status` names the mistake"
-        ) from None
+        raise UsageError(f"`{PIPELINE_NAME}` is not YAML{line}") from None
     found = {} if found is None else found
     for section in _SECTIONS:
         if not isinstance(found, dict) or not isinstance(found.get(section) or {}, dict):
             raise UsageError(
-                f"`{PIPELINE_NAME}` should be a mapping, and so should its `{section}`",
-                hint="`dvc status` names the mistake",
+                f"`{PIPELINE_NAME}` should be a mapping, and so should its `{section}`"
             )
     return found
 
 
 def _yaml() -> Any:
-    """What reads and writes YAML for DVC."""
+    """The reader and writer of YAML for DVC."""
     try:
         from ruamel.yaml import YAML
     except ImportError:
         raise MissingExtraError(f"reading and writing `{PIPELINE_NAME}`", "dvc") from None
     yaml = YAML()
-    yaml.width = 1_000_000  # a command stays in its line
+    yaml.width = 1_000_000  # a command stays on one line
     yaml.preserve_quotes = True
     yaml.default_flow_style = False
     return yaml
@@ -307,59 +300,28 @@ def _written(
     changed: Mapping[str, StageEntry],
     removed: Sequence[str],
 ) -> str:
-    """The file with changes in a section."""
+    """The text of the file with a changed section."""
     entries = data.setdefault(section, {})
     if entries is None:
         entries = data[section] = {}
     for name in removed:
-        _move_comment(data, section, name)
         del entries[name]
     for name, entry in changed.items():
-        # Comments between two entries are more often about the second.
-        last = name if name in entries else next(reversed(entries), None)
-        if last is not None:
-            _move_comment(data, section, last)
-        entries[name] = entry
+        there = entries.get(name)
+        if not isinstance(there, dict):
+            entries[name] = entry
+            continue
+        # ruamel.yaml keeps the comments of unchanged values.
+        for key in [key for key in there if key not in entry]:
+            del there[key]
+        for key, value in entry.items():
+            if there.get(key) != value:
+                there[key] = value
     if not entries:
         del data[section]  # DVC refuses a section without entries
     stream = io.StringIO()
-    if not hasattr(data, "ca"):  # the file held nothing but comments
+    if not hasattr(data, "ca"):  # the file contained only comments
         stream.write(text)
     if data:
         _yaml().dump(data, stream)
-    result = stream.getvalue()
-    return result.replace("\n", "\r\n") if "\r\n" in text else result
-
-
-def _move_comment(data: Any, section: str, name: str) -> None:
-    """Move the lines of comment behind an entry in front of what follows."""
-    from ruamel.yaml.error import CommentMark
-    from ruamel.yaml.tokens import CommentToken
-
-    lines = _take_comment(data[section][name])
-    if not lines:
-        return
-    token = CommentToken(lines, CommentMark(0))
-    for holder, key in ((data[section], name), (data, section)):
-        names = list(holder)
-        following = names[names.index(key) + 1 :]
-        if following:
-            slot = holder.ca.items.setdefault(following[0], [None, None, None, None])
-            slot[1] = [token, *(slot[1] or ())]
-            return
-    data.ca.comment = data.ca.comment or [None, None]  # without one, no end is written
-    data.ca.end = [token, *(data.ca.end or ())]
-
-
-def _take_comment(node: Any) -> str:
-    """Remove the lines of comment behind a node, which ruamel.yaml keeps with its last value."""
-    while hasattr(node, "ca") and node:
-        is_mapping = isinstance(node, Mapping)
-        key = next(reversed(node)) if is_mapping else len(node) - 1
-        slot, place = node.ca.items.get(key), 2 if is_mapping else 0
-        if slot is not None and slot[place] is not None and "\n" in slot[place].value:
-            same_line, end, lines = slot[place].value.partition("\n")
-            slot[place].value = same_line + end
-            return str(lines)
-        node = node[key]
-    return ""
+    return stream.getvalue()

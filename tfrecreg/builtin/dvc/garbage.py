@@ -12,9 +12,9 @@ from typing import Literal
 from tfrecreg.builtin.dvc import cache, cloud, dvc
 from tfrecreg.builtin.dvc.transfer import dvc_folder
 from tfrecreg.core.registry import git, layout
+from tfrecreg.core.registry.indexes import CATALOGS, unreferenced
 from tfrecreg.core.registry.manifest import MANIFEST_NAME, Manifest, parse_manifest
 from tfrecreg.core.registry.registry import Registry
-from tfrecreg.core.registry.shardset.indexes import CATALOGS, unreferenced
 from tfrecreg.core.registry.transaction import Removal, removal
 from tfrecreg.core.storage.interface import Readable
 from tfrecreg.core.storage.writer import is_temporary
@@ -27,12 +27,12 @@ _Kind = Literal["stage", "temporary", "version", "index", "dvc", "catalog"]
 
 _WRITING = "a killed command was writing it"
 _TREES = (layout.BUILDS, layout.DATASETS, layout.RELEASES, layout.VERSIONS, layout.REPORTS)
-"""Folders below which commands write files beside those that they replace."""
+"""Folders in which commands write temporary files next to those that they replace."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unneeded:
-    """Something that may go."""
+    """Something that may be removed."""
 
     kind: _Kind
     path: str
@@ -40,7 +40,7 @@ class Unneeded:
     bytes: int
     why: str
     verified: int = 0
-    """Number of objects of the remote that were verified, before a copy counts as not needed."""
+    """Number of objects that were verified in the remote before a copy counts as unneeded."""
 
 
 def gc(
@@ -54,26 +54,24 @@ def gc(
 
     - `stage`: files left by killed commands
     - `temporary`: files that a killed command was writing, also in DVC's cache
-    - `version`: a copy of a release that the DVC remote has as well: each object is looked for
-      there; before the copy is removed, the bytes of each are verified
+    - `version`: a copy of a release that the DVC remote also has: each object is looked for
+      there; before the copy is removed, the bytes of each object are verified
     - `index`: kept indexes that no manifest names
     - `catalog`: catalogs of shards that no manifest names
-    - `dvc`: objects of DVC's cache that belong to builds which nothing refers to: no release in any
-      branch, tag or stash, no pointer, no pipeline, no link in a build. Other objects are left
-      alone, and all of a cache outside the repository, which other repositories may use.
+    - `dvc`: objects of DVC's cache that belong to unreferenced builds: not named by a release in a
+      branch, tag or stash, by a pointer, a pipeline, or a link in a build. Other objects are left
+      alone, and so is a cache outside the repository, which other repositories may use.
 
-    It holds the locks of all datasets and DVC's own from before it looks until it is done, so no
+    It holds the locks of all datasets and of DVC from the search to the removal, so no
     other command of this registry is in the middle of a change.
     """
     with removal(registry, progress) as change:
         manifests = list(_manifests(registry))
         unwritten, objects = _in_cache(registry, manifests, progress)
         doomed = [
-            *_stage(registry),
-            *_temporaries(registry),
+            *_left_behind(registry),
             *_versions(registry, remote, content=apply, progress=progress),
-            *_indexes(registry, manifests),
-            *_catalogs(registry, manifests),
+            *_unnamed(registry, manifests),
         ]
         if apply:
             doomed = [each for each in doomed if _removed(change, each)]
@@ -111,18 +109,15 @@ def _manifests(registry: Registry) -> Iterator[Manifest]:
             raise
 
 
-def _stage(registry: Registry) -> Iterator[Unneeded]:
-    """Whatever is staged: no command is at work."""
+def _left_behind(registry: Registry) -> Iterator[Unneeded]:
+    """All staged or half-written files: no command is running."""
     storage = registry.storage
     for entry in storage.list(layout.STAGE, recursive=False):
         size = entry.size if entry.kind == "file" else _size(storage, entry.path)
         yield Unneeded("stage", entry.path, size, "a killed command left it")
-
-
-def _temporaries(registry: Registry) -> Iterator[Unneeded]:
     schemas = {posixpath.dirname(each.schema_path) for each in registry.datasets()}
-    listings = [registry.storage.list(path, recursive=False) for path in sorted({"", *schemas})]
-    listings += [registry.storage.list(path) for path in (*_TREES, layout.STATE)]
+    listings = [storage.list(path, recursive=False) for path in sorted({"", *schemas})]
+    listings += [storage.list(path) for path in (*_TREES, layout.STATE)]
     for listing in listings:
         for entry in listing:
             staged = entry.path.startswith(f"{layout.STAGE}/")
@@ -137,7 +132,7 @@ def _size(storage: Readable, path: str) -> int:
 def _versions(
     registry: Registry, remote: str | None, *, content: bool, progress: Progress
 ) -> Iterator[Unneeded]:
-    """Copies of releases, whose bytes are in DVC's remote as well: every object is looked for."""
+    """Copies of releases that the DVC remote also has: every object is looked for."""
     root = registry.storage.root
     copies: dict[str, cloud.Folder] = {}
     for entry in registry.storage.list(layout.VERSIONS):
@@ -152,9 +147,9 @@ def _versions(
             copies["/".join(parts[:3])] = dvc_folder(registry.dataset(name), manifest)
     if not copies or not dvc.usable(root) or not cloud.remotes(root):
         return
-    looked = cloud.look_for(root, list(copies.values()), remote, content=content, progress=progress)
+    faults = cloud.look_for(root, list(copies.values()), remote, content=content, progress=progress)
     for path, folder in sorted(copies.items()):
-        fault = looked.faults.get(folder.value)
+        fault = faults.get(folder.value)
         if fault is None:
             size = _size(registry.storage, path)
             yield Unneeded("version", path, size, "the DVC remote has it", len(folder.sizes) + 1)
@@ -165,19 +160,16 @@ def _versions(
             )
 
 
-def _indexes(registry: Registry, manifests: list[Manifest]) -> Iterator[Unneeded]:
-    named = {layout.cached_index(entry.blake3) for each in manifests for entry in each.files}
+def _unnamed(registry: Registry, manifests: list[Manifest]) -> Iterator[Unneeded]:
+    """Indexes and catalogs that no manifest needs."""
+    indexes = {layout.cached_index(entry.blake3) for each in manifests for entry in each.files}
     for entry in registry.storage.list(layout.INDEXES):
-        if entry.kind == "file" and entry.path not in named:
+        if entry.kind == "file" and entry.path not in indexes:
             yield Unneeded("index", entry.path, entry.size, "no manifest names it")
-
-
-def _catalogs(registry: Registry, manifests: list[Manifest]) -> Iterator[Unneeded]:
-    named = {shard.blake3 for each in manifests for shard in each.shards}
-    for entry in unreferenced(registry.storage.below(CATALOGS), named):
-        yield Unneeded(
-            "catalog", f"{CATALOGS}/{entry.path}", entry.size, "no manifest names its shard"
-        )
+    shards = {shard.blake3 for each in manifests for shard in each.shards}
+    for entry in unreferenced(registry.storage.below(CATALOGS), shards):
+        path = f"{CATALOGS}/{entry.path}"
+        yield Unneeded("catalog", path, entry.size, "no manifest names its shard")
 
 
 def _in_cache(
@@ -194,13 +186,12 @@ def _in_cache(
         )
         return [], []
     kept = {each.release.dvc for each in manifests if each.release and each.release.dvc}
-    sizes = {entry.bytes for each in manifests for entry in each.entries.values()}
-    # DVC may have put links to its cache into builds that no release and no pointer names.
-    linked = [
+    # DVC may have put links to its cache into builds without a release or a pointer.
+    linked = {
         os.path.realpath(Path(root, entry.path))
         for folder in (layout.BUILDS, layout.VERSIONS)
         for entry in registry.storage.list(folder)
         if entry.kind == "link"
-    ]
+    }
     refs = git.commits_of_refs(root)
-    return cache.abandoned(root), cache.stale(root, kept, linked, refs, MANIFEST_NAME, sizes)
+    return cache.abandoned(root), cache.stale(root, kept, linked, refs, MANIFEST_NAME)

@@ -11,9 +11,10 @@ from tfrecreg.builtin.dvc import dvc
 from tfrecreg.core.records.hashing import hash_file
 from tfrecreg.core.registry import absence, layout
 from tfrecreg.core.registry.history import Issue, Link, expect_intact, repair_hint
-from tfrecreg.core.registry.keeper import ReleaseChange, Tracker
+from tfrecreg.core.registry.keeper import Tracker
 from tfrecreg.core.registry.manifest import MANIFEST_NAME, Manifest
 from tfrecreg.core.registry.registry import Dataset, Registry
+from tfrecreg.core.registry.transaction import Transaction
 from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.codes import REG011
@@ -30,14 +31,13 @@ from tfrecreg.core.values.text import safe
 
 
 class _Dvc:
-    """DVC, by its own files and its Python API."""
+    """Keeps releases with DVC, by DVC's own files and its Python API."""
 
     files: tuple[str, ...] = (".dvc/config", ".dvc/.gitignore", ".dvcignore")
     locked = staticmethod(dvc.locked)
     named = staticmethod(dvc.tracked_hash)
-    bring_command = staticmethod(absence.bring_command)
 
-    def keep(self, change: ReleaseChange, build: Manifest) -> str | None:
+    def keep(self, change: Transaction, build: Manifest) -> str | None:
         storage = change.dataset.registry.storage
         if not dvc.usable(storage.root):
             return None
@@ -45,13 +45,10 @@ class _Dvc:
         pointer = dvc.pointer(folder)
         before = storage.read(pointer) if storage.stat(pointer) is not None else None
         change.undo(_restore, change, pointer, before)
-        value = _cached_hash(change, folder, build)
-        if value is None:
-            value = _cached_hash(change, folder, build)
+        value = _cached_hash(change, folder, build) or _cached_hash(change, folder, build)
         if value is None:
             raise FailureError(
-                f"DVC's cache does not keep the bytes of `{folder}`",
-                hint="release again when no other process writes there",
+                f"DVC's cache does not keep the bytes of `{folder}`: another process writes there"
             )
         return value
 
@@ -71,14 +68,14 @@ class _Dvc:
         return dvc.pointer(folder), dvc.LOCK_NAME
 
     def pointer_issue(self, dataset: Dataset, links: Mapping[Version, Link]) -> Issue | None:
-        # An older release that was built again may have the pointer of any release: the next one
-        # writes it. Nothing is known of the pointer to a build that is not released, or of the
-        # output of a stage in a pipeline.
+        # After a rebuild of an older release, the pointer may name any release: the next release
+        # writes it again. A pointer to an unreleased build, or to the output of a stage in a
+        # pipeline, cannot be judged.
         root, folder = dataset.registry.storage.root, layout.build_folder(dataset.name)
         try:
             build = dataset.build_manifest()
         except (ManifestError, NewerFormatError):
-            return None  # a check of the build reports it
+            return None  # a check of the build reports the fault
         if build is None:
             return None
         same = [link for link in links.values() if link.dvc and link.build == build.digest]
@@ -91,9 +88,8 @@ class _Dvc:
         if found in {link.dvc for link in legal if link.dvc}:
             return None
         what = f"`{of.dvc}`, the bytes of `{dataset}@{of.version}`"
-        if found is None:
-            message = f"it is missing: it should name {what}"
-        else:
+        message = f"it is missing: it should name {what}"
+        if found is not None:
             other = f"`{safe(found)}`" if found else "no hash"
             message = f"it should name {what}, it names {other}"
         return Issue(
@@ -125,7 +121,7 @@ class _Dvc:
     ) -> list[str]:
         if not self.keeps(dataset.registry, manifest):
             return []
-        from tfrecreg.builtin.dvc.transfer import obtain  # only a repair asks
+        from tfrecreg.builtin.dvc.transfer import obtain  # only a repair needs it
 
         try:
             with dvc.locked(
@@ -133,7 +129,7 @@ class _Dvc:
             ):
                 obtain(dataset, manifest, paths, stage, None, progress, required=False)
         except (FailureError, RefusedError) as error:
-            progress.note(f"DVC does not help: {error.message}")
+            progress.note(f"no copy comes from DVC: {error.message}")
         found = []
         for path in paths:
             if stage.stat(path) is None:
@@ -150,12 +146,12 @@ class _Dvc:
         expect_pipeline(registry, name)
 
 
-def _cached_hash(change: ReleaseChange, folder: str, build: Manifest) -> str | None:
-    """DVC's hash of a folder that its cache has, byte for byte; None if it has to be added again.
+def _cached_hash(change: Transaction, folder: str, build: Manifest) -> str | None:
+    """DVC's hash of a folder that its cache has byte for byte; None if it must be added again.
 
-    DVC assumes that the bytes of an object match its name. Whatever changes a file between
-    its hashing and its copying, or a disk that decays, makes one that has not. It is removed, so
-    that it is not believed the next time.
+    DVC assumes that the bytes of an object match its name. A file that changes between hashing
+    and copying, or a decaying disk, breaks this. Such an object is removed, so that DVC does not
+    trust it the next time.
     """
     from tfrecreg.builtin.dvc import cache
 
@@ -186,14 +182,13 @@ def _cached_hash(change: ReleaseChange, folder: str, build: Manifest) -> str | N
         for path in (*build.entries, MANIFEST_NAME):
             if path not in kept.files and storage.stat(f"{folder}/{path}") is not None:
                 raise FailureError(
-                    f"DVC did not keep `{folder}/{path}`, and gave no reason",
-                    hint=f"`dvc add {folder}` shows more",
+                    f"DVC did not keep `{folder}/{path}`, and gave no reason"
                 ) from None
         raise
     return kept.value
 
 
-def _restore(change: ReleaseChange, pointer: str, before: bytes | None) -> None:
+def _restore(change: Transaction, pointer: str, before: bytes | None) -> None:
     """Restore DVC's pointer."""
     storage = change.dataset.registry.storage
     if before is None:

@@ -12,7 +12,7 @@ from typing import Any
 from tfrecreg.builtin.dvc import dvc
 from tfrecreg.builtin.dvc.dvc import PIPELINE_NAME
 from tfrecreg.builtin.dvc.dvc_yaml import (
-    Edited,
+    Changes,
     StageEntry,
     artifact_of,
     edited,
@@ -25,25 +25,13 @@ from tfrecreg.core.registry import git, layout
 from tfrecreg.core.registry.absence import expect_dataset, expect_same_schema, schema_hint
 from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.storage.local import LocalStorage
-from tfrecreg.core.storage.paths import is_url, without_secrets
+from tfrecreg.core.storage.paths import without_secrets
+from tfrecreg.core.storage.raw import path_of
 from tfrecreg.core.values.errors import MissingExtraError, UsageError
-from tfrecreg.core.values.text import ShortRepr, json_data, safe
+from tfrecreg.core.values.text import ShortRepr, json_data
 
 _KEEP = ".gitkeep"
-"""Keeps empty folders in git: stages read that of releases and write into that of reports."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Changes:
-    """Names of entries of a section of `dvc.yaml`. False if empty."""
-
-    added: tuple[str, ...] = ()
-    updated: tuple[str, ...] = ()
-    removed: tuple[str, ...] = ()
-    """Entries of datasets that are no longer configured."""
-
-    def __bool__(self) -> bool:
-        return bool(self.added or self.updated or self.removed)
+"""Name of the file that keeps empty folders in git, such as the folders of releases and reports."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -52,11 +40,11 @@ class PipelineResult(ShortRepr):
 
     datasets: tuple[str, ...]
     tracked: tuple[str, ...]
-    """Datasets without stages: DVC tracks their builds by files `data/NAME.dvc`."""
+    """Datasets without stages: DVC tracks their builds with files `data/NAME.dvc`."""
     stages: Changes
     artifacts: Changes
     made: tuple[str, ...]
-    """Files that were missing, which stages depend on."""
+    """Files that stages depend on and that were missing."""
     is_dvc: bool
     """Whether the registry is in a DVC repository."""
     commands: tuple[str, ...]
@@ -87,8 +75,8 @@ def pipeline(
     only_artifacts: bool = False,
     today: datetime.date | None = None,
 ) -> PipelineResult:
-    """Write the stages of datasets into `dvc.yaml` and their artifacts, or see if they are
-    there.
+    """Write the stages of datasets and their artifacts into `dvc.yaml`, or only see if they are
+    up to date.
     """
     chosen = _chosen(registry, names)
     storage = registry.storage
@@ -113,79 +101,76 @@ def pipeline(
             stages |= stages_of(registry, each, today=today)
             missing |= _missing(registry, each)
     prune = not names
-    first = Edited(text=text or "") if only_artifacts else edited(text, stages, prune=prune)
-    result = edited(first.text, artifacts, prune=prune, section="artifacts")
-    changed = result.text != (text or "")
+    done, in_stages = text or "", Changes()
+    if not only_artifacts:
+        done, in_stages = edited(done, stages, prune=prune)
+    done, in_artifacts = edited(done, artifacts, prune=prune, section="artifacts")
+    changed = done != (text or "")
     if not look:
         for path, data in missing.items():
             storage.put_if_absent(path, data)
         if changed:
             with storage.create(PIPELINE_NAME) as writer:
-                writer.write(result.text.encode("utf-8", "surrogateescape"))
+                writer.write(done.encode("utf-8", "surrogateescape"))
+    commands: tuple[str, ...] = ()
+    if (changed or missing) and not look and git.work_tree(storage.root) is not None:
+        added = f"git add {' '.join([PIPELINE_NAME, *missing])}"
+        commands = (added, "git commit -m 'Update the pipeline'")
     return PipelineResult(
         datasets=tuple(each for each in chosen if each not in tracked),
         tracked=tuple(sorted(tracked)),
-        stages=_changes(first),
-        artifacts=_changes(result),
+        stages=in_stages,
+        artifacts=in_artifacts,
         made=tuple(missing),
         is_dvc=dvc.initialised(storage.root),
-        commands=() if look else _commands(registry, changed, tuple(missing)),
+        commands=commands,
     )
 
 
 def expect_pipeline(registry: Registry, name: str) -> None:
-    """Refuse a `dvc.yaml` whose stages of a dataset do not name all settings they depend on."""
+    """Refuse a `dvc.yaml` whose stages for a dataset do not name all settings they depend on."""
     storage = registry.storage
     if name not in registry.config.datasets or storage.stat(PIPELINE_NAME) is None:
         return
     text = storage.read(PIPELINE_NAME).decode("utf-8", "surrogateescape")
-    with suppress(MissingExtraError):  # nothing reads YAML here, and nothing runs a pipeline
+    with suppress(MissingExtraError):  # without a reader of YAML, no pipeline runs either
         expect_params(text, stages_of(registry, name))
 
 
 def _chosen(registry: Registry, names: Sequence[str]) -> tuple[str, ...]:
     configured = registry.config.datasets
-    # Without names, the stages of all others are removed.
+    # Without names, the stages of all other datasets are removed.
     for name in names or registry.config.broken:
         registry.config.dataset(name)
     for name in names:
         expect_dataset(registry.dataset(name))
         if name not in configured:
             raise UsageError(
-                f"there is no `{layout.dataset_path(name)}`, so no stage can rebuild `{name}`",
-                hint=f"write `source` and `raw` into `{layout.dataset_path(name)}`",
+                f"there is no `{layout.dataset_path(name)}`, so no stage can rebuild `{name}`"
             )
         _expect_local(registry, name)
     # DVC does not watch raw data behind URLs.
-    local = (name for name, config in sorted(configured.items()) if not is_url(config.raw or ""))
+    local = (name for name, config in sorted(configured.items()) if path_of(config.raw or ""))
     chosen = tuple(dict.fromkeys(names)) or tuple(local)
     if not chosen:
         for name in configured:
             _expect_local(registry, name)
-        raise UsageError(
-            "no dataset is configured yet",
-            hint="tfrecreg build NAME --source SOURCE --raw PATH adds one",
-        )
+        raise UsageError("no dataset is configured yet")
     return chosen
 
 
 def _expect_local(registry: Registry, name: str) -> None:
     """Refuse a dataset whose raw data are behind a URL."""
     raw = registry.dataset(name).config.raw or ""
-    if is_url(raw):
+    if path_of(raw) is None:
         raise UsageError(
             f"a pipeline is not supported for `{name}`: its raw data are "
-            f"`{safe(without_secrets(raw), limit=1000)}`, which DVC does not watch",
-            hint=f"run `tfrecreg build {name}` when they change",
+            f"`{without_secrets(raw)}`, which DVC does not watch"
         )
 
 
-def _changes(done: Edited) -> Changes:
-    return Changes(added=done.added, updated=done.updated, removed=done.removed)
-
-
 def _expect_no_pointer(registry: Registry, name: str) -> None:
-    """Raises UsageError if DVC tracks an output of a stage by a file."""
+    """Raise a UsageError if a file of DVC tracks an output of a stage."""
     pointer = _pointer(registry, name)
     if pointer is not None:
         raise UsageError(
@@ -197,7 +182,7 @@ def _expect_no_pointer(registry: Registry, name: str) -> None:
 
 
 def _pointer(registry: Registry, name: str) -> str | None:
-    """The file by which DVC tracks an output of a stage; None without one."""
+    """The file with which DVC tracks an output of a stage; None without one."""
     pointer = dvc.pointer(layout.build_folder(name))
     config = registry.dataset(name).config
     is_made = config.source is not None and config.raw is not None
@@ -225,9 +210,3 @@ def _missing(registry: Registry, name: str) -> dict[str, bytes]:
         expect_same_schema(registry.dataset(name), text)
         found[schema] = text.encode("utf-8")
     return found
-
-
-def _commands(registry: Registry, changed: bool, made: tuple[str, ...]) -> tuple[str, ...]:
-    if git.work_tree(registry.storage.root) is None or not (changed or made):
-        return ()
-    return (f"git add {' '.join([PIPELINE_NAME, *made])}", "git commit -m 'Update the pipeline'")

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 from tfrecreg.builtin.dvc import cloud, dvc
 from tfrecreg.builtin.dvc.cache import Verified
-from tfrecreg.builtin.dvc.cloud import Folder, ObjectFault
+from tfrecreg.builtin.dvc.cloud import Folder
 from tfrecreg.core.records.hashing import hash_file
 from tfrecreg.core.registry import layout
 from tfrecreg.core.registry.absence import bring_command, expect_dataset, named_hash
+from tfrecreg.core.registry.data import Release, open_release, resolve
 from tfrecreg.core.registry.history import altered, below, manifest_fault, repair_hint
-from tfrecreg.core.registry.lookup import Release, open_release, resolve
 from tfrecreg.core.registry.manifest import MANIFEST_NAME, Manifest
 from tfrecreg.core.registry.registry import Dataset, Registry, not_yanked
 from tfrecreg.core.registry.transaction import transaction
-from tfrecreg.core.storage.interface import Readable, Storage
+from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.storage.writer import is_temporary
 from tfrecreg.core.values.errors import (
@@ -33,10 +34,10 @@ from tfrecreg.core.values.reference import parse_reference, parse_version
 from tfrecreg.core.values.text import ShortRepr, safe
 
 
-def release_of(registry: Registry, reference: str) -> Release:
+def _release(registry: Registry, reference: str) -> Release:
     """The release that a reference with a selector names."""
     found = resolve(registry, reference)
-    assert isinstance(found, Release)  # a reference with a selector names no build
+    assert isinstance(found, Release)  # a selector excludes builds
     return found
 
 
@@ -46,10 +47,7 @@ def dvc_folder(dataset: Dataset, manifest: Manifest) -> Folder:
     assert release is not None
     name = f"{dataset}@{release.version}"
     if not release.dvc:
-        raise UsageError(
-            f"DVC does not keep `{name}`: it was released outside a DVC repository",
-            hint="`dvc init`, then release it under a new number",
-        )
+        raise UsageError(f"DVC does not keep `{name}`: it was released outside a DVC repository")
     sizes: dict[str, int | None] = {path: each.bytes for path, each in manifest.entries.items()}
     root = dataset.registry.storage.root
     copies = (
@@ -69,11 +67,11 @@ class PushResult(ShortRepr):
     """Result of a push."""
 
     releases: tuple[str, ...]
-    """``mnist@1.0.0``, in order. Each object of them was found in the remote by this push."""
+    """The releases, such as ``mnist@1.0.0``, in order. The remote has all their objects."""
     objects: int
     """Number of DVC objects sent; objects that the remote already had are not counted."""
     replaced: int = 0
-    """Number of the sent objects that took the place of damaged ones."""
+    """Number of the sent objects that replaced damaged ones."""
     verified: Verified = field(default_factory=Verified)
     """The objects that were verified in the remote."""
 
@@ -89,8 +87,8 @@ def push(
 ) -> PushResult:
     """Send releases to a remote.
 
-    Each object is looked for in the remote, and its size compared. Missing ones are sent from DVC's
-    cache, `data/` or `versions/`, after their bytes were hashed.
+    Each object is looked for in the remote, and its size compared. Missing objects come from DVC's
+    cache, `data/` or `versions/`, and are hashed before they are sent.
     """
     found = {each.name: each for each in _releases(registry, names)}
     folders = [dvc_folder(each.dataset, each.manifest) for each in found.values()]
@@ -98,8 +96,8 @@ def push(
     sent = cloud.send(
         registry.storage.root, folders, remote, verify=verify, repair=repair, progress=progress
     )
-    if sent.lost or sent.damaged:
-        raise _incomplete(sent, {each.name: each for each in folders}, repair=repair)
+    if sent.left:
+        raise _incomplete(sent, repair=repair)
     return PushResult(
         releases=tuple(found),
         objects=sent.objects,
@@ -108,67 +106,47 @@ def push(
     )
 
 
-def _incomplete(
-    sent: cloud.Sent, folders: dict[str, cloud.Folder], *, repair: bool
-) -> TfrecregError:
-    """The error for objects that the remote still lacks, or has damaged."""
+def _incomplete(sent: cloud.Sent, *, repair: bool) -> TfrecregError:
+    """The error for objects that are still missing or damaged in the remote."""
+    first = sent.left[0]
+    alike = sum(bool(each.what) == bool(first.what) for each in sent.left)
+    more = f" and {alike - 1} more" if alike > 1 else ""
     others = f"all others were sent ({sent.objects})" if sent.objects else "nothing was sent"
-    remote = safe(sent.remote)
-    if sent.lost:
-        first = sent.lost[0]
-        return FailureError(
-            f"the remote `{remote}` lacks {_fault_text(first)}{_more(sent.lost)}, and this machine "
-            f"has no sound copy, so {others}",
-            hint=_elsewhere(first, folders, "push"),
-        )
-    first = sent.damaged[0]
-    message = (
-        f"the remote `{remote}` has {_fault_text(first)} damaged: it {first.what}"
-        f"{_more(sent.damaged)}; {others}"
-    )
+    if not first.what:
+        lacks = f"the remote `{sent.remote}` lacks {first}{more}"
+        return _lost(first, f"{lacks}, and this machine has no sound copy, so {others}")
+    message = f"the remote `{sent.remote}` has {first} damaged: it {first.what}{more}; {others}"
     if not repair:
         return RefusedError(message, hint=f"tfrecreg push --repair {first.name}")
-    return RefusedError(
-        f"{message}, and this machine has no sound copy to replace it",
-        hint=_elsewhere(first, folders, "push --repair"),
+    return _lost(first, f"{message}, and this machine has no sound copy to replace it")
+
+
+def _lost(fault: cloud.ObjectFault, message: str) -> TfrecregError:
+    """The error for an object that is sound neither on this machine nor in the remote."""
+    kind, command = (RefusedError, "push --repair") if fault.what else (FailureError, "push")
+    hint = (
+        f"`{repair_hint(fault.name)}` rebuilds it here; or on a machine that has it: "
+        f"`tfrecreg {command} {fault.name}`"
     )
-
-
-def _fault_text(fault: ObjectFault) -> str:
-    if not fault.path:
-        return f"DVC's list of the files of `{safe(fault.name)}`"
-    return f"`{safe(fault.path)}` of `{safe(fault.name)}`"
-
-
-def _more(faults: Sequence[ObjectFault]) -> str:
-    return f" and {len(faults) - 1} more" if len(faults) > 1 else ""
-
-
-def _elsewhere(fault: ObjectFault, folders: dict[str, cloud.Folder], command: str) -> str:
-    there = f"on a machine that has it: `tfrecreg {command} {fault.name}`"
-    if fault.path and fault.path not in folders[fault.name].sizes:
-        return f"{there}; no manifest names this file, so that nothing rebuilds it"
-    return f"`{repair_hint(fault.name)}` rebuilds it here; or {there}"
+    return kind(message, hint=hint)
 
 
 def _releases(registry: Registry, names: Sequence[str]) -> list[Release]:
     if not names:
-        every = [each for dataset in registry.datasets() for each in _all_of(dataset)]
-        kept = [each for each in every if each.manifest.release and each.manifest.release.dvc]
+        every = (each for dataset in registry.datasets() for each in _all_of(dataset))
+        kept = [each for each in every if _in_dvc(each)]
         if not kept:
-            raise UsageError(
-                "no release is stored in DVC", hint="tfrecreg release NAME, in a DVC repository"
-            )
+            raise UsageError("no release is stored in DVC")
         return kept
     found: list[Release] = []
     for name in names:
         if "@" in name or "#" in name:
-            found.append(release_of(registry, name))
+            found.append(_release(registry, name))
             continue
         expect_dataset(registry.dataset(name))
         releases = _all_of(registry.dataset(name))
         if not releases:
-            raise UsageError(f"`{name}` has no release", hint=f"tfrecreg release {name}")
+            raise UsageError(f"`{name}` has no release")
         found += releases
     return found
 
@@ -199,14 +177,19 @@ def pull(
 ) -> PullResult:
     """Fetch the bytes of a release to this machine.
 
-    They are taken from DVC's cache, and fetched into it where they are missing or damaged. DVC does
-    not verify its cache; here each file is hashed while it is copied.
+    They are taken from DVC's cache, and fetched into it if they are missing or damaged. DVC does
+    not verify its cache, so each file is hashed during the copy.
     """
     named = parse_reference(reference)
     if named.selector is None:
-        _expect_release(registry.dataset(named.name))
+        dataset = registry.dataset(named.name)
+        expect_dataset(dataset)
+        if not dataset.versions:
+            command = bring_command(registry.storage.root, layout.build_folder(dataset.name))
+            hint = command or f"tfrecreg release {dataset} makes one"
+            raise UsageError(f"`{dataset}` has no release to pull", hint=hint)
         reference = f"{reference}@latest"
-    release = release_of(registry, reference)
+    release = _release(registry, reference)
     target = layout.version_folder(release.dataset.name, release.version)
     if release.folder is not None and release.proven:
         target = release.folder
@@ -216,10 +199,10 @@ def pull(
 def pull_needed(
     registry: Registry, *, remote: str | None = None, progress: Progress = SILENT
 ) -> list[PullResult]:
-    """Fetch the data that the working tree needs: builds that are not on this machine, and the
-    newest release of each dataset that is not yanked.
+    """Fetch the data that the working tree needs: builds that are not on this machine, and each
+    dataset's newest release that is not yanked.
 
-    A build is fetched into `data/` if DVC's pointer to it or `dvc.lock` names a release.
+    A build is fetched into `data/` if DVC's pointer to it, or `dvc.lock`, names a release.
     """
     results = []
     for dataset in registry.datasets():
@@ -235,7 +218,7 @@ def pull_needed(
 
 
 def _missing_build(dataset: Dataset) -> Release | None:
-    """The release that a build is by DVC's pointer or lock file, where its folder is not there."""
+    """The release that DVC's pointer or lock file records for a build whose folder is missing."""
     storage, folder = dataset.registry.storage, layout.build_folder(dataset.name)
     if storage.stat(folder) is not None:
         return None
@@ -252,64 +235,25 @@ def _in_dvc(release: Release) -> str | None:
 
 
 def _pull(release: Release, target: str, remote: str | None, progress: Progress) -> PullResult:
-    """Fetch a release into a folder of the registry, if it is not there."""
-    registry, files = release.registry, release.manifest.entries
+    """Fetch a release into a folder of the registry, unless it is already there."""
+    storage, files = release.registry.storage, release.manifest.entries
     result = PullResult(name=release.name, folder=target, files=0, bytes=0, verified=len(files) + 1)
     if _is_here(release, target, progress):
         return result
-    dvc_folder(release.dataset, release.manifest)  # refused before anything is done
+    dvc_folder(release.dataset, release.manifest)  # raises before anything is done
     with transaction(release.dataset, progress) as change, change.stage("pull") as staged:
         fetched = _take_from_dvc(release, staged, remote, progress)
-        _keep_strays(registry.storage, target, staged)
+        for entry in list(storage.list(target)):  # files that no manifest lists are kept
+            path = entry.path.removeprefix(f"{target}/")
+            if entry.kind == "file" and staged.stat(path) is None and not is_temporary(path):
+                staged.link(entry.path, path, origin=storage)
         change.replace(target, staged, release.manifest)
     size = sum(each.bytes for each in files.values())
     return replace(result, files=len(files) + 1, bytes=size, fetched=fetched)
 
 
-def _take_from_dvc(
-    release: Release, staged: Storage, remote: str | None, progress: Progress
-) -> int:
-    """Copy a release from DVC's cache or remote; the number of objects that the remote gave."""
-    root, files = release.registry.storage.root, release.manifest.entries
-    # From fetching to copying: it must stay in DVC's cache.
-    with dvc.locked(root, partial(progress.note, "waiting for DVC")):
-        progress.note(f"dvc fetch: {release.name}")
-        with working(progress, f"bringing {release.name}", 0):
-            paths = [*files, MANIFEST_NAME]
-            fetched = obtain(release.dataset, release.manifest, paths, staged, remote, progress)
-    if fetched.lost:
-        raise _unobtainable(release, fetched.lost)
-    for path in files:
-        if staged.stat(path) is None:
-            raise RefusedError(
-                f"the folder that DVC keeps of `{release.name}` has no `{safe(path)}`",
-                hint="the manifest was changed: `tfrecreg audit` has the details",
-            )
-    return fetched.objects
-
-
-def _expect_release(dataset: Dataset) -> None:
-    """Refuse a dataset without a release, with the command that fetches its build."""
-    expect_dataset(dataset)
-    if dataset.versions:
-        return
-    name = dataset.name
-    command = bring_command(dataset.registry.storage.root, layout.build_folder(name))
-    raise UsageError(
-        f"`{name}` has no release to pull", hint=command or f"tfrecreg release {name} makes one"
-    )
-
-
-def _keep_strays(storage: Readable, folder: str, staged: Storage) -> None:
-    """Copy files that no manifest lists: they are not ours to remove."""
-    for entry in list(storage.list(folder)):
-        path = entry.path.removeprefix(f"{folder}/")
-        if entry.kind == "file" and staged.stat(path) is None and not is_temporary(path):
-            staged.link(entry.path, path, origin=storage)
-
-
 def _is_here(release: Release, folder: str, progress: Progress) -> bool:
-    """Whether a folder has all of a release, as it was released."""
+    """Whether a folder has all of a release, unchanged."""
     if release.folder != folder or not release.proven:
         return False
     with working(progress, f"verifying {release.name}", 0):
@@ -317,6 +261,28 @@ def _is_here(release: Release, folder: str, progress: Progress) -> bool:
     if first is not None:
         progress.note(f"`{folder}/{safe(first.path)}` {first.fault}: fetching all of it again")
     return first is None
+
+
+def _take_from_dvc(
+    release: Release, staged: Storage, remote: str | None, progress: Progress
+) -> int:
+    """Copy a release from DVC's cache or remote; returns the number of objects from the remote."""
+    root, name, files = release.registry.storage.root, release.name, release.manifest.entries
+    # From the fetch to the copy: the objects must stay in DVC's cache.
+    with dvc.locked(root, partial(progress.note, "waiting for DVC")):
+        progress.note(f"dvc fetch: {name}")
+        with working(progress, f"bringing {name}", 0):
+            paths = [*files, MANIFEST_NAME]
+            fetched = obtain(release.dataset, release.manifest, paths, staged, remote, progress)
+    if fetched.lost:
+        first = max(fetched.lost, key=lambda each: bool(each.what))
+        more = f" and {len(fetched.lost) - 1} more" if len(fetched.lost) > 1 else ""
+        fault = f"{first} is damaged in the remote" if first.what else f"the remote lacks {first}"
+        raise _lost(first, f"{fault}{more}, and this machine has no sound copy")
+    for path in files:
+        if staged.stat(path) is None:
+            raise RefusedError(f"the folder that DVC keeps of `{name}` has no `{path}`")
+    return fetched.objects
 
 
 def obtain(
@@ -328,66 +294,37 @@ def obtain(
     progress: Progress,
     *,
     required: bool = True,
-) -> FetchedFiles:
+) -> cloud.Fetched:
     """Copy files of a release from DVC, and hash them.
 
-    They come from DVC's cache, and into it from other copies on this machine and from the remote.
-    An object of the cache with other bytes than it should have is fetched again. A caller holds
+    DVC's cache gets missing files from other copies on this machine and from the remote.
+    A cached object with the wrong bytes is fetched again. A caller holds
     DVC's lock.
     """
-    root = dataset.registry.storage.root
-    folder = dvc_folder(dataset, manifest)
+    root, folder = dataset.registry.storage.root, dvc_folder(dataset, manifest)
     found = cloud.fetch(root, folder, remote, paths, required=required)
     wrong = _copy_all(manifest, found, staged, progress)
-    if not wrong:
-        return FetchedFiles(found.objects, found.lost)
-    again = cloud.fetch(root, folder, remote, wrong, distrusted=wrong, required=required)
-    for path in _copy_all(manifest, again, staged, progress):
-        raise RefusedError(
-            f"`{safe(path)}` of `{folder.name}` differs from the release, and DVC keeps it so",
-            hint=f"the manifest was changed: `tfrecreg audit {dataset}` has the details",
-        )
-    return FetchedFiles(found.objects + again.objects, (*found.lost, *again.lost))
-
-
-@dataclass(frozen=True, slots=True)
-class FetchedFiles:
-    """Result of :func:`obtain`."""
-
-    objects: int
-    """Number of objects that came from the remote."""
-    lost: tuple[cloud.ObjectFault, ...]
-    """Files that neither this machine nor the remote has; an empty path means all."""
-
-
-def _unobtainable(release: Release, lost: Sequence[cloud.ObjectFault]) -> TfrecregError:
-    """The error for files that neither this machine nor the remote has."""
-    name, first = release.name, lost[0]
-    what = f"`{safe(first.path)}`" if first.path else "DVC's list of the files"
-    more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
-    rebuild = f"`{repair_hint(name)}` rebuilds it here"
-    there = "or on a machine that has it: `tfrecreg push"
-    if any(each.what for each in lost):
-        first = next(each for each in lost if each.what)
-        return RefusedError(
-            f"`{safe(first.path)}` of `{name}` is damaged in the remote{more}, and this machine "
-            "has no sound copy",
-            hint=f"{rebuild}; {there} --repair {name}`",
-        )
-    return FailureError(
-        f"the remote lacks {what} of `{name}`{more}, and this machine has no sound copy",
-        hint=f"{rebuild}; {there} {name}`",
-    )
+    if wrong:
+        again = cloud.fetch(root, folder, remote, wrong, distrusted=wrong, required=required)
+        for path in _copy_all(manifest, again, staged, progress):
+            raise RefusedError(
+                f"`{path}` of `{folder.name}` differs from the release, and so does DVC's copy"
+            )
+        found.objects += again.objects
+        found.lost += again.lost
+    return found
 
 
 def _copy_all(
     manifest: Manifest, found: cloud.Fetched, staged: Storage, progress: Progress
 ) -> list[str]:
-    """Copy objects of the cache; those that have other bytes than the release."""
+    """Copy objects from the cache; return the paths whose bytes do not match the release."""
     expected = manifest.entries
     wrong = []
     for path, cached in found.files.items():
-        digest = _copy(cached, path, staged)
+        source, digest = Path(cached), ""
+        with suppress(MissingFileError), staged.create(path) as writer:
+            digest = hash_file(LocalStorage(source.parent), source.name, copy=writer)[1]
         if path == MANIFEST_NAME:
             sound = manifest_fault(manifest, below(staged)) is None
         else:
@@ -396,13 +333,3 @@ def _copy_all(
         if not sound:
             wrong.append(path)
     return wrong
-
-
-def _copy(cached: str, path: str, staged: Storage) -> str:
-    """Copy a file out of the cache, and return its blake3; empty text if it is not there."""
-    source = Path(cached)
-    try:
-        with staged.create(path) as writer:
-            return hash_file(LocalStorage(source.parent), source.name, copy=writer)[1]
-    except MissingFileError:
-        return ""

@@ -1,4 +1,4 @@
-"""Engines over the workers of other libraries. Each imports its library when it connects."""
+"""Engines that run tasks on the workers of other libraries, imported when an engine connects."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tfrecreg.api import EngineRecord, hookimpl
 
 @hookimpl
 def tfrecreg_engines() -> Iterator[EngineRecord]:
-    """Yield every bundled engine but `local`, which needs no plugin."""
+    """Yield every bundled engine except `local`, which needs no plugin."""
     for name, library, summary in (
         ("dask", "distributed", "a Dask cluster, or one of this machine"),
         ("beam", "apache_beam", "a Beam runner: of this process, Flink or Spark"),
@@ -30,7 +30,7 @@ def tfrecreg_engines() -> Iterator[EngineRecord]:
 
 
 def _load(name: str, library: str = "") -> type[Any]:
-    if library and find_spec(library) is None:  # it is imported when the engine connects
+    if library and find_spec(library) is None:  # the import follows when the engine connects
         raise ModuleNotFoundError(library)
     found: type[Any] = getattr(
         import_module(f"tfrecreg.builtin.engines.{name}"), f"{name.capitalize()}Engine"

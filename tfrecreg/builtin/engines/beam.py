@@ -1,7 +1,7 @@
-"""The engine over a Beam runner: ``Create | Reshuffle | Map``, a pipeline for each batch of tasks.
+"""The engine on a Beam runner: ``Create | Reshuffle | Map``, one pipeline per batch of tasks.
 
 Neither a sink nor a GroupByKey of records is used. Tasks and outcomes are files in a folder that
-the command and the workers share: the elements of a pipeline are their numbers only.
+the command and the workers share: the elements of a pipeline are only the tasks' numbers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tfrecreg.api import ExecutorEngine, FailureError, UsageError, did_you_mean,
 from tfrecreg.core.workers.pool import interrupts_held
 
 _BATCH = 256
-"""Tasks of one pipeline: starting one takes seconds, and waiting tasks are on disk."""
+"""Tasks per pipeline: starting a pipeline takes seconds, and waiting tasks are on disk."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,9 +53,9 @@ class BeamOptions:
 
 
 class BeamEngine(ExecutorEngine):
-    """Runs tasks by pipelines of a Beam runner.
+    """Runs tasks in pipelines of a Beam runner.
 
-    Closing waits for tasks that run in this process: a pipeline cannot end them.
+    Closing waits for tasks that run in this process, because a pipeline cannot stop them.
     """
 
     Options = BeamOptions
@@ -65,7 +65,7 @@ class BeamEngine(ExecutorEngine):
 
     @contextmanager
     def executor(self) -> Iterator[Executor]:
-        with warnings.catch_warnings():  # of its dependencies
+        with warnings.catch_warnings():  # Beam's dependencies warn
             warnings.simplefilter("ignore")
             logging.disable()
             try:
@@ -75,7 +75,7 @@ class BeamEngine(ExecutorEngine):
         logging.getLogger("apache_beam").setLevel(logging.CRITICAL)  # our error has the reason
         runner, parent = self.request.options.runner, self.request.options.folder
         settings = self._pipeline_options()
-        if runner is None:  # named, because Beam's DirectRunner may download another one
+        if runner is None:  # named, because Beam's DirectRunner may download another runner
             module: Any = import_module("apache_beam.runners.portability.fn_api_runner")
             runner = module.FnApiRunner()
         made = TemporaryDirectory(prefix="tfrecreg-beam-", dir=parent, ignore_cleanup_errors=True)
@@ -91,8 +91,8 @@ class BeamEngine(ExecutorEngine):
         }
         for name in passed.keys() - known:
             raise UsageError(
-                f"the option `{safe(name, limit=60)}` of `beam` is neither its own nor a pipeline "
-                f"option{did_you_mean(name, known)}"
+                f"`{safe(name, limit=60)}` is neither an option of the engine `beam` nor a Beam "
+                f"pipeline option{did_you_mean(name, known)}"
             )
         return module.PipelineOptions.from_dictionary(passed)
 
@@ -111,7 +111,7 @@ class BeamEngine(ExecutorEngine):
 
 
 class _Pipelines(Executor):
-    """Runs pipelines over the tasks that wait, one after the other, in a thread, because some
+    """Runs pipelines on the waiting tasks, one after the other, in a thread, because some
     runners block until the end. Futures get their results in :meth:`advance`.
     """
 
@@ -119,9 +119,9 @@ class _Pipelines(Executor):
         self._folder, self._runner, self._settings = folder, runner, settings
         self._numbers = count()
         self._futures: dict[int, Future[Any]] = {}
-        """Of tasks without an outcome, by number."""
+        """Futures of tasks without an outcome, by number."""
         self._sent: set[int] = set()
-        """Those of the pipeline that runs, or ran last."""
+        """Numbers of the tasks of the running or most recent pipeline."""
         self._thread: Thread | None = None
         self._result: Any = None
         self._error: BaseException | None = None
@@ -134,12 +134,12 @@ class _Pipelines(Executor):
         return self._futures[number]
 
     def advance(self) -> None:
-        """Take the outcomes that are there, and start the next pipeline when one has ended."""
-        is_running = self._thread is not None and self._thread.is_alive()  # before the look
+        """Take the available outcomes, and start the next pipeline when one has ended."""
+        is_running = self._thread is not None and self._thread.is_alive()  # read before outcomes
         for outcome in self._folder.glob("*.outcome"):
             (self._folder / f"{outcome.stem}.work").unlink(missing_ok=True)
             future = self._futures.pop(int(outcome.stem), None)
-            if future is not None:  # else it ran twice
+            if future is not None:  # otherwise the task ran twice
                 future.set_result(pickle.loads(outcome.read_bytes()))
             outcome.unlink()
         if is_running:
@@ -153,7 +153,7 @@ class _Pipelines(Executor):
             )
         self._sent = set(self._futures)
         self._thread = Thread(target=self._run, args=(sorted(self._sent),), daemon=True)
-        with interrupts_held():  # ^C is this process's to handle
+        with interrupts_held():  # only this process handles ^C
             self._thread.start()
 
     def _run(self, numbers: list[int]) -> None:
@@ -168,7 +168,7 @@ class _Pipelines(Executor):
             self._error = error
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = True) -> None:
-        """Cancel the pipeline, and wait until its tasks have ended; more may be submitted."""
+        """Cancel the pipeline, and wait until its tasks have ended; more tasks may be submitted."""
         del wait, cancel_futures
         for work in self._folder.glob("*.work"):
             work.unlink()  # workers do not begin missing tasks
@@ -181,7 +181,7 @@ class _Pipelines(Executor):
 
 
 def perform_file(folder: str, number: int) -> None:
-    """In a worker: do the work of that number, unless it was cancelled or is done."""
+    """In a worker: run the task with that number, unless it was cancelled or is done."""
     place = Path(folder)
     with suppress(FileNotFoundError):  # it was cancelled, or the command has ended
         work = pickle.loads((place / f"{number}.work").read_bytes())

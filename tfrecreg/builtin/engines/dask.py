@@ -1,4 +1,4 @@
-"""The engine over a Dask cluster: one at an address, or one on this machine for this command."""
+"""The engine on a Dask cluster: one at an address, or one on this machine for this command."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from tfrecreg.api import ExecutorEngine, FailureError, TfrecregError, UsageError, safe, usable_cores
+from tfrecreg.api import ExecutorEngine, FailureError, TfrecregError, UsageError, usable_cores
 from tfrecreg.core.workers.pool import interrupts_held
 
 _GONE = (OSError, TimeoutError, asyncio.TimeoutError, CancelledError, asyncio.CancelledError)
-"""What Dask raises when the scheduler does not answer."""
+"""Errors that Dask raises when the scheduler does not answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class DaskOptions:
 class DaskEngine(ExecutorEngine):
     """Runs tasks on the workers of a Dask scheduler.
 
-    Dask repeats the tasks of a worker that dies on the others, up to its setting
+    Dask repeats the tasks of a dead worker on other workers, up to its setting
     `distributed.scheduler.allowed-failures` per task.
     """
 
@@ -48,9 +48,9 @@ class DaskEngine(ExecutorEngine):
         library: Any = import_module("distributed")
         for name in list(logging.root.manager.loggerDict):
             if name.partition(".")[0] in ("distributed", "tornado"):
-                logging.getLogger(name).setLevel(logging.CRITICAL)  # our errors report the rest
-        # A client that could not connect waits, when it is collected, for a lock that another one
-        # holds while it starts.
+                logging.getLogger(name).setLevel(logging.CRITICAL)  # our errors report the reason
+        # When a client that failed to connect is collected as garbage, it waits for a lock that
+        # another client holds during its start.
         gc.collect()
         address, timeout = self.request.options.address, self.request.options.timeout
         here = {
@@ -60,19 +60,18 @@ class DaskEngine(ExecutorEngine):
             "silence_logs": logging.CRITICAL,
         }
         try:
-            # ^C is this process's to handle, and not that of workers which it starts.
+            # ^C is handled by this process only, not by workers which it starts.
             with nullcontext() if address else interrupts_held():
                 self._client = library.Client(
                     address, timeout=timeout, set_as_default=False, **({} if address else here)
                 )
         except ValueError as error:
             raise UsageError(
-                f"`{safe(address)}` is not the address of a Dask scheduler: {safe(str(error))}",
-                hint="as in `--engine-option address=tcp://HOST:8786`",
+                f"`{address}` is not the address of a Dask scheduler: {error}"
             ) from error
         try:
             self._await_worker()
-            # Not pure: Dask would keep the result of an equal task, whose files may be gone.
+            # Not pure: Dask would reuse the result of an equal task, whose files may be gone.
             yield self._client.get_executor(pure=False)
         finally:
             self._client.close(timeout=timeout)
@@ -83,8 +82,7 @@ class DaskEngine(ExecutorEngine):
             self._client.wait_for_workers(1, timeout=timeout)
         except (TimeoutError, asyncio.TimeoutError) as error:
             raise FailureError(
-                f"the Dask scheduler has had no worker for {timeout:g} seconds",
-                hint="start workers with `dask worker ADDRESS --nthreads 1`",
+                f"the Dask scheduler has had no worker for {timeout:g} seconds"
             ) from error
 
     def workers(self) -> int:
@@ -99,7 +97,7 @@ class DaskEngine(ExecutorEngine):
         if isinstance(error, _GONE) or getattr(self._client, "status", "") == "closed":
             where = self.request.options.address or "on this machine"
             return FailureError(
-                f"the Dask scheduler {safe(where)} does not answer",
+                f"the Dask scheduler {where} does not answer",
                 hint="start one with `dask scheduler`, and run the command again",
             )
         return super().failure(error)

@@ -1,4 +1,4 @@
-"""The engine over any executor of `concurrent.futures`: mpi4py, loky, parsl, process pools."""
+"""The engine on any executor of `concurrent.futures`: mpi4py, loky, parsl, process pools."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
-from tfrecreg.api import ExecutorEngine, UsageError, one_line, safe
+from tfrecreg.api import ExecutorEngine, UsageError, one_line
 
 _WORDS = {"true": True, "false": False, "none": None}
 
@@ -18,14 +18,14 @@ _WORDS = {"true": True, "false": False, "none": None}
 class FuturesEngine(ExecutorEngine):
     """Runs tasks on the executor that a function returns.
 
-    Closing waits for tasks that run: an executor cannot end them.
+    Closing waits for running tasks: an executor cannot stop them.
     """
 
     takes_any_option = True
 
     def executor(self) -> Executor:
         here = str(Path.cwd())
-        sys.path.append(here)  # the last, so that it shadows nothing
+        sys.path.append(here)  # at the end, so that it shadows nothing
         try:
             make: Any = pkgutil.resolve_name(self.request.argument)
             made = make(**self._arguments(make))
@@ -33,17 +33,20 @@ class FuturesEngine(ExecutorEngine):
                 raise TypeError(f"it returned {type(made).__name__}")
         except Exception as error:
             raise UsageError(
-                f"the engine `{safe(self.request.name)}` has no executor: {one_line(error)}",
-                hint="`futures:MODULE:CALLABLE` names a function that returns a "
-                "`concurrent.futures.Executor`, as `futures:loky:get_reusable_executor` does; "
-                "`--engine-option NAME=VALUE` passes keyword arguments",
+                f"the engine `{self.request.name}` has no executor: {one_line(error)}",
+                hint="`futures:MODULE:CALLABLE` names a function that returns one",
             ) from error
         finally:
             sys.path.remove(here)
         return made
 
     def _arguments(self, make: Callable[..., Any]) -> dict[str, Any]:
-        options = {key: _typed(value) for key, value in self.request.others.items()}
+        options = dict(self.request.others)
+        for key, text in options.items():
+            if isinstance(text, str) and text.lower() in _WORDS:
+                options[key] = _WORDS[text.lower()]
+            elif isinstance(text, str) and text.isascii() and text.removeprefix("-").isdecimal():
+                options[key] = int(text)
         try:
             takes_jobs = "max_workers" in inspect.signature(make).parameters
         except ValueError:  # a built-in has no signature
@@ -51,11 +54,3 @@ class FuturesEngine(ExecutorEngine):
         if self.request.jobs is not None and takes_jobs:
             options.setdefault("max_workers", self.request.jobs)
         return options
-
-
-def _typed(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    if value.lower() in _WORDS:
-        return _WORDS[value.lower()]
-    return int(value) if value.removeprefix("-").isdecimal() and value.isascii() else value

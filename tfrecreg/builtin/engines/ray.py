@@ -1,4 +1,4 @@
-"""The engine over a Ray cluster: one at an address, or one on this machine for this command."""
+"""The engine on a Ray cluster: one at an address, or one on this machine for this command."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class RayOptions:
     address: str | None = None
     """Address of a cluster, such as `ray://host:10001` or `auto`; none for this machine."""
     retries: int = 3
-    """How often a task is repeated whose worker died."""
+    """How often a task is repeated if its worker dies."""
     timeout: float = 30.0
     """Seconds to wait for the address."""
 
@@ -52,7 +52,7 @@ class RayEngine(ExecutorEngine):
             if options.address is not None:
                 _, _, place = options.address.rpartition("://")
                 host, _, port = place.rpartition(":")
-                if port.isdecimal():  # ask whether it answers: Ray waits for minutes
+                if port.isdecimal():  # find out if it answers: Ray itself waits for minutes
                     socket.create_connection((host, int(port)), options.timeout).close()
                 given = {"address": options.address}
             ray.init(**{"address": "local", **given}, log_to_driver=False, logging_level="CRITICAL")
@@ -68,7 +68,7 @@ class RayEngine(ExecutorEngine):
 
 
 class _RayExecutor(Executor):
-    """Ray hands out futures, and no executor."""
+    """Adapts Ray, which returns futures but has no executor."""
 
     def __init__(self, ray: Any, retries: int) -> None:
         self._ray, self._call = ray, ray.remote(max_retries=retries)(_call)

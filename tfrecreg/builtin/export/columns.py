@@ -1,12 +1,10 @@
 """The columns that a schema gives, and features as Arrow arrays.
 
-A column holds a feature exactly, or not at all: `null` is a feature that is absent, an empty list
-one without values. :meth:`FeatureColumn.holds` says which features it holds.
+A column holds a feature exactly, or not at all: `null` is an absent feature, and an empty list a
+feature without values. :meth:`FeatureColumn.holds` decides which features it holds.
 
-What Hugging Face's Datasets knows of columns: images, class names, texts.
-
-A Parquet file has it in the metadata of its schema, under ``huggingface``, as the library writes
-it.
+Hugging Face's Datasets finds the columns of images, class names and texts in the metadata of a
+Parquet file's schema, under ``huggingface``. :func:`hub_metadata` writes it in that library's form.
 """
 
 from __future__ import annotations
@@ -29,7 +27,6 @@ from tfrecreg.api import (
     decode,
     float_feature,
     int64_feature,
-    listed,
     verified_records,
 )
 from tfrecreg.builtin.export.connectors import usable_names
@@ -63,12 +60,12 @@ class FeatureColumn:
         return value if self.is_scalar else pa.list_(value)
 
     def to_arrow(self, pa: Any, features: Sequence[Feature | None]) -> Any:
-        """The array of some rows; None is an absent feature. The column holds all others."""
+        """The array of some rows; None is an absent feature. The column can hold all others."""
         if self.is_scalar:
             return self._values(pa, features)
         ends = np.cumsum([0 if each is None else each.count for each in features], dtype=np.int64)
         starts = np.concatenate((np.zeros(1, np.int64), ends))
-        # A list whose offset is null is null itself.
+        # A list with a null offset is null itself.
         absent = np.array([*(each is None for each in features), False])
         offsets = pa.array(starts.astype(np.int32), mask=absent, from_pandas=False)
         flat = self._values(pa, [each for each in features if each is not None])
@@ -84,7 +81,8 @@ class FeatureColumn:
         if self.is_image:
             flat = flat.field(0)
         if self.kind is Kind.FLOAT:
-            data = _float_bits(flat)
+            floats = flat.fill_null(0.0) if flat.null_count else flat
+            data = floats.to_numpy(zero_copy_only=False).astype("<f4", copy=False).tobytes()
             slices: list[Any] = [
                 data[_FLOAT_BYTES * start : _FLOAT_BYTES * end] for start, end in pairwise(starts)
             ]
@@ -112,7 +110,7 @@ class FeatureColumn:
             bits = b"".join(
                 bytes(_FLOAT_BYTES) if each is None else each.packed_floats for each in features
             )
-            # Each None is one value here, as lists come without None.
+            # Each None is one value here: features of lists come without None.
             absent = None
             if self.is_scalar:
                 absent = np.array([each is None for each in features], np.bool_)
@@ -155,22 +153,12 @@ def schema_columns(
 
 def is_text(feature: Feature) -> bool:
     """Whether all values of a feature of bytes are valid UTF-8."""
-    return all(map(_is_utf8, feature.values))
-
-
-def _is_utf8(value: bytes) -> bool:
     try:
-        value.decode()
+        for value in feature.values:
+            value.decode()
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _float_bits(array: Any) -> bytes:
-    """The bits of a float32 array, little-endian; any for nulls."""
-    floats = array.fill_null(0.0) if array.null_count else array
-    data: bytes = floats.to_numpy(zero_copy_only=False).astype("<f4", copy=False).tobytes()
-    return data
 
 
 _DTYPES = {Kind.BYTES: "binary", Kind.INT64: "int64", Kind.FLOAT: "float32"}
@@ -202,20 +190,10 @@ def hub_metadata(
     return json.dumps({"info": {"features": features}}), replaced
 
 
-def notes_on_names(replaced: Sequence[str]) -> list[str]:
-    """The note on class names that are not unique or empty."""
-    if not replaced:
-        return []
-    return [
-        f"class names of {listed(replaced)} that are empty or occur twice became their numbers for "
-        "Hugging Face's Datasets; the metadata `tfrecreg` has them unchanged"
-    ]
-
-
 def text_features(dataset: ExportedDataset, schema: Schema) -> frozenset[str]:
-    """The features of bytes that the schema does not call texts, and of which all values are.
+    """The features of bytes that the schema does not call texts and whose values all are texts.
 
-    All shards are read for it, in workers.
+    All shards are read for this, in workers.
     """
     names = frozenset(
         each.name
@@ -251,13 +229,13 @@ class TextSearch:
     names: frozenset[str]
 
     def __call__(self, task: ShardToExport) -> tuple[set[str], set[str]]:
-        """The features of these names with values that are texts, and those with others."""
+        """The names of features whose values are texts, and of features with other values."""
         texts: set[str] = set()
         others: set[str] = set()
         for record in verified_records(task):
             try:
                 features = decode(record.payload)
-            except ValueError:  # not an Example, which is refused where it is to be written
+            except ValueError:  # not an Example: the export refuses it later
                 continue
             for name, feature in features.items():
                 if name in self.names and name not in others and feature.kind is Kind.BYTES:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tfrecreg.core.terminal import complete
-from tfrecreg.core.terminal.options import PluginOption, jobs_option, where_option
+from tfrecreg.core.terminal.options import PluginOption, jobs_option
 from tfrecreg.core.terminal.session import Session, session_command
+from tfrecreg.core.terminal.verbs import options_of
 from tfrecreg.core.values.text import count, safe, si_bytes
 
 if TYPE_CHECKING:
@@ -18,30 +19,18 @@ if TYPE_CHECKING:
 
 @session_command("export")
 @click.argument("reference", metavar="REF", shell_complete=complete.references)
-@click.option(
-    "--to",
-    cls=PluginOption,
-    record="ExporterRecord",
-    required=True,
-    metavar="FORMAT",
-    help="Name of an exporter.",
-)
-@click.option(
-    "--option", "options", metavar="K=V", multiple=True, help="Option of the exporter. Repeatable."
-)
+@options_of("files:Verbs.export", "folder", to={"cls": PluginOption, "record": "ExporterRecord"})
 @click.option("--suffix", metavar="SUFFIX", help="The same as `--option suffix=SUFFIX`.")
-@where_option
 @click.argument("folder", metavar="DIR", shell_complete=complete.folders)
 @jobs_option
 def command(
     session: Session,
     reference: str,
-    to: str,
     options: tuple[str, ...],
     suffix: str | None,
-    where: str | None,
     folder: str,
     engine: Engine,
+    **arguments: Any,
 ) -> None:
     """Export a build or a release for other tools.
 
@@ -70,10 +59,9 @@ def command(
         session.open(),
         reference,
         folder,
-        to=to,
         options=options,
-        where=where,
         engine=engine,
+        **arguments,
         progress=session.progress(),
     )
     if session.printed_json(result):

@@ -1,21 +1,16 @@
 """A schema as the features of TensorFlow Datasets: `features.json` and label names.
 
-Names stay unchanged, including slashes, at the top level: ``example["image/encoded"]``. TFDS would
-also read them as nested dictionaries, for it joins the keys of these with slashes; but then
-`as_supervised` and `tfds.show_examples`, which look at the top level only, would be lost, and a
-name could not be both a feature and the beginning of another.
+Names stay unchanged, including slashes, at the top level: ``example["image/encoded"]``. TFDS could
+also read them as nested dictionaries. But `as_supervised` and `tfds.show_examples` look
+only at the top level, and a name could then not be both a feature and the beginning of
+another name.
 
-What becomes of a feature follows :func:`tfrecreg.core.schema.compiled.tensor_specs`: a required
-one of fixed
-shape is a scalar or a tensor of that shape, any other a sequence, which is empty where an example
-does not have it.
+A required feature of fixed shape is a scalar or a tensor of that shape. Any other feature is a
+sequence, which is empty if an example lacks the feature. The JSON follows TFDS's protos
+``feature.proto`` and ``dataset_info.proto`` (proto3 JSON, where 64-bit integers are strings).
 
-The JSON is that of TFDS's protos ``feature.proto`` and ``dataset_info.proto`` (proto3 JSON, where
-64-bit integers are strings), as `tfds.core.DatasetInfo.write_to_directory` writes it.
-
-What encoded images have in common, as far as it decides how TensorFlow decodes them.
-
-Only headers are read: damage after the header is ignored.
+Encoded images are compared only by their headers, and only for the properties that decide
+how TensorFlow decodes them.
 """
 
 from __future__ import annotations
@@ -71,18 +66,18 @@ class ImagesSeen:
     formats: set[str] = field(default_factory=set)
     channels: set[int] = field(default_factory=set)
     depths: set[bool] = field(default_factory=set)
-    """Whether there are 16 bits a channel."""
+    """Whether images have 16 bits per channel."""
     heights: set[int] = field(default_factory=set)
-    """At most two of them: more say nothing more."""
+    """At most two heights: more would not change the result."""
     widths: set[int] = field(default_factory=set)
-    """At most two of them."""
+    """At most two widths."""
     strange: int = 0
-    """Values that TensorFlow does not decode as images, or that are too large to read."""
+    """Number of values that TensorFlow does not decode as images, or that are too large to read."""
     where: str = ""
-    """The first of these."""
+    """The place of the first value that `strange` counts."""
 
     def add(self, data: bytes, where: str) -> None:
-        """See one more value."""
+        """Take one more value into account."""
         header = look_at_image(data)
         if header is None:
             self.add_strange(where)
@@ -95,7 +90,7 @@ class ImagesSeen:
         _bounded(self.widths, {header.width})
 
     def add_strange(self, where: str) -> None:
-        """Count a value that is not available or not an image header."""
+        """Count a value that is missing or has no image header."""
         self.strange += 1
         self.where = self.where or where
 
@@ -118,7 +113,7 @@ def _bounded(seen: set[int], more: set[int]) -> None:
 
 
 def _is_transparent(data: bytes) -> bool:
-    """Whether the palette of a PNG has transparency: its chunk precedes the pixels."""
+    """Whether a PNG with a palette has transparency: a `tRNS` chunk before the pixels."""
     if data[25] != _PALETTE:
         return False
     at = 8
@@ -142,16 +137,16 @@ class Connectors:
     """The features of a dataset as TFDS has them."""
 
     features: dict[str, Json] = field(default_factory=dict)
-    """Name to connector."""
+    """Connectors by name."""
     label_files: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """File name to class names in order of their numbers."""
+    """Class names in order of their numbers, by file name."""
     supervised: tuple[str, str] | None = None
-    """The one image and the one label, for `as_supervised`; None where there is a choice."""
+    """The only image and the only label, for `as_supervised`; None if there are several."""
     notes: list[str] = field(default_factory=list)
     """Notes for the user, one line each."""
 
     def join_boxes(self, prefixes: Sequence[str], sides: Sequence[str]) -> None:
-        """Put one `BBoxFeature` in the place of the four sides of boxes."""
+        """Replace the four sides of boxes with one `BBoxFeature`."""
         content = {"shape": _shape((4,)), "dtype": "float32", "bboxFormat": "REL_YXYX"}
         for prefix in prefixes:
             for side in sides:
@@ -161,36 +156,25 @@ class Connectors:
         self.features = dict(sorted(self.features.items()))
 
     def to_json(self) -> Json:
-        """What `features.json` holds."""
+        """The content of `features.json`."""
         return _connector("features_dict.FeaturesDict", featuresDict={"features": self.features})
 
 
 def require_expressible(schema: Schema) -> None:
     """Make sure that TFDS can read examples of this schema."""
-    where = safe(schema.where)
     if schema.describes_sequences():
-        raise SchemaError(
-            f"`{where}` describes SequenceExamples, and TFDS reads Examples",
-            hint="read the shards with tf.io.parse_sequence_example",
-        )
+        raise SchemaError(f"`{schema.where}` describes SequenceExamples, and TFDS reads Examples")
     for rule in relied_on(schema):
-        name = safe(rule.name)
-        if rule.kind == "STRUCT" or rule.levels:
-            what = "a STRUCT" if rule.kind == "STRUCT" else "nested (`value_counts`)"
+        if rule.kind in (None, "STRUCT") or rule.levels:
+            what = "has no type" if rule.kind is None else "is a STRUCT or nested"
             raise SchemaError(
-                f"`{where}`: TFDS cannot read the feature `{name}`: it is {what}, which no "
-                "tf.train.Example holds",
-                hint="declare the features of the examples",
-            )
-        if rule.kind is None:
-            raise SchemaError(
-                f"`{where}`: TFDS cannot read the feature `{name}`: it has no type",
-                hint=f"add `type: BYTES`, `INT` or `FLOAT` to `{name}`, then build again",
+                f"`{schema.where}`: TFDS cannot read the feature `{rule.name}`: it {what}",
+                hint="declare features of the type BYTES, INT or FLOAT, then build again",
             )
 
 
 def relied_on(schema: Schema) -> list[SchemaFeature]:
-    """The features that no life cycle stage excludes, in order of their names."""
+    """The features that no lifecycle stage excludes, in order of their names."""
     return sorted((each for each in schema.features if not each.is_ignored), key=_NAME)
 
 
@@ -263,7 +247,7 @@ def _image(rule: SchemaFeature, seen: ImagesSeen, notes: list[str]) -> Json:
         return _tensor(rule)
     if "gif" in seen.formats and len(seen.formats) > 1:
         notes.append(
-            f"{name} comes as encoded bytes: GIF images have one dimension more than the others"
+            f"{name} comes as encoded bytes: GIF images have one more dimension than others"
         )
         return _tensor(rule)
     if seen.channels == {2} or seen.channels == {2, 4}:
@@ -276,7 +260,7 @@ def _image(rule: SchemaFeature, seen: ImagesSeen, notes: list[str]) -> Json:
         channels = next(iter(seen.channels), 3)
     deep = seen.depths == {True} and seen.formats == {"png"}
     if True in seen.depths and not deep:
-        notes.append(f"{name}: of images with 16 bits a channel the upper 8 come")
+        notes.append(f"{name}: images with 16 bits per channel are reduced to the upper 8")
     sides = [next(iter(each)) if len(each) == 1 else None for each in (seen.heights, seen.widths)]
     shape = [None, None, None, 3] if seen.formats == {"gif"} else [*sides, channels]
     content: Json = {"dtype": "uint16" if deep else "uint8", "shape": _shape(shape)}
@@ -309,7 +293,7 @@ def _shaped(rule: SchemaFeature, leaf: Json, notes: list[str]) -> Json:
 
 
 def _add_labels(made: Connectors, labels: Mapping[str, Sequence[str]]) -> None:
-    """The files with the class names of all features that have them."""
+    """Add the files with the class names of all features that have class names."""
     clashing: set[str] = set()
     for name, connector in made.features.items():
         inner = connector.get("sequence", {}).get("feature", connector)
@@ -319,10 +303,10 @@ def _add_labels(made: Connectors, labels: Mapping[str, Sequence[str]]) -> None:
         if replaced:
             made.notes.append(
                 f"`{safe(name)}`: {replaced} of {len(names)} class names became their numbers: "
-                "TFDS takes none that is empty, occurs again, holds a line break or begins or "
+                "TFDS takes no name that is empty or repeated, has a line break, or begins or "
                 "ends with white space"
             )
-        # As tfds.core.features.feature.convert_feature_name_to_filename does at the top level.
+        # Like tfds.core.features.feature.convert_feature_name_to_filename at the top level.
         file = f"{name.replace('/', '.')}.labels.txt"
         if made.label_files.setdefault(file, names) != names:
             clashing.add(file)
@@ -334,7 +318,9 @@ def _add_labels(made: Connectors, labels: Mapping[str, Sequence[str]]) -> None:
 
 
 def usable_names(names: Sequence[str]) -> tuple[tuple[str, ...], int]:
-    """Class names as TFDS can read them back: one a line, stripped, not empty, all different."""
+    """Class names that TFDS can read back, and how many names were replaced. The class names are
+    one per line, stripped, not empty and all different.
+    """
     taken: set[str] = set()
     kept: list[bool] = []
     for name in names:

@@ -1,4 +1,4 @@
-"""A version as a Croissant dataset: JSON-LD of its files, their digests, and the records in them.
+"""A build or release as a Croissant dataset: JSON-LD about files, digests and records.
 
 https://docs.mlcommons.org/croissant/docs/croissant-spec-1.0.html
 """
@@ -73,7 +73,7 @@ _TYPES = {"INT": "sc:Integer", "FLOAT": "sc:Float", "BYTES": "sc:Text"}
 
 
 class CroissantExporter(Exporter):
-    """The shards as they are, and their description."""
+    """The unchanged shards, and their description."""
 
     reader = "Croissant"
 
@@ -87,7 +87,7 @@ class CroissantExporter(Exporter):
         return _notes(self.dataset)
 
     def how_to_read(self, folder: str) -> str:  # noqa: ARG002 - the same for all
-        """What belongs to the shards."""
+        """How to use the description."""
         return f"the description is `{CROISSANT_NAME}`: publish it with the shards"
 
 
@@ -185,7 +185,7 @@ def _record_sets(manifest: Manifest, schema: Schema) -> Iterator[_Json]:
 
 
 def _classes(name: str, names: Sequence[str]) -> _Json:
-    """The class names of a feature."""
+    """The `RecordSet` of a feature's classes."""
     identity = _classes_of(name)
     return {
         "@type": "cr:RecordSet",

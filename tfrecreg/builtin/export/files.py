@@ -1,7 +1,7 @@
-"""The files of a build or release as they are, and shards with an index beside each.
+"""Exports all files of a build or release unchanged, or shards with an index beside each.
 
-NVIDIA DALI (`readers.tfrecord`) and the package `tfrecord` on PyPI take them. Neither can jump in
-gzip, so the shards in the folder are plain.
+NVIDIA DALI (`readers.tfrecord`) and the package `tfrecord` on PyPI read these indexes. Neither can
+seek in gzip, so the shards in the folder are plain.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from tfrecreg.api import (
     UsageError,
     export_plain,
     listed,
-    safe,
 )
 
 
@@ -35,14 +34,14 @@ class FilesExporter(Exporter):
         return [each.path for each in self.dataset.manifest.shards if each.split == split][number]
 
     def how_to_read(self, folder: str) -> str:
-        """The command that verifies it."""
+        """The command that verifies the copy."""
         return f"verify it with `tfrecreg check {folder}`"
 
 
 SUFFIXES = (".idx", ".index", ".tfindex")
-"""Suffixes that other tools use for such files, all in the same format."""
+"""Suffixes that other tools use for these indexes, all in the same format."""
 _FRAME = 16
-"""Bytes that a record takes beside its payload."""
+"""Bytes of a record besides its payload."""
 _LINES = 1 << 14
 """Number of lines per write."""
 
@@ -62,43 +61,37 @@ class IndexExporter(Exporter):
     payloads = "any"
 
     def expect(self) -> None:
-        """The suffix is one of :data:`SUFFIXES`."""
+        """Make sure that the suffix is one of :data:`SUFFIXES`."""
         suffix = self.options.suffix
         if suffix not in SUFFIXES:
             raise UsageError(
-                f"no index has the suffix `{safe(suffix)}`", hint=f"available: {listed(SUFFIXES)}"
+                f"no index has the suffix `{suffix}`", hint=f"available: {listed(SUFFIXES)}"
             )
 
     def begin(self) -> IndexedShards:
-        """Shards with their indexes."""
+        """The task that exports a shard with its index."""
         return IndexedShards(self.options.suffix)
 
     def finish(
         self,
         folder: Folder,  # noqa: ARG002 - nothing but shards and indexes
-        shards: Sequence[ExportedShard],
+        shards: Sequence[ExportedShard],  # noqa: ARG002
     ) -> Iterator[str]:
-        """A note on the folder for the user."""
+        """A note for the user if shards were decompressed."""
         if self.dataset.manifest.compression == "gzip":
             yield (
                 "readers with an index cannot seek in gzip: the shards were decompressed, each "
                 "record unchanged"
             )
-        small = sum(1 for shard in shards if shard.entry.records < 2)
-        if small:
-            yield (
-                f"{small} of {len(shards)} shards have fewer than two records: the package "
-                "`tfrecord` fails on so short an index, DALI does not"
-            )
 
     def how_to_read(self, folder: str) -> str:  # noqa: ARG002 - readers take files
-        """The place of the indexes."""
+        """Where the indexes are."""
         return f"each shard has its index beside it, with the suffix {self.options.suffix}"
 
 
 @dataclass(frozen=True, slots=True)
 class IndexedShards:
-    """The task of bringing a shard and writing its index. Picklable."""
+    """The task of exporting a shard and writing its index. Picklable."""
 
     suffix: str
 

@@ -14,7 +14,6 @@ from tfrecreg.api import (
     Example,
     ExportedDataset,
     ExportedShard,
-    FailureError,
     Feature,
     Folder,
     ReadingFile,
@@ -25,12 +24,11 @@ from tfrecreg.api import (
     decode,
     encode,
     keyed_examples,
-    safe,
+    listed,
 )
 from tfrecreg.builtin.export.columns import (
     FeatureColumn,
     hub_metadata,
-    notes_on_names,
     schema_columns,
     text_features,
 )
@@ -38,16 +36,16 @@ from tfrecreg.builtin.export.webdataset import WritingFile
 
 _KEY, _SPLIT, _REST = "__key__", "__split__", "__rest__"
 _GROUP_ROWS, _GROUP_BYTES = 10_000, 32 << 20
-"""Rows and payload bytes at which a row group ends, which is in memory as a whole."""
+"""Rows and payload bytes at which a row group ends; a group is in memory as a whole."""
 
 
 @dataclass(frozen=True)
 class ParquetExportOptions:
-    """What can be set with `--option`."""
+    """The options of the export."""
 
     huggingface: bool = True
     """Whether images, class names and texts have the types of Hugging Face's Datasets. Otherwise
-    an image is plain bytes, and text is what the schema calls so.
+    an image is plain bytes, and the schema decides what is text.
     """
 
 
@@ -62,15 +60,15 @@ class ParquetExporter(RecordExporter):
         self._notes: list[str] = []
 
     def file_name(self, split: str, number: int, of: int) -> str:
-        """As Hugging Face's Datasets finds splits: ``data/train-00000-of-00010.parquet``."""
+        """The path by which Hugging Face finds splits: ``data/train-00000-of-00010.parquet``."""
         return f"data/{split}-{number:05d}-of-{of:05d}.parquet"
 
     def format(self) -> ParquetFormat:
-        """With the columns of the schema."""
+        """The format with the columns of the schema."""
         manifest = self.dataset.manifest
         metadata = {
             "reference": self.dataset.reference,
-            # Of a selection it is known when all is written: it is in `tfrecreg.json`.
+            # The digest of a selection is known only after writing; it is in `tfrecreg.json`.
             "content": manifest.content if self.dataset.where is None else None,
             "labels": {name: list(names) for name, names in manifest.labels.items()},
         }
@@ -81,17 +79,26 @@ class ParquetExporter(RecordExporter):
         texts = text_features(self.dataset, schema)
         columns = schema_columns(schema, reserved, with_images=True, texts=texts)
         hub, replaced = hub_metadata(columns, manifest.labels, (_KEY, _SPLIT), _REST)
-        self._notes = notes_on_names(replaced)
+        if replaced:
+            self._notes = [
+                f"class names of {listed(replaced)} that are empty or occur twice became their "
+                "numbers for Hugging Face's Datasets; the metadata `tfrecreg` has them unchanged"
+            ]
         return ParquetFormat(columns, text, hub)
 
     def finish(self, folder: Folder, shards: Sequence[ExportedShard]) -> Iterator[str]:
         """A note with the number of records that have a value in ``__rest__``."""
         yield from super().finish(folder, shards)
-        yield from rest_notes(sum(each.seen for each in shards))
+        if beside := sum(each.seen for each in shards):
+            records = "1 record has" if beside == 1 else f"{beside:,} records have"
+            yield (
+                f"{records} features that the columns of the schema cannot hold: they are in the "
+                f"column `{_REST}`"
+            )
         yield from self._notes
 
     def how_to_read(self, folder: str) -> str:
-        """For pandas, which shows an image as a dictionary."""
+        """The call for pandas, which shows an image as a dictionary."""
         return f"read it: pandas.read_parquet({folder + '/data'!a})"
 
 
@@ -107,7 +114,7 @@ class ParquetFormat(RecordFormat):
     """JSON for the file's metadata, under ``huggingface``; empty for none."""
 
     def write(self, task: ShardToExport, records: Iterator[ShardRecord]) -> int:
-        """Write all records; the result is the number of those with a value in ``__rest__``."""
+        """Write all records; returns the number of records with a value in ``__rest__``."""
         pa, pq = _modules()
         schema = self._arrow_schema(pa)
         beside = 0
@@ -134,11 +141,8 @@ class ParquetFormat(RecordFormat):
                 file = pq.ParquetFile(source)
                 for number in range(file.num_row_groups):
                     yield from self._payloads(pa, file.read_row_group(number, use_threads=False))
-            except (pa.ArrowException, OSError, ValueError) as error:
-                raise FailureError(
-                    f"`{safe(task.name)}` cannot be read again: {safe(str(error), limit=300)}",
-                    hint="the disk may be faulty: export to another one",
-                ) from error
+            except pa.ArrowException as error:
+                raise ValueError(str(error)) from error
 
     def _arrow_schema(self, pa: Any) -> Any:
         fields = [
@@ -168,16 +172,6 @@ class ParquetFormat(RecordFormat):
                 yield encode(features)
 
 
-def rest_notes(beside: int) -> Iterator[str]:
-    """The note on records with a value in ``__rest__``, if there are any."""
-    if beside:
-        records = "1 record has" if beside == 1 else f"{beside:,} records have"
-        yield (
-            f"{records} features that the columns of the schema cannot hold: they are in the "
-            f"column `{_REST}`"
-        )
-
-
 class _Rows:
     """The rows of one row group."""
 
@@ -203,7 +197,7 @@ class _Rows:
         return full and len(self) > 0
 
     def add(self, key: str | None, size: int, features: Example) -> bool:
-        """Add a record; returns whether it has features that no column holds."""
+        """Add a record; returns whether it has features that fit no column."""
         rest = {name: each for name, each in features.items() if name not in self._names}
         for column, rows in zip(self._columns, self._features, strict=True):
             feature = features.get(column.name)
@@ -218,8 +212,13 @@ class _Rows:
 
     def to_arrow(self, pa: Any, schema: Any) -> Any:
         """The rows as a table of one row group."""
+        # Bytes of keys that are not UTF-8 become escapes.
+        keys = [
+            key and key.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+            for key in self._keys
+        ]
         arrays = [
-            pa.array([None if key is None else _text(key) for key in self._keys], pa.string()),
+            pa.array(keys, pa.string()),
             pa.array([self._split] * len(self), pa.string()),
             *(
                 column.to_arrow(pa, rows)
@@ -230,13 +229,8 @@ class _Rows:
         return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _text(key: str) -> str:
-    """A key as valid text, with escapes for bytes that are not UTF-8."""
-    return key.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-
-
 def _modules() -> tuple[Any, Any]:
-    """pyarrow, which takes half a second to import, and its module for Parquet."""
+    """pyarrow and its module for Parquet. The import takes half a second."""
     import pyarrow
     import pyarrow.parquet
 

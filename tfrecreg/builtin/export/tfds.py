@@ -1,20 +1,19 @@
 """The files that make a folder of shards a dataset of TensorFlow Datasets.
 
-Records that are written anew for TFDS: in ArrayRecord files, or with boxes as `BBoxFeature`.
+Records are rewritten if the files become ArrayRecord files, or if boxes become `BBoxFeature`.
 
-TFDS has a box as four numbers in one feature, in the order ymin, xmin, ymax, xmax. The keys of TF
-Object Detection have a feature for each side. Joined, no number changes, and reading splits them
-again: so the content digest is still that of the dataset.
+TFDS stores a box as four numbers in one feature, in the order ymin, xmin, ymax, xmax. TF Object
+Detection's keys have one feature per side. Joining changes no number, and reading splits the box
+again, so the content digest is still that of the dataset.
 """
 
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -26,8 +25,6 @@ from tfrecreg.api import (
     Feature,
     Folder,
     Kind,
-    Manifest,
-    ManifestError,
     MissingExtraError,
     RecordBatch,
     RecordExporter,
@@ -50,26 +47,16 @@ from tfrecreg.builtin.export.connectors import (
     ImagesSeen,
     Json,
     make_connectors,
-    relied_on,
     require_expressible,
 )
 
 FileFormat = Literal["tfrecord", "array_record"]
 SIDES = ("ymin", "xmin", "ymax", "xmax")
-"""The order of TFDS."""
-
-
-class Seen(NamedTuple):
-    """What is known of the records of a shard."""
-
-    images: dict[str, ImagesSeen]
-    """By feature."""
-    lacking: dict[str, int]
-    """Number of records without a feature, by feature; only where that matters."""
+"""The sides of a box, in the order of TFDS."""
 
 
 def box_prefixes(schema: Schema) -> tuple[str, ...]:
-    """What the names of the sides of boxes begin with: ``image/object/bbox``."""
+    """The prefixes of the names of boxes' sides: ``image/object/bbox``."""
     floats = {each.name for each in schema.features if each.kind == "FLOAT"}
     found = (name.removesuffix("/ymin") for name in sorted(floats) if name.endswith("/ymin"))
     return tuple(each for each in found if {f"{each}/{side}" for side in SIDES} <= floats)
@@ -83,13 +70,11 @@ class TfdsRecords(RecordFormat):
     boxes: tuple[str, ...]
     """Prefixes of the boxes that are joined."""
     images: tuple[str, ...]
-    """Features whose headers are looked at."""
-    expected: tuple[str, ...] = ()
-    """Features that each record should have, for readers that need them all."""
+    """Features whose image headers are read."""
 
-    def write(self, task: ShardToExport, records: Iterator[ShardRecord]) -> Seen:
-        """Write all records; what their images have in common, and which features they lack."""
-        seen = Seen({name: ImagesSeen() for name in self.images}, {})
+    def write(self, task: ShardToExport, records: Iterator[ShardRecord]) -> dict[str, ImagesSeen]:
+        """Write all records; returns what the images of each feature have in common."""
+        seen = {name: ImagesSeen() for name in self.images}
         made = self._made(task, records, seen)
         if self.file_format == "array_record":
             self._arrays().write(task, made)
@@ -114,7 +99,10 @@ class TfdsRecords(RecordFormat):
             yield encode(features)
 
     def _made(
-        self, task: ShardToExport, records: Iterator[ShardRecord], seen: Seen
+        self,
+        task: ShardToExport,
+        records: Iterator[ShardRecord],
+        seen: Mapping[str, ImagesSeen],
     ) -> Iterator[ShardRecord]:
         for record in records:
             where = f"record {record.number} of `{safe(task.entry.path)}`"
@@ -125,10 +113,7 @@ class TfdsRecords(RecordFormat):
                     f"{where} of `{task.reference}` is not a tf.train.Example",
                     hint="`--to arrayrecord` exports any payload",
                 ) from None
-            for name in self.expected:
-                if name not in features:
-                    seen.lacking[name] = seen.lacking.get(name, 0) + 1
-            for name, images in seen.images.items():
+            for name, images in seen.items():
                 feature = features.get(name)
                 if feature is not None and feature.kind is Kind.BYTES:
                     for value in feature.values:
@@ -141,14 +126,14 @@ class TfdsRecords(RecordFormat):
             yield ShardRecord(record.number, encode(features))
 
     def _arrays(self) -> Any:
-        # The library is of an extra, and the other format does without it.
+        # The library belongs to an extra, which the other format does not need.
         from tfrecreg.builtin.export.records import ArrayRecordFormat
 
         return ArrayRecordFormat()
 
 
 def _join(prefix: str, features: dict[str, Feature], where: str) -> None:
-    """Put the boxes of a record into one feature; a record without any of the sides has none."""
+    """Join the boxes of a record in one feature; a record without any side has no boxes."""
     names = [f"{prefix}/{side}" for side in SIDES]
     sides = [features[name] for name in names if name in features]
     if not sides:
@@ -156,9 +141,8 @@ def _join(prefix: str, features: dict[str, Feature], where: str) -> None:
     lengths = {each.count if each.kind is Kind.FLOAT else -1 for each in sides}
     if len(sides) < len(SIDES) or len(lengths) > 1 or lengths == {-1} or prefix in features:
         raise UsageError(
-            f"the boxes `{safe(prefix)}` of {where} cannot become a `BBoxFeature`: expected four "
-            "sides of the same number of floats",
-            hint="export without them: leave out `--option boxes=yes`",
+            f"the boxes `{prefix}` of {where} cannot become a `BBoxFeature`: expected four "
+            "sides of the same number of floats"
         )
     columns = [np.frombuffer(features.pop(name).packed_floats, "<f4") for name in names]
     features[prefix] = float_feature(np.stack(columns, axis=1).tobytes())
@@ -178,14 +162,14 @@ _TEMPLATE = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"
 
 @dataclass(frozen=True)
 class TfdsExportOptions:
-    """What can be set with `--option`."""
+    """The options of the export."""
 
     file_format: FileFormat = "tfrecord"
     """`tfrecord`, or `array_record` for random access by `as_data_source`, which needs the extra
     `arrayrecord`.
     """
     boxes: bool = False
-    """Whether the four sides of boxes become one `BBoxFeature`. The records are written anew."""
+    """Whether the four sides of boxes become one `BBoxFeature`. The records are rewritten."""
 
 
 class TfdsExporter(RecordExporter):
@@ -196,34 +180,34 @@ class TfdsExporter(RecordExporter):
     takes_some_records = False
 
     def expect(self) -> None:
-        """TFDS can read the schema and the splits."""
+        """Make sure that TFDS can read the schema and the splits."""
         require_expressible(self.dataset.schema)
-        require_split_names(self.dataset.manifest)
-        require_shards_of_splits(self.dataset.manifest, self.dataset.reference)
+        if any(split.name == "all" for split in self.dataset.manifest.splits):
+            raise UsageError(
+                "TFDS cannot read a split named `all`: that is its name for all splits together"
+            )
         self._expect_boxes()
         if self.options.file_format == "array_record" and find_spec("array_record") is None:
             raise MissingExtraError("writing ArrayRecord files", "arrayrecord")
 
     def file_name(self, split: str, number: int, of: int) -> str:
-        """With the suffix that TFDS has for the format of the files."""
+        """The name with TFDS's suffix for the file format."""
         name = Exporter.file_name(self, split, number, of)
         head, _, tail = name.rpartition(".tfrecord-")
         return f"{head}.{self.options.file_format}-{tail}"
 
     def format(self) -> TfdsRecords:
-        """Records that are written anew."""
+        """The format of rewritten records."""
         schema = self.dataset.schema
         boxes = box_prefixes(schema) if self.options.boxes else ()
-        is_array = self.options.file_format == "array_record"
-        expected = tuple(each.name for each in relied_on(schema)) if is_array else ()
-        return TfdsRecords(self.options.file_format, boxes, schema.images(), expected)
+        return TfdsRecords(self.options.file_format, boxes, schema.images())
 
     def begin(self) -> Callable[[ShardToExport], ExportedShard]:
-        """Write plain shards or records anew, and read the headers of their images."""
+        """Write plain shards or rewritten records, and read the headers of their images."""
         return super().begin() if self._is_anew else PlainShards(self.dataset.schema.images())
 
     def verify(self, shards: Sequence[ExportedShard]) -> str | None:
-        """Records that are written anew are those of the dataset."""
+        """Verify that rewritten records equal the records of the dataset."""
         return super().verify(shards) if self._is_anew else None
 
     @property
@@ -234,11 +218,9 @@ class TfdsExporter(RecordExporter):
         """Write the files that TFDS reads beside the shards."""
         dataset, manifest = self.dataset, self.dataset.manifest
         seen = {name: ImagesSeen() for name in dataset.schema.images()}
-        lacking: Counter[str] = Counter()
         for each in shards:
-            for name, images in each.seen.images.items():
+            for name, images in each.seen.items():
                 seen[name].merge(images)
-            lacking.update(each.seen.lacking)
         connectors = make_connectors(dataset.schema, manifest.labels, seen)
         if self.options.boxes:
             connectors.join_boxes(box_prefixes(dataset.schema), SIDES)
@@ -252,19 +234,18 @@ class TfdsExporter(RecordExporter):
             }
         }
         _write_files(folder, connectors, info, metadata, dataset.config.license)
-        return iter((*_notes(dataset), *connectors.notes, *_notes_on_lacking(lacking)))
+        return iter((*_notes(dataset), *connectors.notes))
 
     def _expect_boxes(self) -> None:
         schema = self.dataset.schema
         if self.options.boxes and not box_prefixes(schema):
             raise UsageError(
-                f"`{safe(schema.where)}` has no boxes: features `PREFIX/ymin`, `xmin`, `ymax` and "
-                "`xmax` of floats",
-                hint="leave out `--option boxes=yes`",
+                f"`{schema.where}` has no boxes: features `PREFIX/ymin`, `xmin`, `ymax` and "
+                "`xmax` of floats"
             )
 
     def how_to_read(self, folder: str) -> str:
-        """For TFDS."""
+        """The code for TFDS."""
         return f"read it: tfds.builder_from_directory({folder!a})"
 
 
@@ -276,7 +257,7 @@ class PlainShards:
     """Features whose values are encoded images."""
 
     def __call__(self, task: ShardToExport) -> ExportedShard:
-        """Bring the shard, and see its images while it is read back."""
+        """Export the shard, and examine its images while it is read back."""
         seen = {name: ImagesSeen() for name in self.images}
 
         def see(batch: RecordBatch) -> None:
@@ -289,36 +270,7 @@ class PlainShards:
                         for value in feature.values:
                             images.add(value, where)
 
-        return export_plain(task, see if seen else None, Seen(seen, {}))
-
-
-def require_split_names(manifest: Manifest) -> None:
-    """Make sure that TFDS can read every split by its name."""
-    if any(split.name == "all" for split in manifest.splits):
-        raise UsageError(
-            "TFDS cannot read a split named `all`: that is its name for all splits together",
-            hint="rename the split in the raw data, then build again",
-        )
-
-
-def require_shards_of_splits(manifest: Manifest, name: str) -> None:
-    """Make sure that splits and shards name each other, as in every manifest that tfrecreg
-    writes.
-    """
-    listed = {split.name for split in manifest.splits}
-    used = {shard.split for shard in manifest.shards}
-    empty = [each.name for each in manifest.splits if each.records and each.name not in used]
-    for split, problem in (
-        *(
-            (split, "has shards of the split `{}`, which it does not list")
-            for split in used - listed
-        ),
-        *((split, "lists the split `{}`, but has no shard of it") for split in empty),
-    ):
-        raise ManifestError(
-            f"the manifest of `{name}` {problem.format(safe(split))}",
-            hint=f"`tfrecreg check {name}` has the details; restore the manifest, or build again",
-        )
+        return export_plain(task, see if seen else None, seen)
 
 
 def dataset_info(
@@ -327,7 +279,7 @@ def dataset_info(
     shards: Sequence[ExportedShard],
     file_format: FileFormat = "tfrecord",
 ) -> Json:
-    """What `dataset_info.json` holds."""
+    """The content of `dataset_info.json`."""
     manifest, config, version = dataset.manifest, dataset.config, dataset.version
     lengths: dict[str, list[str]] = {split.name: [] for split in manifest.splits}
     for each in shards:
@@ -343,7 +295,7 @@ def dataset_info(
                 "name": split.name,
                 "filepathTemplate": _TEMPLATE,
                 "shardLengths": lengths[split.name],
-                # As TFDS counts: the payloads, without framing.
+                # TFDS counts the payloads without framing.
                 "numBytes": str(split.payload_bytes),
             }
             for split in manifest.splits
@@ -363,7 +315,7 @@ def dataset_info(
 def _write_files(
     folder: Folder, connectors: Connectors, info: Json, metadata: Json, license_text: str
 ) -> None:
-    # In TFDS's own layout, so that a diff against what it writes itself shows what differs.
+    # In TFDS's own layout, so that a diff against its own output shows the differences.
     _write(folder, "features.json", json.dumps(connectors.to_json(), indent=4, sort_keys=True))
     _write(folder, "dataset_info.json", json.dumps(info, indent=2, sort_keys=True))
     _write(folder, "metadata.json", json.dumps(metadata, indent=2, sort_keys=True))
@@ -376,15 +328,6 @@ def _write_files(
 def _write(folder: Folder, path: str, text: str) -> None:
     with folder.create(path) as writer:
         writer.write(text.encode("utf-8"))
-
-
-def _notes_on_lacking(lacking: Counter[str]) -> Iterator[str]:
-    for name, count in sorted(lacking.items()):
-        some = "1 record lacks" if count == 1 else f"{count:,} records lack"
-        yield (
-            f"{some} `{safe(name)}`: `as_data_source` of TFDS fails for those, and `as_dataset` "
-            "gives an empty value"
-        )
 
 
 def _notes(dataset: ExportedDataset) -> Iterator[str]:

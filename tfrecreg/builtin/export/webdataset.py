@@ -1,13 +1,9 @@
-"""WebDataset's tar files: a sample for each record.
+"""WebDataset's tar files: one sample per record.
 
 https://github.com/webdataset/webdataset
 
-A record as the members of a WebDataset sample, and back.
-
 An image and a label become files of their own, which loaders decode by their suffixes; all other
-features become JSON. Each is only done where it loses nothing.
-
-Files of a storage as Python's file objects, for libraries that take such.
+features become JSON. Files of their own are used only if they lose nothing.
 """
 
 from __future__ import annotations
@@ -18,13 +14,11 @@ import re
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote_from_bytes
 
 from tfrecreg.api import (
     Example,
-    FailureError,
-    Feature,
     Kind,
     Reader,
     ReadingFile,
@@ -40,7 +34,6 @@ from tfrecreg.api import (
     feature_to_json,
     int64_feature,
     keyed_examples,
-    safe,
     sniff,
 )
 
@@ -48,8 +41,8 @@ _BUFFER = 1 << 18
 
 
 class WritingFile(io.RawIOBase):
-    """Writes to a file of a storage, from its beginning to its end. Closing it is up to the owner
-    of the writer.
+    """Writes to a file of a storage from beginning to end. The owner of the writer closes the
+    file.
     """
 
     def __init__(self, writer: Writer) -> None:
@@ -88,7 +81,7 @@ class Member(NamedTuple):
     """One file of a sample."""
 
     suffix: str
-    """What follows the key and a dot."""
+    """The part of the name after the key and a dot."""
     data: bytes
 
 
@@ -97,7 +90,7 @@ class SampleLayout:
     """The features that become files of their own. Picklable."""
 
     images: tuple[tuple[str, str], ...]
-    """Feature, and the start of its suffix: empty for the only image of the schema."""
+    """Features with the start of their suffix, which is empty for the only image of the schema."""
     label: str | None
     """The feature of the label."""
 
@@ -112,7 +105,12 @@ class SampleLayout:
                 files[suffix] = name
                 yield Member(suffix, data)
         label = features.get(self.label) if self.label is not None else None
-        if self.label is not None and label is not None and _is_one_integer(label):
+        if (
+            self.label is not None
+            and label is not None
+            and label.kind is Kind.INT64
+            and label.count == 1
+        ):
             files[_LABEL_SUFFIX] = self.label
             yield Member(_LABEL_SUFFIX, str(label.values[0]).encode())
         apart = set(files.values())
@@ -130,7 +128,7 @@ class SampleLayout:
 
 
 def sample_features(members: Mapping[str, bytes]) -> Example:
-    """The features of the sample with these files, by suffix."""
+    """The features of a sample, from its files by suffix."""
     document = json.loads(members[_JSON_SUFFIX])
     features = {name: feature_from_json(value) for name, value in document["features"].items()}
     for suffix, name in document["files"].items():
@@ -140,50 +138,34 @@ def sample_features(members: Mapping[str, bytes]) -> Example:
     return features
 
 
-def _is_one_integer(feature: Feature) -> bool:
-    return feature.kind is Kind.INT64 and feature.count == 1
-
-
 _LABEL = "image/class/label"
 _SINGLE = ((), (1,))
 """Shapes of a single value."""
 _MAX_KEY = 100
-"""Characters of a key in a member's name."""
+"""Maximum number of characters of a key in a member's name."""
 _MODE = 0o644
 _IMAGE_NAME = re.compile(r"(.+)\.(?:bmp|gif|jpe?g|png|webp)", re.IGNORECASE | re.DOTALL)
 _PLAIN = re.compile(r"(?!__)(?:[\w+=@,-][\w+=@,.-]*/)*[\w+=@,-]+", re.ASCII)
-"""Keys that any reader takes as they are: the key ends at the first dot of the file's name, and
+"""Keys that any reader takes unchanged: the key ends at the first dot of the file's name, and
 names like `__this__` are metadata to WebDataset."""
-
-
-@dataclass(frozen=True)
-class WebDatasetExportOptions:
-    """What can be set with `--option`."""
-
-    names: Literal["keys", "escaped"] = "keys"
-    """Names of samples: the keys of the records where they are safe, so that samples of other sets
-    can be joined with them; or always percent-escaped.
-    """
 
 
 class WebDatasetExporter(RecordExporter):
     """A tar file for each shard."""
 
-    Options: ClassVar[type[Any]] = WebDatasetExportOptions
     reader = "WebDataset"
 
     def file_name(self, split: str, number: int, of: int) -> str:
-        """As brace expressions count them: ``mnist-train-000000.tar``."""
+        """The name that brace expressions can count: ``mnist-train-000000.tar``."""
         head = super().file_name(split, number, of).rpartition(".tfrecord-")[0]
         return f"{head}-{number:06d}.tar"
 
     def format(self) -> WebDatasetFormat:
-        """With files for the images and the label of the schema."""
-        layout = sample_layout(self.dataset.schema, self.dataset.manifest.labels)
-        return WebDatasetFormat(layout, plain_names=self.options.names == "keys")
+        """The format with files for the images and the label of the schema."""
+        return WebDatasetFormat(sample_layout(self.dataset.schema, self.dataset.manifest.labels))
 
     def how_to_read(self, folder: str) -> str:
-        """The largest split, and its shards as the library counts them."""
+        """The call that reads all shards of the largest split."""
         manifest = self.dataset.manifest
         largest = max(manifest.splits, key=lambda each: each.records, default=None)
         split = largest.name if largest is not None else ""
@@ -197,19 +179,18 @@ class WebDatasetFormat(RecordFormat):
     """Writes and reads tar files."""
 
     layout: SampleLayout
-    plain_names: bool = True
-    """Whether samples are called as their keys where these are safe."""
 
     def write(self, task: ShardToExport, records: Iterator[ShardRecord]) -> None:
         """Write all records."""
-        names = _Names(self.plain_names)
+        names = _Names()
         with task.folder.create(task.name) as file:
-            # Not by a TarFile: it would keep the header of every member.
+            # Without TarFile, which would keep the header of every member.
             for record in keyed_examples(task, records):
                 name = names.name(record.number, record.key)
                 for member in self.layout.members(record.key, record.features):
-                    header = _header(f"{name}.{member.suffix}", len(member.data))
-                    file.write(header)
+                    info = tarfile.TarInfo(f"{name}.{member.suffix}")  # without time and user
+                    info.size, info.mode = len(member.data), _MODE
+                    file.write(info.tobuf(tarfile.PAX_FORMAT, "utf-8", "strict"))
                     file.write(member.data)
                     file.write(bytes(-len(member.data) % tarfile.BLOCKSIZE))
             file.write(bytes(2 * tarfile.BLOCKSIZE))  # the end of an archive
@@ -221,11 +202,8 @@ class WebDatasetFormat(RecordFormat):
                 with tarfile.open(fileobj=file, mode="r:") as tar:
                     for members in _samples(tar):
                         yield encode(sample_features(members))
-            except (tarfile.TarError, EOFError, ValueError, KeyError) as error:
-                raise FailureError(
-                    f"`{safe(task.name)}` cannot be read again: {safe(str(error), limit=300)}",
-                    hint="the disk may be faulty: export to another one",
-                ) from error
+            except (tarfile.TarError, EOFError) as error:
+                raise ValueError(str(error)) from error
 
 
 def sample_layout(schema: Schema, labels: Mapping[str, Sequence[str]]) -> SampleLayout:
@@ -238,12 +216,18 @@ def sample_layout(schema: Schema, labels: Mapping[str, Sequence[str]]) -> Sample
         if labels.get(name) and rule.is_required and rule.tensor_shape in _SINGLE
     ]
     label = named[0] if len(named) == 1 else _LABEL if _LABEL in integers else None
-    prefixes = _prefixes(images) if len(images) > 1 else [""] * len(images)
-    return SampleLayout(tuple(zip(images, prefixes, strict=True)), label)
+    if len(images) < 2:
+        return SampleLayout(tuple((name, "") for name in images), label)
+    prefixes: dict[str, str] = {}
+    for number, name in enumerate(images):
+        prefix = re.sub("[^a-z0-9]", "_", name.lower()) + "."  # loaders make suffixes lower case
+        taken = prefix in prefixes.values()
+        prefixes[name] = f"{number}_{prefix}" if taken else prefix
+    return SampleLayout(tuple(prefixes.items()), label)
 
 
 def _image_features(schema: Schema) -> tuple[str, ...]:
-    """The features with one image a record: a list of images stays a list, in the JSON."""
+    """The features with one image per record: a list of images stays a list, in the JSON."""
     images = [each for each in schema.features if each.is_image]
     for shapes in (_SINGLE, (None,)):
         found = tuple(each.name for each in images if each.tensor_shape in shapes)
@@ -252,61 +236,37 @@ def _image_features(schema: Schema) -> tuple[str, ...]:
     return ()
 
 
-def _prefixes(images: Sequence[str]) -> list[str]:
-    """What the suffix of each feature begins with. Loaders convert suffixes to lower case."""
-    prefixes: list[str] = []
-    for number, name in enumerate(images):
-        prefix = re.sub("[^a-z0-9]", "_", name.lower()) + "."
-        prefixes.append(prefix if prefix not in prefixes else f"{number}_{prefix}")
-    return prefixes
-
-
 class _Names:
-    """Names of the samples of one shard, each different."""
+    """Unique names for the samples of one shard."""
 
-    def __init__(self, plain: bool) -> None:
-        self._plain = plain
+    def __init__(self) -> None:
         self._given: set[str] = set()
 
     def name(self, number: int, key: str | None) -> str:
         """The name for a record: its key if possible, otherwise a name with its number."""
-        name = next(filter(self._is_free, self._names(key or "")), "")
-        if not name:
+        for name in self._names(key or ""):
+            if 0 < len(name) <= _MAX_KEY and name not in self._given:
+                break
+        else:
             name = f"record_{number:09d}"
-            while name in self._given:  # a key that has the form of these names
+            while name in self._given:  # a key may look like these names
                 name += "_"
         self._given.add(name)
         return name
 
     def _names(self, key: str) -> Iterator[str]:
-        """Names that tell the key, the best first."""
-        if self._plain:
-            image = _IMAGE_NAME.fullmatch(key)
-            plain = image[1] if image else key
-            if _PLAIN.fullmatch(plain):
-                yield plain
-        yield _safe(key)
-
-    def _is_free(self, name: str) -> bool:
-        return 0 < len(name) <= _MAX_KEY and name not in self._given
-
-
-def _safe(text: str) -> str:
-    """Text without dots, slashes and anything else that a path or a loader could misread."""
-    data = text.encode("utf-8", "surrogateescape")
-    # `quote` never escapes these two, and dots end a key.
-    return quote_from_bytes(data, safe="").replace(".", "%2E").replace("~", "%7E")
-
-
-def _header(name: str, size: int) -> bytes:
-    """The header of a file; time, user and group are 0 and empty."""
-    info = tarfile.TarInfo(name)
-    info.size, info.mode = size, _MODE
-    return info.tobuf(tarfile.PAX_FORMAT, "utf-8", "strict")
+        """Names that identify the key; the first one is plain, as in samples of other tools."""
+        image = _IMAGE_NAME.fullmatch(key)
+        plain = image[1] if image else key
+        if _PLAIN.fullmatch(plain):
+            yield plain
+        data = key.encode("utf-8", "surrogateescape")
+        # `quote` never escapes these two characters, and dots end a key.
+        yield quote_from_bytes(data, safe="").replace(".", "%2E").replace("~", "%7E")
 
 
 def _samples(tar: tarfile.TarFile) -> Iterator[dict[str, bytes]]:
-    """The files of each sample by suffix: neighbors with the same key."""
+    """The files of each sample, by suffix. Neighboring files with the same key form a sample."""
     current, members = None, dict[str, bytes]()
     while (header := tar.next()) is not None:
         folder, slash, base = header.name.rpartition("/")
@@ -318,7 +278,7 @@ def _samples(tar: tarfile.TarFile) -> Iterator[dict[str, bytes]]:
             members = {}
         current = key
         members[suffix] = file.read() if file is not None else b""
-        # It keeps the header of every member, and the stubs do not name the list.
+        # `tar` would keep the header of every member. The type stubs lack its list `members`.
         tar.members.clear()  # type: ignore[attr-defined]
     if members:
         yield members

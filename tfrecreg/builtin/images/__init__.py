@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def tfrecreg_decoders() -> Iterator[DecoderRecord]:
-    """Yield the decoder of images; its modules load when a value is decoded."""
+    """Yield the decoder of images; its modules load when a value is first decoded."""
     yield DecoderRecord(
         name="pictures", summary="JPEG, PNG, GIF, WebP and BMP images", load=_load, extra="images"
     )

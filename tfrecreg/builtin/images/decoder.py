@@ -1,4 +1,4 @@
-"""Encoded images as a decoder of features reads them."""
+"""The decoder of features for encoded images."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 _NAMES = {"bmp": "BMP", "gif": "GIF", "jpeg": "JPEG", "png": "PNG", "webp": "WebP"}
 _LOSSLESS = 64
-"""Images up to this many pixels on their longer side become PNGs, as do their pixels."""
+"""Images of up to this many pixels on their longer side get a PNG as their thumbnail."""
 _QUALITY = 80
 """Quality of thumbnails that become JPEGs."""
 
 
 class PictureDecoder(FeatureDecoder):
-    """Images of the five formats: headers without a library, pixels by Pillow."""
+    """Images in the five formats: headers are read without a library, pixels by Pillow."""
 
     def reads(self, feature: str, start: bytes) -> bool:
         del feature
@@ -47,7 +47,7 @@ class PictureDecoder(FeatureDecoder):
         return decode_resized(data, fit)
 
     def thumbnail(self, data: bytes, side: int) -> Thumbnail:
-        """The first frame, its pixels as they are stored."""
+        """The first frame, with its pixels as they are stored."""
         from tfrecreg.api import Conversion, Undecodable, convert_image
 
         header = read_header(data)

@@ -1,9 +1,9 @@
-"""`tfrecreg plugins trust`, and from the files that a registry names to announced records.
+"""`tfrecreg plugins trust`, and the records that a registry's plugin files announce.
 
-A file has either hooks, as the module of a distribution, or classes: each source and validator in
-it is announced by its attribute `name`, or by the name of its class. The files of a folder are one
+A file has either hooks, like the module of a distribution, or classes: each source and validator
+in it is announced by its attribute `name`, or by its class name. The files of a folder form one
 package below this module, named by the folder and the digest of its files: a worker process that
-unpacks an object of a local plugin imports the same code, or refuses.
+unpickles an object of a local plugin imports the same code, or refuses.
 """
 
 from __future__ import annotations
@@ -28,9 +28,8 @@ from blake3 import blake3
 from tfrecreg.core.build.sources.interface import Source
 from tfrecreg.core.check.scan.interface import Validator
 from tfrecreg.core.plugins import discovery
-from tfrecreg.core.plugins.discovery import Announced, BrokenPlugin, checked_record, records_of
-from tfrecreg.core.plugins.entry_points import Broken
-from tfrecreg.core.plugins.guard import PluginId, calling, place_of
+from tfrecreg.core.plugins.discovery import Announced, BrokenPlugin, check_record, records_of
+from tfrecreg.core.plugins.guard import calling
 from tfrecreg.core.plugins.records import PluginRecord, SourceRecord, ValidatorRecord
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.terminal.session import Session, session_command
@@ -45,7 +44,7 @@ _TRUSTED = "trusted.json"
 def local_plugins(
     home: str, patterns: Sequence[str], *, untrusted: bool
 ) -> list[Announced[Any] | BrokenPlugin]:
-    """What the files of ``[plugins] local`` announce."""
+    """The records that the files of ``[plugins] local`` announce, and the files that are broken."""
     found: list[Announced[Any] | BrokenPlugin] = []
     for path in _files(home, patterns):
         file = Path(home, path).resolve()
@@ -56,29 +55,27 @@ def local_plugins(
             found.append(BrokenPlugin(path, f"./{path}", "", reason))
         else:
             raise UntrustedPluginError(
-                f"the local plugin `./{safe(path)}` is not trusted on this machine, so it does not "
-                "run",
+                f"the local plugin `./{path}` is not trusted on this machine, so it does not run",
                 hint="read it, then: tfrecreg plugins trust",
             )
     return found
 
 
 def _files(home: str, patterns: Sequence[str]) -> list[str]:
-    """The files that globs name, relative to the registry, each once."""
+    """The files that globs name, relative to the registry, without repetitions."""
     found: dict[str, None] = {}
     for pattern in patterns:
         paths = [each for each in sorted(glob(pattern, root_dir=home)) if each.endswith(".py")]
         if not paths:
             raise UsageError(
-                f"`{CONFIG_NAME}`: `plugins.local` names `{safe(pattern)}`, and no file matches",
-                hint="a glob of `.py` files, from the registry's folder: `checks/*.py`",
+                f"`{CONFIG_NAME}`: `plugins.local` names `{pattern}`, and no file matches"
             )
         found.update(dict.fromkeys(map(posixpath.normpath, paths)))
     return list(found)
 
 
 def is_trusted(place: Path) -> bool:
-    """Whether this user lets the plugins of a registry run that has this file or folder."""
+    """Whether this user trusts the plugins of the registry that contains this file or folder."""
     return any(place.is_relative_to(each) for each in _trusted())
 
 
@@ -107,7 +104,7 @@ def _folder() -> Path:
 
 @cache
 def code_digest(folder: str) -> str:
-    """What identifies the Python files in a folder, read once in a process: 16 hex digits."""
+    """The digest of the Python files in a folder, read once per process: 16 hex digits."""
     hasher, storage = blake3(b"tfrecreg local code v1\n"), LocalStorage(folder)
     for path in sorted(Path(folder).glob("*.py")):
         data = storage.read(path.name)
@@ -119,9 +116,9 @@ def code_digest(folder: str) -> str:
 def _announced(file: Path, path: str, digest: str) -> tuple[Announced[Any] | BrokenPlugin, ...]:
     package = f"{__name__}.f{os.fsencode(file.parent).hex()}_{digest}"
     try:
-        with calling(PluginId("local plugin", file.name, f"./{path}", digest), "import"):
+        with calling():
             module = import_module(f"{package}.{file.stem}")
-            has_hooks = any(hasattr(each, "tfrecreg_impl") for each in vars(module).values())
+            has_hooks = any(hasattr(each, discovery.MARK) for each in vars(module).values())
             records = list(records_of(module) if has_hooks else _of_classes(module))
     except Exception as error:
         return (BrokenPlugin(path, f"./{path}", digest, discovery.reason(error)),)
@@ -143,10 +140,8 @@ def _of_classes(module: ModuleType) -> Iterator[PluginRecord[Any]]:
             record = ValidatorRecord(own, summary, codes, partial(_itself, kind))
         else:
             continue
-        try:
-            yield checked_record(record, any_name=issubclass(kind, Source))
-        except Broken as error:
-            raise Broken(f"{error}{place_of(kind)}") from None
+        check_record(record, any_name=issubclass(kind, Source))
+        yield record
 
 
 def _itself(kind: type[Any]) -> type[Any]:
@@ -158,7 +153,7 @@ class _Finder:
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        """The module of that name; None if it is not one of a local plugin."""
+        """The module of that name; None if it does not belong to a local plugin."""
         del path, target
         if not name.startswith(f"{__name__}."):
             return None
@@ -174,7 +169,7 @@ class _Finder:
 
 
 class _Loader(SourceFileLoader):
-    """Compiles the source: Python's caches know a file by its time and size only."""
+    """Compiles the source: Python's caches identify a file by time and size only."""
 
     def get_code(self, fullname: str) -> CodeType:
         del fullname

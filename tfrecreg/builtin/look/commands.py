@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tfrecreg.core.terminal import complete
 from tfrecreg.core.terminal.options import jobs_option
 from tfrecreg.core.terminal.session import Session, session_command
+from tfrecreg.core.terminal.verbs import options_of
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.text import count, did_you_mean, safe, si_bytes
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tfrecreg.core.values.findings import Code
-
-if TYPE_CHECKING:
     from tfrecreg.builtin.look.digest import ContentDigests
     from tfrecreg.core.build.conclude import Origin
-    from tfrecreg.core.registry.lookup import Resolved
     from tfrecreg.core.values.findings import Code
     from tfrecreg.core.workers.interface import Engine
 
@@ -68,18 +65,29 @@ def show_command(session: Session, reference: str, code: str | None, provenance:
 
     REF is mnist for the build, mnist@1.0.0, mnist@1.* or mnist@latest for a release. The output has
     its splits, sizes, source, items, labels and digests. `--code` prints a few lines of Python to
-    paste, which read it in a framework or log it. `--provenance` shows how it was made.
+    paste, which read REF in a framework or log it. `--provenance` shows how REF was made.
     """
-    from tfrecreg.core.registry.lookup import resolve
+    from tfrecreg.core.registry.data import resolve
 
     if code is not None and provenance:
         raise click.UsageError("--code and --provenance exclude each other")
     resolved = resolve(session.open(), reference)
     if code is not None:
-        _show_code(session, resolved, code)
+        from tfrecreg.builtin.look.snippets import snippet
+
+        text = snippet(resolved, code, registry=session.registry)
+        document = {"reference": resolved.name, "framework": code, "code": text}
+        if not session.printed_json(document):
+            click.echo(text, nl=False)  # a console would wrap and colour
         return
     if provenance:
-        _show_provenance(session, resolved)
+        from tfrecreg.core.build.conclude import Origin
+        from tfrecreg.core.terminal.console import line, print_facts
+
+        origin = Origin(resolved.name, resolved.manifest)
+        if not session.printed_json(origin):
+            session.out.print(line((f"provenance of {origin.reference}", "bold")))
+            print_facts(session.out, _facts(origin))
         return
     if session.as_json:
         from tfrecreg.core.registry.listing import manifest_json
@@ -95,33 +103,6 @@ def show_command(session: Session, reference: str, code: str | None, provenance:
         resolved.manifest,
         yanks=resolved.yanks,
     )
-
-
-def _show_provenance(session: Session, resolved: Resolved) -> None:
-    from tfrecreg.core.build.conclude import origin_of
-
-    origin = origin_of(resolved)
-    if session.printed_json(origin):
-        return
-
-    print_origin(session.out, origin)
-
-
-def _show_code(session: Session, resolved: Resolved, framework: str) -> None:
-    from tfrecreg.builtin.look.snippets import snippet
-
-    text = snippet(resolved, framework, registry=session.registry)
-    if not session.printed_json({"reference": resolved.name, "framework": framework, "code": text}):
-        # A console would wrap and colour.
-        click.echo(text, nl=False)
-
-
-def print_origin(console: Console, origin: Origin) -> None:
-    """Print the facts about a version."""
-    from tfrecreg.core.terminal.console import line, print_facts
-
-    console.print(line((f"provenance of {origin.reference}", "bold")))
-    print_facts(console, _facts(origin))
 
 
 def _facts(origin: Origin) -> Iterator[tuple[str, str]]:
@@ -164,13 +145,25 @@ def explain_command(session: Session, code: str | None) -> None:
     Prints its meaning, why it matters, and what to do. Lists the codes of a family (CRC), or all
     codes without a CODE.
     """
-    from tfrecreg.core.values.codes import CORE_CODES
+    from tfrecreg.core.values.codes import CORE_CODES, former_codes
 
     if code is None:
         _print_all(session, session.plugins(untrusted=True).codes())
         return
-    found = CORE_CODES.get(code.upper())
-    if found is None:  # of a plugin
+    found, former = CORE_CODES.get(code.upper()), former_codes().get(code.upper())
+    if former is not None:
+        # The fate of a retired code, and the codes that replaced it.
+        document = {"code": former[0], "became": [*former[1]], "summary": former[2]}
+        if session.printed_json(document):
+            return
+        from tfrecreg.core.terminal.console import line
+
+        session.out.print(line((str(former), "bold"), f": {former[2]}."))
+        for each in former[1]:
+            session.out.print("")
+            print_code(session.out, CORE_CODES[each])
+        return
+    if found is None:  # a code of a plugin
         known = session.plugins(untrusted=True).codes()
         found = known.get(code.upper())
         family = {name: each for name, each in known.items() if name[:-3] == code.upper()}
@@ -178,16 +171,12 @@ def explain_command(session: Session, code: str | None) -> None:
             _print_all(session, family)
             return
     if found is None:
-        close = did_you_mean(code.upper(), known)
-        raise UsageError(
-            f"no code `{safe(code)}`{close}", hint="`tfrecreg explain` lists all codes"
-        )
+        raise UsageError(f"no code `{code}`{did_you_mean(code.upper(), known)}")
     if session.as_json:
         outcomes = [outcome.value for outcome in found.tensorflow]
         more = {"hint": found.hint, "page": found.page, "tensorflow": outcomes}
         session.print_json(_row(found) | more)
         return
-
     print_code(session.out, found)
 
 
@@ -203,12 +192,15 @@ def _row(code: Code) -> dict[str, str]:
 def _print_all(session: Session, known: dict[str, Code]) -> None:
     if session.printed_json({"codes": [_row(code) for code in known.values()]}):
         return
+    from tfrecreg.core.terminal.console import PlainTable
 
-    print_codes(session.out, known.values())
+    table = PlainTable("code", "severity", "summary")
+    for code in known.values():
+        table.add_row(code.code, code.severity.value, code.summary)
+    session.out.print(table)
 
 
 def print_code(console: Console, code: Code) -> None:
-    """A code with its page and its hint."""
     from tfrecreg.core.terminal.console import line
     from tfrecreg.core.terminal.findings import SEVERITY_STYLE
 
@@ -229,29 +221,14 @@ def print_code(console: Console, code: Code) -> None:
     console.print(line(("hint: ", "cyan"), code.hint))
 
 
-def print_codes(console: Console, codes: Iterable[Code]) -> None:
-    """One line per code."""
-    from tfrecreg.core.terminal.console import PlainTable
-
-    table = PlainTable("code", "severity", "summary")
-    for code in codes:
-        table.add_row(code.code, code.severity.value, code.summary)
-    console.print(table)
-
-
 @session_command("digest")
 @click.argument(
     "targets", nargs=-1, required=True, metavar="TARGET..", shell_complete=complete.targets
 )
-@click.option(
-    "--split", metavar="NAME", help="Split of files whose names contain none, such as train."
-)
+@options_of("files:Verbs.digest", split="NAME")
 @jobs_option
 def digest_command(
-    session: Session,
-    targets: tuple[str, ...],
-    split: str | None,
-    engine: Engine,
+    session: Session, targets: tuple[str, ...], split: str | None, engine: Engine
 ) -> None:
     """Print the content digest of each split.
 
@@ -263,13 +240,7 @@ def digest_command(
     """
     from tfrecreg.builtin.look.digest import digest
 
-    found = digest(
-        targets,
-        split=split,
-        registry=session.registry,
-        engine=engine,
-        progress=session.progress(),
-    )
+    found = digest(targets, split=split, **session.context(engine))
     if session.printed_json({"targets": found}):
         return
     for each in found:
@@ -277,7 +248,7 @@ def digest_command(
 
 
 def _print_digests(found: ContentDigests, *, named: bool) -> None:
-    """One line per split, and one for all of them if there are several."""
+    """One line per split, and one for all splits if there are several."""
     rows = [(each.content, each.records, safe(each.split) or "(no name)") for each in found.splits]
     if len(rows) != 1:
         records = sum(each.records for each in found.splits)
@@ -291,14 +262,15 @@ def _print_digests(found: ContentDigests, *, named: bool) -> None:
 
 @session_command("log")
 @click.argument("name", shell_complete=complete.datasets)
-def log_command(session: Session, name: str) -> None:
+@options_of("making:Making.log")
+def log_command(session: Session, name: str, **chosen: Any) -> None:
     """Show the history of a dataset.
 
     Lists the releases of NAME, newest first, with the changes of each.
     """
     from tfrecreg.core.registry.listing import log
 
-    entries = log(session.open(), name)
+    entries = log(session.open(), name, **chosen)
     if session.printed_json({"dataset": name, "releases": entries}):
         return
     from tfrecreg.core.terminal.catalog import print_log

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tfrecreg.core.check.content import DigestPart, DigestVisitor
 from tfrecreg.core.check.infer import read_whole
 from tfrecreg.core.check.scan.interface import Need, Shard, Target, Validator, Visitor
 from tfrecreg.core.records.hashing import ContentHasher, content_digest
+from tfrecreg.core.registry.data import TargetsLike
+from tfrecreg.core.registry.find import bare_files, find_built, named_targets, target_of
 from tfrecreg.core.registry.foreign.folders import expect_whole_sets
-from tfrecreg.core.registry.registry import RegistryLike
-from tfrecreg.core.registry.shardset.files import names_one_file
-from tfrecreg.core.registry.shardset.find import TargetsLike, find, named_targets
-from tfrecreg.core.registry.shardset.target import files_target, target_of
+from tfrecreg.core.storage.words import names_one_file
 from tfrecreg.core.values.errors import RefusedError, UsageError
 from tfrecreg.core.values.findings import Code, Finding, Measure
-from tfrecreg.core.values.progress import SILENT, Progress
-from tfrecreg.core.values.text import ShortRepr, safe
+from tfrecreg.core.values.progress import Progress
+from tfrecreg.core.values.text import ShortRepr
+from tfrecreg.core.workers.context import Context, Travelling
 from tfrecreg.core.workers.interface import Engine
 from tfrecreg.core.workers.local import LocalEngine
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +31,11 @@ class SplitDigest:
     """The content of one split."""
 
     split: str
-    """Empty for files whose names do not say one."""
+    """Name of the split; empty for files whose names state no split."""
     records: int
     shards: int
     content: str
-    """Hex content digest of the split alone, as a manifest has it."""
+    """Hex content digest of this split alone, as in a manifest."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -41,46 +44,35 @@ class ContentDigests(ShortRepr):
 
     target: str
     content: str
-    """Hex content digest of all splits, as a manifest has it."""
+    """Hex content digest of all splits, as in a manifest."""
     splits: tuple[SplitDigest, ...]
-    """In order of name."""
+    """Splits in order of name."""
 
 
 def digest(
-    targets: TargetsLike,
-    *,
-    split: str | None = None,
-    registry: RegistryLike | None = None,
-    engine: Engine | None = None,
-    progress: Progress = SILENT,
+    targets: TargetsLike, *, split: str | None = None, **context: Unpack[Context]
 ) -> list[ContentDigests]:
     """The content digests of references and files, computed from the records.
 
-    Equal for the same records in splits of the same names, for any shards, order and compression.
+    Two digests are equal if splits of the same names hold the same records, in any shards, order
+    and compression.
     """
+    registry, engine, progress = Travelling(**context)
     engine = engine or LocalEngine(1)
     named = named_targets(targets)
     if not named:
-        raise UsageError("there is no target to digest", hint="tfrecreg digest TARGET")
-    files: list[str] = []
-    todo: list[Target] = []
-    for each in named:
-        found = find(each, registry)
-        if isinstance(found, str):
-            files.append(found)
-        else:
-            todo.append(target_of(found))
+        raise UsageError("there is no target to digest")
+    found = [(each, find_built(each, registry)) for each in named]
+    files = [str(each) for each, built in found if built is None]
+    todo = [target_of(built) for _, built in found if built is not None]
     if split is not None and not files:
-        raise UsageError(
-            "`--split` applies to files only: builds and releases name their splits",
-            hint="leave out `--split`",
-        )
+        raise UsageError("`--split` applies to files only: builds and releases name their splits")
     if files:
-        target = files_target(files)
+        target = target_of(bare_files(files))
         if not all(map(names_one_file, files)):
             expect_whole_sets(
                 target.shards,
-                "the digest would be that of the rest",
+                "the digest would lack the other shards",
                 "bring the missing shards, or name the files one by one",
             )
         todo.append(_with_split(target, split))
@@ -88,29 +80,23 @@ def digest(
 
 
 def _with_split(target: Target, split: str | None) -> Target:
-    """The files with the given split for those that have none."""
+    """The target, with the given split for those of its files whose names state no split."""
     if split is None:
         return target
     if not split or all(shard.split for shard in target.shards):
         problem = "is empty" if not split else "is not needed: the names of all files say a split"
-        raise UsageError(
-            f"`--split {safe(split)}` {problem}", hint="it names the split of files without one"
-        )
+        raise UsageError(f"`--split {split}` {problem}")
     shards = [shard if shard.split else replace(shard, split=split) for shard in target.shards]
     return replace(target, shards=tuple(sorted(shards, key=lambda each: each.split)))
 
 
 def _digest(target: Target, engine: Engine, progress: Progress) -> ContentDigests:
-    _expect_all_shards(target)
+    here = {shard.path for shard in target.shards}
+    for entry in target.manifest.shards if target.manifest is not None else ():
+        if entry.path not in here:
+            raise RefusedError(f"`{entry.path}` of `{target.name}` is missing")
     collector = _Collector()
-    read_whole(
-        target,
-        [collector],
-        engine,
-        progress,
-        doing="digesting",
-        otherwise="the digest of incomplete data is not that of the dataset",
-    )
+    read_whole(target, [collector], engine, progress, doing="digesting")
     whole = ContentHasher()
     splits: dict[str, list[bytes]] = {}
     shards: dict[str, int] = {}
@@ -119,9 +105,7 @@ def _digest(target: Target, engine: Engine, progress: Progress) -> ContentDigest
     for shard, part in collector.seen:
         if part.faults:
             raise RefusedError(
-                f"`{safe(shard.name, limit=1000)}` is damaged: the digest would be that of the "
-                "other records",
-                hint=f"`tfrecreg check {target.name}` names the damaged records",
+                f"`{shard.name}` is damaged: the digest would lack the damaged records"
             )
         splits.setdefault(shard.split, []).append(part.digests)
         shards[shard.split] = shards.get(shard.split, 0) + 1
@@ -140,19 +124,6 @@ def _digest(target: Target, engine: Engine, progress: Progress) -> ContentDigest
             for name, parts in sorted(splits.items())
         ),
     )
-
-
-def _expect_all_shards(target: Target) -> None:
-    """Refuse a build or release with missing shards."""
-    if target.manifest is None:
-        return
-    present = {shard.path for shard in target.shards}
-    for entry in target.manifest.shards:
-        if entry.path not in present:
-            raise RefusedError(
-                f"`{safe(entry.path)}` of `{target.name}` is missing",
-                hint=f"tfrecreg check {target.name}",
-            )
 
 
 class _Collector(Validator):

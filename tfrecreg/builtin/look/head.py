@@ -1,6 +1,6 @@
-"""The first records of a target, or any one of them, for people to read.
+"""Shows the first records of a target, or any one record, for people to read.
 
-The images of shown records as files.
+Also saves the images of shown records as files.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from html import escape
-from itertools import chain, islice
+from itertools import islice
 from typing import Any, Literal
 
 from tfrecreg.core.check.infer import PassedOver
@@ -34,10 +34,7 @@ from tfrecreg.core.records.batch import Fault, RecordBatch
 from tfrecreg.core.records.index import Index
 from tfrecreg.core.records.reader import HOLD_LIMIT, scan
 from tfrecreg.core.records.reading.access import Records
-from tfrecreg.core.registry.registry import RegistryLike
-from tfrecreg.core.registry.shardset.find import TargetLike
-from tfrecreg.core.registry.shardset.split_target import find_ranges, named_splits
-from tfrecreg.core.registry.shardset.target import find_target
+from tfrecreg.core.registry.splits import find_ranges, named_splits
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import DamagedRecordError, NoShardsError, UsageError
 from tfrecreg.core.values.progress import SILENT, Progress
@@ -53,7 +50,7 @@ class ShownFeature:
     kind: str
     """``bytes``, ``float``, ``int64`` or ``unset``."""
     count: int
-    """Values."""
+    """Number of values."""
     shown: str
     """The first values, or a description of them."""
 
@@ -70,7 +67,7 @@ class ShownRecord(ShortRepr):
     features: tuple[ShownFeature, ...] | None
     """None if the payload is not a `tf.train.Example`, or too large to be held."""
     start: str = ""
-    """Then its first bytes in hex, or how large it is."""
+    """Its first bytes in hex, or its size, if `features` is None."""
     payload: str | None = None
     """Kind of the payload, a value of `PayloadKind`; None if it is too large to be read."""
     parts: tuple[ShownPart, ...] = ()
@@ -85,8 +82,8 @@ class ShownRecord(ShortRepr):
         return "\n".join(f"{label}{rest}".rstrip() for _, label, rest in self.lines())
 
     def lines(self) -> Iterator[tuple[Literal["place", "other", "row"], str, str]]:
-        """Its text by lines, each with its kind, a label and the rest: its place, what its payload
-        is if it is no Example, and a row for each feature or part.
+        """The lines of text that show the record: its place, the kind of a payload that is not an
+        Example, and a row per feature or part. Each line has its kind, a label and the rest.
         """
         key = f", key {self.key}" if self.key is not None else ""
         place = f", record {self.record}, offset {self.offset}, {self.length:,} bytes{key}"
@@ -108,7 +105,7 @@ class ShownRecord(ShortRepr):
             yield "row", f"  {name:<{names}}  {kind:<{kinds}}", f"  {shown}"
 
     def _repr_html_(self) -> str:
-        """Its place, its features and its images with their objects, for a notebook."""
+        """Its place, features and images with objects, for a notebook."""
         from tfrecreg.core.images.drawing import draw_over
 
         key = "" if self.key is None else f", key {self.key}"
@@ -125,20 +122,12 @@ class ShownRecord(ShortRepr):
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The record as ``head --json`` has it: all but the bytes of images."""
-        return {
-            "shard": self.shard,
-            "record": self.record,
-            "offset": self.offset,
-            "length": self.length,
-            "key": self.key,
-            "features": self.features,
-            "start": self.start,
-            "payload": self.payload,
-            "parts": self.parts,
-            "pictures": self.images,
-            "saved": [safe(path, limit=1 << 16) for path in self.saved],
-        }
+        """The record as in ``head --json``: everything but the bytes of images."""
+        told = {each.name: getattr(self, each.name) for each in fields(self)}
+        del told["example"]
+        pictures, saved = told.pop("images"), told.pop("saved")
+        shown = [safe(path, limit=1 << 16) for path in saved]
+        return {**told, "pictures": pictures, "saved": shown}
 
 
 _NAMES = {
@@ -163,132 +152,126 @@ def _kind(kind: str, count: int) -> str:
     return kind if count == 1 else f"{kind}[{count}]"
 
 
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which records of a target to show, as :meth:`tfrecreg.Build.head` takes them."""
+
+    records: int | None = None
+    at: int | None = None
+    shard: str | None = None
+    split: str | None = None
+    where: str | None = None
+
+
+_Numbers = dict[tuple[str, int], list[int]]
+"""Numbers of records by split and number of the shard."""
+
+
 def head(
-    target: Target | TargetLike,
-    count: int = 5,
+    target: Target,
+    choice: Choice = Choice(),
     *,
-    registry: RegistryLike | None = None,
-    at: int | None = None,
-    shard: str | None = None,
-    split: str | None = None,
-    where: str | None = None,
     damage: list[PassedOver] | None = None,
     progress: Progress = SILENT,
 ) -> Iterator[ShownRecord]:
-    """The first `count` records of a target, over its shards in order; or from any record on.
+    """The first records of a target, in order of its shards; or records from a given one on.
 
-    Damaged records are skipped and listed in `damage`. But the record named by `at` has to be
+    Damaged records are skipped and listed in `damage`, but the record named by `at` must be
     undamaged.
     """
-    if count < 0:
-        raise UsageError(
-            f"expected a number of records of at least 0, found {count}", hint="`-n 5` shows five"
-        )
-    if not isinstance(target, Target):
-        target = find_target(target, registry=registry)
+    at = choice.at
+    left = choice.records if choice.records is not None else 5 if at is None else 1
+    if left < 0:
+        raise UsageError(f"expected a number of records of at least 0, found {left}")
     if not target.shards:
-        raise UsageError(
-            f"`{target.name}` has no shards to show", hint=f"tfrecreg check {target.name}"
-        )
-    if where is not None and at is not None:
-        raise UsageError(
-            "`--at` names a record by its number, and `--where` chooses records",
-            hint="give one of them; `record >= 100` in the condition is about numbers",
-        )
-    passed = damage if damage is not None else []
-    with _chosen(target, where, progress) as chosen:
-        decoders = target_decoders(target)
-        shards = target.shards
-        if split is not None:
-            by_split = _by_split(target, split)
-            if "[" in split:
-                if at is not None or shard is not None:
-                    raise UsageError(
-                        f"the numbers in `{safe(split)}` count the records of a split, "
-                        f"{'`--at`' if at is not None else '`--shard`'} those of one shard",
-                        hint=f"give one of them: --split '{safe(split)}'",
-                    )
-                parts = _of_ranges(by_split, split, chosen, passed, decoders)
-                yield from islice(parts, count)
-                return
-            shards = [each for found in by_split.values() for each in found]
-        if shard is not None:
-            shards = [_shard_named(target.name, shards, shard)]
-        if at is not None:
-            if len(shards) > 1:
-                raise UsageError(
-                    f"`{target.name}` has {len(shards)} shards, and records are numbered in each",
-                    hint=f"name one of them: --shard {safe(shards[0].name, limit=1000)}",
-                )
-            yield from islice(_records_from(shards[0], at, passed, decoders), count)
-            return
-        if chosen is not None:
-            found = (_numbered(each, chosen[_place(each)], passed, decoders) for each in shards)
-            yield from islice(chain.from_iterable(found), count)
-            return
-        left = count
-        for each in shards:
+        raise UsageError(f"`{target.name}` has no shards to show")
+    if choice.where is not None and at is not None:
+        raise UsageError("`--at` and `--where` exclude each other")
+    reader = _Reader(damage if damage is not None else [], target_decoders(target))
+    with _holding(target, choice.where, progress) as holding:
+        for shard, numbers in _portions(target, choice, holding):
             if left <= 0:
                 return
-            for record in _records(each, left, passed, decoders):
+            if numbers is None and at is None:
+                found = reader.scanned(shard, left)
+            else:
+                found = islice(reader.numbered(shard, numbers or (), at), left)
+            for record in found:
                 yield record
                 left -= 1
 
 
 @contextmanager
-def _chosen(
-    target: Target, where: str | None, progress: Progress
-) -> Iterator[dict[tuple[str, int], Sequence[int]] | None]:
-    """The records of each shard for which a condition holds; None without one."""
+def _holding(target: Target, where: str | None, progress: Progress) -> Iterator[_Numbers | None]:
+    """The records of each shard for which a condition holds; None without a condition."""
     if where is None:
         yield None
         return
     with chosen_records(target, where, progress=progress) as numbers:
         shards = zip(target.shards, numbers, strict=True)
-        yield {_place(shard): each.tolist() for shard, each in shards}
+        yield {(shard.split, shard.number): each.tolist() for shard, each in shards}
 
 
-def _place(shard: Shard) -> tuple[str, int]:
-    return shard.split, shard.number
+def _portions(
+    target: Target, choice: Choice, holding: _Numbers | None
+) -> Iterator[tuple[Shard, Sequence[int] | None]]:
+    """The shards to read and the numbers of their records; None for all records."""
+    shards, split = target.shards, choice.split
+    if split is not None:
+        by_split = _by_split(target, split)
+        if "[" in split:
+            if choice.at is not None or choice.shard is not None:
+                raise UsageError(
+                    f"`{split}` counts in the whole split: leave out "
+                    f"{'`--at`' if choice.at is not None else '`--shard`'}"
+                )
+            yield from _of_ranges(by_split, split, holding)
+            return
+        shards = [each for found in by_split.values() for each in found]
+    if choice.shard is not None:
+        shards = [_shard_named(target.name, shards, choice.shard)]
+    if choice.at is not None and len(shards) > 1:
+        raise UsageError(
+            f"`{target.name}` has {len(shards)} shards, and `--at` counts in one shard",
+            hint=f"name one of them: --shard {shards[0].name}",
+        )
+    for each in shards:
+        yield each, None if holding is None else holding[each.split, each.number]
 
 
 def _by_split(target: Target, words: str) -> dict[str, list[Shard]]:
-    """The shards of the splits that an expression names, in its order."""
+    """The shards of the splits that an expression names, in the expression's order."""
     by_split: dict[str, list[Shard]] = {}
     for each in target.shards:
         by_split.setdefault(each.split, []).append(each)
-    if list(by_split) == [""]:  # the names of the files say no split: every one fits
+    if list(by_split) == [""]:  # file names state no split: any name fits
         return {words.partition("[")[0].strip(): by_split[""]}
     names = [name for name in by_split if name]
     return {name: by_split[name] for name in named_splits(words, names, target.name)}
 
 
 def _of_ranges(
-    by_split: Mapping[str, Sequence[Shard]],
-    words: str,
-    chosen: Mapping[tuple[str, int], Sequence[int]] | None,
-    passed: list[PassedOver],
-    decoders: Decoders,
-) -> Iterator[ShownRecord]:
-    """The records of an expression with bounds."""
-    counts = {name: list(map(_count, shards)) for name, shards in by_split.items()}
+    by_split: Mapping[str, Sequence[Shard]], words: str, holding: _Numbers | None
+) -> Iterator[tuple[Shard, Sequence[int]]]:
+    """The shards of an expression such as `train[:10]`, with the numbers of their records."""
+    counts: dict[str, list[int]] = {name: [] for name in by_split}
+    for name, shards in by_split.items():
+        for shard in shards:
+            if shard.entry is not None:
+                counts[name].append(shard.entry.records)
+                continue
+            with Records(shard.path, storage=shard.storage, name=shard.name) as records:
+                counts[name].append(len(records))
     for name, numbers in find_ranges(words, counts):
         start = 0
         for shard, held in zip(by_split[name], counts[name], strict=True):
-            first, stop = max(numbers.start - start, 0), min(numbers.stop - start, held)
+            inside = range(max(numbers.start - start, 0), min(numbers.stop - start, held))
             start += held
-            inside: Sequence[int] = range(first, stop)
-            if chosen is not None:
-                inside = [each for each in chosen[_place(shard)] if each in inside]
-            if inside:
-                yield from _numbered(shard, inside, passed, decoders)
-
-
-def _count(shard: Shard) -> int:
-    if shard.entry is not None:
-        return shard.entry.records
-    with Records(shard.path, storage=shard.storage, name=shard.name) as records:
-        return len(records)
+            if holding is None:
+                yield shard, inside
+            else:
+                chosen = holding[shard.split, shard.number]
+                yield shard, [each for each in chosen if each in inside]
 
 
 def _shard_named(target: str, shards: Sequence[Shard], name: str) -> Shard:
@@ -298,91 +281,69 @@ def _shard_named(target: str, shards: Sequence[Shard], name: str) -> Shard:
         return found[0]
     if found:
         raise UsageError(
-            f"`{target}` has {len(found)} shards `{safe(name)}`",
-            hint=f"name one with its folder: --shard {safe(found[0].name, limit=1000)}",
+            f"`{target}` has {len(found)} shards `{name}`: add the folder to the name, as in "
+            f"`{found[0].name}`"
         )
     names = [each.name.rpartition("/")[2] for each in shards]
     raise UsageError(
-        f"`{target}` has no shard `{safe(name)}`{did_you_mean(name, names)}",
+        f"`{target}` has no shard `{name}`{did_you_mean(name, names)}",
         hint=f"available: {listed(names)}",
     )
 
 
-def _records(
-    shard: Shard, most: int, passed: list[PassedOver], decoders: Decoders
-) -> Iterator[ShownRecord]:
-    """The first ones, as the scanner delivers them."""
-    index = index_of(shard)
-    seen = 0
-    for event in scan(shard.storage, shard.path, declared=shard.declared):
-        if isinstance(event, Fault) and event.code == "CRC008":
-            raise NoShardsError(
-                f"`{safe(shard.name)}` is not a TFRecord: {event.detail}",
-                hint=f"tfrecreg check {safe(shard.name)}",
-                place=shard.name,
-            )
-        if isinstance(event, Fault):
-            reason = f"{event.code}: {event.detail}"
-            passed.append(_passed(shard, event.record, event.offset, reason))
-        if not isinstance(event, RecordBatch):
-            continue
-        for position in range(len(event)):
-            if seen == most:
-                return
-            seen += 1
-            place = event.first + position, event.offsets[position], event.lengths[position]
-            payload = event.payload(position) if event.whole else None
-            yield shown_record(shard, index, place, payload, decoders)
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    damage: list[PassedOver]
+    decoders: Decoders
 
+    def _pass_over(self, shard: Shard, record: int | None, offset: int, reason: str) -> None:
+        name = safe(shard.name)
+        self.damage.append(PassedOver(shard=name, record=record, offset=offset, reason=reason))
 
-def _passed(shard: Shard, record: int | None, offset: int, reason: str) -> PassedOver:
-    return PassedOver(shard=safe(shard.name), record=record, offset=offset, reason=reason)
+    def scanned(self, shard: Shard, most: int) -> Iterator[ShownRecord]:
+        """The first records, as the scanner delivers them."""
+        index = index_of(shard)
+        seen = 0
+        for event in scan(shard.storage, shard.path, declared=shard.declared):
+            if isinstance(event, Fault):
+                if event.code == "CRC008":
+                    message = f"`{shard.name}` is not a TFRecord: {event.detail}"
+                    raise NoShardsError(message, place=shard.name)
+                reason = f"{event.code}: {event.detail}"
+                self._pass_over(shard, event.record, event.offset, reason)
+            if not isinstance(event, RecordBatch):
+                continue
+            for position in range(len(event)):
+                if seen == most:
+                    return
+                seen += 1
+                at = event.first + position, event.offsets[position], event.lengths[position]
+                payload = event.payload(position) if event.whole else None
+                yield shown_record(shard, index, at, payload, self.decoders)
 
-
-def _records_from(
-    shard: Shard, at: int, passed: list[PassedOver], decoders: Decoders
-) -> Iterator[ShownRecord]:
-    """Records from number `at` on, which has to be sound, found without reading those before."""
-    with Records(shard.path, storage=shard.storage, name=shard.name) as records:
-        numbers = range(len(records))[records.number(at) :]
-        yield from _read(shard, records, numbers, passed, decoders, strict=True)
-
-
-def _numbered(
-    shard: Shard, numbers: Sequence[int], passed: list[PassedOver], decoders: Decoders
-) -> Iterator[ShownRecord]:
-    """The records with these numbers, of which those that the shard has are read."""
-    if not numbers:
-        return
-    with Records(shard.path, storage=shard.storage, name=shard.name) as records:
-        held = [each for each in numbers if each < len(records)]
-        yield from _read(shard, records, held, passed, decoders)
-
-
-def _read(
-    shard: Shard,
-    records: Records,
-    numbers: Sequence[int],
-    passed: list[PassedOver],
-    decoders: Decoders,
-    *,
-    strict: bool = False,
-) -> Iterator[ShownRecord]:
-    """Records by number."""
-    index = index_of(shard)
-    for number in numbers:
-        length = int(records.lengths[number])
-        try:
-            payload = records[number] if length <= HOLD_LIMIT else None
-        except DamagedRecordError as error:
-            if strict and number == numbers[0]:
-                raise
-            reason = error.message.rpartition("is damaged: ")[2]
-            passed.append(_passed(shard, number, int(records.offsets[number]), reason))
-            continue
-        yield shown_record(
-            shard, index, (number, int(records.offsets[number]), length), payload, decoders
-        )
+    def numbered(
+        self, shard: Shard, numbers: Sequence[int], at: int | None
+    ) -> Iterator[ShownRecord]:
+        """The records with these numbers; or all from `at` on, where record `at` must be sound."""
+        if not numbers and at is None:
+            return
+        index = index_of(shard)
+        with Records(shard.path, storage=shard.storage, name=shard.name) as records:
+            if at is not None:
+                numbers = range(len(records))[records.number(at) :]
+            for number in numbers:
+                if number >= len(records):
+                    continue
+                offset, length = int(records.offsets[number]), int(records.lengths[number])
+                try:
+                    payload = records[number] if length <= HOLD_LIMIT else None
+                except DamagedRecordError as error:
+                    if at is not None and number == numbers[0]:
+                        raise
+                    reason = error.message.rpartition("is damaged: ")[2]
+                    self._pass_over(shard, number, offset, reason)
+                    continue
+                yield shown_record(shard, index, (number, offset, length), payload, self.decoders)
 
 
 def shown_record(
@@ -392,12 +353,20 @@ def shown_record(
     payload: bytes | None,
     decoders: Decoders,
 ) -> ShownRecord:
-    """One record."""
     number, offset, length = place
     found = decode_or_none(payload) if payload is not None else None
     kind = kind_of(payload, 0, length, found) if payload is not None else None
     example = found if kind is PayloadKind.EXAMPLE else None
     values = partial(words, decoders=decoders)
+    features = tuple(
+        ShownFeature(
+            name=safe(name),
+            kind=feature.kind.name.lower(),
+            count=feature.count,
+            shown=words(feature, decoders, name),
+        )
+        for name, feature in sorted((example or {}).items())
+    )
     start = ""
     if payload is None:
         start = f"{si_bytes(length)}, too large to be shown"
@@ -409,7 +378,7 @@ def shown_record(
         offset=offset,
         length=length,
         key=safe(index.key(number)) if index is not None and number < len(index) else None,
-        features=_features(example, decoders) if example is not None else None,
+        features=features if example is not None else None,
         start=start,
         payload=kind.value if kind is not None else None,
         parts=describe_payload(payload, kind, values) if payload is not None else (),
@@ -418,32 +387,20 @@ def shown_record(
     )
 
 
-def _features(example: Example, decoders: Decoders) -> tuple[ShownFeature, ...]:
-    return tuple(
-        ShownFeature(
-            name=safe(name),
-            kind=feature.kind.name.lower(),
-            count=feature.count,
-            shown=words(feature, decoders, name),
-        )
-        for name, feature in sorted(example.items())
-    )
-
-
 _SUFFIXES = {"bmp": ".bmp", "gif": ".gif", "jpeg": ".jpg", "png": ".png", "webp": ".webp"}
 _STRANGE = re.compile(r"[^A-Za-z0-9._-]+")
 _PART = 80
-"""Characters of a shard's or a feature's name in a file's."""
+"""Maximum number of characters of a shard's or feature's name in a file name."""
 
 
 def save_images(
     records: Iterable[ShownRecord], folder: str | os.PathLike[str]
 ) -> Iterator[ShownRecord]:
-    """Write the images of each record into `folder`, and hand the record on.
+    """Write the images of each record into `folder`, and pass the record on.
 
-    The bytes are written unchanged, as ``<shard>-<record>-<feature>.<suffix>``. The suffix is that
-    of the format that the bytes have; what other characters than letters, digits, `.`, `_` and `-`
-    there are in the names of shard and feature becomes `_`.
+    The bytes are written unchanged, as ``<shard>-<record>-<feature>.<suffix>``. The suffix follows
+    from the format of the bytes. In the names of shard and feature, all characters other than
+    letters, digits, `.`, `_` and `-` become `_`.
     """
     storage = LocalStorage(folder)
     used: set[str] = set()
@@ -451,34 +408,22 @@ def save_images(
         saved = []
         for image in record.images:
             suffix = _SUFFIXES.get(image.format, f".{_plain(image.format)}")
-            name = _free(_name(record, image), suffix, used)
+            shard = _plain(record.shard.rpartition("/")[2])
+            value = f"-{image.value}" if image.value else ""
+            stem = f"{shard}-{record.record}-{_plain(image.feature)}{value}"
+            name, number = stem + suffix, 1
+            # After the replacement names may be equal, and some file systems ignore case.
+            while name.lower() in used:
+                number += 1
+                name = f"{stem}~{number}{suffix}"
+            used.add(name.lower())
             path = f"{storage.root}/{name}"
             if not storage.put_if_absent(name, image.data):
-                raise UsageError(
-                    f"`{safe(path, limit=1000)}` exists already, and nothing is overwritten",
-                    hint="name a folder that is new or empty with `--save`",
-                )
+                raise UsageError(f"`{path}` exists already, and nothing is overwritten")
             saved.append(path)
         yield replace(record, saved=tuple(saved))
 
 
-def _name(record: ShownRecord, image: ShownImage) -> str:
-    shard = _plain(record.shard.rpartition("/")[2])
-    value = f"-{image.value}" if image.value else ""
-    return f"{shard}-{record.record}-{_plain(image.feature)}{value}"
-
-
 def _plain(name: str) -> str:
-    """Nothing that a shell, a file system or a path could take for something else."""
+    """The name without characters that a shell, a file system or a path could misinterpret."""
     return _STRANGE.sub("_", name)[:_PART].lstrip(".-") or "_"
-
-
-def _free(stem: str, suffix: str, used: set[str]) -> str:
-    """A name that this call has not used: replacing characters may make names equal."""
-    name, number = stem + suffix, 1
-    # Some file systems ignore case.
-    while name.lower() in used:
-        number += 1
-        name = f"{stem}~{number}{suffix}"
-    used.add(name.lower())
-    return name

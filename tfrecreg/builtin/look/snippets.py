@@ -1,6 +1,6 @@
-"""A version in the few lines of code that use it, and in the facts that describe it.
+"""Code that uses a build or a release, and the facts that describe the build or release.
 
-Names of splits and features come from data. They stand in the code as literals of ASCII only.
+Names of splits and features come from data. The code contains them as pure ASCII literals.
 """
 
 from __future__ import annotations
@@ -13,10 +13,8 @@ from tfrecreg.core.example.kinds import PayloadKind
 from tfrecreg.core.images.model import ImageError
 from tfrecreg.core.images.read import read_header
 from tfrecreg.core.records.reading.access import Records
-from tfrecreg.core.registry.lookup import Resolved, expect_schema
+from tfrecreg.core.registry.data import Resolved, expect_schema
 from tfrecreg.core.registry.manifest import adopted_kind
-from tfrecreg.core.registry.registry import RegistryLike
-from tfrecreg.core.registry.shardset.find import resolve_in
 from tfrecreg.core.schema.compiled import compile_schema
 from tfrecreg.core.schema.definition import Schema
 from tfrecreg.core.schema.proto import parse_schema
@@ -24,7 +22,7 @@ from tfrecreg.core.values.errors import TfrecregError, UsageError
 from tfrecreg.core.values.text import did_you_mean, listed, safe
 
 _SIZE = (224, 224, 3)
-"""Height, width and channels of images, where no image of the version is here to look at."""
+"""Assumed height, width and channels of images, if no image of the version is here."""
 
 
 _TEMPLATES = {
@@ -154,15 +152,12 @@ def snippet(resolved: Resolved, framework: str, *, registry: str | None = None) 
 
     if framework not in FRAMEWORKS:
         raise UsageError(
-            f"no code for `{safe(framework)}`{did_you_mean(framework, FRAMEWORKS)}",
+            f"no code for `{framework}`{did_you_mean(framework, FRAMEWORKS)}",
             hint=f"available: {listed(FRAMEWORKS)}",
         )
     splits = [each.name for each in resolved.manifest.splits]
     if not splits:
-        raise UsageError(
-            f"`{resolved.name}` has no split that code could read",
-            hint=f"tfrecreg check {resolved.name}",
-        )
+        raise UsageError(f"`{resolved.name}` has no split that code could read")
     schema, name = _schema(resolved), resolved.name
     split = "train" if "train" in splits else splits[0]
     place = "" if registry is None else f", registry={registry!a}"
@@ -201,7 +196,7 @@ def snippet(resolved: Resolved, framework: str, *, registry: str | None = None) 
 
 
 def _schema(resolved: Resolved) -> Schema | None:
-    """The schema by which records are read; None for payloads."""
+    """The schema by which the code reads records; None if the code reads payloads."""
     kind = adopted_kind(resolved.manifest)
     if kind not in (PayloadKind.EXAMPLE, PayloadKind.SEQUENCE_EXAMPLE):
         return None
@@ -213,7 +208,7 @@ def _schema(resolved: Resolved) -> Schema | None:
 def _supervised(
     resolved: Resolved, schema: Schema | None
 ) -> tuple[str, str, int, tuple[int, int, int]]:
-    """The features with image and class, the number of classes and the shape of an image."""
+    """The features of image and class, the number of classes and the shape of an image."""
     labels = resolved.manifest.labels
     if schema is None:
         raise _not_for(resolved, "Keras", "its records are not Examples")
@@ -232,14 +227,11 @@ def _supervised(
 
 
 def _not_for(resolved: Resolved, framework: str, why: str) -> UsageError:
-    return UsageError(
-        f"there is no code for {framework} that fits `{resolved.name}`: {why}",
-        hint=f"tfrecreg show {resolved.name} --code tf",
-    )
+    return UsageError(f"there is no code for {framework} that fits `{resolved.name}`: {why}")
 
 
 def _image_shape(resolved: Resolved, feature: str) -> tuple[int, int, int]:
-    """Height, width and channels of the first image, as code for the version should read it."""
+    """Height, width and channels of the first image, in the form that the code should read."""
     try:
         storage = resolved.storage()
         first = next(each for each in resolved.manifest.shards if each.records)
@@ -251,21 +243,8 @@ def _image_shape(resolved: Resolved, feature: str) -> tuple[int, int, int]:
     return header.height, header.width, 1 if header.channels == 1 else 3
 
 
-def describe(reference: str | Resolved, *, registry: RegistryLike | None = None) -> dict[str, Any]:
-    """The facts that identify a version, for MLflow, Weights & Biases or a log.
-
-    The dictionary is plain data, and can be written as JSON. It needs the manifest only, not the
-    bytes of the version:
-
-    - ``name``: the dataset; ``version``: of the release, None for a build; ``reference``: both
-    - ``content``: hex content digest of all splits; equal for the same examples in the same splits
-    - ``records``: number of all records; ``splits``: the number by name of the split
-    - ``bytes``: size of all shards
-    - ``schema``: blake3 of the schema's file; ``manifest``: digest of the manifest
-    - ``git_commit``: the commit that was checked out when the version was released; None for a
-      build, and outside git
-    """
-    resolved = resolve_in(registry, reference)
+def describe(resolved: Resolved) -> dict[str, Any]:
+    """The facts that identify a version: :meth:`tfrecreg.Build.describe`."""
     manifest = resolved.manifest
     release, provenance = manifest.release, manifest.provenance
     return {

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def tfrecreg_report_formats() -> Iterator[ReportFormatRecord]:
-    """Yield the one format whose document shows records."""
+    """Yield `html`, the only format whose document shows records."""
     yield ReportFormatRecord(name="html", summary="a page with images", load=_load)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from tfrecreg.builtin.look.snippets import FRAMEWORKS, snippet
 from tfrecreg.builtin.pages.content import (
-    Budget,
     Gallery,
     Page,
     PageFinding,
@@ -16,9 +16,8 @@ from tfrecreg.builtin.pages.content import (
     PageProvenance,
     TargetPage,
     figures_of,
-    striking_looks,
 )
-from tfrecreg.builtin.pages.features import charts_of, feature_charts, kinds_of, page_features
+from tfrecreg.builtin.pages.features import charts_of, feature_charts, page_features
 from tfrecreg.builtin.pages.records import PagePlace, PageRecord, read_records
 from tfrecreg.builtin.pages.render import difference_of
 from tfrecreg.builtin.pages.survey import EXTREMES, Pick, Survey, SurveyValidator, class_names
@@ -31,10 +30,10 @@ from tfrecreg.core.check.scan.interface import Target, Validator
 from tfrecreg.core.images.decoder import require_pillow
 from tfrecreg.core.plugins.guard import PluginId
 from tfrecreg.core.plugins.manager import code_named
+from tfrecreg.core.registry.data import Build, Release, Resolved, TargetsLike, resolve, resolve_in
+from tfrecreg.core.registry.find import find_built, named_targets
 from tfrecreg.core.registry.listing import log
-from tfrecreg.core.registry.lookup import Build, Release, Resolved, resolve
 from tfrecreg.core.registry.registry import Registry, RegistryLike, open_registry
-from tfrecreg.core.registry.shardset.find import TargetsLike, find, named_targets, resolve_in
 from tfrecreg.core.values.config import Waiver
 from tfrecreg.core.values.errors import MissingExtraError, RefusedError, TfrecregError, UsageError
 from tfrecreg.core.values.findings import Finding
@@ -44,19 +43,19 @@ from tfrecreg.core.values.text import count, safe
 from tfrecreg.core.workers.interface import Engine
 
 _FINDINGS = 200
-"""Findings of a target that are shown."""
+"""Maximum number of findings shown per target."""
 _PLACES = 6
-"""Locations of a finding that are shown with their records."""
+"""Maximum number of locations of a finding shown with their records."""
+_RECORDS = 100
+"""Maximum number of records shown for all findings of a target."""
+_SPLITS = 8
+"""Maximum number of splits of a target with a sample."""
 _SAMPLE = 60
-"""Records of a split in its sample."""
+"""Maximum number of records in the sample of a split."""
 _STRIKING = 3
-"""Records of each extreme."""
+"""Maximum number of records shown per extreme."""
 _FEATURES = 60
-"""Features of a target that are shown."""
-BUDGET = 8_000_000
-"""Default size of a page in bytes."""
-_HTML = 300_000
-"""Bytes reserved for styles, charts and tables."""
+"""Maximum number of features shown per target."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +66,7 @@ class _Surveyed:
 
 
 class Surveys:
-    """What is seen of the records of targets while they are checked, for a page about them."""
+    """Collects facts about the records of targets during a check, for a page about them."""
 
     def __init__(self, *, statistics: bool = False) -> None:
         self._statistics = statistics
@@ -85,38 +84,29 @@ class Surveys:
         *,
         registry: RegistryLike | None = None,
         against: str | None = None,
-        budget: int = BUDGET,
         engine: Engine | None = None,
         progress: Progress = SILENT,
     ) -> Page:
         """The content of the page."""
         notice = _no_images(list(self._surveyed.values()))
-        spent = Budget(max(budget - _HTML * len(reports), 0))
         pages = []
         for report in reports:
             seen = self._surveyed.get(report.target)
-            if seen is None:  # it could not be read: the report has the reason
-                pages.append(
-                    TargetPage(
-                        report=report,
-                        findings=tuple(_findings(report, {}, {}, None)),
-                        figures=figures_of(report, {}, {}, (), {}),
-                    )
-                )
+            if seen is None:  # the target could not be read: the report has the reason
+                findings, figures = tuple(_findings(report)), tuple(figures_of(report, {}, {}))
+                pages.append(TargetPage(report=report, findings=findings, figures=figures))
                 continue
-            page = _page_of(report, seen, spent, notice)
+            page = _page_of(report, seen, notice)
             if not self._statistics:
                 page = replace(page, statistics=None)
             if against is not None:
                 before = resolve(open_registry(registry), against)
                 after = _resolved(seen.target)
                 splits = seen.survey.splits
-                found = difference_of(
-                    before, after, spent, progress, surveyed=splits, engine=engine
-                )
+                found = difference_of(before, after, progress, surveyed=splits, engine=engine)
                 page = replace(page, difference=found)
             pages.append(page)
-        return Page(targets=tuple(pages), left_out=spent.left_out(), notice=notice)
+        return Page(targets=tuple(pages), notice=notice)
 
 
 def make_page(
@@ -126,16 +116,21 @@ def make_page(
     options: CheckOptions | None = None,
     against: str | None = None,
     statistics: bool = False,
-    budget: int,
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> Page:
     """Check targets, and collect the content of a page about them: see :func:`tfrecreg.report`."""
     if against is not None:
-        _expect_one_version(targets, registry)
+        named = named_targets(targets)
+        if len(named) != 1 or not isinstance(find_built(named[0], registry), Resolved):
+            raise UsageError("`--against` compares one build or release with another")
         resolve_in(registry, against)
     if statistics:
-        options = _with_anomalies(options or CheckOptions(), against, progress)
+        options = replace(options or CheckOptions(), against=against)
+        if missing := missing_tfdv():
+            progress.note(f"anomalies are left out: {missing.message}: {missing.hint}")
+        else:
+            options = replace(options, also=(*options.also, "statistics"))
     surveys = Surveys(statistics=statistics)
     reports = check(
         targets,
@@ -148,7 +143,7 @@ def make_page(
         ],
     )
     return surveys.page(
-        reports, registry=registry, against=against, budget=budget, engine=engine, progress=progress
+        reports, registry=registry, against=against, engine=engine, progress=progress
     )
 
 
@@ -162,16 +157,7 @@ def _no_images(surveyed: Sequence[_Surveyed]) -> str:
     return ""
 
 
-def _expect_one_version(targets: TargetsLike, registry: RegistryLike | None) -> None:
-    named = named_targets(targets)
-    if len(named) != 1 or not isinstance(find(named[0], registry), Resolved):
-        raise UsageError(
-            "`--against` compares one build or release with another",
-            hint="tfrecreg report mnist --against mnist@latest --output page.html",
-        )
-
-
-def _page_of(report: Report, surveyed: _Surveyed, budget: Budget, notice: str) -> TargetPage:
+def _page_of(report: Report, surveyed: _Surveyed, notice: str) -> TargetPage:
     target, surveys = surveyed.target, surveyed.survey.splits
     splits = {name: surveys[name] for name in sorted(surveys, key=in_reading_order)}
     provenance = provenance_of(_resolved(target)) if target.home is not None else None
@@ -181,12 +167,10 @@ def _page_of(report: Report, surveyed: _Surveyed, budget: Budget, notice: str) -
     features, more = page_features(stats, _FEATURES) if stats is not None else ((), 0)
     return TargetPage(
         report=report,
-        figures=figures_of(
-            report, labels, splits, history, kinds_of(stats) if stats is not None else {}
-        ),
+        figures=tuple(figures_of(report, labels, splits)),
         charts=tuple(charts_of(target.manifest, labels, splits, history)),
-        findings=tuple(_read_findings(report, target, budget, notice)),
-        galleries=() if notice else tuple(_galleries(target, splits, budget)),
+        findings=tuple(_findings(report, target, notice)),
+        galleries=() if notice else tuple(_galleries(target, splits)),
         features=features,
         no_features=problem,
         more_features=more,
@@ -201,19 +185,10 @@ def _resolved(target: Target) -> Build | Release:
     return resolve(Registry(target.home), target.reference)
 
 
-def _with_anomalies(options: CheckOptions, against: str | None, progress: Progress) -> CheckOptions:
-    """The options of a check with drift, and with anomalies if TFDV is installed."""
-    options = replace(options, against=against)
-    if missing := missing_tfdv():
-        progress.note(f"no anomalies: {missing.message}: {missing.hint}")
-        return options
-    return replace(options, also=(*options.also, "statistics"))
-
-
 def _statistics(report: Report, made: StatsOfCheck) -> tuple[Stats | None, str]:
-    """The statistics of a target, and why it has none.
+    """The statistics of a target, and why they are missing.
 
-    One without Examples, or that was not read completely, has none without a reason.
+    A target that has no Examples, or was not read completely, has neither statistics nor a reason.
     """
     if report.status == "error":
         return None, ""
@@ -225,69 +200,34 @@ def _statistics(report: Report, made: StatsOfCheck) -> tuple[Stats | None, str]:
         return None, ""
 
 
-def _read_findings(
-    report: Report, target: Target, budget: Budget, notice: str
-) -> Iterator[PageFinding]:
-    places: set[PagePlace] = set()
-    damaged: set[PagePlace] = set()
-    for finding in (*report.findings, *report.waived)[:_FINDINGS]:
-        for location in finding.locations[:_PLACES]:
-            if location.shard is not None and location.record is not None:
-                place = PagePlace(location.shard, location.record)
-                places.add(place)
-                if finding.code.startswith("CRC"):
-                    damaged.add(place)
-    beside = {
-        PagePlace(place.shard, place.record + step)
-        for place in damaged
-        for step in (-1, 1)
-        if place.record + step >= 0
-    }
-    records = read_records(target, places | beside)
-    shown: dict[PagePlace, PageRecord] = {}
-    for place in sorted(records):
-        record = budget.spend(records[place])
-        if record is not None:  # the page reports once what all records lack
-            problem = record.problem.removesuffix(notice).removesuffix("; ")
-            shown[place] = replace(record, problem=problem)
-    yield from _findings(report, shown, _neighbours(damaged, shown), target)
-
-
-def _neighbours(
-    damaged: Iterable[PagePlace], shown: Mapping[PagePlace, PageRecord]
-) -> dict[PagePlace, tuple[PageRecord, ...]]:
-    found = {}
-    for place in damaged:
-        beside = (PagePlace(place.shard, place.record + step) for step in (-1, 1))
-        found[place] = tuple(shown[each] for each in beside if each in shown)
-    return found
-
-
 def _findings(
-    report: Report,
-    records: Mapping[PagePlace, PageRecord],
-    neighbours: Mapping[PagePlace, tuple[PageRecord, ...]],
-    target: Target | None,
+    report: Report, target: Target | None = None, notice: str = ""
 ) -> Iterator[PageFinding]:
+    """The findings; if the target was read, their first locations come with records."""
     judged: list[tuple[Finding, Waiver | None]] = [(each, None) for each in report.findings]
     judged += zip(report.waived, report.waivers, strict=False)
-    for finding, waiver in judged[:_FINDINGS]:
+    judged = judged[:_FINDINGS]
+    records: dict[PagePlace, PageRecord] = {}
+    if target is not None:
+        places = [
+            PagePlace(location.shard, location.record)
+            for finding, _ in judged
+            for location in finding.locations[:_PLACES]
+            if location.shard is not None and location.record is not None
+        ]
+        records = read_records(target, list(dict.fromkeys(places))[:_RECORDS])
+    for finding, waiver in judged:
         code = code_named(finding.code)
         locations = []
         for location in finding.locations:
-            place = PagePlace(
-                location.shard or "", -1 if location.record is None else location.record
-            )
-            locations.append(
-                PageLocation(
-                    location=location,
-                    record=records.get(place),
-                    neighbours=neighbours.get(place, ()),
-                    command=_command(target, place)
-                    if target is not None and place.record >= 0
-                    else "",
-                )
-            )
+            number = -1 if location.record is None else location.record
+            place = PagePlace(location.shard or "", number)
+            record = records.get(place)
+            if record is not None:  # the page reports only once what all records lack
+                problem = record.problem.removesuffix(notice).removesuffix("; ")
+                record = replace(record, problem=problem)
+            command = _command(target, place) if target is not None and number >= 0 else ""
+            locations.append(PageLocation(location=location, record=record, command=command))
         yield PageFinding(
             finding=finding,
             waiver=waiver,
@@ -306,52 +246,51 @@ def _command(target: Target, place: PagePlace) -> str:
     return safe(f"tfrecreg head {where} --at {place.record}", limit=1000)
 
 
-def _galleries(target: Target, splits: Mapping[str, Survey], budget: Budget) -> Iterator[Gallery]:
-    sample: list[PageRecord] = []
-    for split, survey in splits.items():
-        records = _by_class(_page_records(target, _sample(survey), budget))
+def _galleries(target: Target, splits: Mapping[str, Survey]) -> Iterator[Gallery]:
+    for split, survey in islice(splits.items(), _SPLITS):
+        picks = [PagePlace(pick.shard, pick.record) for pick in _sample(survey)]
+        read = read_records(target, picks)
+        records = _by_class([read[place] for place in picks if place in read])
         name = f"Sample of {safe(split)}" if split else "Sample"
         note = f"{len(records):,} of {count(survey.records, 'record')}, chosen by a hash of content"
         if any(record.marks for record in records):
             note += ", in order of classes"
-        sample += records
         if records:
             yield Gallery(heading=name, records=records, note=note)
-    yield from _extremes(target, splits, sample, budget)
+    yield from _extremes(target, splits)
 
 
-def _extremes(
-    target: Target, splits: Mapping[str, Survey], sample: Sequence[PageRecord], budget: Budget
-) -> Iterator[Gallery]:
-    """One gallery of all extremes, each record once, with what it is an example of."""
+def _extremes(target: Target, splits: Mapping[str, Survey]) -> Iterator[Gallery]:
+    """One gallery of all extremes, each record once, with its extremes in words."""
     whole = Survey()
     for survey in splits.values():
         for name, picks in survey.extremes.items():
             whole.keep_extreme(name, picks)
-    named: list[tuple[str, PagePlace]] = []
+    tags: dict[PagePlace, list[str]] = {}
     for name, words in EXTREMES.items():
         picks = whole.extremes.get(name, [])
-        # Where as many as are kept are equally extreme, none of them is.
-        picks = [pick for pick in picks[:_STRIKING] if pick.order < picks[-1].order]
-        named += ((words, PagePlace(pick.shard, pick.record)) for pick in picks)
-    read = read_records(target, (place for _, place in named))
-    chosen = [(words, read[place]) for words, place in named if place in read]
-    chosen += ((words, record) for words, found in striking_looks(sample) for record in found)
-    tags: dict[tuple[str, int], list[str]] = {}
-    records: dict[tuple[str, int], PageRecord] = {}
-    for words, record in chosen:
-        key = record.shard, record.record
-        tags.setdefault(key, []).append(words)
-        if key not in records and (spent := budget.spend(record)) is not None:
-            records[key] = spent
-    if records:
-        said = tuple(", ".join(tags[key]) for key in records)
-        yield Gallery(heading="Extremes", records=tuple(records.values()), tags=said)
+        # If all kept records are equally extreme, none is shown.
+        for pick in picks[:_STRIKING]:
+            if pick.order < picks[-1].order:
+                tags.setdefault(PagePlace(pick.shard, pick.record), []).append(words)
+    read = read_records(target, tags)
+    shown = [place for place in tags if place in read]
+    if shown:
+        yield Gallery(
+            heading="Extremes",
+            records=tuple(read[place] for place in shown),
+            tags=tuple(", ".join(tags[place]) for place in shown),
+        )
 
 
 def _sample(survey: Survey) -> list[Pick]:
-    """Records of every class, as many of each as fit, in order of the classes; then of any."""
-    classes = [picks for _, picks in sorted(survey.samples.items(), key=_class_order)]
+    """Records of every class, as many per class as fit, in order of classes; then any records."""
+    classes = [
+        picks
+        for _, picks in sorted(
+            survey.samples.items(), key=lambda each: (each[0] is None, each[0] or 0)
+        )
+    ]
     chosen: dict[tuple[str, int], tuple[int, Pick]] = {}
     for round_ in range(max(map(len, classes), default=0)):
         for at, picks in enumerate(classes):
@@ -363,7 +302,7 @@ def _sample(survey: Survey) -> list[Pick]:
 
 
 def _by_class(records: Sequence[PageRecord]) -> tuple[PageRecord, ...]:
-    """Records by the class named first, in the order in which the classes appear."""
+    """Records by the class that is named first, in order of first appearance."""
     order: dict[str, int] = {}
     for record in records:
         if record.marks:
@@ -376,18 +315,6 @@ def _by_class(records: Sequence[PageRecord]) -> tuple[PageRecord, ...]:
     )
 
 
-def _class_order(item: tuple[int | None, list[Pick]]) -> tuple[bool, int]:
-    number = item[0]
-    return number is None, number or 0
-
-
-def _page_records(target: Target, picks: Sequence[Pick], budget: Budget) -> tuple[PageRecord, ...]:
-    places = [PagePlace(pick.shard, pick.record) for pick in picks]
-    records = read_records(target, places)
-    spent = (budget.spend(records[place]) for place in places if place in records)
-    return tuple(record for record in spent if record is not None)
-
-
 def provenance_of(resolved: Build | Release) -> PageProvenance:
     """The origin and history of a build or a release, from its manifest and its dataset."""
     code = {}
@@ -395,7 +322,7 @@ def provenance_of(resolved: Build | Release) -> PageProvenance:
         try:
             code[name] = snippet(resolved, name)
         except TfrecregError:
-            continue  # the framework does not fit its records, or these are not here
+            continue  # the framework does not fit the records, or the bytes are not here
     config = resolved.dataset.config
     return PageProvenance(
         manifest=resolved.manifest,

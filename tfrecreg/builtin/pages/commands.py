@@ -7,18 +7,19 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tfrecreg.core.terminal import complete
 from tfrecreg.core.terminal.options import jobs_option
-from tfrecreg.core.terminal.output import write_text
 from tfrecreg.core.terminal.session import Session, session_command
+from tfrecreg.core.terminal.verbs import options_of
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.text import count, safe, si_bytes
 
 if TYPE_CHECKING:
+    from tfrecreg.core.check.reports import Report
     from tfrecreg.core.workers.interface import Engine
 
 
@@ -31,38 +32,16 @@ if TYPE_CHECKING:
     help="Write the page to this file. Default: TARGET.html in the current folder, or report.html.",
 )
 @click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
-@click.option(
-    "--against",
-    metavar="REF",
-    shell_complete=complete.references,
-    help="Also show the changes since this version.",
-)
-@click.option(
-    "--statistics",
-    is_flag=True,
-    help="Also show statistics; if TFDV is installed, its anomalies, and with --against drift.",
-)
-@click.option(
-    "--budget",
-    metavar="SIZE",
-    default="8MB",
-    show_default=True,
-    help="Size of the page. Images and records that do not fit are left out.",
-)
-@click.option(
-    "--schema", metavar="FILE", shell_complete=complete.files, help="Check against this schema."
-)
+@options_of("files:Verbs.report", "output")
 @jobs_option
 def report_command(
     session: Session,
     targets: tuple[str, ...],
     output: str | None,
     opens: bool,
-    against: str | None,
-    statistics: bool,
-    budget: str,
     schema: str | None,
     engine: Engine,
+    **arguments: Any,
 ) -> int:
     """Write a page that shows a dataset.
 
@@ -72,38 +51,28 @@ def report_command(
 
     The exit code is 0 even if there are findings: `check` is the command that judges.
     """
-    from tfrecreg.builtin.pages.make import report
+    from tfrecreg.builtin.pages.collect import make_page
+    from tfrecreg.builtin.pages.make import write_page
     from tfrecreg.core.check.options import CheckOptions
 
     output = output or _default_page(targets)
     session.warn_of_broken_plugins()
-    made = report(
-        targets,
-        registry=session.registry,
-        options=CheckOptions(schema=schema),
-        against=against,
-        statistics=statistics,
-        budget=_size(budget),
-        engine=engine,
-        progress=session.progress(),
-    )
-    write_text(output, made.html)
+    context = session.context(engine)
+    page = make_page(targets, options=CheckOptions(schema=schema), **context, **arguments)
+    made = write_page(page, output, context["progress"])
     if session.as_json:
         session.print_json(
             {
                 "page": output,
                 "bytes": len(made.html.encode()),
-                "left_out": list(made.left_out),
-                "targets": [
-                    {"target": each.target, "status": each.status, "findings": len(each.findings)}
-                    for each in made.reports
-                ],
+                "left_out": [],
+                "targets": _targets(made.reports),
             }
         )
     else:
         from tfrecreg.core.terminal.findings import print_page
 
-        print_page(session.out, output, made.html, made.reports, made.left_out)
+        print_page(session.out, output, made.html, made.reports)
     if opens:
         import webbrowser
 
@@ -112,7 +81,7 @@ def report_command(
 
 
 def _default_page(targets: Sequence[str]) -> str:
-    """A file in the current folder, named after the target. Only an earlier page is replaced."""
+    """A file in the current folder, named after the target. Only earlier pages are replaced."""
     name = Path(targets[0]).name if len(targets) == 1 else ""
     stem = re.sub(r"[^\w.@-]+", "-", name).strip("-.")
     path = Path(f"{stem or 'report'}.html")
@@ -121,21 +90,16 @@ def _default_page(targets: Sequence[str]) -> str:
             if "– tfrecreg</title>" in file.read(10_000):
                 return str(path)
         raise UsageError(
-            f"`{safe(str(path))}` exists, and tfrecreg did not make it",
-            hint="name the page: --output PAGE.html",
+            f"`{path}` exists, and tfrecreg did not make it: name the page with `--output`"
         )
     return str(path)
 
 
-def _size(text: str) -> int:
-    from tfrecreg.core.values.typed_values import parse_size
-
-    try:
-        return parse_size(text)
-    except ValueError as error:
-        raise UsageError(
-            f"`--budget`: {error}, found `{safe(text)}`", hint="as in `--budget 20MB`"
-        ) from None
+def _targets(reports: Sequence[Report]) -> list[dict[str, object]]:
+    return [
+        {"target": each.target, "status": each.status, "findings": len(each.findings)}
+        for each in reports
+    ]
 
 
 @session_command("site")
@@ -153,17 +117,14 @@ def site_command(session: Session, folder: str, engine: Engine) -> int:
     from tfrecreg.builtin.pages.make import site
 
     session.warn_of_broken_plugins()
-    made = site(folder, registry=session.registry, engine=engine, progress=session.progress())
+    made = site(folder, **session.context(engine))
     if session.as_json:
         session.print_json(
             {
                 "folder": made.folder,
                 "pages": made.pages,
                 "bytes": made.bytes,
-                "targets": [
-                    {"target": each.target, "status": each.status, "findings": len(each.findings)}
-                    for each in made.reports
-                ],
+                "targets": _targets(made.reports),
             }
         )
     else:

@@ -1,17 +1,10 @@
-"""The content of a page, as data, within its size: the renderer makes HTML of it.
-
-Strings that come from data are escaped for terminals by :func:`tfrecreg.core.values.text.safe`,
-not for HTML.
-"""
+"""The content of a page, as data. Strings of data are escaped for terminals, not for HTML."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice
-
-import numpy as np
+from dataclasses import dataclass
 
 from tfrecreg.builtin.pages.features import PageFeature
 from tfrecreg.builtin.pages.records import PageRecord
@@ -19,8 +12,7 @@ from tfrecreg.builtin.pages.survey import Survey
 from tfrecreg.builtin.releases.diff.result import DiffResult, RecordDiff
 from tfrecreg.builtin.statistics.make import Stats
 from tfrecreg.core.check.reports import Report
-from tfrecreg.core.images.drawing import name_of_class, overlay
-from tfrecreg.core.images.pixels import decode_pixels
+from tfrecreg.core.images.drawing import name_of_class
 from tfrecreg.core.images.svg import Bars, Scatter
 from tfrecreg.core.registry.listing import LogEntry
 from tfrecreg.core.registry.manifest import Manifest
@@ -31,17 +23,17 @@ from tfrecreg.core.values.shards import in_reading_order
 from tfrecreg.core.values.text import count, safe, si_bytes
 
 _COLUMNS = ("split", "shard", "record", "offset", "feature", "key", "expected and found")
-"""Headings of the locations of a finding."""
+"""Headings for the locations of a finding."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """One of the numbers at the top."""
+    """One of the numbers at the top of a page."""
 
     name: str
     value: str
     note: str
-    """More about it, or an empty text."""
+    """More about the value, or an empty text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +44,7 @@ class Gallery:
     records: tuple[PageRecord, ...]
     note: str = ""
     tags: tuple[str, ...] = ()
-    """What each record is an example of, in words; empty where nothing is said."""
+    """What each record exemplifies, in words; empty without words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,11 +53,9 @@ class PageLocation:
 
     location: Location
     record: PageRecord | None
-    """None if the location names no record, or the page is full."""
-    neighbours: tuple[PageRecord, ...] = ()
-    """For a damaged record: the records before and behind it that can be read."""
+    """The record; None if the location names none, or if the page already shows enough records."""
     command: str = ""
-    """Prints the record; empty if the location names none."""
+    """The command that prints the record; empty if the location names none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,13 +64,13 @@ class PageFinding:
 
     finding: Finding
     waiver: Waiver | None
-    """The waiver that accepts it; None if it is not accepted."""
+    """The waiver that accepts the finding; None if it is not accepted."""
     explanation: str
-    """The page of its code; empty if the code is unknown here."""
+    """The page about the finding's code; empty if the code is unknown here."""
     locations: tuple[PageLocation, ...]
 
     def table(self) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-        """Headings and rows of its locations, without columns that no location fills."""
+        """Headings and rows of its locations, without columns that are empty in all rows."""
         rows = [
             (
                 each.split or "",
@@ -131,7 +121,7 @@ class PageProvenance:
     schema: str
     """Text of the schema; empty without one."""
     code: Mapping[str, str]
-    """Python code that loads it, by framework."""
+    """Python code that loads the target, by framework."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,29 +130,29 @@ class TargetPage:
 
     report: Report
     findings: tuple[PageFinding, ...]
-    """The worst first; accepted ones last."""
+    """The worst finding first; accepted findings last."""
     figures: tuple[Figure, ...] = ()
-    """Six numbers, at most."""
+    """At most six numbers."""
     charts: tuple[Bars | Scatter, ...] = ()
-    """The charts below them: classes, sizes of images, growth."""
+    """The charts below the numbers: classes, sizes of images, growth."""
     galleries: tuple[Gallery, ...] = ()
     """A sample of each split, and the extremes."""
     features: tuple[PageFeature, ...] = ()
     no_features: str = ""
-    """Why there are no numbers of features; empty if there are, or no Examples."""
+    """Why numbers of features are missing; empty if they exist or there are no Examples."""
     more_features: int = 0
-    """Features that are not shown."""
+    """Number of features that are not shown."""
     more_charts: tuple[Bars | Scatter, ...] = ()
     """Charts about features: objects, and bytes."""
     statistics: Stats | None = None
-    """Statistics; None if they were not asked for."""
+    """Statistics; None unless requested."""
     difference: PageDifference | None = None
     provenance: PageProvenance | None = None
-    """None for bare files."""
+    """Origin and history; None for bare files."""
 
     @property
     def more_findings(self) -> int:
-        """Findings beyond those that the page shows."""
+        """Number of findings beyond those that the page shows."""
         return len(self.report.findings) + len(self.report.waived) - len(self.findings)
 
 
@@ -171,36 +161,23 @@ class Page:
     """A page about one or more targets."""
 
     targets: tuple[TargetPage, ...]
-    left_out: tuple[str, ...]
-    """What the budget left out, one line each."""
     notice: str = ""
     """The reason why no image is shown, or an empty text."""
 
 
-_FIGURES = 6
 _SPLITS = 4
-"""Splits that are named."""
+"""Maximum number of splits that are named."""
 
 
 def figures_of(
-    report: Report,
-    labels: Mapping[str, Sequence[str]],
-    splits: Mapping[str, Survey],
-    history: Sequence[LogEntry],
-    kinds: Mapping[str, str],
-) -> tuple[Figure, ...]:
-    """The most important numbers of a target."""
-    return tuple(islice(_figures(report, labels, splits, history, kinds), _FIGURES))
-
-
-def _figures(
-    report: Report,
-    labels: Mapping[str, Sequence[str]],
-    splits: Mapping[str, Survey],
-    history: Sequence[LogEntry],
-    kinds: Mapping[str, str],
+    report: Report, labels: Mapping[str, Sequence[str]], splits: Mapping[str, Survey]
 ) -> Iterator[Figure]:
-    yield Figure(name="Records", value=f"{report.records:,}", note=_by_split(report.splits))
+    """The most important numbers of a target, at most six."""
+    names = sorted((name for name in report.splits if name), key=in_reading_order)
+    notes = [f"{safe(name, limit=40)} {report.splits[name]:,}" for name in names[:_SPLITS]]
+    if len(names) > _SPLITS:
+        notes.append(count(len(names) - _SPLITS, "more split"))
+    yield Figure(name="Records", value=f"{report.records:,}", note=", ".join(notes))
     yield Figure(name="Size", value=si_bytes(report.bytes), note=count(report.shards, "shard"))
     yield _findings(report)
     yield from _classes(labels, splits)
@@ -212,20 +189,6 @@ def _figures(
         total = sum(number * images for number, images in objects.items())
         mean = total / max(sum(objects.values()), 1)
         yield Figure(name="Objects", value=f"{total:,}", note=f"{mean:.1f} for each image")
-    if kinds:
-        by_kind = Counter(kinds.values())
-        note = ", ".join(f"{number} {kind}" for kind, number in sorted(by_kind.items()))
-        yield Figure(name="Features", value=f"{len(kinds):,}", note=note)
-    if history:
-        yield Figure(name="Releases", value=f"{len(history)}", note=f"newest {history[0].version}")
-    yield Figure(name="Validators", value=f"{len(report.validators)}", note="ran")
-
-
-def _by_split(splits: Mapping[str, int]) -> str:
-    names = sorted((name for name in splits if name), key=in_reading_order)
-    shown = [f"{safe(name, limit=40)} {splits[name]:,}" for name in names[:_SPLITS]]
-    more = [f"{count(len(names) - _SPLITS, 'more split')}"] if len(names) > _SPLITS else []
-    return ", ".join(shown + more)
 
 
 def _findings(report: Report) -> Figure:
@@ -273,81 +236,3 @@ def _median(sizes: Mapping[tuple[int, int], int], side: int) -> int:
         if left <= 0:
             return size[side]
     raise AssertionError("no sizes")
-
-
-_SHOWN = 3
-"""Images of each kind."""
-_ENOUGH = 6 * _SHOWN
-"""Images of a sample from which on the extremes of it say something."""
-
-
-def striking_looks(sample: Sequence[PageRecord]) -> Iterator[tuple[str, list[PageRecord]]]:
-    """The extremes of a sample, in words, with their records; none if it is small.
-
-    Sharpness is the variance of the Laplacian, the usual measure of focus (Pech-Pacheco et al.,
-    "Diatom autofocusing in brightfield microscopy", ICPR 2000), of the thumbnail's grey values.
-    """
-    judged = []
-    for record in sample:
-        if record.image is not None:
-            grey = decode_pixels(record.image.data)[:, :, :3].mean(axis=2)
-            judged.append((record, float(grey.mean()), _sharpness(grey)))
-    if len(judged) < _ENOUGH:
-        return
-    by_light = sorted(judged, key=lambda each: each[1])
-    by_focus = sorted(judged, key=lambda each: each[2])
-    for words, chosen in (
-        ("darkest of the sample", by_light[:_SHOWN]),
-        ("lightest of the sample", by_light[: -_SHOWN - 1 : -1]),
-        ("least sharp of the sample", by_focus[:_SHOWN]),
-    ):
-        yield words, [each[0] for each in chosen]
-
-
-def _sharpness(grey: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> float:
-    if min(grey.shape) < 3:
-        return 0.0
-    middle = grey[1:-1, 1:-1]
-    around = grey[:-2, 1:-1] + grey[2:, 1:-1] + grey[1:-1, :-2] + grey[1:-1, 2:]
-    return float((around - 4 * middle).var())
-
-
-_RECORD = 1500
-"""Bytes of the HTML around a record, about."""
-
-
-@dataclass(slots=True)
-class Budget:
-    """Bytes that are left for records. They are spent in order of importance."""
-
-    left: int
-    images: int = 0
-    """Images that were left out."""
-    records: int = 0
-    """Records that were left out."""
-
-    def spend(self, record: PageRecord) -> PageRecord | None:
-        """The record as the page can have it: whole, without its image, or not at all."""
-        size = _RECORD + sum(len(each.name) + len(each.shown) + 60 for each in record.features)
-        if size > self.left:
-            self.records += 1
-            return None
-        self.left -= size
-        image = record.image
-        if image is None:
-            return record
-        image_size = len(image.data) * 4 // 3 + len(overlay(image.drawing))
-        if image_size > self.left:
-            self.images += 1
-            return replace(record, image=None, problem="the image is left out: the page is full")
-        self.left -= image_size
-        return record
-
-    def left_out(self) -> tuple[str, ...]:
-        """What was left out, one line each."""
-        lines = []
-        if self.images:
-            lines.append(f"{self.images} images")
-        if self.records:
-            lines.append(f"{self.records} records")
-        return tuple(lines)

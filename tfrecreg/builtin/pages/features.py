@@ -1,7 +1,4 @@
-"""Features of the records as a page shows them: the numbers of `stats`, over all records.
-
-The numbers of a survey and a manifest as charts.
-"""
+"""Features and charts of a page, from `stats`, a survey and a manifest."""
 
 from __future__ import annotations
 
@@ -30,11 +27,11 @@ from tfrecreg.core.values.shards import in_reading_order
 from tfrecreg.core.values.text import safe, si_bytes
 
 _SPLITS = 3
-"""Splits of a feature with a chart."""
+"""Maximum number of splits of a feature with a chart."""
 _TOP = 5
-"""The most frequent texts of a split."""
+"""Maximum number of the most frequent texts of a split."""
 _TEXT = 40
-"""Characters of such a text."""
+"""Maximum number of characters of a frequent text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,11 +40,11 @@ class FeatureValues:
 
     split: str
     chart: Histogram | None
-    """None if all values are equal, or none is a number."""
+    """The histogram; None if all values are equal, or if there are no numbers."""
     different: str
     """The number of different texts, in words; empty for numbers."""
     top: tuple[tuple[str, int], ...]
-    """The most frequent texts, with their number."""
+    """The most frequent texts, each with the number of times that it occurs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,19 +55,19 @@ class PageFeature:
     kind: str
     present: int
     missing: int
-    """Records with it, and without."""
+    """Number of records with the feature, and without it."""
     per_record: str
-    """Numbers of values of a record, in words."""
+    """How many values a record has, in words."""
     range: str
     """The lowest and the highest value, or the sizes, in words; empty without values."""
     nan: int
     """Numbers that are NaN."""
     splits: tuple[FeatureValues, ...]
-    """The first splits; of a target with one, it has no name."""
+    """The first splits; a target's only split has no name here."""
 
 
 def page_features(stats: Stats, most: int) -> tuple[tuple[PageFeature, ...], int]:
-    """The features of all splits by name, and how many more there are."""
+    """The features of all splits by name, and how many more features exist."""
     splits = sorted(stats.splits, key=lambda each: in_reading_order(each.statistics.split))
     records = sum(split.statistics.examples for split in splits)
     found: dict[str, list[tuple[SplitStats, FeatureSummary]]] = {}
@@ -87,11 +84,6 @@ def page_features(stats: Stats, most: int) -> tuple[tuple[PageFeature, ...], int
         for name in names
     )
     return shown, len(found) - len(names)
-
-
-def kinds_of(stats: Stats) -> dict[str, str]:
-    """The kind of each feature."""
-    return {each.name: _kind(each) for split in stats.splits for each in split.features}
 
 
 def _kind(feature: FeatureSummary) -> str:
@@ -173,7 +165,7 @@ def _values(
 
 
 def _histogram(heading: str, buckets: Sequence[Bucket], whole: bool) -> Histogram | None:
-    """The chart of buckets of equal width; of those that are infinite, the numbers are columns."""
+    """The chart of buckets of equal width, whose counts become columns."""
     if not buckets or buckets[0].low == buckets[-1].high:
         return None
     return Histogram(
@@ -187,7 +179,7 @@ def _columns(buckets: Sequence[Bucket], whole: bool) -> Iterator[tuple[str, int]
     last = buckets[-1]
     for each in buckets:
         low, high = each.low, each.high
-        if whole:  # a bucket has its lower bound, and only the last one the upper
+        if whole:  # a bucket includes its lower bound, and only the last one its upper bound
             low = math.ceil(low)
             high = max(low, math.floor(high) if each is last else math.ceil(high) - 1)
         yield _span(_number(low), _number(high)), round(each.values)
@@ -206,11 +198,11 @@ def _number(value: float) -> str:
 
 
 _BARS = 20
-"""Bars of a chart, at most; the most frequent classes have one each."""
+"""Maximum number of bars of a chart; each of the most frequent classes has a bar."""
 _POINTS = 600
-"""Points of a scatter chart."""
+"""Maximum number of points of a scatter chart."""
 _OBJECTS = 20
-"""Numbers of objects with a bar of their own."""
+"""Up to this number of objects, each number has its own bar."""
 
 
 def charts_of(
@@ -219,7 +211,7 @@ def charts_of(
     splits: Mapping[str, Survey],
     history: Sequence[LogEntry],
 ) -> Iterator[Bars | Scatter]:
-    """The charts that say most about a target: classes, sizes of images, growth over releases."""
+    """The most telling charts about a target: classes, sizes of images, growth over releases."""
     yield from class_charts(splits, labels)
     yield from _sizes(splits)
     yield from _growth(manifest, history)
@@ -236,7 +228,7 @@ def feature_charts(
 def class_charts(
     splits: Mapping[str, Survey], labels: Mapping[str, Sequence[str]]
 ) -> Iterator[Bars]:
-    """Values by class and split, a chart for each feature of class numbers."""
+    """Values by class and split, one chart per feature of class numbers."""
     for feature in sorted({name for survey in splits.values() for name in survey.classes}):
         counts = {split: survey.classes.get(feature, Counter()) for split, survey in splits.items()}
         total: Counter[int] = Counter()
@@ -307,7 +299,7 @@ def _sizes(splits: Mapping[str, Survey]) -> Iterator[Scatter]:
 
 
 def _growth(manifest: Manifest | None, history: Sequence[LogEntry]) -> Iterator[Bars]:
-    """Records by release, the oldest first, and of the build behind them, if it is not released."""
+    """Records by release, the oldest first, and then of a build that is not released."""
     counts = [(entry.version, entry.records) for entry in reversed(history)]
     if manifest is not None and manifest.release is None and counts:
         counts.append(("build", sum(split.records for split in manifest.splits)))

@@ -1,4 +1,4 @@
-"""Records as a page shows them: their values, and their image as a thumbnail with its boxes."""
+"""Records as a page shows them: their values, and their image as a thumbnail with boxes."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ from tfrecreg.core.values.errors import StorageError, TfrecregError
 from tfrecreg.core.values.text import safe
 
 _SIDE = 240
-"""Pixels of the shorter side of a thumbnail, at most."""
+"""Maximum number of pixels of the shorter side of a thumbnail."""
 _SMALL = 64
-"""Pixels of the longer side of an image that is shown enlarged."""
+"""An image is enlarged if its longer side has at most this many pixels."""
 _FEATURES = 60
-"""Features shown of a record."""
+"""Maximum number of features shown of a record."""
+_THUMBNAIL = 250_000
+"""Maximum number of bytes of a thumbnail. Thumbnails of very long images have more."""
 
 
 class PagePlace(NamedTuple):
@@ -45,13 +47,13 @@ class PageImage:
     """``jpeg`` or ``png``."""
     data: bytes = field(repr=False)
     width: int
-    """Pixels of the image itself, not of the thumbnail."""
+    """Width and height in pixels of the image itself, not of the thumbnail."""
     height: int
     drawing: Drawing = field(default_factory=Drawing)
 
     @property
     def is_small(self) -> bool:
-        """Whether its pixels are shown larger than they are."""
+        """Whether the thumbnail enlarges the image."""
         return max(self.width, self.height) <= _SMALL
 
 
@@ -62,16 +64,16 @@ class PageRecord:
     split: str
     shard: str
     record: int
-    offset: int | None
-    length: int | None
-    key: str | None
-    marks: tuple[ClassMark, ...]
-    """Its class, or the classes of its objects, the most frequent first; empty without any."""
-    features: tuple[ShownFeature, ...]
-    more_features: int
-    image: PageImage | None
-    problem: str
-    """Why it, or its image, cannot be shown; empty if it can."""
+    offset: int | None = None
+    length: int | None = None
+    key: str | None = None
+    marks: tuple[ClassMark, ...] = ()
+    """Its class, or the classes of its objects, the most frequent first; empty without classes."""
+    features: tuple[ShownFeature, ...] = ()
+    more_features: int = 0
+    image: PageImage | None = None
+    problem: str = ""
+    """Why the record or its image cannot be shown; empty if both can."""
 
     @property
     def label(self) -> str:
@@ -81,7 +83,7 @@ class PageRecord:
 
 
 def read_records(target: Target, places: Iterable[PagePlace]) -> dict[PagePlace, PageRecord]:
-    """Records by place, damaged ones among them, which say why. One shard is open at a time."""
+    """Records by place; damaged records come with their fault. One shard is open at a time."""
     wanted: dict[str, list[int]] = {}
     decoders = target_decoders(target)
     for place in sorted(set(places)):
@@ -150,7 +152,7 @@ def _read_shard(
                 features=features[:_FEATURES],
                 more_features=max(len(features) - _FEATURES, 0),
                 image=image,
-                problem=_joined(damage, problem, "" if features else shown.start),
+                problem="; ".join(filter(None, (damage, problem, "" if features else shown.start))),
             )
     return found
 
@@ -165,13 +167,9 @@ def _as_it_is(shard: Shard, offset: int, length: int) -> bytes | None:
             payload = file.read_at(offset + HEADER_BYTES, length)
     except StorageError:
         return None
-    # In gzip, other bytes are at that offset.
+    # In a gzip file, the offset counts in the decompressed stream.
     is_there = int.from_bytes(header[:8], "little") == length == len(payload)
     return payload if is_there and decode_or_none(payload) is not None else None
-
-
-def _joined(*problems: str) -> str:
-    return "; ".join(filter(None, problems))
 
 
 def _unread(
@@ -182,12 +180,7 @@ def _unread(
         shard=safe(shard.name),
         record=number,
         offset=offset,
-        length=None,
         key=safe(key) if key is not None else None,
-        marks=(),
-        features=(),
-        more_features=0,
-        image=None,
         problem=reason,
     )
 
@@ -195,7 +188,7 @@ def _unread(
 def _thumbnail(
     images: Sequence[ShownImage], example: Example, labels: Mapping[str, Sequence[str]]
 ) -> tuple[PageImage | None, str]:
-    """The thumbnail of the first image of a record with a header, or the reason for its absence."""
+    """The thumbnail of a record's first image with a header, or the reason for its absence."""
     image = next((each for each in images if each.header is not None), None)
     if image is None or image.header is None:
         return None, ""
@@ -208,6 +201,8 @@ def _thumbnail(
         return None, f"{error.message}: {error.hint}"
     if made is None:
         return None, ""
+    if len(made.data) > _THUMBNAIL:
+        return None, f"the image, {header.width:,} × {header.height:,}, is too large for a page"
     page_image = PageImage(
         format=made.format,
         data=made.data,

@@ -1,9 +1,7 @@
-"""The content of a page as one HTML file: styles, script and images are inside.
+"""The content of a page, and the difference of two versions, as one HTML file.
 
-The page's own Content-Security-Policy forbids every request and everything that is not the styles
-and the script below, which it names by their hashes. It works without the script.
-
-The difference of two builds or releases, with the records that differ.
+Its own Content-Security-Policy forbids all requests. It allows only the inline styles and script,
+which it names by their hashes. The page works without the script.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ import itertools
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
@@ -24,7 +22,7 @@ from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup, escape
 
 from tfrecreg._version import __version__
-from tfrecreg.builtin.pages.content import Budget, Page, PageChange, PageDifference
+from tfrecreg.builtin.pages.content import Page, PageChange, PageDifference
 from tfrecreg.builtin.pages.features import class_charts
 from tfrecreg.builtin.pages.records import PagePlace, PageRecord, read_records
 from tfrecreg.builtin.pages.survey import Survey, SurveyValidator
@@ -35,13 +33,21 @@ from tfrecreg.core.check.scan.indexes import index_of
 from tfrecreg.core.check.scan.interface import Target
 from tfrecreg.core.check.scan.run import run_scan
 from tfrecreg.core.images.drawing import overlay
-from tfrecreg.core.images.svg import Bars, Histogram, bar_chart, column_chart, scatter_chart, tokens
-from tfrecreg.core.registry.shardset.find import Built
-from tfrecreg.core.registry.shardset.target import target_of
+from tfrecreg.core.images.svg import (
+    Bars,
+    Histogram,
+    Scatter,
+    bar_chart,
+    column_chart,
+    scatter_chart,
+    tokens,
+)
+from tfrecreg.core.registry.data import Built
+from tfrecreg.core.registry.find import target_of
 from tfrecreg.core.values.errors import TfrecregError
 from tfrecreg.core.values.progress import Progress
 from tfrecreg.core.values.shards import in_reading_order
-from tfrecreg.core.values.text import safe, si_bytes
+from tfrecreg.core.values.text import count, safe, si_bytes
 from tfrecreg.core.workers.interface import Engine
 from tfrecreg.core.workers.local import LocalEngine
 
@@ -66,18 +72,18 @@ class SiteEntry:
     """One dataset on the first page of a site."""
 
     name: str
-    page: str
+    page: str = ""
     """Path of its newest page; empty if it was never built."""
-    status: str
+    status: str = ""
     """``pass``, ``fail`` or ``error`` of that page's check; empty without a page."""
-    releases: Mapping[str, str]
+    releases: Mapping[str, str] = field(default_factory=dict)
     """Page by version, the newest first."""
-    records: int
-    bytes: int
-    splits: Mapping[str, int]
-    sample: tuple[PageImage, ...]
+    records: int = 0
+    bytes: int = 0
+    splits: Mapping[str, int] = field(default_factory=dict)
+    sample: tuple[PageImage, ...] = ()
     """A few images."""
-    problem: str
+    problem: str = ""
     """The reason for a missing page, or an empty text."""
 
 
@@ -97,7 +103,7 @@ def render_records(target: str, records: Sequence[PageRecord]) -> str:
 
 
 def render_difference(found: PageDifference) -> str:
-    """A page of the difference of two versions alone."""
+    """A page about the difference of two versions only."""
     return _render("difference.html.j2", found=found)
 
 
@@ -125,7 +131,7 @@ def _render(template: str, **content: Any) -> str:
             ids=itertools.count(1),
         )
     )
-    # Names may have bytes that were not UTF-8: they are lone surrogates here.
+    # Names may contain bytes that were not UTF-8: here they are lone surrogates.
     return html.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -141,7 +147,7 @@ def _environment() -> Environment:
     environment.filters.update(
         size=si_bytes,
         chart=_chart,
-        data_uri=_data_uri,
+        base64=base64.b64encode,
         shown=lambda text: safe(text, limit=400),
         lines=_lines,
         in_order=_in_order,
@@ -149,7 +155,7 @@ def _environment() -> Environment:
         overlay=lambda image: overlay(image.drawing),
         ticks=_ticks,
         count=lambda number: f"{number:,}",
-        plural=_plural,
+        plural=count,
         stats_row=stats_row,
     )
     environment.tests["bars"] = lambda chart: isinstance(chart, Bars)
@@ -159,35 +165,29 @@ def _environment() -> Environment:
     return environment
 
 
-def _chart(chart: Any) -> Markup:
-    if isinstance(chart, Histogram):
-        return column_chart(chart)
-    return bar_chart(chart) if isinstance(chart, Bars) else scatter_chart(chart)
-
-
-def _data_uri(image: PageImage) -> str:
-    return f"data:image/{image.format};base64,{base64.b64encode(image.data).decode('ascii')}"
+def _chart(chart: Bars | Histogram | Scatter) -> Markup:
+    match chart:
+        case Histogram():
+            return column_chart(chart)
+        case Bars():
+            return bar_chart(chart)
+        case Scatter():
+            return scatter_chart(chart)
 
 
 def _in_order(splits: Iterable[Any], name: str) -> list[Any]:
-    """Things of splits in the order of reading."""
+    """Values by split, in the order of reading."""
     get = itemgetter(int(name)) if name.isdigit() else attrgetter(name)
     return sorted(splits, key=lambda each: in_reading_order(get(each)))
 
 
 def _ticks(text: str) -> Markup:
-    """A text with names in backticks, which become code."""
+    """A text in which names in backticks become code."""
     return Markup(_TICKS.sub(r"<code>\1</code>", str(escape(text))))
 
 
-def _plural(number: int, noun: str) -> str:
-    if number == 1:
-        return f"1 {noun}"
-    return f"{number:,} {noun}s" if number else f"no {noun}s"
-
-
 def _lines(text: str) -> str:
-    """A text of several lines, with escapes for what cannot be printed."""
+    """A text of several lines, with unprintable characters escaped."""
     return "".join(
         each
         if each == "\n" or each.isprintable()
@@ -208,13 +208,12 @@ def _text(name: str) -> str:
 
 
 _CHANGES = 12
-"""Examples of each kind of difference."""
+"""Maximum number of examples of each kind of difference."""
 
 
 def difference_of(
     before: Built,
     after: Built,
-    budget: Budget,
     progress: Progress,
     *,
     surveyed: Mapping[str, Survey] | None = None,
@@ -222,7 +221,7 @@ def difference_of(
 ) -> PageDifference:
     """Compare two versions, and read some of the records that differ.
 
-    Records are read where the bytes of their side are on this machine.
+    Records are read if the bytes of their side are on this machine.
     """
     engine = engine or LocalEngine(1)
     result = diff(before, after, engine=engine, progress=progress)
@@ -230,10 +229,10 @@ def difference_of(
     chosen = [each for kind in result.examples.values() for each in kind[:_CHANGES]]
     gone = [each for each in chosen if each.kind == "removed"]
     here = [each for each in chosen if each.kind != "removed"]
-    old = _read(first, {_place(first, each): _key(each) for each in gone}, budget)
-    new = _read(second, {_place(second, each): _key(each) for each in here}, budget)
+    old = _read(first, {_place(first, each): _key(each) for each in gone})
+    new = _read(second, {_place(second, each): _key(each) for each in here})
     known = [each for each in here if each.kind != "added"]
-    old |= _read(first, _places_of(first, {_key_before(each) for each in known}), budget)
+    old |= _read(first, _places_of(first, {_key_before(each) for each in known}))
     changes = tuple(
         PageChange(
             change=each,
@@ -264,7 +263,7 @@ def _target(found: Built) -> Target | None:
     try:
         return target_of(found)
     except TfrecregError:
-        return None  # its bytes are not here: only indexes are compared
+        return None  # the bytes are not here: only indexes are compared
 
 
 def _place(target: Target | None, change: RecordDiff) -> PagePlace:
@@ -274,7 +273,7 @@ def _place(target: Target | None, change: RecordDiff) -> PagePlace:
 
 
 def _places_of(target: Target | None, wanted: Collection[_Key]) -> dict[PagePlace, _Key]:
-    """The places of examples, by the indexes."""
+    """The places of the wanted examples, found through the indexes."""
     found: dict[PagePlace, _Key] = {}
     for shard in target.shards if target is not None and wanted else ():
         index = index_of(shard)
@@ -285,12 +284,9 @@ def _places_of(target: Target | None, wanted: Collection[_Key]) -> dict[PagePlac
     return found
 
 
-def _read(
-    target: Target | None, places: Mapping[PagePlace, _Key], budget: Budget
-) -> dict[_Key, PageRecord]:
+def _read(target: Target | None, places: Mapping[PagePlace, _Key]) -> dict[_Key, PageRecord]:
     found = read_records(target, places) if target is not None else {}
-    spent = {places[place]: budget.spend(record) for place, record in found.items()}
-    return {key: record for key, record in spent.items() if record is not None}
+    return {places[place]: record for place, record in found.items()}
 
 
 def _survey(target: Target, engine: Engine) -> dict[str, Survey]:
@@ -302,7 +298,7 @@ def _survey(target: Target, engine: Engine) -> dict[str, Survey]:
 def _balance(
     first: Mapping[str, Survey], second: Mapping[str, Survey], labels: Mapping[str, Sequence[str]]
 ) -> tuple[Bars, ...]:
-    """Classes before and after."""
+    """Charts of the classes before and after."""
     sides = {"before": Survey(), "after": Survey()}
     for side, surveys in zip(sides.values(), (first, second), strict=True):
         for each in surveys.values():

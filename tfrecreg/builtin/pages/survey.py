@@ -1,8 +1,7 @@
 """A survey of the records for a page, made in the same pass over the bytes as the check.
 
-It counts classes, objects and image sizes, and picks records to show: a sample of each class, and
-the extremes. Records are picked by a hash of their checksum, so the sample depends on the records
-only: the same version has the same sample, for any shards and number of workers.
+Records are picked by a hash of their checksum, so the same version has the same sample, for any
+shards and number of workers.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfrecreg.core.check.scan.interface import Part, Shard, Target, Validator, Visitor
-from tfrecreg.core.example.model import Example, Feature, Kind
+from tfrecreg.core.example.model import Example, Kind
 from tfrecreg.core.images.drawing import text_of
 from tfrecreg.core.plugins.decoders import Decoders, decoders_of
 from tfrecreg.core.records.batch import RecordBatch, StreamEnd
@@ -31,17 +30,17 @@ _Ints = npt.NDArray[np.int64]
 _Hashes = npt.NDArray[np.uint64]
 
 _PER_CLASS = 8
-"""Records kept of each class of a split."""
+"""Number of records kept per class of a split."""
 _OF_NO_CLASS = 48
-"""Number of records kept of a split, of any class."""
+"""Number of records kept per split, of any class."""
 _CLASSES = 2000
-"""Number of classes with kept records, in each split."""
+"""Maximum number of classes with kept records per split."""
 _COUNTED = 20_000
-"""Distinct values that are counted one by one: classes, and sizes of images."""
+"""Maximum number of distinct values that are counted: classes, and sizes of images."""
 _EXTREMES = 6
-"""Records kept of each extreme."""
+"""Number of records kept per extreme."""
 _BINS = 20
-"""Bins of the relative area of boxes, three for each power of ten from 1e-6.67 to 1."""
+"""Number of bins of the relative area of boxes: three per power of ten, from 1e-6.67 to 1."""
 _ANY = np.uint64(2**64 - 1)
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 """2^64 divided by the golden ratio: multiplying by it spreads hashes (Knuth, TAOCP 3, 6.4)."""
@@ -60,7 +59,7 @@ class Pick(NamedTuple):
     """A record to show."""
 
     order: int
-    """The lowest are kept: a hash, or the negative of the value that makes it extreme."""
+    """A hash, or the negated value that makes the record extreme; the lowest orders are kept."""
     shard: str
     """The shard's name, as in locations."""
     record: int
@@ -73,11 +72,11 @@ class Survey:
 
     records: int = 0
     classes: dict[str, Counter[int]] = field(default_factory=dict)
-    """Feature of class numbers to the number of values by class."""
+    """Number of values of each class, by feature of class numbers."""
     names: dict[str, dict[int, bytes]] = field(default_factory=dict)
-    """Feature of class numbers to the name of each, as the records have it beside the number."""
+    """Names by class number, as the records have them beside the number; by feature."""
     unnamed: set[str] = field(default_factory=set)
-    """Features of class numbers without one name for each."""
+    """Features of class numbers whose numbers do not have one name each."""
     sizes: Counter[tuple[int, int]] = field(default_factory=Counter)
     """Images by width and height in pixels."""
     objects: Counter[int] = field(default_factory=Counter)
@@ -85,10 +84,8 @@ class Survey:
     areas: list[int] = field(default_factory=lambda: [0] * _BINS)
     """Boxes by the logarithm of their share of the image."""
     samples: dict[int | None, list[Pick]] = field(default_factory=dict)
-    """Records by class; None has records of any class."""
+    """Records by class; None stands for records of any class."""
     extremes: dict[str, list[Pick]] = field(default_factory=dict)
-    uncounted: int = 0
-    """Values of classes and sizes beyond those that are counted one by one."""
 
     def merge(self, other: Survey) -> Survey:
         """Add the next shard of the same split."""
@@ -105,7 +102,6 @@ class Survey:
             self.keep(number, picks)
         for name, picks in other.extremes.items():
             self.keep_extreme(name, picks)
-        self.uncounted += other.uncounted
         return self
 
     def count_classes(self, name: str, counts: Mapping[int, int]) -> None:
@@ -134,12 +130,11 @@ class Survey:
         """Keep the lowest picks of an extreme."""
         _keep(self.extremes.setdefault(name, []), picks, _EXTREMES)
 
-    def _count(self, counts: Counter[Any], more: Mapping[Any, int]) -> None:
+    @staticmethod
+    def _count(counts: Counter[Any], more: Mapping[Any, int]) -> None:
         for value, number in more.items():
             if value in counts or len(counts) < _COUNTED:
                 counts[value] += number
-            else:
-                self.uncounted += number
 
 
 def class_names(splits: Iterable[Survey]) -> dict[str, tuple[str, ...]]:
@@ -178,13 +173,17 @@ class SurveyVisitor(Visitor):
         self._shard = shard.name
         self._survey = Survey()
         self._bars: _Hashes = np.full(_CLASSES, _ANY)
-        """By class: records whose hash is lower are kept. Most batches then have none."""
+        """For each class, the hash below which records are kept; most batches have none."""
 
     def batch(self, batch: RecordBatch) -> None:
         self._survey.records += len(batch)
         if not batch.whole:
             return
-        order = _hashes(batch)
+        # A hash of each record: from the verified checksum behind its payload.
+        memory = np.frombuffer(batch.memory, np.uint8)
+        ends = np.asarray(batch.starts, np.int64) + np.asarray(batch.lengths, np.int64)
+        checksums = memory[ends[:, np.newaxis] + np.arange(4)].copy().view("<u4")[:, 0]
+        order: _Hashes = (checksums.astype(np.uint64) * _MIX) >> np.uint64(1)
         numbers = batch.first + np.arange(len(batch))
         pool = self._survey.samples.get(None, [])
         self._survey.keep(None, self._lower(pool, order, numbers, _OF_NO_CLASS))
@@ -203,7 +202,7 @@ class SurveyVisitor(Visitor):
     def _lower(
         self, kept: list[Pick], order: npt.NDArray[Any], numbers: _Ints, most: int
     ) -> list[Pick]:
-        """The records that may take the place of one in `kept`; mostly none."""
+        """The records that may replace a record in `kept`; usually none."""
         if len(kept) == most:
             rows = np.flatnonzero(order < kept[-1].order)
             if not rows.size:
@@ -254,8 +253,9 @@ class SurveyVisitor(Visitor):
     def _look_at(self, example: Example, order: int, number: int) -> None:
         survey, pick = self._survey, Pick(order, self._shard, number)
         for label in self._labels:
-            values = _integers(example.get(label))
-            if values:
+            feature = example.get(label)
+            if feature is not None and feature.kind is Kind.INT64 and feature.count:
+                values = [int(each) for each in feature.values]
                 counts = Counter(values)
                 survey.count_classes(label, counts)
                 text = example.get(text_of(label))
@@ -292,21 +292,12 @@ class SurveyVisitor(Visitor):
             self._survey.areas[each] += 1
 
 
-def _hashes(batch: RecordBatch) -> _Hashes:
-    """A hash of each record: of the checksum behind its payload, which has been verified."""
-    memory = np.frombuffer(batch.memory, np.uint8)
-    ends = np.asarray(batch.starts, np.int64) + np.asarray(batch.lengths, np.int64)
-    checksums = memory[ends[:, np.newaxis] + np.arange(4)].copy().view("<u4")[:, 0]
-    hashes: _Hashes = (checksums.astype(np.uint64) * _MIX) >> np.uint64(1)
-    return hashes
-
-
 def _sides_of_table(
     tables: Tables, table: Table, image: str, decoders: Decoders
 ) -> tuple[_Ints, _Ints]:
-    """Width and height of each image of a table; zeros where they are unknown.
+    """Width and height of each image of a table; zeros if unknown.
 
-    The sides that the records declare are used where there are such: `images` compares them with
+    The sides that the records declare are used if they exist: `images` compares them with
     the headers.
     """
     named = {
@@ -326,7 +317,7 @@ def _sides_of_table(
 
 
 def _extremes(width: _Ints, height: _Ints) -> dict[str, _Ints]:
-    """Extreme to a value by which the lowest images are the most extreme ones."""
+    """For each extreme, a value per image; the images with the lowest values are extreme."""
     known = (width > 0) & (height > 0)
     area = np.where(known, width * height, 0)
     beyond = np.iinfo(np.int64).max
@@ -340,16 +331,10 @@ def _extremes(width: _Ints, height: _Ints) -> dict[str, _Ints]:
     }
 
 
-def _integers(feature: Feature | None) -> list[int]:
-    if feature is None or feature.kind is not Kind.INT64:
-        return []
-    return [int(each) for each in feature.values]
-
-
 class SurveyValidator(Validator):
-    """Makes the survey in the pass of a check. It finds nothing.
+    """Makes the survey in the pass of a check. It reports no findings.
 
-    After the check, `splits` has the surveys.
+    After the check, `splits` contains the surveys.
     """
 
     name = "survey"

@@ -1,16 +1,14 @@
-"""Sending a sequence to worker processes: a pickle in the stage of the build, read once by each.
+"""Sends a sequence to worker processes: as a pickle in the stage, read once by each worker.
 
-Data that cannot be pickled, that only this process could unpickle, or that are large stay in this
-process, which then makes all records.
+Data that cannot be pickled, or that are large, stay in this process, which then makes all records.
 
-The records of an iterable, on disk: it can be read only once, and a build reads in its own
-order.
+The records of an iterable are spooled to disk, because the iterable can be read only once, and a
+build reads records in the order of its plan.
 """
 
 from __future__ import annotations
 
 import pickle
-import sys
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,7 +18,7 @@ from typing import Any
 
 from blake3 import blake3
 
-from tfrecreg.builtin.python_data.convert import CALLER, Converter, ElementRecord, MapStyle
+from tfrecreg.builtin.python_data.convert import Converter, ElementRecord, MapStyle
 from tfrecreg.core.example.decode import decode
 from tfrecreg.core.example.model import Example
 from tfrecreg.core.plugins.guard import calling, reason_of
@@ -57,7 +55,7 @@ class Parcel:
     """A split that any process of the build can open. Picklable."""
 
     token: str
-    """Identifies it in the process that made it."""
+    """Identifies the split in the process that made the parcel."""
     split: str
     storage: Storage
     digest: str
@@ -77,20 +75,18 @@ class Parcel:
 @lru_cache(maxsize=1)
 def _unpacked(parcel: Parcel) -> SequenceSplit:
     data = parcel.storage.read(parcel.path, limit=MOST_PICKLED)
-    if blake3(data).hexdigest() != parcel.digest:  # a pickle is code
+    if blake3(data).hexdigest() != parcel.digest:  # a pickle can run code
         raise StorageError(
-            f"`{safe(parcel.path)}` was changed in the stage of the build",
-            hint="another program writes there: build again",
+            f"`{parcel.path}` was changed in the stage of the build",
         )
     try:
-        with calling(CALLER, "unpickle"):
+        with calling():
             split: SequenceSplit = pickle.loads(data)
             return split
     except Exception as error:
         raise RawDataError(
-            f"split `{safe(parcel.split)}` cannot be unpickled in a worker process: "
-            f"{reason_of(error)}",
-            hint="`jobs=1` reads the data in this process",
+            f"split `{parcel.split}` cannot be unpickled in a worker process, and `jobs=1` needs "
+            f"none: {reason_of(error)}"
         ) from error
 
 
@@ -127,52 +123,41 @@ def parcels(
 
 
 class _StaysError(Exception):
-    """A split stays in this process, and why."""
+    """A split stays in this process. The message has the reason."""
 
 
 def _pack(split: SequenceSplit, storage: Storage, most: int) -> tuple[str, int]:
-    """Write the pickle of a split: its digest and its size in bytes."""
+    """Write the pickle of a split; returns its digest and its size in bytes."""
     path = f"{split.converter.split}.pickle"
     with storage.create(path, durable=False) as file:
         bounded = _Bounded(file.write, most)
         try:
-            with calling(CALLER, "pickle"):
+            with calling():
                 pickle.Pickler(bounded, protocol=5).dump(split)
         except (_StaysError, TfrecregError):
             raise
         except Exception as error:
             raise _StaysError(f"it cannot be pickled: {reason_of(error)}") from error
-    main = getattr(sys.modules.get("__main__"), "__file__", None)
-    if bounded.names_main and main is None:
-        raise _StaysError("it is of a class of this session, which other processes cannot import")
     return bounded.hasher.hexdigest(), bounded.size
 
 
 class _Bounded:
-    """A file for a pickle, up to a size."""
+    """A file for a pickle, with a maximum size."""
 
     def __init__(self, write: object, most: int) -> None:
         self._write = write
         self._most = most
         self.hasher = blake3()
         self.size = 0
-        self.names_main = False
-        """Whether the pickle refers to the main module, or seems to."""
 
     def write(self, data: bytes | memoryview) -> int:
         flat = pickle.PickleBuffer(data).raw()  # also of arrays
-        size = len(flat)
-        self.size += size
+        self.size += len(flat)
         if self.size > self._most:
             raise _StaysError(f"pickled, the data have more than {MOST_PICKLED >> 20} MiB")
-        self.names_main |= size < _SMALL and b"__main__" in bytes(flat)
         self.hasher.update(flat)
         self._write(flat)  # type: ignore[operator]
-        return size
-
-
-_SMALL = 1 << 20
-"""Pickled names come in writes below this size in bytes, large arrays and texts above it."""
+        return len(flat)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +165,7 @@ class Spool:
     """The records of a split, in the order of the iterable. Picklable."""
 
     storage: Storage
-    """Rooted at a folder that lasts as long as the build."""
+    """Storage in a folder that lasts as long as the build."""
     split: str
 
     @property
@@ -191,22 +176,21 @@ class Spool:
     def fill(
         self, converter: Converter, elements: Iterator[Any]
     ) -> Generator[ElementRecord, None, None]:
-        """Write the record of each element and yield it. The file is there when the iterator
+        """Write the record of each element and yield it. The file appears when the iterator
         ends.
         """
         with ShardWriter(self.storage, self.path, index_path=self._index) as writer:
             position = 0
             while True:
                 try:
-                    with calling(CALLER, "next"):
+                    with calling():
                         element = next(elements)
                 except StopIteration:
                     break
                 except Exception as error:
                     raise RawDataError(
-                        f"split `{safe(self.split)}`: the iterable failed at element "
-                        f"{position}: {reason_of(error)}",
-                        hint="nothing was built; give an iterable that runs to its end",
+                        f"split `{self.split}`: the iterable failed at element "
+                        f"{position}: {reason_of(error)}"
                     ) from error
                 made = converter.convert(position, element)
                 writer.write(made.payload, digest=record_digest(made.payload), key=made.key)
@@ -230,5 +214,5 @@ def _records(spool: Spool) -> Records:
 
 
 def close_spools() -> None:
-    """Close what this process has opened."""
+    """Close the spool that this process has open, if any."""
     _records.cache_clear()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def tfrecreg_validators() -> Iterator[ValidatorRecord]:
-    """Yield `questions`; its module loads under a gate that expects something."""
+    """Yield `questions`; its module loads only for a gate with expectations."""
     yield ValidatorRecord(
         "questions",
         "the answers to `expect` of a gate, in SQL",
@@ -28,7 +28,7 @@ def tfrecreg_validators() -> Iterator[ValidatorRecord]:
 
 
 def _load() -> type[Validator]:
-    from tfrecreg.builtin.query.cells import expect_packages
+    from tfrecreg.builtin.query.entries import expect_packages
 
     expect_packages()
     found: type[Validator] = import_module("tfrecreg.builtin.query.questions").QuestionsValidator

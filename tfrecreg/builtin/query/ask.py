@@ -1,21 +1,26 @@
-"""A question to one or more targets: their tables under names, the answer, questions to try."""
+"""A question to one or more targets: named tables, the answer, and questions to try."""
 
 from __future__ import annotations
 
 import atexit
 import string
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
-from itertools import islice
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tfrecreg.builtin.query.answers import answer_rows
 from tfrecreg.builtin.query.catalog import CatalogCache, ShardCatalog, catalogs_of
-from tfrecreg.builtin.query.cells import arrow_module, expect_packages, sql_name, sql_text
 from tfrecreg.builtin.query.connection import Connection
-from tfrecreg.builtin.query.rows import COLUMN_FEATURES
+from tfrecreg.builtin.query.entries import (
+    COLUMN_FEATURES,
+    arrow_module,
+    expect_packages,
+    sql_name,
+    sql_text,
+)
 from tfrecreg.builtin.query.tables import (
     FINDING_COLUMNS,
     LEDGER_COLUMNS,
@@ -24,25 +29,28 @@ from tfrecreg.builtin.query.tables import (
     write_ledger,
 )
 from tfrecreg.core.check.scan.interface import Target
+from tfrecreg.core.registry.data import TargetsLike
+from tfrecreg.core.registry.find import find_target, named_targets
 from tfrecreg.core.registry.registry import RegistryLike, open_registry
-from tfrecreg.core.registry.shardset.find import TargetsLike, named_targets
-from tfrecreg.core.registry.shardset.target import find_target
 from tfrecreg.core.values.errors import NoShardsError, RefusedError, UsageError
 from tfrecreg.core.values.progress import SILENT, Progress
 from tfrecreg.core.values.reference import parse_version
-from tfrecreg.core.values.text import safe
+from tfrecreg.core.values.text import count, safe
 from tfrecreg.core.workers.interface import Engine
 from tfrecreg.core.workers.local import LocalEngine
 
 TABLES = ("records", "objects", "splits", "findings", "ledger")
 """The tables of each target."""
 PREVIOUS = "previous"
-"""The records of the release before the target, for questions that name it."""
+"""Name of the table with the records of the release before the target."""
 _LETTERS = string.ascii_lowercase
 _SPLITS = (
     "SELECT split, count(DISTINCT shard) AS shards, count(*) AS records, "
     "sum(bytes)::BIGINT AS bytes FROM {records} GROUP BY split ORDER BY split"
 )
+
+_Known = tuple[Target, tuple[ShardCatalog, ...]]
+"""A target with the catalogs of its shards."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +59,9 @@ class QueryTable:
 
     name: str
     target: str
-    """The target of its rows; empty for all targets together."""
+    """The target of its rows; empty for the tables of all targets together."""
     columns: tuple[tuple[str, str], ...]
-    """Names and types."""
+    """Names and types of the columns."""
 
 
 @dataclass
@@ -62,14 +70,14 @@ class Questions:
 
     targets: tuple[Target, ...]
     catalogs: tuple[tuple[ShardCatalog, ...], ...]
-    """Of the shards of each target."""
+    """The catalogs of the shards of each target."""
     connection: Connection
     names: tuple[tuple[str, str], ...]
-    """Each table, and the target that it is of."""
+    """Each table, with its target."""
     notes: tuple[str, ...]
     """What the tables lack, one line each."""
     absent: tuple[tuple[str, str], ...]
-    """Tables that are empty because nothing was found for them, and why."""
+    """Tables that are empty because no data were found, with the reason."""
     _stack: ExitStack = field(repr=False)
 
     def __enter__(self) -> Questions:
@@ -103,9 +111,8 @@ class Questions:
 
     def relation(self) -> Any:
         """The table `records` as a ``duckdb.DuckDBPyRelation``, whose connection stays open."""
-        # Relations that are made of this one outlive it: only the end of the program ends them all.
+        # Relations made from this relation outlive the block: the connection stays open.
         atexit.register(self.close)
-        self.connection.make_tables()  # a relation can ask about others
         return self.connection.relation("SELECT * FROM records")
 
 
@@ -160,16 +167,15 @@ def ask(
 ) -> Questions:
     """Open the tables of targets. Catalogs that are not in the cache are made.
 
-    One target has the tables `records`, `objects`, `splits`, `findings` and `ledger`. With several,
-    the records of the first are the table `a`, those of the second `b`, and so on; their other
-    tables are `a_objects` and so on. The five tables then have the rows of all targets, and a first
-    column `target`. For a question about `previous`, one target also has that table.
+    One target has the tables `records`, `objects`, `splits`, `findings` and `ledger`. With several
+    targets, the table `a` has the records of the first, `b` those of the second, and so on; the
+    other tables are `a_objects` and so on. The five tables then have the rows of all targets, and a
+    first column `target`. For a question about `previous`, one target also has that table.
     """
-    named = named_targets(targets, once=False)  # each has tables of its own
+    named = named_targets(targets, once=False)  # each target has its own tables
     if not named or len(named) > len(_LETTERS):
         raise UsageError(
             f"expected 1 to {len(_LETTERS)} targets, found {len(named)}",
-            hint='as in: tfrecreg query mnist "SELECT count(*) FROM records"',
         )
     found = (find_target(each, registry=registry) for each in named)
     return ask_targets(found, sql=sql, report=report, engine=engine, progress=progress)
@@ -183,54 +189,54 @@ def ask_targets(
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> Questions:
-    """As :func:`ask`, for targets that are found while DuckDB is opened."""
+    """Open the tables of targets that were found: see :func:`ask`."""
     engine = engine or LocalEngine(1)
     expect_packages()
     with ExitStack() as stack:
         connection = stack.enter_context(closing(Connection(threads=engine.jobs)))
-        catalogs, targets = [], tuple(targets)
-        previous = []
-        named = PREVIOUS in sql.lower() and connection.names_table(sql, PREVIOUS)
-        if named and len(targets) == 1:
-            previous.append(expect_previous(targets[0]))
-        for target in (*targets, *previous):
-            if not target.shards:
-                raise NoShardsError(
-                    f"`{target.name}` has no shards to query", hint=f"tfrecreg check {target.name}"
+        every = [*targets]
+        own = len(every)
+        if own == 1 and PREVIOUS in sql.lower() and connection.names_table(sql, PREVIOUS):
+            earlier = previous_of(every[0])
+            if earlier is None:
+                raise UsageError(
+                    f"there is no table `{PREVIOUS}`: `{every[0].name}` has no earlier release"
                 )
-        for target in (*targets, *previous):
+            every.append(earlier)
+        for target in every:
+            if not target.shards:
+                raise NoShardsError(f"`{target.name}` has no shards to query")
+        known: list[_Known] = []
+        for target in every:
             cache = stack.enter_context(closing(CatalogCache(target)))
-            catalogs.append(tuple(catalogs_of(target, cache, engine, progress)))
-        earlier = [*zip(previous, catalogs[len(targets) :], strict=True)]
-        known = catalogs[: len(targets)]
-        return _opened(stack, connection, targets, known, report=report, previous=earlier)
+            known.append((target, tuple(catalogs_of(target, cache, engine, progress))))
+        return _opened(stack, connection, known[:own], known[own:], report=report)
     raise AssertionError("an exit stack swallows nothing")
 
 
 def ask_catalogs(
     target: Target, catalogs: Sequence[ShardCatalog], previous: Target | None = None
 ) -> Questions:
-    """Open the tables of a target whose catalogs were made in the pass of a check, and `previous`
-    if it is given, in a pass of its own.
+    """Open the tables of a target whose catalogs were made in the pass of a check. The catalogs of
+    `previous`, if it is given, are made in a pass of their own.
 
-    There is no table `findings`: the check has not ended, and an empty table would claim that
-    there are none.
+    There is no table `findings`: the check is not finished, and an empty table would claim that
+    it found nothing.
     """
     with ExitStack() as stack:
         connection = stack.enter_context(closing(Connection(threads=1)))
-        earlier = []
+        earlier: list[_Known] = []
         if previous is not None:
             cache = stack.enter_context(closing(CatalogCache(previous, keeps=False)))
-            earlier.append((previous, catalogs_of(previous, cache, LocalEngine(1), SILENT)))
-        known, without = (tuple(catalogs),), frozenset({"findings"})
-        return _opened(stack, connection, (target,), known, without=without, previous=earlier)
+            made = tuple(catalogs_of(previous, cache, LocalEngine(1), SILENT))
+            earlier.append((previous, made))
+        known = [(target, tuple(catalogs))]
+        return _opened(stack, connection, known, earlier, in_check=True)
     raise AssertionError("an exit stack swallows nothing")
 
 
 def previous_of(target: Target) -> Target | None:
-    """The release with the greatest version below that of a release, the newest one for a build;
-    None if there is none.
-    """
+    """The release before a release, or the newest release for a build; None if there is none."""
     if target.home is None or not target.dataset:
         return None
     registry = open_registry(target.home.root)
@@ -243,39 +249,41 @@ def previous_of(target: Target) -> Target | None:
     return find_target(f"{target.dataset}@{versions[-1]}", registry=registry)
 
 
-def expect_previous(target: Target) -> Target:
-    """As :func:`previous_of`, where there is one."""
-    found = previous_of(target)
-    if found is None:
-        raise UsageError(
-            f"there is no table `{PREVIOUS}`: `{target.name}` has no earlier release",
-            hint='`tfrecreg query A B "SELECT .. FROM a JOIN b .."` compares any two targets',
-        )
-    return found
-
-
 def _opened(
     stack: ExitStack,
     connection: Connection,
-    targets: Sequence[Target],
-    catalogs: Sequence[tuple[ShardCatalog, ...]],
+    known: Sequence[_Known],
+    earlier: Sequence[_Known],
     *,
     report: str | None = None,
-    without: frozenset[str] = frozenset(),
-    previous: Iterable[tuple[Target, Sequence[ShardCatalog]]] = (),
+    in_check: bool = False,
 ) -> Questions:
-    made = _Tables(connection, without)
-    for number, (target, known) in enumerate(zip(targets, catalogs, strict=True)):
-        prefix = _LETTERS[number] if len(targets) > 1 else ""
-        made.add(target, known, prefix, report if len(targets) == 1 else None)
-    if len(targets) > 1:
-        made.add_all(targets)
-    for target, earlier in previous:
-        made.add_previous(target, earlier)
+    """Open the tables of targets, and of a previous release; a running check has no findings."""
+    made = _Tables(connection.folder)
+    for letter, (target, catalogs) in zip(_LETTERS, known, strict=False):
+        prefix = f"{letter}_" if len(known) > 1 else ""
+        records = made.add_records(prefix[:1] or "records", target, catalogs)
+        made.add(f"{prefix}objects", target, records.objects())
+        splits = _SPLITS.format(records=sql_name(prefix[:1] or "records"))
+        made.add(f"{prefix}splits", target, splits)
+        if not in_check:
+            named = report if len(known) == 1 else None
+            findings = partial(write_findings, target, catalogs, named)
+            made.add_file(prefix, "findings", target, FINDING_COLUMNS, findings)
+        made.add_file(prefix, "ledger", target, LEDGER_COLUMNS, partial(write_ledger, target))
+    for name in TABLES if len(known) > 1 else ():
+        arms = (
+            f"SELECT {sql_text(target.name)} AS target, * "
+            f"FROM {sql_name(letter if name == 'records' else f'{letter}_{name}')}"
+            for letter, (target, _) in zip(_LETTERS, known, strict=False)
+        )
+        made.add(name, None, " UNION ALL BY NAME ".join(arms))
+    for target, catalogs in earlier:
+        made.add_records(PREVIOUS, target, catalogs)
     connection.lock(made.tables, made.paths)
     return Questions(
-        targets=tuple(targets),
-        catalogs=tuple(catalogs),
+        targets=tuple(target for target, _ in known),
+        catalogs=tuple(catalogs for _, catalogs in known),
         connection=connection,
         names=tuple(made.names),
         notes=tuple(made.notes),
@@ -285,145 +293,103 @@ def _opened(
 
 
 class _Tables:
-    """The SQL of all tables, in the order in which they are made."""
+    """The names and the SQL of tables, in the order of their creation."""
 
-    def __init__(self, connection: Connection, without: frozenset[str]) -> None:
-        self._connection = connection
-        self._without = without
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
         self.tables: list[tuple[str, str]] = []
         self.names: list[tuple[str, str]] = []
         self.paths: list[str] = []
         self.notes: list[str] = []
         self.absent: list[tuple[str, str]] = []
 
-    def add(
-        self, target: Target, catalogs: Sequence[ShardCatalog], prefix: str, report: str | None
-    ) -> None:
-        """The tables of one target."""
-        made = self._made(target, catalogs)
-        files = {
-            name: f"{self._connection.folder}/{prefix}-{name}.parquet"
-            for name in ("findings", "ledger")
-            if name not in self._without
-        }
-        for name, path in files.items():
-            if name == "findings":
-                why = write_findings(target, catalogs, report, path)
-            else:
-                why = write_ledger(target, path)
-            if why:
-                note = f"the table `{name}` of `{target.name}` is empty: {why}"
-                self.absent.append((name, note))
-        self._lacks(target, catalogs, made)
-        self.paths += made.paths
-        records = prefix or "records"
-        sqls = {
-            "records": made.records(),
-            "objects": made.objects(),
-            "splits": _SPLITS.format(records=sql_name(records)),
-            **{name: self._other(name, path) for name, path in files.items()},
-        }
-        for name, sql in sqls.items():
-            own = (records if name == "records" else f"{prefix}_{name}") if prefix else name
-            self.tables.append((own, sql))
-            self.names.append((own, target.name))
+    def add(self, name: str, target: Target | None, sql: str) -> None:
+        """Add a table of one target, or of all targets."""
+        self.tables.append((name, sql))
+        self.names.append((name, target.name if target is not None else ""))
 
-    def add_previous(self, target: Target, catalogs: Sequence[ShardCatalog]) -> None:
-        """The records of the release before the target."""
-        made = self._made(target, catalogs)
-        self._lacks(target, catalogs, made)
-        self.paths += made.paths
-        self.tables.append((PREVIOUS, made.records()))
-        self.names.append((PREVIOUS, target.name))
-
-    def _made(self, target: Target, catalogs: Sequence[ShardCatalog]) -> TargetTables:
+    def add_records(
+        self, name: str, target: Target, catalogs: Sequence[ShardCatalog]
+    ) -> TargetTables:
+        """Add the table of a target's records; returns the tables in its catalogs."""
         made = TargetTables(catalogs, target.labels)
-        names = made.names_of_others(lambda sql: self._connection.rows(sql, made.paths))
-        return TargetTables(catalogs, {**target.labels, **names}) if names else made
+        self.paths += made.paths
+        self.notes += _lacks(target, catalogs, made)
+        self.add(name, target, made.records())
+        return made
 
-    def _other(self, name: str, path: str) -> str:
-        """The query of a table that is in a file if it has rows."""
+    def add_file(
+        self,
+        prefix: str,
+        name: str,
+        target: Target,
+        columns: Mapping[str, str],
+        write: Callable[[str], str],
+    ) -> None:
+        """Add a table; `write` puts its rows into a file, or returns why the table is empty."""
+        path = f"{self._folder}/{prefix}{name}.parquet"
+        why = write(path)
+        if why:
+            self.absent.append((name, f"the table `{name}` of `{target.name}` is empty: {why}"))
         if Path(path).exists():
             self.paths.append(path)
-            return f"SELECT * FROM read_parquet([{sql_text(path)}])"
-        columns = FINDING_COLUMNS if name == "findings" else LEDGER_COLUMNS
-        empty = (f"NULL::{kind} AS {sql_name(each)}" for each, kind in columns.items())
-        return f"SELECT {', '.join(empty)} WHERE false"
+            sql = f"SELECT * FROM read_parquet([{sql_text(path)}])"
+        else:
+            empty = (f"NULL::{kind} AS {sql_name(each)}" for each, kind in columns.items())
+            sql = f"SELECT {', '.join(empty)} WHERE false"
+        self.add(f"{prefix}{name}", target, sql)
 
-    def add_all(self, targets: Sequence[Target]) -> None:
-        """The tables of all targets together."""
-        for name in TABLES:
-            arms = []
-            for letter, target in zip(_LETTERS, targets, strict=False):
-                own = letter if name == "records" else f"{letter}_{name}"
-                arms.append(f"SELECT {sql_text(target.name)} AS target, * FROM {sql_name(own)}")
-            self.tables.append((name, " UNION ALL BY NAME ".join(arms)))
-            self.names.append((name, ""))
 
-    def _lacks(self, target: Target, catalogs: Sequence[ShardCatalog], made: TargetTables) -> None:
-        faults = sum(each.kept.entry.faults for each in catalogs)
-        if faults:
-            places = "1 damaged place is" if faults == 1 else f"{faults:,} damaged places are"
-            self.notes.append(
-                f"{places} left out of `{target.name}`: `tfrecreg check {target.name}` names them"
-            )
-        if target.manifest is not None and not target.partial:
-            missing = len(target.manifest.shards) - len(target.shards)
-            if missing > 0:
-                shards = "1 shard" if missing == 1 else f"{missing:,} shards"
-                self.notes.append(f"{shards} of `{target.name}` missing here, and left out")
-        beyond = {name for each in catalogs for name in each.kept.entry.left_out}
-        if beyond or made.columns.left_out > 0:
-            self.notes.append(
-                f"`{target.name}` has more than {COLUMN_FEATURES:,} features: only the first have "
-                "columns"
-            )
-        for note in target.notes if target.kind == "files" else ():
-            self.notes.append(note)
+def _lacks(target: Target, catalogs: Sequence[ShardCatalog], made: TargetTables) -> Iterator[str]:
+    """What the tables of a target lack, one line each."""
+    faults = sum(each.kept.entry.faults for each in catalogs)
+    if faults:
+        places = "1 damaged place is" if faults == 1 else f"{faults:,} damaged places are"
+        yield f"{places} left out of `{target.name}`: `tfrecreg check {target.name}` names them"
+    if target.manifest is not None and not target.partial:
+        missing = len(target.manifest.shards) - len(target.shards)
+        if missing > 0:
+            yield f"missing here and left out: {count(missing, 'shard')} of `{target.name}`"
+    beyond = {name for each in catalogs for name in each.kept.entry.left_out}
+    if beyond or made.columns.left_out > 0:
+        yield (
+            f"`{target.name}` has more than {COLUMN_FEATURES:,} features: only the first have "
+            "columns"
+        )
+    yield from target.notes if target.kind == "files" else ()
 
 
 def expect_sound(questions: Questions, *, listed: bool = False) -> None:
-    """Refuse targets with damage, which a condition cannot see."""
+    """Refuse targets with damage, because a condition cannot see damaged records."""
     for target, catalogs in zip(questions.targets, questions.catalogs, strict=True):
         for each in catalogs:
             if each.kept.entry.faults:
                 raise RefusedError(
-                    f"`{safe(each.shard.name, limit=1000)}` is damaged, and a condition cannot be "
+                    f"`{each.shard.name}` is damaged, and a condition cannot be "
                     "evaluated on damaged records",
                     hint=f"`tfrecreg check {target.name}` names them",
                 )
             entry = each.shard.entry
             if listed and entry is not None and entry.blake3 != each.kept.entry.shard:
                 raise RefusedError(
-                    f"`{safe(each.shard.name, limit=1000)}` is not the file that the manifest of "
+                    f"`{each.shard.name}` is not the file that the manifest of "
                     f"`{target.name}` lists",
                     hint=f"tfrecreg check {target.name}",
                 )
 
 
-_COUNT = 3
-
-
 def suggested(tables: Sequence[QueryTable]) -> list[str]:
     """Three questions about the first target."""
     columns = {each.name: {name for name, _ in each.columns} for each in tables}
-    records = next((each.name for each in tables if each.name in ("a", "records")), "records")
-    objects = "a_objects" if records == "a" else "objects"
-    boxes = "boxes" in columns.get(records, ())
-    return list(islice(_every(records, objects, columns.get(records, set()), boxes), _COUNT))
-
-
-def _every(records: str, objects: str, columns: set[str], boxes: bool) -> Iterator[str]:
-    if "label" in columns:
-        yield f"SELECT split, label, count(*) FROM {records} GROUP BY ALL ORDER BY ALL"
-    if boxes:
-        yield f"SELECT label, count(*) FROM {objects} GROUP BY label ORDER BY 2 DESC"
-        yield f"SELECT key, boxes, smallest_box FROM {records} WHERE boxes > 10 ORDER BY boxes DESC"
-    if "width" in columns:
-        yield f"SELECT width, height, count(*) FROM {records} GROUP BY ALL ORDER BY 3 DESC LIMIT 10"
-    yield f"SELECT shard, record, key, bytes FROM {records} ORDER BY bytes DESC LIMIT 10"
-    yield (
+    records, objects = ("a", "a_objects") if "a" in columns else ("records", "objects")
+    of_class = f"SELECT split, label, count(*) FROM {records} GROUP BY ALL ORDER BY ALL"
+    of_boxes = f"SELECT label, count(*) FROM {objects} GROUP BY label ORDER BY 2 DESC"
+    tries = [
+        *([of_class] if "label" in columns[records] else []),
+        *([of_boxes] if "boxes" in columns[records] else []),
+        f"SELECT shard, record, key, bytes FROM {records} ORDER BY bytes DESC LIMIT 10",
         f"SELECT digest, count(*), list(DISTINCT split) FROM {records} GROUP BY digest "
-        "HAVING count(*) > 1"
-    )
-    yield f"SELECT split, payload, count(*), sum(bytes) FROM {records} GROUP BY ALL ORDER BY ALL"
+        "HAVING count(*) > 1",
+        f"SELECT split, payload, count(*), sum(bytes) FROM {records} GROUP BY ALL ORDER BY ALL",
+    ]
+    return tries[:3]

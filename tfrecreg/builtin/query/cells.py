@@ -1,94 +1,30 @@
-"""The values of one feature in many records, as Arrow columns; names and texts in SQL.
-
-Single values and lists of up to :data:`SHORT_VALUES` values are stored, bytes up to
-:data:`SHORT_BYTES` per record. For larger ones only the number of values and their size are stored.
-Names of classes are longer at times: of :data:`CLASS_NAMES`, texts up to :data:`CLASS_BYTES` are.
-"""
+"""The values of one feature in many records, as Arrow columns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from tfrecreg.builtin.query.entries import (
+    CLASS_BYTES,
+    CLASS_NAMES,
+    SHORT_BYTES,
+    SHORT_VALUES,
+    CellColumns,
+    arrow_module,
+)
 from tfrecreg.core.example.columns import Column, Slot
 from tfrecreg.core.example.model import Feature, Kind
-from tfrecreg.core.values.errors import MissingExtraError
-
-
-def arrow_module() -> Any:
-    """The module pyarrow."""
-    import pyarrow
-
-    return pyarrow
-
-
-def parquet() -> Any:
-    """The module of pyarrow for Parquet."""
-    import pyarrow.parquet
-
-    return pyarrow.parquet
-
-
-def duckdb_module() -> Any:
-    """The module duckdb."""
-    import duckdb
-
-    return duckdb
-
-
-def expect_packages() -> None:
-    """Refuse to go on without them."""
-    try:
-        parquet()
-        duckdb_module()
-    except ImportError as error:
-        raise MissingExtraError("asking in SQL", "query") from error
-
-
-SHORT_VALUES = 16
-SHORT_BYTES = 64
-CLASS_BYTES = 1 << 16
-CLASS_NAMES = frozenset(("image/class/text", "label"))
-"""The features from which the column `label` may have a text."""
 
 _Ints = npt.NDArray[np.int64]
 _Bools = npt.NDArray[np.bool_]
 
 CELL_BYTES = 24
-"""About what a value takes in memory, besides text."""
-
-
-class CellColumns(msgspec.Struct, frozen=True, order=True):
-    """What a catalog has of one feature of one kind."""
-
-    feature: str
-    """Its name; bytes that are not UTF-8 as escapes."""
-    kind: str
-    """``bytes``, ``float`` or ``int64``."""
-    is_list: bool
-    """Whether a record has another number of values than one."""
-    is_many: bool
-    """Whether a record has more than one value."""
-    has_values: bool
-    """Whether values of any record are kept."""
-    is_cut: bool
-    """Whether values of any record are not kept."""
-
-    def joined(self, other: CellColumns) -> CellColumns:
-        """That of the records of both."""
-        return CellColumns(
-            self.feature,
-            self.kind,
-            self.is_list or other.is_list,
-            self.is_many or other.is_many,
-            self.has_values or other.has_values,
-            self.is_cut or other.is_cut,
-        )
+"""Approximate memory of a value, besides its text."""
 
 
 class FeatureCells:
@@ -106,7 +42,7 @@ class FeatureCells:
         self._loose: list[tuple[int, int, int, Sequence[Any] | None]] = []
 
     def add_column(self, rows: _Ints, slot: Slot, column: Column, memory: bytes) -> int:
-        """Add the values of records of one layout; returns the bytes that they take."""
+        """Add the values of records of one layout; returns their bytes in memory."""
         count = len(rows)
         kept = np.full(count, slot.values <= SHORT_VALUES)
         held = 0
@@ -130,7 +66,7 @@ class FeatureCells:
         return held + CELL_BYTES * count * min(slot.values, SHORT_VALUES)
 
     def add(self, row: int, feature: Feature) -> int:
-        """Add the values of one record; returns the bytes that they take."""
+        """Add the values of one record; returns their bytes in memory."""
         count, size = feature.count, 0
         values: Sequence[Any] | None = None
         if self.kind is Kind.BYTES:
@@ -194,7 +130,7 @@ class FeatureCells:
         if is_list:
             ends = np.cumsum(np.where(kept, counts, 0))
             starts = np.concatenate((np.zeros(1, np.int64), ends)).astype(np.int32)
-            # A list whose offset is null is null itself.
+            # A list with a null offset is null itself.
             return pa.ListArray.from_arrays(pa.array(starts, mask=np.append(~kept, False)), flat)
         if kept.all():
             return flat
@@ -203,12 +139,12 @@ class FeatureCells:
 
 
 def _is_name(value: bytes) -> bool:
-    """Whether a long value can be the name of a class, and not an image or an array."""
+    """Whether a long value can be the name of a class, rather than an image or an array."""
     return len(value) <= CLASS_BYTES and b"\0" not in value
 
 
 class _Place:
-    """Brings the values of some rows to their places among all rows; the others are null."""
+    """Puts the values of some rows at their places among all rows; other rows are null."""
 
     def __init__(self, pa: Any, at: _Ints, rows: int) -> None:
         self._indices = None
@@ -222,7 +158,7 @@ class _Place:
 
 
 def _pieces(memory: bytes, starts: _Ints, sizes: _Ints) -> Any:
-    """Pieces of memory as an Arrow array of bytes, without an object for each."""
+    """Pieces of memory as an Arrow array of bytes, without one object per piece."""
     pa = arrow_module()
     ends = np.cumsum(sizes)
     offsets = np.concatenate((np.zeros(1, np.int32), ends.astype(np.int32)))
@@ -233,30 +169,9 @@ def _pieces(memory: bytes, starts: _Ints, sizes: _Ints) -> Any:
 
 
 def texts(pa: Any, raw: Any) -> Any:
-    r"""An array of bytes as text: what is not UTF-8 is escaped, ``\xff``."""
+    r"""An array of bytes as text: invalid UTF-8 is escaped as ``\xff``."""
     try:
         return raw.cast(pa.string())
     except pa.ArrowInvalid:
         values = (each.decode("utf-8", "backslashreplace") for each in raw.to_pylist())
         return pa.array(values, pa.string())
-
-
-def sql_name(name: str) -> str:
-    """A name of a column or a table."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def sql_text(value: str) -> str:
-    """A text."""
-    return "'" + shown_text(value).replace("'", "''") + "'"
-
-
-def shown_text(value: str) -> str:
-    """A text of Python as DuckDB has it: without NULs and bytes that are not UTF-8."""
-    shown = value.replace("\0", "\\x00").encode("utf-8", "surrogateescape")
-    return shown.decode("utf-8", "backslashreplace")
-
-
-def sql_list(values: Iterable[str]) -> str:
-    """A list of expressions."""
-    return f"[{', '.join(values)}]"

@@ -1,13 +1,9 @@
-"""The columns of the table `records` of a target: their names, and how each file has them.
+"""The columns of the table `records` of a target: their names, and their expressions per file.
 
-- Columns that every target has come first: :data:`FIXED`.
-- A feature has a column of its own name: of values where each record has one, else of lists. A
-  feature with values of two kinds has one column for each: ``NAME.int64``, ``NAME.text``.
-- ``NAME.count`` is the number of values in a list; ``NAME.size`` the bytes of values that are too
-  large to be stored.
-- Columns about the image, the class and the boxes have short names, unless a feature has them.
-
-DuckDB does not distinguish case. Of names that are the same to it, the second gets ``_1``.
+A feature has a column of values, or of lists. ``NAME.count`` is the number of values, ``NAME.size``
+the bytes of values that are too large to be stored. A feature with two kinds has a column for each.
+Columns about the image, the class and the boxes have short names, unless a feature has that name.
+DuckDB ignores case: of two names that differ only in case, the second gets ``_1``.
 """
 
 from __future__ import annotations
@@ -15,12 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from tfrecreg.builtin.query.cells import CellColumns, sql_list, sql_name, sql_text
-from tfrecreg.builtin.query.rows import (
+from tfrecreg.builtin.query.entries import (
     BOX_COLUMNS,
     COLUMN_FEATURES,
     IMAGE_COLUMNS,
     CatalogEntry,
+    CellColumns,
+    sql_list,
+    sql_name,
+    sql_text,
 )
 from tfrecreg.core.schema.labels import IMAGE_LABEL
 
@@ -46,15 +45,15 @@ class CatalogColumn(NamedTuple):
     name: str
     sql_type: str
     source: str
-    """``v``, ``n`` or ``s`` of a feature; ``image`` and ``boxes`` for what has its own name in the
-    files; ``label``.
+    """``v``, ``n`` or ``s`` for a feature; ``image`` and ``boxes`` for columns with a name of their
+    own in the files; ``label``.
     """
     form: CellColumns | None = None
     own_name: str = ""
-    """The name in the files, of `image` and `boxes`."""
+    """The name in the files, for `image` and `boxes`."""
 
     def of(self, entry: CatalogEntry) -> str:
-        """The expression for it in a query of one file."""
+        """The expression for the column in a query of one file."""
         null = f"NULL::{self.sql_type}"
         if self.source in ("image", "boxes"):
             there = entry.has_images if self.source == "image" else entry.has_boxes
@@ -85,7 +84,7 @@ class RecordColumns:
     ) -> None:
         forms = _forms(entries)
         self.left_out = len({each.feature for each in forms}) - COLUMN_FEATURES
-        """Number of features that have no column; negative if there are fewer than allowed."""
+        """Number of features without a column; negative if fewer than the maximum exist."""
         kept = list(dict.fromkeys(each.feature for each in forms))[:COLUMN_FEATURES]
         forms = sorted(each for each in forms if each.feature in set(kept))
         self._taken = {name for name, _ in FIXED}
@@ -94,11 +93,7 @@ class RecordColumns:
             each.form.feature: each for each in of_features if each.source == "v" and each.form
         }
         self.label = _label(named, labels)
-        """The class of a record in terms of other columns, and its type; None without one."""
-        number, text = named.get(IMAGE_LABEL), named.get(_IMAGE_LABEL_TEXT)
-        both = _is_single(number, "BIGINT") and _is_single(text, "VARCHAR")
-        self.named_number = (_single(number), _single(text)) if both and number and text else None
-        """The number and the name that a record gives to its class, if it may have both."""
+        """The class of a record, as an expression of other columns, and its type; or None."""
         derived: list[CatalogColumn] = []
         if self.label:
             name = self._free("label", "label_name")
@@ -136,7 +131,7 @@ class RecordColumns:
                 yield CatalogColumn(self._free(f"{name}.size"), "BIGINT", "s", each)
 
     def _free(self, *names: str) -> str:
-        """The first name that is free; else the last one with a number."""
+        """The first free name; else the last name with a number."""
         shown = [each.replace("\0", "\\x00") for each in names]
         number = 0
         for each in shown:
@@ -150,7 +145,7 @@ class RecordColumns:
 
 
 def _forms(entries: Iterable[CatalogEntry]) -> list[CellColumns]:
-    """The features in the order in which they appear, by kinds."""
+    """The features, each once per kind, in the order in which they first appear."""
     found: dict[tuple[str, str], CellColumns] = {}
     for each in entries:
         for form in each.features:
@@ -162,10 +157,10 @@ def _forms(entries: Iterable[CatalogEntry]) -> list[CellColumns]:
 def _label(
     named: Mapping[str, CatalogColumn], labels: Mapping[str, Sequence[str]]
 ) -> tuple[str, str] | None:
-    """The class of a record in terms of other columns, and its type.
+    """The class of a record as an expression of other columns, and its type.
 
-    It is the name that the record has, or that the label map has for its number; else the number.
-    An empty name is none, and neither is one of several in a record.
+    It is the name in the record, or the label map's name for its number; else the number.
+    A name in the record does not count if it is empty, or if the record has several names.
     """
     numbers = [
         each for each in (IMAGE_LABEL, *sorted(labels)) if _is_single(named.get(each), "BIGINT")
@@ -194,7 +189,7 @@ def _single(column: CatalogColumn) -> str:
 
 
 def class_names(number: str, names: Sequence[str]) -> str:
-    """The expression of a class name by its number; the number itself where it has none."""
+    """The expression of a class name by its number; the number itself if it has no name."""
     known = sql_list(sql_text(name) if name else "NULL" for name in names)
     named = f"CASE WHEN {number} BETWEEN 0 AND {len(names) - 1} THEN {known}[{number} + 1] END"
     return f"coalesce({named}, {number}::VARCHAR)"

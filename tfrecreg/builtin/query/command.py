@@ -1,10 +1,9 @@
-"""`tfrecreg query`, and how it prints answers and tables."""
+"""`tfrecreg query`: prints the answer to a question, or the tables of targets."""
 
 from __future__ import annotations
 
 import os
 import re
-import stat
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -12,18 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.terminal import complete
 from tfrecreg.core.terminal.options import jobs_option
-from tfrecreg.core.terminal.output import cannot_write, write_text
+from tfrecreg.core.terminal.output import write_pieces
 from tfrecreg.core.terminal.session import Session, session_command
-from tfrecreg.core.values.errors import StorageError, UsageError
+from tfrecreg.core.terminal.verbs import options_of
+from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.text import safe
 
 if TYPE_CHECKING:
     from tfrecreg.builtin.query.ask import Questions
-
-if TYPE_CHECKING:
     from tfrecreg.core.workers.interface import Engine
 
 FORMATS = ("table", "csv", "json", "jsonl", "parquet", "markdown")
@@ -53,12 +50,7 @@ _SQL = re.compile(r"(?:[\s(]|--.*\n|/\*(?s:.*?)\*/)*[A-Za-z]+[\s(*]", re.ASCII)
     shell_complete=complete.files,
     help="Write the answer to FILE instead of stdout.",
 )
-@click.option(
-    "--report",
-    metavar="FILE",
-    shell_complete=complete.files,
-    help="A check's JSON report, for the table findings.",
-)
+@options_of("files:Verbs.query", "sql")
 @jobs_option
 def command(
     session: Session,
@@ -82,36 +74,19 @@ def command(
 
     named, sql = split_arguments(targets)
     if sql is not None and not sql.strip():
-        raise UsageError("the question is empty", hint='"SELECT count(*) FROM records" is one')
+        raise UsageError("the question is empty")
     meant = _SUFFIXES.get(Path(output or "").suffix.lower()) if sql is not None else None
     form = form or ("json" if session.as_json else meant or "table")
     if output and meant not in (None, form):
-        raise UsageError(
-            f"`{safe(output)}` has the name of another format than `{form}`",
-            hint=f"`--format {meant}`, or another name",
-        )
+        raise UsageError(f"`{output}` has the suffix of another format than `{form}`")
     if session.as_json and form != "json":
-        raise UsageError(
-            f"`--format {form}` and `--json` exclude each other", hint="give one of them"
-        )
+        raise UsageError(f"`--format {form}` and `--json` exclude each other")
     if form == "parquet" and output is None:
-        raise UsageError(
-            "a Parquet file is not for a terminal", hint="name it with `--output answer.parquet`"
-        )
+        raise UsageError("a Parquet file needs a name: `--output answer.parquet`")
     if sql is None and form not in ("table", "json"):
-        raise UsageError(
-            f"`--format {form}` is for the answer to a question",
-            hint='ask one: "SELECT count(*) FROM records"',
-        )
-    progress = session.progress()
-    with ask(
-        named,
-        sql=sql or "",
-        registry=session.registry,
-        report=report,
-        engine=engine,
-        progress=progress,
-    ) as questions:
+        raise UsageError(f"`--format {form}` is for the answer to a question")
+    context = session.context(engine)
+    with ask(named, sql=sql or "", report=report, **context) as questions:
         if sql is None:
             print_tables(session, questions, output, as_json=form == "json")
         else:
@@ -119,31 +94,21 @@ def command(
 
 
 def split_arguments(arguments: tuple[str, ...]) -> tuple[tuple[str, ...], str | None]:
-    """The targets, and the SQL: a last argument that begins with a word, goes on after it and names
-    no file; or is empty, or begins with a comment.
+    """The targets, and the SQL. The last argument is SQL if it is empty, or if it names no file and
+    begins with a word or a comment that is followed by more text.
     """
     *named, last = arguments
     if named and not last.strip():
         return tuple(named), last
-    if named and _SQL.match(last) and not _exists(last):
+    if named and _SQL.match(last) and ("\0" in last or not os.path.lexists(last)):
         return tuple(named), last
     return arguments, None
-
-
-def _exists(path: str) -> Any:
-    try:
-        return os.path.lexists(path)
-    except ValueError:
-        return False
-
-
-_NUMBERS = ("BIGINT", "DOUBLE", "FLOAT", "INTEGER", "HUGEINT", "DECIMAL", "int", "float", "double")
 
 
 def print_tables(
     session: Session, questions: Questions, output: str | None, *, as_json: bool
 ) -> None:
-    """The tables with their columns, and questions to try."""
+    """Print the tables with their columns, and questions to try."""
     from tfrecreg.builtin.query.ask import suggested
     from tfrecreg.core.terminal.console import PlainTable, line
 
@@ -188,7 +153,7 @@ def print_tables(
 def print_answer(
     session: Session, questions: Questions, sql: str, form: str, output: str | None
 ) -> None:
-    """The answer to a question in one of the formats."""
+    """Print the answer to a question in one of the formats."""
     from tfrecreg.builtin.query import answers
 
     schema, batches = questions.connection.batches(sql)
@@ -244,41 +209,11 @@ def _print_notes(session: Session, notes: Iterable[str]) -> None:
 
 
 def _write(pieces: Iterable[bytes], output: str | None) -> None:
-    """Write bytes to stdout, or to a file that appears when all are in it."""
-    if output is None:
-        out = sys.stdout.buffer if hasattr(sys.stdout, "buffer") else None
-        sys.stdout.flush()
-        for piece in pieces:
-            if out is None:
-                sys.stdout.write(piece.decode("utf-8", "surrogatepass"))
-            else:
-                out.write(piece)
-        sys.stdout.flush()
+    """Write bytes to stdout, or to a file that appears only when it is complete."""
+    if output is not None:
+        write_pieces(output, pieces)
         return
-    if _is_stream(output):
-        try:
-            with Path(output).open("wb") as stream:
-                for piece in pieces:
-                    stream.write(piece)
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            raise cannot_write(output, error.strerror or str(error)) from None
-        return
-    folder, name = os.path.split(os.path.realpath(output))
-    if not Path(folder).is_dir():
-        write_text(output, "")  # says why it cannot be written
-    try:
-        with LocalStorage(folder).create(name) as writer:
-            for piece in pieces:
-                writer.write(piece)
-    except StorageError as error:
-        raise cannot_write(output, error.message.rpartition(": ")[2]) from None
-
-
-def _is_stream(path: str) -> bool:
-    try:
-        mode = Path(path).stat().st_mode
-    except OSError:
-        return False
-    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+    sys.stdout.flush()
+    for piece in pieces:
+        sys.stdout.buffer.write(piece)
+    sys.stdout.flush()

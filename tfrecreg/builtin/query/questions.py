@@ -1,13 +1,7 @@
-"""The validator `questions`: whether the answers to questions are as a gate expects.
+"""The validator `questions`: whether answers to questions meet the expectations of a gate.
 
-The catalogs are made in the pass of the check, from the bytes that it reads, and are in a temporary
-folder of their own until it ends: a check never believes the cache.
-
-    [gates.default.expect.enough-of-each-class]
-    query = "SELECT label, count(*) AS n FROM records WHERE split = 'train' GROUP BY label"
-    at_least = 100
-
-Without `equals`, `at_least` and `at_most`, no row may answer the question.
+The catalogs are made in the pass of the check and removed when it ends: a check never trusts the
+cache. Without `equals`, `at_least` and `at_most`, no row may answer the question.
 """
 
 from __future__ import annotations
@@ -43,11 +37,11 @@ from tfrecreg.core.values.findings import (
     Severity,
     fingerprint,
 )
-from tfrecreg.core.values.text import DOCS, safe
+from tfrecreg.core.values.text import safe
 from tfrecreg.core.values.typed_values import KeyPath, read_table
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
-"""A bare key of TOML: a fingerprint has it, and a waiver may have globs."""
+"""A bare key of TOML, because fingerprints contain it and waivers may have globs."""
 
 
 def _number(value: object) -> int | float:
@@ -67,12 +61,12 @@ class Expectation:
     query: Annotated[str, Meta(min_length=1)]
     """One SELECT."""
     equals: Annotated[Any, _scalar] = None
-    """What the last column has in each row: a number, a text or a truth value."""
+    """Expected value of the last column in each row: a number, a text or a truth value."""
     at_least: Annotated[Any, _number] = None
     at_most: Annotated[Any, _number] = None
     severity: Severity = Severity.ERROR
     message: str = ""
-    """What holds, for people; it comes before what was expected and found."""
+    """The expectation in words; messages begin with it."""
 
     def __post_init__(self) -> None:
         bounds = (self.at_least, self.at_most)
@@ -85,12 +79,12 @@ class Expectation:
 
     @property
     def compares(self) -> bool:
-        """Whether the last column of each row is compared; else no row may come."""
+        """Whether the last column of each row is compared; otherwise no row may be found."""
         return (self.equals, self.at_least, self.at_most) != (None, None, None)
 
     @property
     def expected(self) -> str:
-        """What is expected, in words."""
+        """The expected value, in words."""
         if self.equals is not None:
             return value_words(self.equals, exact=True)
         low, high = (value_words(each, exact=True) for each in (self.at_least, self.at_most))
@@ -99,7 +93,7 @@ class Expectation:
         return f"{low} to {high}"
 
     def holds(self, value: object) -> bool:
-        """Whether a value of the last column is as expected. NULL never is, and neither is NaN."""
+        """Whether a value of the last column meets the expectation. NULL and NaN never do."""
         if isinstance(value, Decimal):
             value = int(value) if value == value.to_integral_value() else float(value)
         if self.equals is not None:
@@ -118,7 +112,7 @@ def where_expected(name: str) -> KeyPath:
 
 
 def read_expectations(tables: Mapping[str, Any]) -> dict[str, Expectation]:
-    """The expectations of a gate by name, in the order of their names."""
+    """The expectations of a gate by name, in order of the names."""
     found: dict[str, Expectation] = {}
     for name in sorted(tables):
         path = where_expected(name)
@@ -148,11 +142,11 @@ def value_words(value: object, *, exact: bool = False) -> str:
 _TEXT_PLACES = ("split", "shard", "key", "feature")
 _NUMBER_PLACES = ("record", "offset")
 _DETAILS = 8
-"""Columns of a row that are shown with its place."""
+"""Maximum number of columns of a row that are shown with its place."""
 
 
 class QuestionsValidator(Validator):
-    """Compares the answers to the questions of a gate with what it expects."""
+    """Compares the answers to the questions of a gate with the expected answers."""
 
     name = "questions"
     codes: Sequence[Code] = CodeList("QRY*")
@@ -166,14 +160,11 @@ class QuestionsValidator(Validator):
     def begin(
         self, target: Target, options: Mapping[str, Any]
     ) -> Callable[[Shard], CatalogVisitor]:
-        """Read the expectations, before any record is."""
+        """Read the expectations before any record is read."""
         self._expected = read_expectations(options)
         self._previous, self._of_previous = None, []
         if not self._expected:
-            raise where_expected("NAME").error(
-                "is missing: the gate asks no question",
-                hint=f"{DOCS}/expectations.md has examples",
-            )
+            raise where_expected("NAME").error("is missing: the gate asks no question")
         connection = Connection(threads=1)
         try:
             connection.lock((), ())
@@ -191,7 +182,7 @@ class QuestionsValidator(Validator):
     def finish(
         self, target: Target, parts: Iterable[tuple[Shard, CatalogPart]]
     ) -> Iterator[Finding | Measure]:
-        """A finding for each question whose answer is not as expected."""
+        """Yield a finding for each question whose answer is not as expected."""
         unjudged = self._of_previous if self._previous is None else []
         judged = {name: each for name, each in self._expected.items() if name not in unjudged}
         with tempfile.TemporaryDirectory(prefix="tfrecreg-expect-") as folder:
@@ -217,7 +208,7 @@ class QuestionsValidator(Validator):
 
 @contextmanager
 def _about(name: str) -> Iterator[None]:
-    """Say in errors which expectation they are about."""
+    """Add the name of the expectation to errors."""
     try:
         yield
     except TfrecregError as error:
@@ -289,7 +280,7 @@ def _judged(
 def _place(
     row: Mapping[str, Any], columns: Sequence[str], shards: set[str], *, compares: bool
 ) -> Location:
-    """Where a row is, by its columns that have the names of a place, and what else it says."""
+    """The place of a row, from columns named like parts of a place, and the row's other values."""
     place: dict[str, Any] = {}
     others = list(columns)
     if compares:
@@ -301,7 +292,7 @@ def _place(
         if name == "shard" and value not in shards:
             continue
         if name in _NUMBER_PLACES and "shard" not in place:
-            continue  # without its shard it is no place
+            continue  # a place needs its shard
         kind = int if name in _NUMBER_PLACES else str
         if isinstance(value, kind) and not isinstance(value, bool):
             place[name] = value

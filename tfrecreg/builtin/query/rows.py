@@ -11,7 +11,22 @@ import numpy as np
 import numpy.typing as npt
 from blake3 import blake3
 
-from tfrecreg.builtin.query.cells import CellColumns, FeatureCells, arrow_module, parquet, texts
+from tfrecreg.builtin.query.cells import FeatureCells, texts
+from tfrecreg.builtin.query.entries import (
+    BOX_COLUMNS,
+    COLUMN_FEATURES,
+    IMAGE_COLUMNS,
+    METADATA,
+    MORE,
+    OBJECT_NUMBERS,
+    OBJECT_SIDES,
+    OBJECT_TEXT,
+    SIDES,
+    CatalogEntry,
+    CellColumns,
+    arrow_module,
+    parquet,
+)
 from tfrecreg.core.check.infer import LARGE_LIMIT, LargeRecords
 from tfrecreg.core.check.scan.interface import Shard, Visitor
 from tfrecreg.core.example.columns import Column, Slot
@@ -25,31 +40,19 @@ from tfrecreg.core.records.batch_columns import batch_digests, divide_batch
 from tfrecreg.core.records.hashing import DIGEST_BYTES, record_digest
 from tfrecreg.core.records.index import INDEX_LIMIT, Index, read_index
 from tfrecreg.core.schema.image_features import ImageFeatures
-from tfrecreg.core.schema.labels import BOX, OBJECT_LABEL, PER_OBJECT
+from tfrecreg.core.schema.labels import BOX, OBJECT_LABEL
 from tfrecreg.core.values.errors import TfrecregError
 
-_OBJECT = "image/object/"
-_SIDES = tuple((name.rpartition("/")[2], name) for name in BOX)
-_TEXT = f"{_OBJECT}class/text"
-_MORE = tuple(
-    (name.removeprefix(_OBJECT).replace("/", "_"), name)
-    for name in PER_OBJECT
-    if name not in (OBJECT_LABEL, _TEXT, f"{_OBJECT}view")
-)
-OBJECT_NUMBERS = ("label_number", *(column for column, _ in _MORE))
-"""Columns of numbers of an object, whole ones or not."""
-OBJECT_SIDES = tuple(side for side, _ in _SIDES)
-"""Sides of boxes, as fractions of the sides of the image."""
 _FEATURES = frozenset((*BOX, OBJECT_LABEL))
 
 
 class BoxTotals(NamedTuple):
-    """The boxes of one record."""
+    """The totals of the boxes of one record."""
 
     boxes: int | None
-    """Number; None for a record without features of boxes."""
+    """Number of boxes; None for a record without features of boxes."""
     area: float | None
-    """Sum of the areas, as a fraction of the image's; None where a side is missing."""
+    """Sum of the areas, as a fraction of the image's area; None if a side is missing."""
     smallest: float | None
     """The smallest area."""
 
@@ -77,19 +80,19 @@ class BoxRows:
     def add(self, record: int, key: str | None, example: Example) -> BoxTotals:
         """Add the objects of one record.
 
-        Lists of different lengths, which a check reports, are filled up with nulls.
+        Lists of different lengths, which a check reports, are padded with nulls.
         """
-        sides = {name: _values(example, feature, Kind.FLOAT) for name, feature in _SIDES}
+        sides = {name: _values(example, feature, Kind.FLOAT) for name, feature in SIDES}
         labels = _values(example, OBJECT_LABEL, Kind.INT64)
         count = max(len(labels), *map(len, sides.values()))
         if not count:
             return BoxTotals(0, 0.0, None)
         for name, values in (*sides.items(), ("label_number", labels)):
             self._columns[name] += (*values, *[None] * (count - len(values)))
-        for name, feature in _MORE:
+        for name, feature in MORE:
             values = _values(example, feature, None)[:count]
             self._columns[name] += (*values, *[None] * (count - len(values)))
-        names = _values(example, _TEXT, Kind.BYTES)[:count]
+        names = _values(example, OBJECT_TEXT, Kind.BYTES)[:count]
         self._texts += (*names, *[None] * (count - len(names)))
         self._records += [record] * count
         self._keys += [key] * count
@@ -98,7 +101,7 @@ class BoxRows:
 
     def to_arrow(self, pa: Any) -> Any:
         """The table."""
-        # Whole numbers of other tools are floats at times: numbers of both kinds are floats here.
+        # Other tools sometimes store whole numbers as floats: both kinds become floats here.
         numbers = {name: pa.array(self._columns[name], pa.float64()) for name in OBJECT_NUMBERS}
         numbers["label_number"] = pa.array(self._columns["label_number"], pa.int64())
         named = [each for each in self._texts if each is not None]
@@ -117,7 +120,7 @@ class BoxRows:
 
 
 def _values(example: Example, name: str, kind: Kind | None) -> tuple[Any, ...]:
-    """The values of a feature of that kind, or of numbers; none where it has others."""
+    """The values of a feature of this kind, or of numbers if it is None; empty for other kinds."""
     feature = example.get(name)
     if feature is None or not feature.count:
         return ()
@@ -135,47 +138,16 @@ def _totals(count: int, sides: dict[str, tuple[Any, ...]]) -> BoxTotals:
 
 CHUNK_ROWS = 1 << 18
 _CHUNK_BYTES = 64 << 20
-"""Rows, and bytes of their values, that are in memory uncompressed."""
-COLUMN_FEATURES = 1000
-"""Features of a shard, and of a target, that get columns: the first that appear."""
+"""Bytes of rows and their values that stay uncompressed in memory."""
 _ROW_BYTES = 100
-_ENTRY = b"tfrecreg"
-"""The name of the metadata."""
-
-_SAMPLE = 1 << 10
-"""Rows of a column that tell whether its values repeat."""
-
-IMAGE_COLUMNS = ("format", "height", "width", "channels")
-BOX_COLUMNS = ("boxes", "boxes_area", "smallest_box")
-
-
-class CatalogEntry(msgspec.Struct, frozen=True):
-    """What the catalog of the bytes of one shard has, in the metadata of its file of records."""
-
-    shard: str
-    """Hex blake3 of the bytes of the shard."""
-    index: str
-    """Hex blake3 of the index that has the keys; empty without one."""
-    faults: int
-    """Damaged places, whose records are left out."""
-    left_out: tuple[str, ...]
-    """Features without columns; not all of them where there are thousands."""
-    features: tuple[CellColumns, ...]
-    """Feature N has its columns in ``vN``, ``nN`` and ``sN``."""
-    has_images: bool
-    """Whether it has :data:`IMAGE_COLUMNS`."""
-    has_boxes: bool
-    """Whether it has :data:`BOX_COLUMNS`."""
-    has_objects: bool
-    """Whether it has a file of objects."""
 
 
 class CatalogRows:
-    """Collects the rows of one shard. Those beyond a limit wait as Parquet, in memory."""
+    """Collects the rows of one shard. Rows beyond a limit are compressed as Parquet, in memory."""
 
     def __init__(self) -> None:
         self.rows = 0
-        """Rows that do not wait."""
+        """Number of uncompressed rows."""
         self.boxes = BoxRows()
         self._left_out: set[str] = set()
         self._numbers: dict[tuple[str, Kind], int] = {}
@@ -200,7 +172,7 @@ class CatalogRows:
         self._box_rows: dict[int, BoxTotals] = {}
 
     def make_room(self) -> None:
-        """Let the rows wait if they are many."""
+        """Compress the rows if they take too much memory."""
         beyond = self._held + self.rows * _ROW_BYTES >= _CHUNK_BYTES
         if beyond or self.rows >= CHUNK_ROWS or len(self.boxes) >= CHUNK_ROWS:
             table = self._table()
@@ -243,13 +215,13 @@ class CatalogRows:
             self._held += cells.add_column(rows, slot, column, memory)
 
     def add_feature(self, row: int, name: str, feature: Feature) -> None:
-        """Add the values of one feature of one record; those of no kind count as missing."""
+        """Add the values of one feature of one record; values without a kind count as missing."""
         cells = self._cells(name, feature.kind) if feature.kind else None
         if cells is not None:
             self._held += cells.add(row, feature)
 
     def add_image(self, row: int, header: ImageHeader) -> None:
-        """Add what the header of the image of a record says."""
+        """Add the facts in the header of a record's image."""
         self._images[row] = header
         self._held += _ROW_BYTES
 
@@ -259,7 +231,7 @@ class CatalogRows:
         self._held += _ROW_BYTES
 
     def to_parquet(self, shard: str, index: str, faults: int) -> tuple[CatalogEntry, bytes, bytes]:
-        """The file of the records, and that of their objects; empty if there are none."""
+        """The file of the records, and the file of their objects; empty without objects."""
         pa, last = arrow_module(), self._table()
         objects = [*map(_table_of, self._objects)]
         if len(self.boxes):
@@ -274,12 +246,12 @@ class CatalogRows:
             has_boxes=BOX_COLUMNS[0] in self._fields,
             has_objects=bool(objects),
         )
-        schema = pa.schema(list(self._fields.values()), {_ENTRY: msgspec.json.encode(entry)})
+        schema = pa.schema(list(self._fields.values()), {METADATA: msgspec.json.encode(entry)})
         records = _parquet(chain(map(_table_of, self._waiting), [last]), schema)
         return entry, records, _parquet(objects, objects[0].schema) if objects else b""
 
     def _table(self) -> Any:
-        """The rows that do not wait, as Arrow."""
+        """The uncompressed rows, as Arrow."""
         pa = arrow_module()
         none = np.empty(0, np.int64)
         columns: dict[str, Any] = {
@@ -336,30 +308,29 @@ class CatalogRows:
         return known
 
 
-def read_entry(path: str) -> CatalogEntry:
-    """The entry in a file of records."""
-    metadata = parquet().read_metadata(path).metadata or {}
-    return msgspec.json.decode(metadata.get(_ENTRY, b""), type=CatalogEntry)
-
-
 def _table_of(data: bytes) -> Any:
     return parquet().read_table(arrow_module().BufferReader(data))
 
 
 def _parquet(tables: Iterable[Any], schema: Any) -> bytes:
-    """A Parquet file of tables, each of which has a part of the columns."""
+    """A Parquet file of tables, each of which has some of the columns."""
     pa, pq = arrow_module(), parquet()
     out = pa.BufferOutputStream()
     waiting = iter(tables)
     first = next(waiting)
-    repeating = [name for name in first.column_names if _repeats(pa, first.column(name))]
+    # Keys, digests and numbers rarely repeat, so a dictionary is useless for them.
+    repeating = [
+        name
+        for name in first.column_names
+        if name != "key" and pa.types.is_string(first.column(name).type)
+    ]
     with pq.ParquetWriter(
         out,
         schema,
         compression="zstd",
         compression_level=1,
         use_dictionary=repeating,
-        # Readers prune by the smallest and largest number, which leave out NaN.
+        # Readers skip row groups by the smallest and largest number, which leave out NaN.
         write_statistics=False,
     ) as writer:
         for table in chain([first], waiting):
@@ -369,7 +340,7 @@ def _parquet(tables: Iterable[Any], schema: Any) -> bytes:
 
 
 def _column(pa: Any, table: Any, field: Any) -> Any:
-    """A column of a table that may not have it, or have single values in place of lists."""
+    """A column in the form of `field`. The table may lack it, or have single values for lists."""
     kind, number = field.name[:1], field.name[1:]
     if field.name in table.column_names:
         column = table.column(field.name)
@@ -386,14 +357,6 @@ def _column(pa: Any, table: Any, field: Any) -> Any:
     return pa.array(np.ones(table.num_rows, np.uint32), mask=absent)
 
 
-def _repeats(pa: Any, column: Any) -> bool:
-    """Whether a dictionary of the values of a column pays; of others it is only in the way."""
-    if not pa.types.is_string(column.type) and not pa.types.is_integer(column.type):
-        return False
-    sample = column.slice(0, _SAMPLE)
-    return 2 * len(sample.unique()) <= len(sample)
-
-
 class CatalogPart(NamedTuple):
     """The catalog of one shard. Picklable; it takes about 40 bytes per record."""
 
@@ -401,20 +364,20 @@ class CatalogPart(NamedTuple):
     records: bytes
     """The Parquet file of records."""
     objects: bytes
-    """That of their objects; empty if there are none."""
+    """The Parquet file of their objects; empty without objects."""
     problem: str
-    """Why it is not a TFRecord; empty if it is one."""
+    """Why the shard is not a TFRecord; empty if it is one."""
 
 
 class CatalogVisitor(Visitor):
-    """Makes the catalog of a shard. A key is taken from the index only for a record whose digest
-    the index has there.
+    """Makes the catalog of a shard. A key is taken from the index only if the index has the digest
+    of the record at the same number.
     """
 
     def __init__(self, shard: Shard) -> None:
         self._rows = CatalogRows()
         self._images = ImageFeatures()
-        self._large = LargeRecords(shard, "check")
+        self._large = LargeRecords(shard)
         self._index, self._index_digest = _index_of(shard)
         self._faults = 0
         self._problem = ""
@@ -474,7 +437,7 @@ class CatalogVisitor(Visitor):
         try:
             self._rows.add_image(row, read_header(value))
         except ImageError:
-            return  # the columns are null; a check says why
+            return  # the columns are null; a check reports the reason
 
     def _boxes(self, row: int, record: int, key: str | None, example: Example) -> None:
         if may_have_boxes(example):

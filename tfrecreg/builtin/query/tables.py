@@ -3,32 +3,39 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from blake3 import blake3
 
 from tfrecreg.builtin.query.catalog import ShardCatalog
-from tfrecreg.builtin.query.cells import arrow_module, parquet, sql_list, sql_name, sql_text
 from tfrecreg.builtin.query.columns import FIXED, RecordColumns, class_names
-from tfrecreg.builtin.query.rows import OBJECT_NUMBERS, OBJECT_SIDES, CatalogEntry
-from tfrecreg.core.check.report_format import parse_report
-from tfrecreg.core.check.reports import Report
+from tfrecreg.builtin.query.entries import (
+    OBJECT_NUMBERS,
+    OBJECT_SIDES,
+    CatalogEntry,
+    arrow_module,
+    parquet,
+    shown_text,
+    sql_list,
+    sql_name,
+    sql_text,
+)
 from tfrecreg.core.check.scan.interface import Target
 from tfrecreg.core.registry import layout
 from tfrecreg.core.registry.manifest import LEDGER_NAME
-from tfrecreg.core.schema.labels import IMAGE_LABEL, OBJECT_LABEL
-from tfrecreg.core.values.errors import TfrecregError, UsageError
-from tfrecreg.core.values.findings import Finding, Location
+from tfrecreg.core.schema.labels import OBJECT_LABEL
+from tfrecreg.core.values.errors import StorageError, TfrecregError, UsageError
+from tfrecreg.core.values.findings import Location
 from tfrecreg.core.values.text import safe
 
+if TYPE_CHECKING:
+    from tfrecreg.core.check.reports import Report
+
 _FILES = 256
-"""Files that are read by one part of a view, whose shard is looked up among them."""
-_MOST_NUMBERS = 100_000
-"""Class numbers that records may name."""
+"""Number of files that one part of a view reads. Each row's shard is looked up among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,40 +59,11 @@ class TargetTables:
 
     @property
     def paths(self) -> Iterator[str]:
-        """The files that the tables are in."""
+        """The files that hold the tables."""
         for each in self._catalogs:
             yield each.kept.records
             if each.kept.entry.has_objects:
                 yield each.kept.objects
-
-    def names_of_others(
-        self, rows: Callable[[str], Iterable[tuple[Any, ...]]]
-    ) -> dict[str, list[str]]:
-        """The names that records give to class numbers that others have alone, by feature, where
-        no label map has them. A number with two names has none.
-        """
-        numbered = {}
-        if self.columns.named_number and IMAGE_LABEL not in self._labels:
-            number, text = self.columns.named_number
-            numbered[IMAGE_LABEL] = (number, text, self._all_records())
-        objects = [("label_number", "label_number"), ("text", "text")]
-        arms = [self._select(split, arm, objects) for split, arm in self._arms("objects")]
-        if arms and OBJECT_LABEL not in self._labels:
-            numbered[OBJECT_LABEL] = ("label_number", "text", " UNION ALL ".join(arms))
-        found = {}
-        for feature, (number, text, sql) in numbered.items():
-            bounds = f"FROM ({sql}) WHERE {number} BETWEEN 0 AND {_MOST_NUMBERS}"
-            if not [*rows(f"SELECT 1 {bounds} AND ({text} IS NULL OR {text} = '') LIMIT 1")]:
-                continue
-            names = dict(
-                rows(
-                    f"SELECT {number}, min({text}) {bounds} AND {text} <> '' "
-                    f"GROUP BY 1 HAVING min({text}) = max({text})"
-                )
-            )
-            if names:
-                found[feature] = [names.get(each, "") for each in range(max(names) + 1)]
-        return found
 
     def records(self) -> str:
         """The query of `records`."""
@@ -110,13 +88,16 @@ class TargetTables:
         return f"SELECT {order} FROM ({joined})"
 
     def _all_records(self) -> str:
-        """The query of all records, without `label`; empty without any."""
+        """The query of all records, without `label`; empty without records."""
         inner = [
             self._select(
                 split,
                 arm,
                 [
-                    *((name, _fixed(name)) for name, _ in FIXED[2:]),
+                    *(
+                        (name, "lower(hex(digest))" if name == "digest" else sql_name(name))
+                        for name, _ in FIXED[2:]
+                    ),
                     *(
                         (each.name, each.of(arm.entry))
                         for each in self.columns
@@ -183,18 +164,13 @@ class TargetTables:
             )
             shard = f"CASE filename {' '.join(whens)} END"
         named = (f"{expression} AS {sql_name(name)}" for name, expression in columns)
-        # Names of columns in a file are ours: no name from data is one.
+        # The names of columns in a file are ours: none comes from data.
         return (
             f"SELECT {sql_text(split)} AS split, {shard} AS shard, {', '.join(named)} "
             f"FROM read_parquet({files}, filename = true, hive_partitioning = false)"
         )
 
 
-def _fixed(name: str) -> str:
-    return "lower(hex(digest))" if name == "digest" else sql_name(name)
-
-
-_ROWS = 50_000
 _REPORT_LIMIT = 1 << 30
 
 FINDING_COLUMNS = {
@@ -225,109 +201,83 @@ LEDGER_COLUMNS = {
 def write_findings(
     target: Target, catalogs: Sequence[ShardCatalog], report: str | None, path: str
 ) -> str:
-    """Write the findings of the last check of these very bytes: a row for each location."""
+    """Write the findings of the last check of exactly these bytes: a row per location."""
     try:
         found = _report(target, report)
         why = "there is no report of a check" if found is None else ""
-        if found is not None and not _is_about(found, catalogs):
-            raise UsageError(
-                f"the report of `{target.name}` is about other bytes",
-                hint=f"tfrecreg check {target.name} --fail-on never --json > FILE writes one",
-            )
+        read = {}
+        if found is not None and found.basis is not None:
+            read = {each.path: each.blake3 for each in found.basis.shards}
+        by_path = {each.shard.path: each.kept.entry.shard for each in catalogs}
+        by_name = {each.shard.name: each.kept.entry.shard for each in catalogs}
+        known = None not in read.values() and read in (by_path, by_name)
+        if found is not None and not known:
+            raise UsageError(f"the report of `{target.name}` is about other bytes")
     except TfrecregError as error:
         if report is not None:
             raise
         found, why = None, error.message
-    every = (*found.findings, *found.waived) if found is not None else ()
-    _write(path, FINDING_COLUMNS, (row for each in every for row in _rows_of(each)))
+    rows = []
+    for each in (*found.findings, *found.waived) if found is not None else ():
+        for place in each.locations or (Location(),):
+            row = {**asdict(each), "severity": each.severity.value, **asdict(place)}
+            rows.append({name: row[name] for name in FINDING_COLUMNS})
+    _write(path, FINDING_COLUMNS, rows)
     return why
-
-
-def _is_about(found: Report, catalogs: Sequence[ShardCatalog]) -> bool:
-    """Whether a report names the very bytes that were catalogued."""
-    read = {each.path: each.blake3 for each in (found.basis.shards if found.basis else ())}
-    here = [(each.shard, each.kept.entry.shard) for each in catalogs]
-    by_path = {shard.path: digest for shard, digest in here}
-    by_name = {shard.name: digest for shard, digest in here}
-    return None not in read.values() and read in (by_path, by_name)
 
 
 def _report(target: Target, report: str | None) -> Report | None:
     if report is not None:
-        data = Path(report).read_bytes() if Path(report).is_file() else b""
-        return parse_report(data, report, target.name)
-    path = layout.report_path(target.dataset) if target.dataset else ""
-    if target.home is None or not path or target.home.stat(path) is None:
-        return None
-    return parse_report(target.home.read(path, limit=_REPORT_LIMIT), path, target.name)
+        path, data = report, Path(report).read_bytes() if Path(report).is_file() else b""
+    else:
+        path = layout.report_path(target.dataset) if target.dataset else ""
+        if target.home is None or not path or target.home.stat(path) is None:
+            return None
+        data = target.home.read(path, limit=_REPORT_LIMIT)
+    from tfrecreg.core.check.report_format import parse_report
 
-
-def _rows_of(finding: Finding) -> Iterator[dict[str, Any]]:
-    for place in finding.locations or (Location(),):
-        yield {
-            "code": finding.code,
-            "rule": finding.rule,
-            "severity": finding.severity.value,
-            "message": finding.message,
-            "hint": finding.hint,
-            "fingerprint": finding.fingerprint,
-            "count": finding.count,
-            "split": place.split,
-            "shard": place.shard,
-            "record": place.record,
-            "offset": place.offset,
-            "feature": place.feature,
-            "key": place.key,
-            "detail": place.detail,
-        }
+    return parse_report(data, path, target.name)
 
 
 def write_ledger(target: Target, path: str) -> str:
-    """Write the ledger of a build: a row for each item that was skipped and each remark."""
-    why = "it has none"
-    lines: Iterable[bytes] = ()
-    entry = next(
-        (
-            each
-            for each in (target.manifest.files if target.manifest is not None else ())
-            if each.path == LEDGER_NAME
-        ),
-        None,
-    )
-    if entry is not None and target.storage is not None:
-        try:
-            data = target.storage.read(LEDGER_NAME, limit=_REPORT_LIMIT)
-        except TfrecregError as error:
-            why = error.message
-        else:
-            if blake3(data).hexdigest() == entry.blake3:
-                why, lines = "", data.splitlines()
-            else:
-                why = f"`{LEDGER_NAME}` is not the file that the manifest names"
+    """Write the ledger of a build: a row per skipped item and per remark."""
+    try:
+        lines, why = ledger_lines(target), ""
+    except TfrecregError as error:
+        lines, why = [], error.message
+    if lines is None:
+        lines, why = [], "it has none"
     _write(path, LEDGER_COLUMNS, map(json.loads, lines))
     return safe(why, limit=1000)
 
 
+def ledger_lines(target: Target) -> list[bytes] | None:
+    """The lines of the ledger that the manifest names; None without one."""
+    files = target.manifest.files if target.manifest is not None else ()
+    entry = next((each for each in files if each.path == LEDGER_NAME), None)
+    if entry is None or target.storage is None:
+        return None
+    data = target.storage.read(LEDGER_NAME, limit=_REPORT_LIMIT)
+    if blake3(data).hexdigest() != entry.blake3:
+        raise StorageError(
+            f"`{LEDGER_NAME}` is not the file that the manifest names",
+            hint=f"tfrecreg check {target.name}",
+        )
+    return data.splitlines()
+
+
 def _write(path: str, columns: dict[str, str], rows: Iterable[dict[str, Any]]) -> None:
     """Write a table; nothing if it has no rows."""
-    waiting = iter(rows)
-    some = list(islice(waiting, _ROWS))
-    if not some:
+    shown = [
+        {
+            name: shown_text(value) if isinstance(value, str) else value
+            for name, value in row.items()
+        }
+        for row in rows
+    ]
+    if not shown:
         return
-    pa, pq = arrow_module(), parquet()
+    pa = arrow_module()
     kinds = {"VARCHAR": pa.string(), "BIGINT": pa.int64()}
     schema = pa.schema([(name, kinds[kind]) for name, kind in columns.items()])
-    with pq.ParquetWriter(path, schema) as writer:
-        while some:
-            arrays = [
-                pa.array([_plain(row.get(name)) for row in some], kinds[kind])
-                for name, kind in columns.items()
-            ]
-            writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
-            some = list(islice(waiting, _ROWS))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    return value
+    parquet().write_table(pa.Table.from_pylist(shown, schema), path)

@@ -1,8 +1,7 @@
-"""Expressions in SQL about records: a condition as a list of record numbers, and values."""
+"""SQL expressions about records: a condition as a list of record numbers, and values."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -12,18 +11,11 @@ from numpy.typing import NDArray
 
 from tfrecreg.builtin.query.ask import Questions, ask_targets, expect_sound
 from tfrecreg.builtin.query.catalog import ShardCatalog, state_of
-from tfrecreg.builtin.query.cells import arrow_module, duckdb_module, expect_packages, shown_text
-from tfrecreg.builtin.query.connection import Connection
+from tfrecreg.builtin.query.entries import arrow_module, shown_text
 from tfrecreg.core.check.scan.interface import Shard, Target
 from tfrecreg.core.values.errors import StorageError, UsageError
 from tfrecreg.core.values.progress import SILENT, Progress
-from tfrecreg.core.values.text import safe
 from tfrecreg.core.workers.interface import Engine
-
-_WORD = re.compile(rb"[A-Za-z_]\w*")
-_EXAMPLE = "as in: label = 'cat' AND width >= 224"
-_WEIGHT = "as in: CASE label WHEN 'cat' THEN 2 ELSE 1 END"
-_STATEMENTS = (b"select", b"from", b"with")
 
 
 @contextmanager
@@ -35,18 +27,20 @@ def choosing_records(
     progress: Progress = SILENT,
     listed: bool = False,
 ) -> Iterator[list[NDArray[np.int64]]]:
-    """Of each shard of the target, in its order: the numbers of the records for which the SQL
+    """For each shard of the target, in order: the numbers of the records for which the SQL
     condition holds, ascending.
 
-    A condition that is NULL for a record does not hold. 8 bytes of memory a selected record. The
-    records are read in the block: when it ends, their shards have to be as the condition saw them.
+    A condition that is NULL for a record does not hold. Takes 8 bytes per selected record.
+    Read the records inside the block: when it ends, the shards must not have changed.
     """
-    expect_packages()
-    expect_expression(where)
     _expect_distinct(target.shards)
     with ask_targets([target], engine=engine, progress=progress) as questions:
         expect_sound(questions, listed=listed)
-        found = _by_shard(questions, where)
+        questions.connection.expect_condition(where)
+        # The condition has its own lines, so that a comment in it ends.
+        sql = f"SELECT shard, record FROM records WHERE (\n{where}\n)"
+        # A shard that is listed twice has its rows twice.
+        found = {name: np.unique(rows[0]) for name, rows in _columns(questions, sql)}
     none = np.empty(0, np.int64)
     chosen = [found.get(shown_text(shard.name), none) for shard in target.shards]
     read = [
@@ -55,7 +49,7 @@ def choosing_records(
     try:
         yield chosen
     except Exception:
-        _expect_unchanged(read)  # which may be why
+        _expect_unchanged(read)  # a change may be the cause
         raise
     _expect_unchanged(read)
 
@@ -63,79 +57,68 @@ def choosing_records(
 def matching_records(
     target: Target, where: str, *, listed: bool = False
 ) -> list[NDArray[np.int64]]:
-    """As :func:`choosing_records`, for readers that verify the shards themselves."""
+    """Like :func:`choosing_records`, for readers that verify the shards themselves."""
     with choosing_records(target, where, listed=listed) as chosen:
         return chosen
     raise AssertionError("a condition swallows nothing")
 
 
-def _expect_unchanged(catalogs: Iterable[ShardCatalog]) -> None:
-    for shard, _, state in catalogs:
-        if state is not None and state_of(shard) != state:
-            raise StorageError(
-                f"`{safe(shard.name, limit=1000)}` was changed since the condition was evaluated",
-                hint="try again when nothing writes it",
-            )
-
-
 def record_values(
-    target: Target, expression: str, *, engine: Engine | None = None, progress: Progress = SILENT
+    target: Target, expression: str, *, progress: Progress = SILENT
 ) -> list[NDArray[np.float64]]:
-    """Of each shard of the target, in its order: the value of an SQL expression for each record."""
-    expect_packages()
-    expect_expression(expression, "weight", _WEIGHT)
-    found = _values(target, expression, "weight", "DOUBLE", engine, progress)
-    return [found.get(shown_text(shard.name), np.empty(0)) for shard in target.shards]
+    """For each shard of the target, in order: the value of an SQL expression for each record."""
+    example = "as in: CASE label WHEN 'cat' THEN 2 ELSE 1 END"
+    return _values(target, expression, ("weight", "DOUBLE", example), progress)
 
 
-def record_texts(
-    target: Target, expression: str, *, engine: Engine | None = None, progress: Progress = SILENT
-) -> list[list[str | None]]:
-    """As :func:`record_values`, the values as texts, such as names of classes; None where the
-    expression is NULL. The shards have to be those of the manifest.
+def record_texts(target: Target, expression: str) -> list[list[str | None]]:
+    """Like :func:`record_values`, with values as texts, such as names of classes; None if the
+    expression is NULL. The shards must match the manifest.
     """
-    expect_packages()
-    expect_expression(expression, "class", "as in: label")
-    found = _values(target, expression, "class", "VARCHAR", engine, progress, listed=True)
-    none = np.empty(0, object)
-    return [found.get(shown_text(shard.name), none).tolist() for shard in target.shards]
+    found = _values(target, expression, ("class", "VARCHAR", "as in: label"), SILENT, listed=True)
+    return [each.tolist() for each in found]
 
 
 def _values(
     target: Target,
     expression: str,
-    noun: str,
-    kind: str,
-    engine: Engine | None,
+    wanted: tuple[str, str, str],
     progress: Progress,
     *,
     listed: bool = False,
-) -> dict[str, NDArray[Any]]:
-    """By name of a shard: the values of an expression for its records."""
+) -> list[NDArray[Any]]:
+    """The values of an expression for the records of each shard. `wanted` has a noun, an SQL type
+    and an example.
+    """
+    noun, kind, example = wanted
     _expect_distinct(target.shards)
-    # In lines of its own, so that a comment in it ends.
     sql = f"SELECT shard, record, CAST((\n{expression}\n) AS {kind}) AS value FROM records"
-    with ask_targets([target], engine=engine, progress=progress) as questions:
+    with ask_targets([target], progress=progress) as questions:
         expect_sound(questions, listed=listed)
-        expect_lasting(questions.connection, expression, noun)
-        return {name: _in_order(rows) for name, rows in _columns(questions, sql)}
-    raise AssertionError("questions swallow nothing")
-
-
-def _in_order(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """The values by record. A shard that a target has twice has its rows twice."""
-    records, values = columns
-    return values[np.unique(records, return_index=True)[1]]
+        questions.connection.expect_expression(expression, noun, example)
+        found = {}
+        for name, (records, values) in _columns(questions, sql):
+            # A shard that is listed twice has its rows twice.
+            found[name] = values[np.unique(records, return_index=True)[1]]
+    return [found.get(shown_text(shard.name), np.empty(0)) for shard in target.shards]
 
 
 def _columns(questions: Questions, sql: str) -> Iterator[tuple[str, list[NDArray[Any]]]]:
-    """By name of a shard: the columns after `shard` of an answer, without nulls."""
+    """The columns after `shard` of an answer, by name of the shard, without nulls."""
     parts: dict[str, list[list[NDArray[Any]]]] = {}
     _, batches = questions.connection.batches(sql)
     for batch in batches:
         shards = batch.column(0).dictionary_encode()
         places = shards.indices.to_numpy()
-        columns = [_array(each) for each in batch.columns[1:]]
+        columns = []
+        for each in batch.columns[1:]:
+            if not arrow_module().types.is_string(each.type):
+                columns.append(np.asarray(each.to_numpy(zero_copy_only=False)))
+                continue
+            # Equal texts are one object.
+            encoded = each.dictionary_encode()
+            texts = np.array([*encoded.dictionary.to_pylist(), None], object)
+            columns.append(np.asarray(texts[encoded.indices.fill_null(-1).to_numpy()]))
         for place, name in enumerate(shards.dictionary.to_pylist()):
             rows = [column[places == place] for column in columns]
             parts.setdefault(name, []).append(rows)
@@ -143,91 +126,16 @@ def _columns(questions: Questions, sql: str) -> Iterator[tuple[str, list[NDArray
         yield name, [np.concatenate(column) for column in zip(*parts.pop(name), strict=True)]
 
 
-def _array(column: Any) -> NDArray[Any]:
-    """A column with NumPy. Texts that are equal in it are one object."""
-    if not arrow_module().types.is_string(column.type):
-        return np.asarray(column.to_numpy(zero_copy_only=False))
-    encoded = column.dictionary_encode()
-    texts = np.array([*encoded.dictionary.to_pylist(), None], object)
-    return np.asarray(texts[encoded.indices.fill_null(-1).to_numpy()])
-
-
 def _expect_distinct(shards: Sequence[Shard]) -> None:
-    """Refuse files that DuckDB cannot tell apart by their names."""
+    """Refuse files whose names DuckDB cannot distinguish."""
     places: dict[str, tuple[str, str]] = {}
     for each in shards:
         place = each.storage.root, each.path
         if places.setdefault(shown_text(each.name), place) != place:
-            raise UsageError(
-                f"two shards are shown as `{safe(each.name, limit=1000)}`",
-                hint="rename one of them",
-            )
+            raise UsageError(f"two shards are shown as `{each.name}`")
 
 
-def _by_shard(questions: Questions, where: str) -> dict[str, NDArray[np.int64]]:
-    expect_lasting(questions.connection, where)
-    # In lines of its own, so that a comment in it ends.
-    condition = f"(\n{where}\n)"
-    sql = f"SELECT shard, record FROM records WHERE {condition}"
-    questions.connection.relation(sql)
-    kind = questions.connection.relation(f"SELECT {condition} FROM records").types[0]
-    if str(kind) != "BOOLEAN":
-        raise UsageError(
-            f"`{safe(where.strip(), limit=200)}` is {kind}, expected BOOLEAN",
-            hint=_EXAMPLE,
-        )
-    # A shard that a target has twice has its rows twice.
-    return {name: np.unique(rows[0]) for name, rows in _columns(questions, sql)}
-
-
-def expect_expression(where: str, noun: str = "condition", example: str = _EXAMPLE) -> None:
-    """Refuse texts that are not one expression.
-
-    An expression whose parentheses match stays whole within another pair: no clause follows it.
-    """
-    tokens = list(_tokens(where))
-    if not tokens:
-        raise UsageError(f"the {noun} is empty", hint=example)
-    first = tokens[0]
-    if first in _STATEMENTS:
-        raise UsageError(
-            f"a {noun} is an expression, and not a whole {first.decode().upper()}",
-            hint=f'{example}; `tfrecreg query TARGET "SELECT .."` answers a whole question',
-        )
-    if first == b"where":
-        raise UsageError(f"a {noun} does not begin with WHERE", hint=f"leave it out, {example}")
-    depth = 0
-    for token in tokens:
-        depth += (token == b"(") - (token == b")")
-        if depth < 0 or token in (b";", b"copy"):
-            raise _not_one(where, noun, example)
-    if depth:
-        raise _not_one(where, noun, example)
-
-
-def expect_lasting(connection: Connection, expression: str, noun: str = "condition") -> None:
-    """Refuse expressions that select other records each time."""
-    changing = connection.changing(expression)
-    if changing:
-        raise UsageError(
-            f"`{safe(changing, limit=200)}` gives another value each time, which a {noun} must not",
-            hint="`digest < '1'` always selects the same sixteenth of the records; write dates in "
-            "full",
-        )
-
-
-def _tokens(where: str) -> Iterator[bytes]:
-    """Words in lower case, and other tokens by their first character; no comments."""
-    data = where.encode("utf-8", "replace")
-    kinds: Sequence[tuple[int, object]] = duckdb_module().tokenize(data.decode())
-    for start, kind in kinds:
-        if str(kind).rpartition(".")[2] != "comment":
-            word = _WORD.match(data, start)
-            yield word[0].lower() if word is not None else data[start : start + 1]
-
-
-def _not_one(where: str, noun: str, example: str) -> UsageError:
-    return UsageError(
-        f"`{safe(where.strip(), limit=200)}` is not one {noun}",
-        hint=f'{example}; quote a column `"copy"`',
-    )
+def _expect_unchanged(catalogs: Iterable[ShardCatalog]) -> None:
+    for shard, _, state in catalogs:
+        if state is not None and state_of(shard) != state:
+            raise StorageError(f"`{shard.name}` was changed since the condition was evaluated")

@@ -1,12 +1,9 @@
-"""Checking the releases of a registry, without their bytes: for pull requests.
+"""Checks the releases of a registry without their bytes, for pull requests.
 
-What one branch did wrong shows in its own files. That two branches made a release of the same
-number, or two after the same parent, shows only where both are looked at: `base` names the other.
-
-What a change loosens in `tfrecreg.toml`: new waivers, and gates that let more pass.
-
-For a pull request. A change that breaks data and accepts the damage itself passes its own gate, so
-reviewers have to know.
+A fault of one branch shows in its own files. If two branches made a release with the same number,
+or two releases after the same parent, only a comparison shows it: `base` names the other branch.
+A change that breaks data and accepts the damage in `tfrecreg.toml` passes its own gate, so the
+settings that it loosens are reported as well.
 """
 
 from __future__ import annotations
@@ -17,9 +14,10 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 from tfrecreg.builtin.releases.audit_validator import HISTORY, add_issue
-from tfrecreg.core.check.findings import judge_findings, severity_order
+from tfrecreg.core.check.findings import FindingsJudgement, judge_findings, severity_order
 from tfrecreg.core.check.gate import expect_policy
 from tfrecreg.core.check.reports import Report
 from tfrecreg.core.check.scan.tally import Tally
@@ -42,8 +40,8 @@ from tfrecreg.core.registry.audit import (
     left_out_issue,
     version_in,
 )
+from tfrecreg.core.registry.data import resolve
 from tfrecreg.core.registry.history import Issue, Link, link_of
-from tfrecreg.core.registry.lookup import resolve
 from tfrecreg.core.registry.manifest import MANIFEST_NAME, parse_manifest
 from tfrecreg.core.registry.registry import Dataset, Registry
 from tfrecreg.core.schema.proto import parse_schema
@@ -53,7 +51,6 @@ from tfrecreg.core.values.config import (
     Config,
     FailOn,
     GateConfig,
-    Lowered,
     Waiver,
     parse_config,
     severity_of,
@@ -71,23 +68,17 @@ from tfrecreg.core.values.reference import Version
 from tfrecreg.core.values.text import listed, safe
 
 _STRICT = (FailOn.WARNING, FailOn.ERROR, FailOn.NEVER)
-"""The strictest first."""
+"""The values of `fail_on`, from the strictest to the loosest."""
 _DEFAULT = "default"
-_SHOWN = 5
-"""Maximum number of codes in a message."""
 
 
 def loosened(before: Config, after: Config) -> list[Finding]:
     """A finding for each thing that `after` accepts and `before` does not.
 
-    A changed limit of a validator always counts: only the validator knows which is looser.
+    A changed limit of a validator always counts: only the validator knows which one is looser.
     """
     tally, where = Tally(), Location(shard=CONFIG_NAME)
-    for subject, message in (
-        *_waivers(before, after),
-        *_disabled(before, after),
-        *_gates(before, after),
-    ):
+    for subject, message in (*_waivers(before, after), *_gates(before, after)):
         tally.add(REG013, message, where, subject=subject)
     return list(tally.findings(""))
 
@@ -108,17 +99,14 @@ def _waivers(before: Config, after: Config) -> Iterator[tuple[str, str]]:
     then, now = before.policy.max_waiver_days, after.policy.max_waiver_days
     if then is not None and (now is None or now > then):
         yield "policy.max_waiver_days", f"`policy.max_waiver_days` was {then}, is {_text(now)}"
-
-
-def _disabled(before: Config, after: Config) -> Iterator[tuple[str, str]]:
     more = sorted(set(after.plugins.disable) - set(before.plugins.disable))
     if more:
-        yield "plugins.disable", f"`plugins.disable` is with {listed(more)}"
+        yield "plugins.disable", f"`plugins.disable` now has {listed(more)}"
 
 
 def _gates(before: Config, after: Config) -> Iterator[tuple[str, str]]:
     told: set[tuple[str, str]] = set()
-    # The default first: changes for all gates are reported once.
+    # The default gate first, so that a change for all gates is reported once.
     for name in (_DEFAULT, *sorted({*before.gates, *after.gates} - {_DEFAULT})):
         for change in _gate(before.gate(name), after.gate(name)):
             if change not in told:
@@ -128,25 +116,29 @@ def _gates(before: Config, after: Config) -> Iterator[tuple[str, str]]:
 
 
 def _gate(before: GateConfig, after: GateConfig) -> Iterator[tuple[str, str]]:
-    """The key of each setting that lets more pass, and how."""
+    """The key of each setting that was loosened, and how."""
     if _STRICT.index(after.fail_on) > _STRICT.index(before.fail_on):
         yield "fail_on", f"was {before.fail_on.value}, is {after.fail_on.value}"
-    lowered: dict[tuple[Severity, Severity], list[str]] = {}
-    codes = plugins().codes() if before.severity != after.severity else {}
-    for name, code in codes.items():
-        gates = (before, after)
-        then, now = (severity_of(name, code.severity, gate.severity) for gate in gates)
+    codes = plugins().codes().values() if before.severity != after.severity else ()
+    for pattern in sorted({*before.severity, *after.severity} if codes else ()):
+        glob = pattern.partition(" ")[0]
+        matched = [code for code in codes if fnmatchcase(code.code, glob)]
+        then, now = (
+            gate.severity.get(pattern)
+            or max(
+                (severity_of(code, gate.severity) for code in matched),
+                key=lambda each: each.rank,
+                default=Severity.INFO,
+            )
+            for gate in (before, after)
+        )
         if now.rank < then.rank:
-            lowered.setdefault((then, now), []).append(name)
-    for (then, now), names in lowered.items():
-        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-        shown = ", ".join(names[:_SHOWN])
-        yield "severity", f"was {then.value}, is {now.value} for {shown}{more}"
+            yield "severity", f"was {then.value}, is {now.value} for `{safe(pattern)}`"
     if after.validators is not None:
         if before.validators is None:
             yield "validators", f"was all that apply, is {listed(after.validators)}"
         elif gone := sorted({*before.validators} - {*after.validators}):
-            yield "validators", f"is without {listed(gone)}"
+            yield "validators", f"no longer has {listed(gone)}"
     for validator in sorted({*before.limits, *after.limits}):
         limits = [each.limits.get(validator, {}) for each in (before, after)]
         for option in sorted({*limits[0], *limits[1]}):
@@ -163,7 +155,7 @@ def _text(value: object) -> str:
 
 
 VALIDATOR = "registry"
-"""Validator named in the report: the same one that checks a single release."""
+"""Name of the validator in the report, which is the validator that checks single releases."""
 _FETCH = "`{}`; in CI, `fetch-depth: 0` for actions/checkout, `GIT_DEPTH: 0` for GitLab"
 _FETCH_ALL = "git fetch --unshallow origin '+refs/heads/*:refs/remotes/origin/*'"
 
@@ -176,33 +168,25 @@ def audit_releases(
     fail_on: FailOn | str | None = None,
     today: datetime.date | None = None,
 ) -> Report:
-    """Check manifests, schemas, numbers and history of releases, and today's schemas."""
+    """Check manifests, schemas, versions and history of releases, and the current schemas."""
     for name in names:
         expect_dataset(registry.dataset(name))
     expect_policy(registry, *names, today=today)
     other = _Base.of(registry, base) if base is not None else None
     limit = None if fail_on is None else FailOn.parse(fail_on)
-    findings: list[Finding] = []
-    waived: list[Finding] = []
-    waivers: list[Waiver] = []
-    lowered: list[Lowered] = []
+    judged: list[FindingsJudgement] = []
     errors: list[str] = []
     changes: list[str] = []
-    failed, releases, unseen = False, 0, ""
+    releases, unseen = 0, ""
 
     def judge(issues: Iterable[Finding], config: Config, name: str = "") -> None:
-        nonlocal failed
-        verdict = judge_findings(
-            issues, config.gate(name), config.waivers, dataset=name, fail_on=limit, today=today
+        gate, waivers = config.gate(name), config.waivers
+        judged.append(
+            judge_findings(issues, gate, waivers, dataset=name, fail_on=limit, today=today)
         )
-        failed = failed or verdict.status == "fail"
-        findings.extend(verdict.findings)
-        waived.extend(verdict.waived)
-        waivers.extend(verdict.waivers)
-        lowered.extend(verdict.lowered)
 
     if other is not None:
-        # By the gate and the waivers of the base: a change cannot accept itself.
+        # With the gate and the waivers of the base: a change cannot accept itself.
         looser = loosened(other.config, registry.config)
         judge(looser, other.config)
         changes += (f"{CONFIG_NAME}: {each.message}" for each in looser)
@@ -211,23 +195,27 @@ def audit_releases(
         found = audit(dataset)
         releases += len(dataset.versions)
         unseen = unseen or found.unseen
-        changes += other.changes(dataset, found) if other is not None else ()
+        issues = list(found.issues)
         if name in registry.config.broken:
             error = registry.config.broken[name]
             errors.append(f"{error.message}; hint: {error.hint}")
-        issues = [
-            *found.issues,
-            *(_schema_issues(dataset) if name not in registry.config.broken else ()),
-            *(other.issues(dataset, found) if other else ()),
-        ]
-        judge(_findings(name, by_cause(issues)), registry.config, name)
-    against = f", with those of {safe(base)}" if base is not None else ""
+        else:
+            issues += _schema_issues(dataset)
+        if other is not None:
+            changes += other.changes(dataset, found)
+            issues += other.issues(dataset, found)
+        tally = Tally()
+        for issue in by_cause(issues):
+            add_issue(tally, issue)
+        judge(tally.findings(name), registry.config, name)
     if unseen == SHALLOW and not (other and other.meeting):
         errors.append(f"{unseen}; hint: {_FETCH.format('git fetch --unshallow')}")
     elif unseen and unseen != SHALLOW:
         errors.append(unseen)
+    failed = any(each.status == "fail" for each in judged)
+    findings = (finding for each in judged for finding in each.findings)
     return Report(
-        target=f"the releases{against}",
+        target="the releases" + (f", with those of {safe(base)}" if base is not None else ""),
         status="error" if errors else "fail" if failed else "pass",
         shards=0,
         records=0,
@@ -235,9 +223,9 @@ def audit_releases(
         payload_bytes=0,
         releases=releases,
         findings=tuple(sorted(findings, key=severity_order)),
-        waived=tuple(waived),
-        waivers=tuple(waivers),
-        lowered=tuple(lowered),
+        waived=tuple(finding for each in judged for finding in each.waived),
+        waivers=tuple(waiver for each in judged for waiver in each.waivers),
+        lowered=tuple(lowered for each in judged for lowered in each.lowered),
         measures=(Measure(HISTORY, unseen, unseen),) if unseen else (),
         validators=(VALIDATOR,),
         errors=tuple(errors),
@@ -246,7 +234,7 @@ def audit_releases(
 
 
 def _all_datasets(registry: Registry, other: _Base | None) -> set[str]:
-    """Datasets of the registry, and those whose releases are missing or only on the other
+    """Datasets of the registry, and datasets whose releases are missing or only on the other
     branch.
     """
     found = {*registry.dataset_names(), *(other.datasets() if other is not None else ())}
@@ -258,27 +246,17 @@ def _all_datasets(registry: Registry, other: _Base | None) -> set[str]:
 
 
 def _schema_issues(dataset: Dataset) -> Iterator[Issue]:
-    """Whether the next build can be checked against the dataset's schema."""
-    path, text = dataset.schema_path, dataset.schema_text()
-    if text is None:
-        if not expects_schema(dataset):
-            return
-        message = f"it is missing; {schema_hint(dataset)}"
-    else:
+    """Yield an issue if the next build cannot be checked against the dataset's schema."""
+    path, text, message = dataset.schema_path, dataset.schema_text(), ""
+    if text is not None:
         try:
             parse_schema(text, path)
         except SchemaError as error:
             message = error.message
-        else:
-            return
-    yield Issue(code=REG010, versions=frozenset(), path=path, message=message)
-
-
-def _findings(name: str, issues: Iterable[Issue]) -> Iterator[Finding]:
-    tally = Tally()
-    for issue in issues:
-        add_issue(tally, issue)
-    return tally.findings(name)
+    elif expects_schema(dataset):
+        message = f"it is missing; {schema_hint(dataset)}"
+    if message:
+        yield Issue(code=REG010, versions=frozenset(), path=path, message=message)
 
 
 @dataclass(frozen=True)
@@ -290,24 +268,21 @@ class _Base:
     """Git revision as the user named it."""
     commit: str
     meeting: str
-    """The last common commit, as hex; empty if it is not here. In a shallow clone, the
-    commits since then are enough to judge what this branch did."""
+    """The last common commit, as hex; empty if the clone lacks it. A shallow clone that has the
+    commits since then is enough to judge what this branch did."""
     config: Config
     """The configuration at `meeting`, or else at `commit`."""
     manifests: Mapping[str, str]
-    """Path and object of the manifests of its releases."""
+    """Paths and object names of the manifests of its releases."""
     common: Mapping[str, str]
-    """The same of the last commit that both have."""
+    """Paths and object names of the manifests in the last common commit."""
 
     @classmethod
     def of(cls, registry: Registry, revision: str) -> _Base:
-        """Find it."""
+        """Resolve the revision and read its releases and configuration."""
         root = registry.storage.root
         if git.work_tree(root) is None:
-            raise UsageError(
-                f"`--base {safe(revision)}`: the registry is not in a git work tree",
-                hint="leave out `--base`",
-            )
+            raise UsageError(f"`--base {revision}`: the registry is not in a git work tree")
         try:
             commit = git.find_commit(root, revision)
         except UsageError as error:
@@ -320,16 +295,19 @@ class _Base:
         head = git.head_commit(root)
         meeting = git.merge_base(root, head, commit) if head else ""
         common = _manifests(root, meeting) if meeting else {}
-        config = _config(root, meeting or commit)
+        try:
+            config = parse_config(git.read_blob(root, meeting or commit, CONFIG_NAME) or b"")
+        except ConfigError:
+            config = Config()  # the built-in gate
         return cls(root, revision, commit, meeting, config, _manifests(root, commit), common)
 
     def datasets(self) -> list[str]:
-        """Those that have releases there."""
+        """Datasets with releases on that branch."""
         return sorted({path.split("/")[1] for path in self.manifests})
 
     def changes(self, dataset: Dataset, here: Audit) -> Iterator[str]:
-        """Lines about a build that is not released, and about the releases that are not there."""
-        # With NumPy, which other audits do not need.
+        """Lines about an unreleased build, and about the releases that the branch lacks."""
+        # Needs NumPy, which other audits do not.
         from tfrecreg.builtin.releases.diff.verdict import changes_of
 
         if missing := missing_build(dataset):
@@ -347,32 +325,29 @@ class _Base:
                     yield changes_of(resolve(dataset.registry, f"{dataset}@{version}"))
 
     def issues(self, dataset: Dataset, here: Audit) -> Iterator[Issue]:
-        """The issues of the releases of both branches together."""
-        name, versions = dataset.name, dataset.versions
-        shown = safe(self.revision)
+        """The issues of the releases of both branches combined."""
+        name, shown = dataset.name, safe(self.revision)
         links: dict[Version, Link] = dict(here.links)
         theirs: dict[Version, Link] = {}
         for path in sorted(self.manifests):
             version = version_in(path)
             if version is None or path.split("/")[1] != name:
                 continue
-            there = self._link(path)
+            there, alone = self._link(path), frozenset({version})
             if there is not None:
                 theirs[version] = there
-            if version in versions:
+            if version in dataset.versions:
                 ours = here.links.get(version)
                 if ours is not None and there is not None and there.digest != ours.digest:
                     message = (
                         f"`{name}@{version}` is a different release on {shown}: expected digest "
                         f"{there.digest[:16]}…, found {ours.digest[:16]}…"
                     )
-                    yield Issue(
-                        code=REG006, versions=frozenset({version}), path=path, message=message
-                    )
+                    yield Issue(code=REG006, versions=alone, path=path, message=message)
             elif path in self.common:
                 yield Issue(
                     code=REG002,
-                    versions=frozenset({version}),
+                    versions=alone,
                     path=path,
                     message=f"`{name}@{version}` is missing here, but {shown} has it",
                     command=f"git checkout {shlex.quote(shown)} -- {posixpath.dirname(path)}",
@@ -383,7 +358,8 @@ class _Base:
         for pair in forks(links):
             if pair not in known:
                 others = [str(each.version) for each in pair if each.version not in here.links]
-                yield fork_issue(name, *pair, where=f"; {' and '.join(others)} is on {shown}")
+                be = "is" if len(others) == 1 else "are"
+                yield fork_issue(name, *pair, where=f"; {' and '.join(others)} {be} on {shown}")
         yield from self._left_out(name, here.links, theirs)
 
     def _left_out(
@@ -395,12 +371,12 @@ class _Base:
             for link, other in forks({**theirs, version: mine[version]}, across=True):
                 if link.version == version:
                     yield left_out_issue(name, link, other, other.version, shown)
-                # A correction of an older line is made with the newer one at hand.
+                # A correction of an older line is made when the newer line already exists.
                 elif other.version == version and link.version not in mine:
                     yield left_out_issue(name, link, other, link.version, shown)
 
     def _link(self, path: str) -> Link | None:
-        """None if it is damaged there: the check of that branch reports it."""
+        """The link of a release; None if it is damaged there, which that branch's check reports."""
         data = git.read_blob(self.root, self.commit, path)
         if data is None:
             return None
@@ -408,15 +384,6 @@ class _Base:
             return link_of(parse_manifest(data, f"{self.revision}:{path}"))
         except (ManifestError, UsageError, ValueError):
             return None
-
-
-def _config(root: str, commit: str) -> Config:
-    """What a commit has in `tfrecreg.toml`; the built-in gate if that is missing or damaged."""
-    data = git.read_blob(root, commit, CONFIG_NAME)
-    try:
-        return parse_config(data or b"")
-    except ConfigError:
-        return Config()
 
 
 def _manifests(root: str, commit: str) -> Mapping[str, str]:

@@ -1,14 +1,13 @@
 """The `registry` validator: releases are unchanged, and their numbers follow the rules.
 
 It examines manifests, schemas and git's history, but no shards. For a release it reports the
-problems of that release, including a next release that records another state of it. For a build it
-reports the problems of every release of its dataset, because the next release follows them.
+problems of that release, including a later release that records another state of it. For a build
+it reports the problems of every release of its dataset, because the next release follows them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tfrecreg.core.check.scan.interface import Shard, Target, Validator, Visitor
@@ -22,31 +21,27 @@ from tfrecreg.core.values.errors import ManifestError
 from tfrecreg.core.values.findings import Code, Finding, Location, Measure
 from tfrecreg.core.values.reference import Version, parse_version
 from tfrecreg.core.values.text import safe
+from tfrecreg.core.values.typed_values import NoOptions
 
 if TYPE_CHECKING:
     from tfrecreg.core.registry.history import Issue
 
 HISTORY = "registry.history"
-"""The measure with the reason why git's history is unknown or incomplete."""
+"""Name of the measure with the reason why git's history is unknown or incomplete."""
 
 
 class EmptyPart(NamedTuple):
     """The empty result for a shard."""
 
 
-@dataclass(frozen=True, slots=True)
-class _NoOptions:
-    """The validator has no options."""
-
-
 class RegistryValidator(Validator):
     """Compares releases with their digests, each other, and git's history. It has no options."""
 
     name = "registry"
-    Options = _NoOptions
+    Options = NoOptions
     codes: Sequence[Code] = CodeList(
         "REG00[1-8]", "REG01[0-2]", "SRC10[01]"
-    )  # the others belong to the gate
+    )  # other findings belong to the gate
     part_codec = JsonCodec(EmptyPart)
 
     def applies(self, target: Target) -> str | None:
@@ -58,7 +53,7 @@ class RegistryValidator(Validator):
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Ignoring]:
         """A factory of visitors that ignore their shards."""
         del target
-        read_limits(_NoOptions, options, self.name)
+        read_limits(NoOptions, options, self.name)
         return Ignoring
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str:
@@ -78,11 +73,13 @@ class RegistryValidator(Validator):
 
         dataset, tally = Registry(target.home).dataset(target.dataset), Tally()
         found = audit(dataset)
-        version = _version(target)
+        manifest, version = target.manifest, None
+        if target.kind == "release" and manifest is not None and manifest.release is not None:
+            version = parse_version(manifest.release.version)
         for issue in found.issues:
             if version is None or version in issue.versions:
                 add_issue(tally, issue)
-        built = target.manifest if target.kind == "build" else None
+        built = manifest if target.kind == "build" else None
         released = {link.build for link in found.links.values()}
         if built is not None and built.digest not in released:
             folder = layout.build_folder(dataset.name)
@@ -96,7 +93,7 @@ class RegistryValidator(Validator):
 
 
 class Ignoring(Visitor):
-    """Ignores the shard: it does not concern the registry."""
+    """Ignores a shard, which does not matter to the registry."""
 
     def __init__(self, shard: Shard) -> None:
         del shard
@@ -104,14 +101,6 @@ class Ignoring(Visitor):
     def close(self, end: StreamEnd) -> EmptyPart:
         del end
         return EmptyPart()
-
-
-def _version(target: Target) -> Version | None:
-    """The version of a release; None for a build."""
-    manifest = target.manifest
-    if target.kind != "release" or manifest is None or manifest.release is None:
-        return None
-    return parse_version(manifest.release.version)
 
 
 def add_issue(tally: Tally, issue: Issue) -> None:
@@ -129,7 +118,7 @@ def _add_yank(tally: Tally, dataset: Dataset, version: Version) -> None:
     try:
         yanks = read_yanks(dataset, version)
     except ManifestError:
-        return  # the audit reports it
+        return  # the audit reports the damage
     if yanks:
         last = yanks[-1]
         message = f"yanked on {safe(last.created)} by {safe(last.by)}: {safe(last.reason)}"

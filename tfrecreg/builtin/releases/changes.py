@@ -1,4 +1,4 @@
-"""The validator `changes`: limits on what changed since the version before::
+"""The validator `changes`, which limits the changes since the previous version::
 
 [gates.default]
 limits.changes = { labels = "1%", removed = 0 }
@@ -14,9 +14,9 @@ from tfrecreg.builtin.releases.audit_validator import EmptyPart, Ignoring
 from tfrecreg.builtin.releases.diff.run import diff_sides
 from tfrecreg.builtin.releases.diff.verdict import previous_of
 from tfrecreg.core.check.scan.interface import Shard, Target, Validator
-from tfrecreg.core.registry.lookup import resolve
+from tfrecreg.core.registry.data import resolve
 from tfrecreg.core.registry.registry import Registry
-from tfrecreg.core.registry.shardset.side import side_of
+from tfrecreg.core.registry.side import side_of
 from tfrecreg.core.values.codes import REG014, CodeList
 from tfrecreg.core.values.config import read_limits
 from tfrecreg.core.values.errors import FailureError
@@ -29,8 +29,8 @@ _Limit = Annotated[SkipLimit, SkipLimit.parse]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeLimits:
-    """`[gates.<gate>.limits.changes]`: numbers of examples, or shares of those of the version
-    before.
+    """`[gates.<gate>.limits.changes]`: numbers of examples, or shares of the examples of the
+    previous version.
     """
 
     labels: _Limit | None = None
@@ -38,15 +38,15 @@ class ChangeLimits:
     changed: _Limit | None = None
     """Examples with the same key and another record."""
     removed: _Limit | None = None
-    """Examples that are gone."""
+    """Examples that were removed."""
     added: _Limit | None = None
-    """Examples that are new."""
+    """Examples that were added."""
     moved: _Limit | None = None
-    """Examples in another split."""
+    """Examples that moved to another split."""
 
 
 class ChangesValidator(Validator):
-    """Compares a build or release with the version before, example by example."""
+    """Compares a build or release with the previous version, example by example."""
 
     name = "changes"
     codes: Sequence[Code] = CodeList("REG014")
@@ -57,7 +57,7 @@ class ChangesValidator(Validator):
 
     def applies(self, target: Target) -> str | None:
         if target.home is None or target.manifest is None:
-            return "it has no version before: it does not belong to a registry"
+            return "it has no previous version: it does not belong to a registry"
         return None
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Ignoring]:
@@ -77,7 +77,9 @@ class ChangesValidator(Validator):
         result = diff_sides(side_of(before), side_of(found))
         if not result.known or result.unread:
             why = result.unread_reason or "indexes are not here"
-            raise FailureError(f"the changes since `{before.name}`: {why}", hint=result.hint)
+            raise FailureError(
+                f"the changes since `{before.name}` cannot be counted: {why}", hint=result.hint
+            )
         examples = result.before.records
         for kind, changed in (*result.totals.items(), ("labels", result.relabelled)):
             limit: SkipLimit | None = getattr(self._limits, kind, None)
@@ -90,7 +92,7 @@ class ChangesValidator(Validator):
                 rule=REG014.rule,
                 severity=REG014.severity,
                 message=f"{what} {'changed' if kind == 'labels' else kind} since `{before.name}`, "
-                f"which has {count(examples, 'example')}: at most {limit} may",
+                f"which has {count(examples, 'example')}; the limit is {limit}",
                 hint=REG014.hint,
                 fingerprint=fingerprint(REG014.code, dataset=target.dataset, subject=kind),
                 count=changed,

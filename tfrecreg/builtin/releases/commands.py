@@ -1,4 +1,4 @@
-"""`tfrecreg release`, `tag`, `yank` and `audit`, and what they and `build` print."""
+"""`tfrecreg release`, `tag`, `yank` and `audit`, and the output of these and of `build`."""
 
 from __future__ import annotations
 
@@ -14,18 +14,17 @@ from tfrecreg.core.terminal.reports import (
     ReportCommand,
     choose_format,
     exit_code,
-    fail_on_option,
     format_options,
     show,
 )
 from tfrecreg.core.terminal.session import Session, session_command
+from tfrecreg.core.terminal.verbs import options_of
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.text import count, safe, si_bytes
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-if TYPE_CHECKING:
     from tfrecreg.builtin.releases.release import ReleaseResult
     from tfrecreg.builtin.releases.tag import TagResult
     from tfrecreg.core.build.begin import Growth
@@ -36,25 +35,20 @@ if TYPE_CHECKING:
 
 @session_command("release")
 @click.argument("name", shell_complete=complete.datasets)
-@click.option("--version", metavar="X.Y.Z|auto", help="Version number of the release.")
-@click.option(
-    "--bump",
-    type=click.Choice(["auto", "patch", "minor", "major"]),
-    help="Increment the newest version. auto takes the smallest legal number. Default: auto.",
+@options_of(
+    "making:Making.release",
+    version="X.Y.Z|auto",
+    bump={"default": None, "show_default": False},
+    note={"metavar": "TEXT", "default": ""},
 )
-@click.option(
-    "--raw", metavar="PATH", help="Folder of the raw data, or its URL, to judge inflation."
-)
-@click.option("--note", default="", metavar="TEXT", help="Note to store in the release.")
 @jobs_option
 def release_command(
     session: Session,
     name: str,
     version: str | None,
     bump: Literal["auto", "patch", "minor", "major"] | None,
-    raw: str | None,
-    note: str,
     engine: Engine,
+    **arguments: Any,
 ) -> None:
     """Freeze a build under a version number.
 
@@ -65,11 +59,8 @@ def release_command(
     from tfrecreg.builtin.releases.release import ReleaseRequest, release
 
     if version is not None and bump is not None:
-        raise UsageError(
-            "`--version` and `--bump` exclude each other",
-            hint="give one of them; the default is `--bump auto`",
-        )
-    request = ReleaseRequest(name=name, version=version, bump=bump or "auto", note=note, raw=raw)
+        raise UsageError("`--version` and `--bump` exclude each other")
+    request = ReleaseRequest(name=name, version=version, bump=bump or "auto", **arguments)
     registry = session.open()
     session.warn_of_broken_plugins()
     result = release(registry, request, engine=engine, progress=session.progress())
@@ -90,7 +81,7 @@ def release_command(
 
 
 def accepted(report: Report | None) -> dict[str, Any]:
-    """Findings that did not fail, for a JSON document."""
+    """The findings that did not fail the gate, for a JSON document."""
     document = report.to_json() if report is not None else {}
     return {key: document.get(key, []) for key in ("findings", "waived", "lowered")}
 
@@ -114,12 +105,7 @@ def print_release(session: Session, result: ReleaseResult) -> None:
 
 @session_command("tag")
 @click.argument("reference", metavar="REF", shell_complete=complete.releases)
-@click.option("--stage", metavar="S", help="Assign the release to this stage, such as prod.")
-@click.option(
-    "--commit",
-    metavar="REV",
-    help="Commit to tag. Default: the first one with the release and DVC's pointer to its bytes.",
-)
+@options_of("upkeep:Publishing.tag", stage="S", commit="REV")
 def tag_command(session: Session, reference: str, stage: str | None, commit: str | None) -> None:
     """Tag a release in git.
 
@@ -127,16 +113,16 @@ def tag_command(session: Session, reference: str, stage: str | None, commit: str
     mnist#prod#1 for a stage. They point to a commit that holds the release and DVC's pointer to its
     bytes.
     """
-    from tfrecreg.builtin.releases.tag import TagRequest, tag
+    from tfrecreg.builtin.releases.tag import tag
 
-    request = TagRequest(reference=reference, stage=stage, commit=commit)
-    result = tag(session.open(), request, progress=session.progress())
+    progress = session.progress()
+    result = tag(session.open(), reference, stage=stage, commit=commit, progress=progress)
     if not session.printed_json(result):
         print_tags(session, result)
 
 
 def print_tags(session: Session, result: TagResult) -> None:
-    """Each tag with its commit, and the commands that publish them."""
+    """Print each tag with its commit, and the commands that publish the tags."""
     from tfrecreg.core.terminal.console import line
 
     at = f" at commit {result.commit[:12]}"
@@ -149,9 +135,7 @@ def print_tags(session: Session, result: TagResult) -> None:
 
 @session_command("yank")
 @click.argument("reference", metavar="REF", shell_complete=complete.releases)
-@click.option(
-    "--reason", metavar="TEXT", required=True, help="Reason to show to users of the release."
-)
+@options_of("upkeep:Publishing.yank", reason="TEXT")
 def yank_command(session: Session, reference: str, reason: str) -> None:
     """Mark a release as wrong, so that `latest` skips it.
 
@@ -173,13 +157,7 @@ def yank_command(session: Session, reference: str, reason: str) -> None:
 
 @session_command("audit", cls=ReportCommand)
 @click.argument("targets", nargs=-1, metavar="[NAME..]", shell_complete=complete.datasets)
-@click.option(
-    "--base",
-    metavar="REV",
-    help="Also read the releases at this git revision, to find duplicate numbers and forks (in a "
-    "pull request: the target branch).",
-)
-@fail_on_option
+@options_of("upkeep:Keeping.audit", base="REV")
 @format_options
 def audit_command(
     session: Session,
@@ -208,8 +186,6 @@ def print_built(
     session: Session,
     result: BuildResult,
     released: ReleaseResult | None,
-    *,
-    parts: object | None = None,
 ) -> None:
     """Print the new build, and its release if there is one."""
     from tfrecreg.core.terminal.catalog import print_manifest
@@ -230,7 +206,7 @@ def print_built(
             "settings": result.settings.to_json(),
             "growth": growth_json(result.growth),
             **accepted(result.report),
-            "parts": parts,
+            "parts": None,
             "release": None,
         }
         if released is not None:
@@ -251,15 +227,16 @@ def print_built(
     if result.growth is not None:
         print_growth(session.err, result.growth)
     if released is None or released.report is None:
-        print_accepted(session.err, result.report)  # else it is among the gate's findings
+        print_accepted(session.err, result.report)  # otherwise the gate prints them
     title = f"built {manifest.dataset}{again}, in {result.folder}"
-    print_manifest(session.out, title, result.folder, manifest, brief=True)
+    details = result.details
+    print_manifest(session.out, title, result.folder, manifest, brief=True, details=details)
     if released is not None:
         print_release(session, released)
 
 
 def print_growth(console: Console, growth: Growth, *, would: bool = False) -> None:
-    """The shards that a build keeps, rewrites and adds, on one line."""
+    """Print the shards that a build keeps, rewrites and adds, on one line."""
     from tfrecreg.core.terminal.console import line
 
     parts = [
@@ -277,5 +254,5 @@ def print_growth(console: Console, growth: Growth, *, would: bool = False) -> No
 
 
 def growth_json(growth: Growth | None) -> dict[str, Any] | None:
-    """What a build grew from, for a JSON document."""
+    """The release that a build grew from, for a JSON document."""
     return None if growth is None else {**asdict(growth), "written_bytes": growth.written_bytes}

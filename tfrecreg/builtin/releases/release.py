@@ -20,6 +20,8 @@ from tfrecreg.core.check.reports import Report
 from tfrecreg.core.check.run import scan_cache
 from tfrecreg.core.check.target import check_target
 from tfrecreg.core.registry import git, layout
+from tfrecreg.core.registry.data import Resolved, resolve
+from tfrecreg.core.registry.find import target_of
 from tfrecreg.core.registry.history import (
     RANK,
     below,
@@ -31,11 +33,9 @@ from tfrecreg.core.registry.history import (
 )
 from tfrecreg.core.registry.keeper import tracker
 from tfrecreg.core.registry.lock import dataset_lock
-from tfrecreg.core.registry.lookup import Resolved, resolve
 from tfrecreg.core.registry.manifest import Change, Manifest, Parent, Provenance, ReleaseEntry, seal
 from tfrecreg.core.registry.registry import Registry, read_yanks
 from tfrecreg.core.registry.schemas import built_schema
-from tfrecreg.core.registry.shardset.target import target_of
 from tfrecreg.core.registry.transaction import Transaction, transaction
 from tfrecreg.core.values.codes import REG001, REG005
 from tfrecreg.core.values.errors import ConflictError, FailureError, RefusedError, UsageError
@@ -51,18 +51,18 @@ Level = Literal["auto", "patch", "minor", "major"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseRequest:
-    """What to release, under which number."""
+    """The build to release, and the wanted number."""
 
     name: str
     version: str | None = None
     """MAJOR.MINOR.PATCH; None or ``auto`` to count from the parent."""
     bump: Level = "auto"
-    """Which part to count up where no version is given; ``auto`` takes the smallest legal. A build
-    that is released already gets no other number by counting."""
+    """Which part to count up if no version is given; ``auto`` takes the smallest legal step. A
+    build that is already released gets no other number by counting."""
     note: str = ""
     raw: str | None = None
-    """Folder of the raw data to compare the size with; None for what the manifest says of them, or
-    where it knows none for the `raw` of the dataset."""
+    """Folder of the raw data to compare the size with. None for the size in the manifest, or if it
+    has none, for the `raw` of the dataset."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -72,15 +72,15 @@ class ReleaseResult(ShortRepr):
     manifest: Manifest = field(repr=False)
     version: Version
     created: bool
-    """False where the same content was released under this number before."""
+    """Whether the release is new; False if this number already had the same content."""
     report: Report | None
-    """Report judged by the gate; None if no release was created."""
+    """Report that the gate used; None if no release was created."""
     commands: tuple[str, ...]
     """Git commands to run next; empty outside git."""
 
     @property
     def change(self) -> Change:
-        """What it is against its parent."""
+        """The change since the parent."""
         assert self.manifest.release is not None
         return self.manifest.release.change
 
@@ -100,7 +100,7 @@ def release(
         if schema != resolved.schema:
             path = resolved.schema_path
             progress.note(
-                f"`{path}` means the same as at the build: the release has the text of the build"
+                f"`{path}` has the same meaning as at the build: the release keeps its old text"
             )
         asked = request.version if request.version != "auto" else None
         version = parse_version(asked) if asked is not None else None
@@ -110,13 +110,12 @@ def release(
         parent = _parent(registry, request.name, versions, version)
         before = parent.manifest if parent is not None else None
         step, hint = classify(parent, resolved, progress)
-        if version is None and before is not None and step.level == "patch":
-            same = _same_as(change, before, build, progress)
-            if same is not None:
-                return same
+        was = before.release if before is not None else None
+        if version is None and step.level == "patch" and was and was.build == build.digest:
+            return _exists(change, parse_version(was.version), build, progress)
         version = choose_number(request.name, version, request.bump, before, step, versions, hint)
         if hint:
-            progress.note(f"the number might be smaller if more were known: {hint}")
+            progress.note(f"a smaller number might be legal if more were known: {hint}")
         _raw_is_unchanged(registry, request.name, build)
         report = _judge(registry, request, build, engine or LocalEngine(1), progress)
         sealed = partial(_released, registry, request, version, before, step, build)
@@ -135,7 +134,7 @@ def release(
 def _exists(
     change: Transaction, version: Version, build: Manifest, progress: Progress
 ) -> ReleaseResult:
-    """The number is taken: by the same content, which is well, or by other content."""
+    """Handle a taken number: the same content is fine, other content is a conflict."""
     dataset = change.dataset
     registry, name = dataset.registry, dataset.name
     there = dataset.release_manifest(version)
@@ -144,9 +143,7 @@ def _exists(
         yanks = read_yanks(dataset, version)
         if yanks:
             raise ConflictError(
-                f"`{name}@{version}` has this content and was yanked: {safe(yanks[-1].reason)}",
-                hint=f"change the data; or release them again: tfrecreg release {name} "
-                "--version X.Y.Z",
+                f"`{name}@{version}` has this content and was yanked: {yanks[-1].reason}"
             )
         expect_intact(
             build,
@@ -164,27 +161,18 @@ def _exists(
                 f"{wrong.message}",
                 hint=f"`dvc add {layout.build_folder(name)}` writes it again",
             )
-        # The process that made it may have been killed, or failed, before it was durable.
+        # The process that made it may have been killed, or failed, before the release was durable.
         change.sync_releases()
         return ReleaseResult(
             manifest=there, version=version, created=False, report=None, commands=()
         )
-    what = "schema" if all(same) else "names of classes" if same[0] else "content"
+    digests = f"it has content {there.content[:16]}…, the build has {build.content[:16]}…"
+    what = "another schema" if all(same) else "other names of classes"
+    what = what if same[0] else f"other content: {digests}"
     raise ConflictError(
-        f"`{name}@{version}` exists with other {what}: it has content {there.content[:16]}…, "
-        f"the build has {build.content[:16]}…",
+        f"`{name}@{version}` exists with {what}",
         hint=f"releases never change: tfrecreg release {name} --bump auto takes the next number",
     )
-
-
-def _same_as(
-    change: Transaction, parent: Manifest, build: Manifest, progress: Progress
-) -> ReleaseResult | None:
-    """Without a requested number, a build equal to its parent needs no new release."""
-    released = parent.release
-    if released is None or released.build != build.digest:
-        return None
-    return _exists(change, parse_version(released.version), build, progress)
 
 
 def _parent(
@@ -205,8 +193,7 @@ def _raw_is_unchanged(registry: Registry, name: str, build: Manifest) -> None:
     changed = raw_changed(record) if record is not None else None
     if changed is not None:
         raise UsageError(
-            f"the raw file `{changed}` changed after `{name}` was built from it",
-            hint=f"tfrecreg build {name}",
+            f"the raw file `{changed}` changed after `{name}` was built from it: build it again"
         )
 
 
@@ -226,19 +213,18 @@ def _judge(
         CheckOptions(raw=raw),
         engine=engine,
         progress=progress,
-        # What it sees is the last word: nothing that was remembered may contradict it.
+        # This check decides, so no cached result may replace it.
         cache=scan_cache(registry, reuse=False),
     )
     if report.errors:
         raise FailureError(
             f"the gate could not judge `{name}`, nothing was released: {report.errors[0]}",
-            hint=f"`tfrecreg check {name}` has the details",
+            hint=f"tfrecreg check {name}",
         )
     if report.status != "pass":
         raise RefusedError(
-            f"the gate does not pass, nothing was released: {report.findings[0].message}",
-            hint=f"tfrecreg check {name}"
-            + (f" --raw {safe(request.raw, limit=1000)}" if request.raw is not None else ""),
+            f"the gate failed, nothing was released: {report.findings[0].message}",
+            hint=f"tfrecreg check {name}" + (f" --raw {request.raw}" if request.raw else ""),
             findings=report.findings,
         )
     return report
@@ -253,28 +239,22 @@ def _released(
     build: Manifest,
     dvc_hash: str | None,
 ) -> Manifest:
-    before = (
-        Parent(version=parent.release.version, digest=parent.digest)
-        if parent is not None and parent.release is not None
-        else None
+    before = None
+    if parent is not None and parent.release is not None:
+        before = Parent(version=parent.release.version, digest=parent.digest)
+    release = ReleaseEntry(
+        version=str(version), build=build.digest, parent=before, change=change, dvc=dvc_hash
     )
-    return seal(
-        replace(
-            build,
-            release=ReleaseEntry(
-                version=str(version), build=build.digest, parent=before, change=change, dvc=dvc_hash
-            ),
-            provenance=Provenance(
-                created=now(),
-                by=user(),
-                host=platform.node(),
-                tfrecreg=__version__,
-                python=platform.python_version(),
-                note=request.note,
-                commit=git.head_commit(registry.storage.root),
-            ),
-        )
+    provenance = Provenance(
+        created=now(),
+        by=user(),
+        host=platform.node(),
+        tfrecreg=__version__,
+        python=platform.python_version(),
+        note=request.note,
+        commit=git.head_commit(registry.storage.root),
     )
+    return seal(replace(build, release=release, provenance=provenance))
 
 
 def _commands(registry: Registry, name: str, version: Version) -> tuple[str, ...]:
@@ -286,7 +266,7 @@ def _commands(registry: Registry, name: str, version: Version) -> tuple[str, ...
     file = registry.dataset(name).config_file
     if registry.storage.stat(file) is not None:  # this command may have written it
         paths.append(file)
-    # Where no stage of a pipeline makes the build, a pointer of its own names the bytes.
+    # If no stage of a pipeline makes the build, its own pointer names the bytes.
     pointers = tracker().pointers(layout.build_folder(name))
     paths += [each for each in pointers if registry.storage.stat(each) is not None][:1]
     return (f"git add {' '.join(paths)}", f"git commit -m 'Release {name}@{version}'")
@@ -301,7 +281,7 @@ def choose_number(
     versions: Sequence[Version],
     hint: str = "",
 ) -> Version:
-    """The number that was asked for, or the next one."""
+    """The requested number, or the next one."""
     if parent is None or parent.release is None or change.level == "initial":
         return version or Version(1, 0, 0)
     before = parse_version(parent.release.version)
@@ -314,24 +294,18 @@ def choose_number(
         legal = next_one
     said = step(before, version)
     if RANK[said] < RANK[change.level]:
-        reasons = safe("; ".join(change.reasons), limit=2000)
-        raise _refused(
-            REG001,
-            name,
-            version,
+        message = (
             f"`{version}` understates the change since {before}: it is {change.level}, "
-            f"not {said}: {reasons}",
-            f"{legal}; it might be smaller if more were known: {hint}" if hint else legal,
+            f"not {said}: {safe('; '.join(change.reasons), limit=2000)}"
         )
+        advice = f"{legal}; it might be smaller if more were known: {hint}" if hint else legal
+        raise _refused(REG001, name, version, message, advice)
     above = [each for each in versions if each > version and each.major == version.major]
     if above and change.level != "patch":
-        raise _refused(
-            REG005,
-            name,
-            version,
-            f"`{version}` would come before {above[0]}, which lacks the changes since {before}",
-            next_one,
+        message = (
+            f"`{version}` would come before {above[0]}, which lacks the changes since {before}"
         )
+        raise _refused(REG005, name, version, message, next_one)
     return version
 
 

@@ -1,35 +1,24 @@
-"""Tagging a release in git as GTO does, and yanking one, which `latest` skips.
+"""Tags a release in git in GTO's format, and yanks releases, which `latest` then skips.
 
-A tag goes to a commit that holds the release and the pointer to its bytes, so that `dvc pull` at
-that commit gives exactly these bytes.
+A tag points to a commit that holds the release and the pointer to its bytes, so that `dvc pull` at
+that commit fetches exactly these bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 
 from tfrecreg.core.build.conclude import now, user
 from tfrecreg.core.registry import git, layout
+from tfrecreg.core.registry.data import Release, resolve
 from tfrecreg.core.registry.keeper import tracker
-from tfrecreg.core.registry.lookup import Release, resolve
 from tfrecreg.core.registry.manifest import MANIFEST_NAME, parse_manifest
 from tfrecreg.core.registry.registry import Registry, Yank
 from tfrecreg.core.registry.transaction import transaction
 from tfrecreg.core.values.errors import ConflictError, FailureError, ManifestError, UsageError
 from tfrecreg.core.values.progress import SILENT, Progress
 from tfrecreg.core.values.text import safe
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TagRequest:
-    """Request to tag a release."""
-
-    reference: str
-    stage: str | None = None
-    """The stage to assign it to; None to register the version alone."""
-    commit: str | None = None
-    """The git revision to tag; None for the first commit that holds the release and its bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,54 +32,50 @@ class TagResult:
     made: tuple[str, ...] = ()
     """Tags that were made now."""
     there: tuple[str, ...] = ()
-    """Tags that were there, and mean the same."""
+    """Tags that already existed with the same meaning."""
     commands: tuple[str, ...] = field(default=(), repr=False)
     """Commands to run next to publish the tags."""
 
 
-def tag(registry: Registry, request: TagRequest, *, progress: Progress = SILENT) -> TagResult:
-    """Tag a release.
+def tag(
+    registry: Registry,
+    reference: str,
+    *,
+    stage: str | None = None,
+    commit: str | None = None,
+    progress: Progress = SILENT,
+) -> TagResult:
+    """Tag a release, and assign it to a stage; repeating it changes nothing.
 
-    Doing it again does nothing more.
+    Without a commit, the first commit that holds the release and its bytes is tagged.
     """
-    if request.stage is not None:
-        git.check_stage(request.stage)
-    found = released(registry, request.reference, "tagged")
+    if stage is not None:
+        git.check_stage(stage)
+    found = _released(registry, reference, "tagged")
     with transaction(found.dataset, progress):
-        return _tag(found, request)
+        return _tag(found, stage, commit)
 
 
-def released(registry: Registry, reference: str, what: str) -> Release:
-    """The release to tag or yank."""
+def _released(registry: Registry, reference: str, what: str) -> Release:
     found = resolve(registry, reference)
     if isinstance(found, Release):
         return found
-    raise UsageError(
-        f"`{found.name}` is a build, which changes: only releases are {what}",
-        hint=f"name one: `tfrecreg log {found.name}` lists them",
-    )
+    raise UsageError(f"`{found.name}` is a build, which changes: only releases are {what}")
 
 
-def _tag(release: Release, request: TagRequest) -> TagResult:
+def _tag(release: Release, stage: str | None, revision: str | None) -> TagResult:
     root = release.registry.storage.root
-    yanks = release.yanks
-    if yanks:
-        raise UsageError(
-            f"`{release.name}` was yanked: {safe(yanks[-1].reason)}",
-            hint=f"tag another release: tfrecreg log {release.dataset}",
-        )
+    if release.yanks:
+        raise UsageError(f"`{release.name}` was yanked: {release.yanks[-1].reason}")
     if git.work_tree(root) is None:
-        raise UsageError(
-            "the registry is not in a git work tree, so there is nothing to tag",
-            hint="git init, git add and git commit; then tag",
-        )
-    if request.commit is None and git.is_shallow(root):
+        raise UsageError("the registry is not in a git work tree, so there is nothing to tag")
+    if revision is None and git.is_shallow(root):
         raise FailureError(
             f"this is a shallow clone, which does not have the commit that added `{release.name}`",
             hint="git fetch --unshallow, or name the commit: --commit REV",
         )
     name = git.artifact(release.dataset.name, git.folder_in_tree(root))
-    commit = commit_of(release, request.commit)
+    commit = _commit_of(release, revision)
     tags = git.list_tags(root, name)
     wanted = git.version_tag(name, str(release.version))
     made: list[str] = []
@@ -98,21 +83,23 @@ def _tag(release: Release, request: TagRequest) -> TagResult:
     if _is_there(tags, wanted, commit, name):
         there.append(wanted)
     else:
-        git.create_tag(root, wanted, commit, _message(release))
+        change = release.manifest.release.change if release.manifest.release is not None else None
+        reasons = "\n".join(f"- {safe(each)}" for each in change.reasons) if change else ""
+        git.create_tag(root, wanted, commit, f"Release {release.name}\n\n{reasons}\n")
         made.append(wanted)
-    if request.stage is not None:
-        if git.in_stage(name, request.stage, tags) == commit:
-            there.append(f"{name}#{request.stage}")
+    if stage is not None:
+        if git.in_stage(name, stage, tags) == commit:
+            there.append(f"{name}#{stage}")
         else:
-            staged = git.stage_tag(name, request.stage, tags)
-            git.create_tag(root, staged, commit, f"{release.name} goes to {request.stage}")
+            staged = git.stage_tag(name, stage, tags)
+            git.create_tag(root, staged, commit, f"{release.name} goes to {stage}")
             made.append(staged)
     return TagResult(
         reference=release.name,
         commit=commit,
         made=tuple(made),
         there=tuple(there),
-        commands=push_commands(tuple(made)),
+        commands=_push_commands(made),
     )
 
 
@@ -124,73 +111,51 @@ def _is_there(tags: list[git.GitTag], wanted: str, commit: str, name: str) -> bo
         if each.name == wanted:
             what = f"at commit {each.commit[:12]}" if each.annotated else "and is not annotated"
             raise ConflictError(
-                f"the tag `{wanted}` is there {what}: expected an annotated one at {commit[:12]}",
-                hint=f"tags that others may have must not move: inspect it with git show {wanted}",
+                f"the tag `{wanted}` is there {what}: expected an annotated tag at {commit[:12]}"
             )
         if each.commit == commit and git.is_version(name, each.name):
             raise ConflictError(
                 f"commit {commit[:12]} is tagged `{each.name}`, and GTO allows one version "
-                "per commit",
-                hint="commit the releases one by one, or name another commit that holds this one: "
-                "--commit REV",
+                "per commit: name another with --commit"
             )
     return False
 
 
-def _message(release: Release) -> str:
-    frozen = release.manifest.release
-    change = frozen.change if frozen is not None else None
-    reasons = "\n".join(f"- {safe(each)}" for each in change.reasons) if change is not None else ""
-    return f"Release {release.name}\n\n{reasons}\n"
-
-
-def push_commands(tags: tuple[str, ...]) -> tuple[str, ...]:
-    """What publishes the tags, one command each."""
+def _push_commands(tags: Iterable[str]) -> tuple[str, ...]:
+    """The commands that publish the tags, one each."""
     return tuple(f"git push origin '{each}'" for each in tags)
 
 
-def commit_of(release: Release, revision: str | None) -> str:
-    """The commit to tag."""
-    root = release.registry.storage.root
+def _commit_of(release: Release, revision: str | None) -> str:
+    """The commit to tag: the named one, or the oldest that holds the release and its bytes."""
+    root, name = release.registry.storage.root, release.dataset.name
     frozen = release.manifest.release
-    pointer, *_ = tracker().pointers(layout.build_folder(release.dataset.name))
+    pointers = tracker().pointers(layout.build_folder(name))
     if frozen is None or frozen.dvc is None:
         raise UsageError(
-            f"DVC does not keep the bytes of `{release.name}`, so no commit points to them",
-            hint="`tfrecreg init` makes the registry a DVC repository; then release and tag",
+            f"DVC does not keep the bytes of `{release.name}`, so no commit points to them"
         )
     if revision is not None:
         commit = git.find_commit(root, revision)
         missing = _lacks(release, commit)
         if missing:
-            raise UsageError(
-                f"commit {commit[:12]} does not hold `{release.name}`: {missing}",
-                hint=f"leave out `--commit`, and the commit that added {pointer} is found",
-            )
+            raise UsageError(f"commit {commit[:12]} does not hold `{release.name}`: {missing}")
         return commit
+    folder = layout.release_folder(name, release.version)
+    commits = [each.commit for each in git.touches(root, folder, *pointers)]
     missing = "no commit has it yet"
-    for commit in _candidates(release):
+    for commit in dict.fromkeys(reversed(commits)):
         missing = _lacks(release, commit)
         if not missing:
             return commit
-    folder = layout.release_folder(release.dataset.name, release.version)
     raise UsageError(
         f"no commit here holds `{release.name}` and the pointer to its bytes: {missing}",
-        hint=f"git add {folder} {pointer}, git commit, and tag again",
+        hint=f"git add {folder} {pointers[0]}, git commit, and tag again",
     )
 
 
-def _candidates(release: Release) -> Iterator[str]:
-    """Commits that may have begun to hold it, the oldest first."""
-    root = release.registry.storage.root
-    folder = layout.release_folder(release.dataset.name, release.version)
-    pointers = tracker().pointers(layout.build_folder(release.dataset.name))
-    commits = [each.commit for each in git.touches(root, folder, *pointers)]
-    yield from dict.fromkeys(reversed(commits))
-
-
 def _lacks(release: Release, commit: str) -> str:
-    """What a commit does not hold, or holds otherwise; empty where all is there."""
+    """What a commit lacks, or has in another form; empty if it has everything."""
     root = release.registry.storage.root
     path = f"{layout.release_folder(release.dataset.name, release.version)}/{MANIFEST_NAME}"
     data = git.read_blob(root, commit, path)
@@ -233,15 +198,12 @@ def yank(
 ) -> YankResult:
     """Mark a release as wrong, with a reason.
 
-    Doing it again for the same reason does nothing more.
+    Repeating it for the same reason changes nothing.
     """
-    release = released(registry, reference, "yanked")
+    release = _released(registry, reference, "yanked")
     reason = reason.strip()
     if not reason:
-        raise UsageError(
-            f"`{release.name}` cannot be yanked without a reason",
-            hint=f"tfrecreg yank {release.name} --reason 'why nobody should use it'",
-        )
+        raise UsageError(f"`{release.name}` cannot be yanked without a reason")
     with transaction(release.dataset, progress) as change:
         same = next((each for each in release.yanks if each.reason == reason), None)
         found = same or Yank(created=now(), by=user(), reason=reason)
@@ -249,40 +211,31 @@ def yank(
             change.yank(release.version, found)
         else:  # an earlier yank may have been killed before it was durable
             change.sync_releases()
-        made: tuple[str, ...] = ()
-        there: tuple[str, ...] = ()
-        commit = ""
-        commands: tuple[str, ...] = ()
-        if git.work_tree(registry.storage.root) is not None:
-            path = layout.yanks_path(release.dataset.name, release.version)
-            if same is None:
-                added = f"git add {path} {layout.ATTRIBUTES}"
-                commands = (added, f"git commit -m 'Yank {release.name}'")
-            made, there, commit = _deregister(release, reason)
-    return YankResult(
-        reference=release.name,
-        commit=commit,
-        made=made,
-        there=there,
-        yank=found,
-        yanked_now=same is None,
-        commands=(*commands, *push_commands(made)),
-    )
+        in_git = git.work_tree(registry.storage.root) is not None
+        done = YankResult(reference=release.name, yank=found, yanked_now=same is None)
+        if in_git:
+            done = _deregister(release, done)
+    if not in_git or same is not None:
+        return done
+    path = layout.yanks_path(release.dataset.name, release.version)
+    added = f"git add {path} {layout.ATTRIBUTES}", f"git commit -m 'Yank {release.name}'"
+    return replace(done, commands=(*added, *done.commands))
 
 
-def _deregister(release: Release, reason: str) -> tuple[tuple[str, ...], tuple[str, ...], str]:
-    """Deregister a registered version in GTO, by a tag: tags are never moved or removed."""
+def _deregister(release: Release, done: YankResult) -> YankResult:
+    """Deregister a registered version in GTO with a tag: tags are never moved or removed."""
     root = release.registry.storage.root
     try:
         name = git.artifact(release.dataset.name, git.folder_in_tree(root))
     except UsageError:
-        return (), (), ""  # so it has no tags of GTO's
+        return done  # the name cannot have tags of GTO
     tags = {each.name: each for each in git.list_tags(root, name)}
     known = tags.get(git.version_tag(name, str(release.version)))
     if known is None:
-        return (), (), ""
+        return done
     wanted = git.withdrawal_tag(name, str(release.version))
     if wanted in tags:
-        return (), (wanted,), known.commit
-    git.create_tag(root, wanted, known.commit, f"Yank {release.name}: {reason}")
-    return (wanted,), (), known.commit
+        return replace(done, commit=known.commit, there=(wanted,))
+    git.create_tag(root, wanted, known.commit, f"Yank {release.name}: {done.yank.reason}")
+    pushed = _push_commands((wanted,))
+    return replace(done, commit=known.commit, made=(wanted,), commands=pushed)

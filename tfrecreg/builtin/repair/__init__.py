@@ -1,4 +1,4 @@
-"""Rebuilding lost or damaged files of a build or release: identical bytes, or nothing."""
+"""Rebuilds lost or damaged files of a build or release with identical bytes, or changes nothing."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import click
 from tfrecreg.core.terminal import complete
 from tfrecreg.core.terminal.options import jobs_option
 from tfrecreg.core.terminal.session import Session, session_command
+from tfrecreg.core.terminal.verbs import options_of
 from tfrecreg.core.values.text import count, safe
 
 if TYPE_CHECKING:
@@ -20,12 +21,7 @@ if TYPE_CHECKING:
 
 @session_command("repair")
 @click.argument("reference", metavar="REF", shell_complete=complete.references)
-@click.option(
-    "--raw",
-    metavar="PATH",
-    shell_complete=complete.folders,
-    help="Folder of the raw data, or its URL. Default: as in the dataset's settings.",
-)
+@options_of("making:Mending.repair")
 @jobs_option
 def command(session: Session, reference: str, raw: str | None, engine: Engine) -> None:
     """Rebuild missing and damaged files, byte for byte.
@@ -47,7 +43,7 @@ def command(session: Session, reference: str, raw: str | None, engine: Engine) -
 
 
 def print_repair(console: Console, result: RepairResult) -> None:
-    """The rebuilt shards and files, and the proof."""
+    """Print the rebuilt shards and files, and the proof."""
     from tfrecreg.core.terminal.console import line
 
     if not result.shards and not result.files and not result.copied:

@@ -1,25 +1,17 @@
-"""Rebuild one shard from its index, its sound records and the raw data; say why one differs."""
+"""Rebuild shards from their indexes, their sound records and the raw data."""
 
 from __future__ import annotations
 
 import pickle
-import zlib
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tfrecreg.core.build.plan import PlannedShard, make_plan
 from tfrecreg.core.build.request import BuildRequest, Prepared, prepare
-from tfrecreg.core.build.shard import (
-    BuildTask,
-    Maker,
-    close_source,
-    make_payload,
-    make_shard,
-)
+from tfrecreg.core.build.shard import close_source, make_payload
 from tfrecreg.core.build.sources.guarded import GuardedSource
 from tfrecreg.core.build.sources.interface import Item, Skipped
-from tfrecreg.core.build.state import raw_files, remove_leftovers
+from tfrecreg.core.build.state import remove_leftovers
 from tfrecreg.core.example.decode import canonical
 from tfrecreg.core.records.batch import RecordBatch
 from tfrecreg.core.records.gzip_writer import Compression
@@ -27,6 +19,7 @@ from tfrecreg.core.records.hashing import record_digest
 from tfrecreg.core.records.index import Index
 from tfrecreg.core.records.reader import scan
 from tfrecreg.core.records.writer import ShardWriter
+from tfrecreg.core.registry.data import Resolved
 from tfrecreg.core.registry.manifest import (
     BUILD_AGAIN,
     FileEntry,
@@ -35,7 +28,6 @@ from tfrecreg.core.registry.manifest import (
     is_adopted,
     is_python_data,
 )
-from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.storage.interface import Readable, Storage
 from tfrecreg.core.values.errors import (
     PluginError,
@@ -46,110 +38,24 @@ from tfrecreg.core.values.errors import (
     UsageError,
 )
 from tfrecreg.core.values.progress import Progress
-from tfrecreg.core.values.shards import ShardPolicy
-from tfrecreg.core.values.text import safe
 from tfrecreg.core.workers.interface import Engine
 
 
-def rebuild_refusal(
-    name: str, manifest: Manifest, wrong: Sequence[RemadeShard], raw: RawData
-) -> RefusedError:
-    """The error for shards that were rebuilt with other bytes."""
-    first = wrong[0]
-    others = len(wrong) - 1
-    more = f", and so {'does' if others == 1 else 'do'} {others} more" if others else ""
-    told = "; ".join(_differences(manifest, raw))
-    return RefusedError(
-        f"`{name}` cannot be repaired, and nothing was changed: `{safe(first.entry.path)}` comes "
-        f"out with other bytes{more}: {_difference_text(first, manifest)}",
-        hint=f"{told or 'the same plugin and the same raw size as then'}; restore the original "
-        f"raw data and plugin, or restore the files from {raw.backup}",
-    )
-
-
-def _difference_text(shard: RemadeShard, manifest: Manifest) -> str:
-    if shard.differ:
-        noun = "record differs, it is" if shard.differ == 1 else "records differ, the first is"
-        return f"{shard.differ:,} {noun} `{safe(shard.first)}`: {shard.reason}"
-    entry = next(each for each in manifest.shards if each.path == shard.entry.path)
-    if shard.entry.stream_blake3 == entry.stream_blake3:
-        return "its records are the same, and only their compression differs"
-    return "its records or their order differ"
-
-
-def _differences(manifest: Manifest, raw: RawData) -> Iterator[str]:
-    source, prepared = manifest.source, raw.prepared
-    if prepared is not None:
-        then = f"{source.distribution} {source.version}"
-        now = f"{prepared.entry.distribution} {prepared.entry.version}"
-        if then != now:
-            yield f"it was made by {safe(then)}, here is {safe(now)}"
-        codecs = {"zlib": zlib.ZLIB_RUNTIME_VERSION, **prepared.source.codecs()}
-        for codec, version in sorted(manifest.codecs.items()):
-            found = codecs.get(codec, "none")
-            if found != version:
-                yield f"it was made with {safe(codec)} {safe(version)}, here is {safe(found)}"
-        size = raw_files(prepared.source, prepared.raw)[0]
-        if size != manifest.raw:
-            yield (
-                f"the raw data were {manifest.raw.files:,} files of {manifest.raw.stored:,} bytes, "
-                f"here are {size.files:,} of {size.stored:,}"
-            )
-
-
-@dataclass(frozen=True, slots=True)
-class RawData:
-    """The source of a build, with the options that the manifest names."""
-
-    prepared: Prepared | None
-    """None where the raw data are not available: then a record that is lost stays lost."""
-    problem: TfrecregError | None
-    """Reason that they are not available."""
-    backup: str = "DVC or a backup"
-    """Other places that may have the files, for hints."""
-
-    @property
-    def source(self) -> bytes | None:
-        """The source, pickled for workers."""
-        return None if self.prepared is None else pickle.dumps(self.prepared.source)
-
-    def items(
-        self, wanted: Mapping[str, Collection[str]], whole: Collection[str]
-    ) -> dict[str, dict[str, Item]]:
-        """Items by split and key."""
-        found: dict[str, dict[str, Item]] = defaultdict(dict)
-        if self.prepared is not None:
-            for item in self.prepared.source.items():
-                if isinstance(item, Item) and (
-                    item.split in whole or item.key in wanted.get(item.split, ())
-                ):
-                    found[item.split][item.key] = item
-        return found
-
-
-def open_raw(
-    registry: Registry, manifest: Manifest, raw: str | None, name: str, backup: str
-) -> RawData:
-    """The raw data of a build.
-
-    Missing raw data are reported in the result, as they may not be needed.
+def _open_raw(
+    resolved: Resolved, manifest: Manifest, raw: str | None, backup: str
+) -> Prepared | TfrecregError:
+    """The source of a build with its raw data, or the error that they are not available, which is
+    raised only if they are needed.
     """
-    if is_adopted(manifest) or not manifest.source.name:
-        problem = UsageError(
-            f"`{manifest.dataset}` was adopted from another tool: no source makes its records",
+    name = resolved.name
+    if is_python_data(manifest) or is_adopted(manifest) or not manifest.source.name:
+        return UsageError(
+            f"`{manifest.dataset}` has records that no source can make again",
             hint=f"restore the files from {backup}, or save the undamaged records with "
-            "`tfrecreg salvage`",
+            f"`tfrecreg salvage`; for the data of a program, {BUILD_AGAIN}",
         )
-        return RawData(None, problem, backup)
-    if is_python_data(manifest):
-        problem = UsageError(
-            f"`{manifest.dataset}` was built from the data of a program, which are not here",
-            hint=f"{BUILD_AGAIN}: the same data give the same bytes; or restore the files from "
-            f"{backup}",
-        )
-        return RawData(None, problem, backup)
     options = dict(manifest.source.options)
-    if manifest.parents:  # the versions that `street@2.*` was then
+    if manifest.parents:  # the versions that a reference such as `street@2.*` named then
         options["inputs"] = ",".join(each.reference for each in manifest.parents)
     request = BuildRequest(
         name=manifest.dataset,
@@ -159,7 +65,7 @@ def open_raw(
         compression=manifest.compression,
     )
     try:
-        prepared = prepare(registry, request)
+        return prepare(resolved.registry, request)
     except UntrustedPluginError:
         raise
     except UsageError as error:
@@ -167,23 +73,22 @@ def open_raw(
             f"name them: tfrecreg repair {name} --raw PATH; without the raw data `{name}` cannot "
             f"be repaired here, only restored from {backup}"
         )
-        return RawData(None, error, backup)
+        return error
     except PluginError as error:
-        return RawData(None, error, backup)
-    return RawData(prepared, None, backup)
+        return error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemakeTask:
-    """All that a worker needs to make one shard again. Picklable."""
+    """Everything that a worker needs to rebuild one shard. Picklable."""
 
     entry: ShardEntry
     """The shard's entry in the manifest."""
     index: Index
     items: Mapping[str, Item]
-    """Key to item, of the items that the raw data still have."""
+    """The items that the raw data still have, by key."""
     source: bytes | None
-    """The source, pickled; None where the raw data are not available."""
+    """The pickled source; None if the raw data are not available."""
     compression: Compression
     folder: Readable
     """Rooted at the folder of the damaged shard, if it exists."""
@@ -198,31 +103,24 @@ class RemadeShard:
     entry: ShardEntry
     """The rebuilt shard."""
     index: FileEntry
-    """Its index."""
+    """The entry of the index."""
     taken: int
-    """Records that were still there."""
-    differ: int = 0
-    """Number of records that differ or are missing."""
+    """Number of records kept from the damaged shard."""
     first: str = ""
-    """The key of the first of them."""
-    reason: str = ""
-    """Description of the first difference."""
+    """The key of the first record that is missing or differs, with the reason; empty without one.
+    """
 
     @property
     def made(self) -> int:
-        """Records that were made from the raw data."""
+        """Number of records made from the raw data."""
         return self.entry.records - self.taken
 
 
-def remake(task: RemakeTask | BuildTask) -> RemadeShard:
-    """Make the shard again: record by record, or by the plan of its build where its index is lost.
+def remake(task: RemakeTask) -> RemadeShard:
+    """Rebuild the shard, record by record.
 
-    Whether it is the one that it was is for the caller to see.
+    The caller compares the result with the original's digest.
     """
-    if isinstance(task, BuildTask):
-        planned = make_shard(task)
-        assert planned.index is not None
-        return RemadeShard(entry=planned.entry, index=planned.index, taken=0)
     source: GuardedSource | None = None if task.source is None else pickle.loads(task.source)
     entry, index = task.entry, task.index
     members = {stream for _, stream in index.members}
@@ -230,7 +128,7 @@ def remake(task: RemakeTask | BuildTask) -> RemadeShard:
     found = _intact(task)
     number, payload = next(found, (-1, b""))
     taken = 0
-    wrong: list[tuple[str, str]] = []
+    first = ""
     with ShardWriter(
         task.stage, entry.path, compression=task.compression, index_path=entry.index
     ) as writer:
@@ -246,27 +144,24 @@ def remake(task: RemakeTask | BuildTask) -> RemadeShard:
                 continue
             made = _made(task, source, key)
             if isinstance(made, str):
-                wrong.append((key, made))
+                first = first or f"`{key}`: {made}"
                 continue
             new = record_digest(made)
             if new != digest:
-                wrong.append((key, "its record came out differently"))
+                first = first or f"`{key}`: it now gives a different record"
             writer.write(made, digest=new, key=key)
     written = writer.written
     assert written.index is not None
-    key, reason = wrong[0] if wrong else ("", "")
     return RemadeShard(
         entry=ShardEntry.of(entry.path, written, split=entry.split, index=entry.index),
         index=FileEntry.of(entry.index, written.index),
         taken=taken,
-        differ=len(wrong),
-        first=key,
-        reason=reason,
+        first=first,
     )
 
 
 def _made(task: RemakeTask, source: GuardedSource | None, key: str) -> bytes | str:
-    """The record of an item, or the reason for its absence."""
+    """The record of an item, or the reason why it cannot be made."""
     if source is None:
         return "the raw data are not available"
     item = task.items.get(key)
@@ -274,12 +169,12 @@ def _made(task: RemakeTask, source: GuardedSource | None, key: str) -> bytes | s
         return "the raw data no longer have this item"
     made = make_payload(source, item)
     if isinstance(made, Skipped):
-        return f"the source skips it now: {made.code} {safe(made.detail)}"
+        return f"the source skips it now: {made.code} {made.detail}"
     return made
 
 
 def _intact(task: RemakeTask) -> Iterator[tuple[int, bytes]]:
-    """Intact records: number and payload, in order."""
+    """Number and payload of each intact record, in order."""
     index, entry = task.index, task.entry
     events = scan(
         task.folder,
@@ -294,90 +189,92 @@ def _intact(task: RemakeTask) -> Iterator[tuple[int, bytes]]:
             if not isinstance(event, RecordBatch) or not event.whole:
                 continue
             for number, payload in enumerate(event.payloads(), event.first):
-                # Records that moved are made again: it is only work.
+                # Records at another number are rebuilt, which costs only time.
                 here = following <= number < len(index)
                 if here and record_digest(canonical(payload)) == index.digests[number].tobytes():
                     following = number + 1
                     yield number, payload
     except StorageError:
-        return  # it is missing, or the disk fails: all the rest is made again
-
-
-@dataclass(frozen=True, slots=True)
-class Lost:
-    """A shard to rebuild."""
-
-    entry: ShardEntry
-    index: Index | None
-    """None also where it is lost."""
+        return  # the shard is missing or unreadable: the rest is rebuilt
 
 
 def make_again(
-    lost: Sequence[Lost],
+    resolved: Resolved,
     manifest: Manifest,
-    raw: RawData,
+    lost: Sequence[tuple[ShardEntry, Index]],
+    raw: str | None,
+    backup: str,
     *,
     folder: Readable,
     stage: Storage,
     engine: Engine,
     progress: Progress,
 ) -> list[RemadeShard]:
-    """Make shards, and their indexes, in the stage."""
-    if raw.problem is not None and any(each.index is None for each in lost):
-        raise raw.problem
-    known = [(each.entry, each.index) for each in lost if each.index is not None]
-    wanted: dict[str, set[str]] = defaultdict(set)
-    for entry, index in known:
-        wanted[entry.split].update(index.keys())
-    items = raw.items(wanted, {each.entry.split for each in lost if each.index is None})
-    source = raw.source
-    tasks: list[RemakeTask | BuildTask] = [
+    """Rebuild shards and their indexes in the stage, with the original bytes."""
+    if not lost:
+        return []
+    opened = _open_raw(resolved, manifest, raw, backup)
+    problem = opened if isinstance(opened, TfrecregError) else None
+    source = None
+    items: dict[str, dict[str, Item]] = defaultdict(dict)
+    if not isinstance(opened, TfrecregError):
+        source = pickle.dumps(opened.source)
+        wanted: dict[str, set[str]] = defaultdict(set)
+        for entry, index in lost:
+            wanted[entry.split].update(index.keys())
+        for item in opened.source.items():
+            if isinstance(item, Item) and item.key in wanted[item.split]:
+                items[item.split][item.key] = item
+    tasks = [
         RemakeTask(
             entry=entry,
             index=index,
-            items=_items_of_index(items[entry.split], index),
+            items={
+                key: items[entry.split][key]
+                for key in items[entry.split].keys() & set(index.keys())
+            },
             source=source,
             compression=manifest.compression,
             folder=folder,
             stage=stage,
         )
-        for entry, index in known
+        for entry, index in lost
     ]
-    for each in lost:
-        if each.index is None and source is not None:
-            maker = Maker(stage, source, manifest.digest, manifest.compression)
-            planned = _planned(each.entry, manifest, items[each.entry.split], raw.backup)
-            tasks.append(BuildTask(maker, planned))
     try:
         made = engine.map(
             remake,
             tasks,
             cost=lambda _, shard: (shard.entry.records, shard.entry.bytes),
             label=f"repairing {manifest.dataset}",
-            total=sum(each.entry.records for each in lost),
+            total=sum(entry.records for entry, _ in lost),
             progress=progress,
         )
     finally:
         close_source()
     remove_leftovers(stage)
+    then = manifest.entries
+    wrong = [
+        each
+        for each in made
+        if each.entry.blake3 != then[each.entry.path].blake3
+        or each.index.blake3 != then[each.index.path].blake3
+    ]
+    if wrong:
+        raise problem or _refusal(resolved.name, manifest, wrong, backup)
     return made
 
 
-def _items_of_index(items: Mapping[str, Item], index: Index) -> dict[str, Item]:
-    return {key: items[key] for key in index.keys() if key in items}  # noqa: SIM118 - no mapping
-
-
-def _planned(
-    entry: ShardEntry, manifest: Manifest, items: Mapping[str, Item], backup: str
-) -> PlannedShard:
-    """The shard as the plan of the build had it: a build that grew is not planned like that."""
-    if manifest.base is None and items:
-        shards = sum(each.split == entry.split for each in manifest.shards)
-        plan = make_plan(manifest.dataset, items.values(), ShardPolicy(shards=shards), {})
-        for shard in plan.shards:
-            if shard.path == entry.path:
-                return shard
-    raise RefusedError(
-        f"the index of `{safe(entry.path)}` is lost, so the contents of the shard are unknown",
-        hint=f"restore `{safe(entry.index)}` from {backup}: it is small",
+def _refusal(
+    name: str, manifest: Manifest, wrong: Sequence[RemadeShard], backup: str
+) -> RefusedError:
+    """The error for shards that were rebuilt with different bytes."""
+    first = wrong[0]
+    why = f"; its first wrong record is {first.first}" if first.first else ""
+    made = f"{manifest.source.distribution} {manifest.source.version}"
+    codecs = [f"{codec} {version}" for codec, version in sorted(manifest.codecs.items())]
+    return RefusedError(
+        f"`{name}` cannot be repaired, and nothing was changed: `{first.entry.path}` comes "
+        f"out with other bytes{why}",
+        hint=f"it was made from {manifest.raw.files:,} raw files by {', '.join((made, *codecs))}: "
+        f"restore these, or the files from {backup}",
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from importlib import import_module
+from typing import cast
 
 from tfrecreg.api import ReportFormat, ReportFormatRecord, hookimpl
 
@@ -25,11 +26,10 @@ _FORMATS = {
 @hookimpl
 def tfrecreg_report_formats() -> Iterator[ReportFormatRecord]:
     """Yield every bundled report format; its module loads when it is used."""
-    for name, (module, summary) in _FORMATS.items():
-        load = partial(_load, module, f"{name.capitalize()}Format")
-        yield ReportFormatRecord(name=name, summary=summary, load=load)
+    for name, (_, summary) in _FORMATS.items():
+        yield ReportFormatRecord(name=name, summary=summary, load=partial(_load, name))
 
 
-def _load(module: str, name: str) -> type[ReportFormat]:
-    loaded: type[ReportFormat] = getattr(import_module(f"tfrecreg.builtin.reports.{module}"), name)
-    return loaded
+def _load(name: str) -> type[ReportFormat]:
+    module = import_module(f"tfrecreg.builtin.reports.{_FORMATS[name][0]}")
+    return cast("type[ReportFormat]", getattr(module, f"{name.capitalize()}Format"))

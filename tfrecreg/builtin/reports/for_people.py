@@ -1,8 +1,8 @@
 """Reports for people: Markdown for comments and summaries, and annotations of GitHub.
 
-Whatever comes from data stands in code spans, in which neither HTML nor links nor mentions mean
-anything. GitHub's dialect splits a table's row at each ``|`` that has no backslash before it, also
-in code spans: https://github.github.com/gfm/#tables-extension-
+Text from data stands in code spans, where HTML, links and mentions have no effect. GitHub's dialect
+splits a table's row at each ``|`` without a backslash before it, even in code spans:
+https://github.github.com/gfm/#tables-extension-
 
 GitHub: a workflow command is a line ``::error file=…,title=…::message``. In the message ``%``, CR
 and LF are escaped as ``%25``, ``%0D`` and ``%0A``, in properties also ``:`` and ``,``:
@@ -39,22 +39,21 @@ _PLACES = 3
 _LONGEST = 1000
 """Maximum length of a name or a message, in characters."""
 _HARMLESS = re.compile(r"(?:[A-Za-z0-9 ,;()'%+=/-]|[.:](?= |$)|(?<=\d)\.(?=\d))*")
-"""Text without meaning in Markdown: no link, mention, reference, HTML or emphasis."""
+"""Text that Markdown leaves unchanged: no link, mention, reference, HTML or emphasis."""
 _CROSS_REFERENCE = re.compile(r"\b(?:[0-9a-f]{7,40}|GH-\d+)\b", re.IGNORECASE)
 """Text that GitHub turns into a link to a commit or an issue."""
 
 
 class MarkdownFormat(ReportFormat):
-    """The reports as one document of sections. Paths are as in the text of a report."""
+    """The reports as one document, a section each. Paths are as in the text of a report."""
 
     def render(self, reports: Sequence[Report], context: ReportContext) -> str:
-        """The document."""
         del context
         return markdown(reports)
 
 
 def markdown(reports: Sequence[Report]) -> str:
-    """What changed, and a section for each report."""
+    """The changes, and a section per report."""
     room = _ROOM // max(len(reports), 1)
     changes = dict.fromkeys(each for report in reports for each in report.changes)
     lines = [f"- {prose(each)}" for each in changes]
@@ -64,7 +63,10 @@ def markdown(reports: Sequence[Report]) -> str:
 
 
 def _section(report: Report, room: int) -> Iterator[str]:
-    yield f"### {code(report.target)}: {_verdict(report)}"
+    verdict = "not judged" if not report.judged else str(report.status)
+    if report.status == "error":
+        verdict = "incomplete"
+    yield f"### {code(report.target)}: {verdict}"
     yield ""
     yield _summary(report)
     yield ""
@@ -90,7 +92,7 @@ def _section(report: Report, room: int) -> Iterator[str]:
 
 
 def _fitting(rows: Iterator[str], room: int, what: str) -> Iterator[str]:
-    """The rows that fit, at least one, and the number of the others."""
+    """The rows that fit, at least one, and the number of further rows."""
     for number, row in enumerate(rows):
         if number and len(row) > room:
             yield f"\n… and {1 + sum(1 for _ in rows):,} more {what}."
@@ -98,12 +100,6 @@ def _fitting(rows: Iterator[str], room: int, what: str) -> Iterator[str]:
         yield row
         room -= len(row)
     yield ""
-
-
-def _verdict(report: Report) -> str:
-    if report.status == "error":
-        return "incomplete"
-    return report.status if report.judged else "not judged"
 
 
 def _summary(report: Report) -> str:
@@ -144,7 +140,7 @@ def code(text: str) -> str:
         return f"<code>{'&nbsp;' * max(len(shown), 1)}</code>"
     runs = [len(run) for run in re.findall("`+", shown)]
     fence = "`" * next(size for size in range(1, len(runs) + 2) if size not in runs)
-    # One space inside of each fence is not part of the text, where there are two of them.
+    # If the text has a space inside both fences, Markdown removes one on each side.
     padded = f" {shown} " if "`" in (shown[0], shown[-1]) or shown[0] == shown[-1] == " " else shown
     return f"{fence}{padded}{fence}".replace("|", "\\|")
 
@@ -160,9 +156,9 @@ def _count(number: int, noun: str) -> str:
 
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
-"""The variable with the file to which a step appends its Markdown."""
+"""The variable that names the file to which a step appends its Markdown."""
 WORKSPACE = "GITHUB_WORKSPACE"
-"""The variable with the folder of the checkout."""
+"""The variable that names the folder of the checkout."""
 
 _LARGEST = 1 << 20
 """Maximum size of a step's summary in bytes; GitHub drops larger ones."""
@@ -174,18 +170,28 @@ class GithubFormat(ReportFormat):
     """Annotations, and the summary of the step that runs the command."""
 
     def render(self, reports: Sequence[Report], context: ReportContext) -> str:
-        """The lines that the runner reads from the log."""
         return workflow_commands(reports, context)
 
     def finish(self, reports: Sequence[Report], context: ReportContext) -> None:
-        """Append to the summary."""
+        """Append the Markdown of the reports to the summary of the step, if there is one."""
         del context
-        write_summary(reports, os.environ)
+        path = os.environ.get(SUMMARY)
+        if not path:
+            return
+        data = markdown(reports).encode("utf-8")
+        try:
+            with Path(path).open("ab") as file:
+                if file.tell() + len(data) < _LARGEST:
+                    file.write(data)
+        except OSError as error:
+            raise UsageError(
+                f"`{SUMMARY}` names `{path}`, which cannot be written: {error.strerror}"
+            ) from None
 
 
 def workflow_commands(reports: Sequence[Report], context: ReportContext) -> str:
-    """One command per finding, the worst first, because GitHub shows ten per level and step. Waived
-    findings are notices.
+    """One command per finding. The worst come first, because GitHub shows ten per level and step.
+    Waived findings are notices.
     """
     changes = dict.fromkeys(line for report in reports for line in report.changes)
     lines = [f"tfrecreg: {safe_message(each)}" for each in changes]
@@ -204,26 +210,9 @@ def workflow_commands(reports: Sequence[Report], context: ReportContext) -> str:
         for error in report.errors:
             title = {"title": f"incomplete: {safe(report.target)}"}
             lines.append(_command("error", title, [error]))
-        # Never the start of a line, where it could be a command of its own.
+        # The target never begins a line, where it could be a command.
         lines.append(f"tfrecreg: {safe_message(report.target)}: {report.status}")
     return "".join(f"{line}\n" for line in lines)
-
-
-def write_summary(reports: Sequence[Report], environment: Mapping[str, str]) -> None:
-    """Append the Markdown of the reports to the summary of the step, if there is one."""
-    path = environment.get(SUMMARY)
-    if not path:
-        return
-    data = markdown(reports).encode("utf-8")
-    try:
-        with Path(path).open("ab") as file:
-            if file.tell() + len(data) < _LARGEST:
-                file.write(data)
-    except OSError as error:
-        raise UsageError(
-            f"`{SUMMARY}` names `{safe(path)}`, which cannot be written: {error.strerror}",
-            hint=f"unset {SUMMARY}, or leave out `--format github`",
-        ) from None
 
 
 def _message_lines(finding: Finding) -> Iterator[str]:
@@ -238,30 +227,24 @@ def _properties(
     shards = [location.shard for location in finding.locations if location.shard is not None]
     found = [context.path(report, each) for each in shards] or [context.path(report)]
     paths = [path for path in found if path is not None]
-    # GitHub shows an annotation only at a file that there is.
+    # GitHub shows an annotation only at an existing file.
     path = next(filter(os.path.lexists, paths), "".join(paths[:1]))
+    root = os.environ.get(WORKSPACE)
+    if root and path and "://" not in path:  # GitHub reads it from the root of the checkout
+        inside = os.path.relpath(path, root)
+        path = path if inside.startswith("..") else inside
     if path:
-        yield "file", safe(_in_repository(path), limit=1000)
+        yield "file", safe(path, limit=1000)
     yield "title", f"{kind}{finding.code} {finding.rule}: {safe(report.target)}"
 
 
-def _in_repository(path: str) -> str:
-    """A path from the root of the checkout, as GitHub reads it."""
-    root = os.environ.get(WORKSPACE)
-    if not root or "://" in path:
-        return path
-    found = os.path.relpath(path, root)
-    return path if found.startswith("..") else found
-
-
 def _command(level: str, properties: Mapping[str, str], lines: Sequence[str]) -> str:
-    given = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
+    escaped = {name: _message(text) for name, text in properties.items()}
+    given = ",".join(
+        f"{name}={text.replace(':', '%3A').replace(',', '%2C')}" for name, text in escaped.items()
+    )
     return f"::{level} {given}::{_message(chr(10).join(safe_message(line) for line in lines))}"
 
 
 def _message(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _message(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,13 +1,13 @@
 """Reports for tools: SARIF 2.1.0 for code scanning, and JUnit's XML.
 
-SARIF: the standard is https://docs.oasis-open.org/sarif/sarif/v2.1.0/. GitHub wants a line for each
-place and takes what `partialFingerprints` says for the identity of a result. A place in a shard has
-none: line 1 stands for the file, and record and offset (which in gzip is one of the decompressed
-stream, and so no `byteOffset`) are in the text and in `properties`.
+SARIF: the standard is https://docs.oasis-open.org/sarif/sarif/v2.1.0/. GitHub requires a line for
+each place and identifies a result by `partialFingerprints`. A place in a shard has no line, so line
+1 stands for the file. Record and offset are in the text and in `properties`; the offset is not a
+`byteOffset`, because gzip offsets count in the decompressed stream.
 
-JUnit: there is no one schema. This keeps to what Jenkins' `xunit` plugin and GitLab share: suites
-with counts, cases with `classname` and `name`, at most one of `failure`, `error` and `skipped` in
-each.
+JUnit has no single schema. The format uses what Jenkins' `xunit` plugin and GitLab share: suites
+with counts, cases with `classname` and `name`, and at most one `failure`, `error` or `skipped` per
+case.
 """
 
 from __future__ import annotations
@@ -45,7 +45,6 @@ class SarifFormat(ReportFormat):
     """The reports as one log, pure ASCII."""
 
     def render(self, reports: Sequence[Report], context: ReportContext) -> str:
-        """The log, as JSON."""
         document = {
             "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
             "version": "2.1.0",
@@ -81,7 +80,7 @@ def _run(report: Report, context: ReportContext) -> _Json:
                 "rules": [_rule(finding, context) for finding in codes.values()],
             }
         },
-        # What comes before the last `/` is the category: one of each is kept for a commit.
+        # The text before the last `/` is the category: GitHub keeps one per commit.
         "automationDetails": {"id": f"tfrecreg/{_uri(safe(report.target))}/"},
         "invocations": [invocation],
         "results": results,
@@ -151,7 +150,7 @@ def _suppression(report: Report, number: int) -> _Json:
 
 
 def _identity(finding: Finding) -> str:
-    """The fingerprint, or its digest if it has to be escaped."""
+    """The fingerprint, or its digest if the fingerprint has unprintable characters."""
     shown = safe_message(finding.fingerprint, limit=500)
     if shown == finding.fingerprint:
         return shown
@@ -161,15 +160,13 @@ def _identity(finding: Finding) -> str:
 
 def _uri(path: str) -> str:
     """A path as a relative reference (RFC 3986) that keeps every byte of a name."""
-    data = path.encode("utf-8", "surrogateescape" if _escaped(path) else "surrogatepass")
+    surrogates = [ord(each) for each in path if "\ud800" <= each <= "\udfff"]
+    # Surrogates may stand for bytes of a name that is not UTF-8, or be unpaired.
+    escaped = all(0xDC80 <= each <= 0xDCFF for each in surrogates)
+    data = path.encode("utf-8", "surrogateescape" if escaped else "surrogatepass")
     # Quoting a colon keeps it from being a scheme; two leading slashes would start a host.
     quoted = quote(data, safe="/-._~")
     return f"/{quoted.lstrip('/')}" if quoted.startswith("//") else quoted
-
-
-def _escaped(path: str) -> bool:
-    """Whether all surrogates in it stand for bytes of a name that is not UTF-8."""
-    return all(0xDC80 <= ord(each) <= 0xDCFF for each in path if "\ud800" <= each <= "\udfff")
 
 
 _JUNIT_PLACES = 20
@@ -178,12 +175,11 @@ _JUNIT_PLACES = 20
 class JunitFormat(ReportFormat):
     """The reports as one XML document, pure ASCII.
 
-    What XML forbids (control characters, surrogates, the two that are not characters) is escaped as
+    Characters that XML forbids (control characters, surrogates, two noncharacters) are escaped as
     in all outputs. Paths are as in the text of a report.
     """
 
     def render(self, reports: Sequence[Report], context: ReportContext) -> str:
-        """The document, indented."""
         del context
         root = Element("testsuites", name="tfrecreg")
         for report in reports:

@@ -1,12 +1,12 @@
-"""Salvage of damaged shards: clean shards, the bytes that were cut out, and a report.
+"""Salvages damaged shards: writes clean shards, the bytes cut out of them, and a report.
 
-The mark that all this leaves in its folder is read by
-:func:`tfrecreg.core.registry.manifest.read_mark`.
+:func:`tfrecreg.core.registry.manifest.read_mark` reads the mark that a salvage leaves in its
+folder.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
@@ -14,15 +14,14 @@ import click
 from tfrecreg.core.terminal import complete
 from tfrecreg.core.terminal.options import jobs_option
 from tfrecreg.core.terminal.session import Session, session_command
+from tfrecreg.core.terminal.verbs import options_of
 from tfrecreg.core.values.text import count, safe, si_bytes
-
-if TYPE_CHECKING:
-    from tfrecreg.core.terminal.console import Line
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tfrecreg.builtin.salvage.model import Cut, SalvageResult, ShardResult
+    from tfrecreg.builtin.salvage.model import SalvageResult, ShardResult
+    from tfrecreg.core.terminal.console import Line
     from tfrecreg.core.workers.interface import Engine
 
 
@@ -30,13 +29,7 @@ if TYPE_CHECKING:
 @click.argument(
     "targets", nargs=-1, required=True, metavar="SHARD..", shell_complete=complete.targets
 )
-@click.option(
-    "--output",
-    required=True,
-    metavar="DIR",
-    shell_complete=complete.folders,
-    help="New folder for the salvaged shards.",
-)
+@options_of("files:Files.salvage")
 @jobs_option
 def command(session: Session, targets: tuple[str, ...], output: str, engine: Engine) -> int:
     """Write the undamaged records of damaged shards.
@@ -49,16 +42,14 @@ def command(session: Session, targets: tuple[str, ...], output: str, engine: Eng
     """
     from tfrecreg.builtin.salvage.run import salvage
 
-    result = salvage(
-        targets, output, registry=session.registry, engine=engine, progress=session.progress()
-    )
+    result = salvage(targets, output, **session.context(engine))
     if not session.printed_json(result):
         print_salvage(session.out, result)
     return result.exit_code
 
 
 _SHOWN = 5
-"""The number of cuts and keys shown per shard; the report has all of them."""
+"""Maximum number of cuts and keys shown per shard; the report lists all."""
 _STATUS = {
     "sound": ("sound", "green"),
     "salvaged": ("salvaged", "yellow"),
@@ -111,11 +102,20 @@ def _details(shard: ShardResult) -> Iterator[Line]:
     from tfrecreg.core.terminal.console import line
 
     for cut in shard.cuts[:_SHOWN]:
-        yield line("    ", *_place(cut), f": {safe(cut.detail, limit=500)}")
+        what: str = cut.what
+        if cut.record is not None:
+            number = f"record {cut.record:,}"
+            words = {"header": f"header of {number}", "record": number}
+            what = words.get(what, f"{what}, {number}")
+        place = f"    {cut.code} {what}, offset {cut.offset:,}, {si_bytes(cut.length)}"
+        yield line((place, "bold"), f": {safe(cut.detail, limit=500)}")
     if shard.cuts_total > _SHOWN:
         yield line(f"    … and {shard.cuts_total - _SHOWN:,} more")
     if shard.lost_keys:
-        yield line(("    lost keys: ", "bold"), _keys(shard.lost_keys))
+        shown = ", ".join(safe(key) for key in shard.lost_keys[:_SHOWN])
+        more = len(shard.lost_keys) - _SHOWN
+        shown += f" and {more:,} more" if more > 0 else ""
+        yield line(("    lost keys: ", "bold"), shown)
     elif shard.lost and shard.lost_keys is None:
         yield line(("    lost keys: ", "bold"), "unknown without an index")
     if shard.unproven:
@@ -126,17 +126,3 @@ def _details(shard: ShardResult) -> Iterator[Line]:
         yield line(("    doubtful: ", "bold"), f"{where}: they may not belong to the shard")
     if shard.reason and shard.status not in ("refused", "unreadable"):
         yield line(("    note: ", "bold"), safe(shard.reason, limit=500))
-
-
-def _place(cut: Cut) -> Iterator[tuple[str, str]]:
-    what: str = cut.what
-    if cut.record is not None:
-        number = f"record {cut.record:,}"
-        what = {"header": f"header of {number}", "record": number}.get(what, f"{what}, {number}")
-    yield f"{cut.code} {what}, offset {cut.offset:,}, {si_bytes(cut.length)}", "bold"
-
-
-def _keys(keys: Sequence[str]) -> str:
-    shown = ", ".join(safe(key) for key in keys[:_SHOWN])
-    more = len(keys) - _SHOWN
-    return f"{shown} and {more:,} more" if more > 0 else shown

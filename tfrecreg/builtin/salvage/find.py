@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -11,42 +11,44 @@ from typing import Literal
 from tfrecreg.builtin.salvage.shard import DOUBTFUL, QUARANTINE
 from tfrecreg.core.check.scan.interface import Shard
 from tfrecreg.core.records.hashing import hash_file
-from tfrecreg.core.registry.lookup import Resolved
+from tfrecreg.core.registry.data import Built
+from tfrecreg.core.registry.find import bare_files, find_reference, target_of
 from tfrecreg.core.registry.manifest import MANIFEST_NAME, SALVAGE_NAME, Manifest, parse_manifest
 from tfrecreg.core.registry.registry import RegistryLike
-from tfrecreg.core.registry.shardset.find import find_reference
-from tfrecreg.core.registry.shardset.target import files_target, target_of
 from tfrecreg.core.storage.interface import Readable
 from tfrecreg.core.storage.raw import storage_at
 from tfrecreg.core.values.errors import TfrecregError, UsageError
-from tfrecreg.core.values.text import safe
 from tfrecreg.core.workers.interface import Engine
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What there is to salvage."""
+    """The shards to salvage."""
 
     shards: tuple[Shard, ...]
     """Existing shards, in the order in which they were named."""
     missing: tuple[Shard, ...]
     """Shards that a manifest lists but that do not exist."""
     passed: int
-    """Shards that match their manifest."""
+    """Number of shards that match their manifest."""
     folders: frozenset[Path]
-    """The folders of this machine that were named, with everything in them."""
+    """The local folders that the user named, each with everything in it."""
 
 
 def find_shards(
-    targets: Sequence[str | Resolved], registry: RegistryLike | None, engine: Engine
+    targets: Sequence[str | Built], registry: RegistryLike | None, engine: Engine
 ) -> Found:
-    """The shards that `targets` mean."""
-    found = [find_reference(each, registry) for each in dict.fromkeys(targets)]
+    """Find the shards that `targets` select."""
+    named = dict.fromkeys(targets)
+    found = [
+        (each if isinstance(each, Built) else find_reference(each, registry)) or each
+        for each in named
+    ]
     here: list[Shard] = []
     missing: list[Shard] = []
     passed = 0
     for each in found:
-        if isinstance(each, Resolved):
+        if isinstance(each, Built):
             target = target_of(each)
             same = engine.map(is_named, target.shards)
             damaged = [
@@ -59,10 +61,9 @@ def find_shards(
     paths = [Path(os.path.expanduser(each)) for each in files]  # noqa: PTH111 - never raises
     folders = frozenset(path.resolve() for path in paths if path.is_dir())
     if files:
-        bare = _with_company(files_target(files).shards)
+        bare = _with_company(bare_files(files).shards)
         here += bare
-        theirs = {Path(_place(each)[0]) for each in bare if each.storage.is_local}
-        for folder in sorted(theirs):
+        for folder in sorted(_folders(bare)):
             manifest = _manifest(str(folder))
             if manifest is not None and folders.intersection((folder, *folder.parents)):
                 missing += _missing(manifest, storage_at(str(folder)))
@@ -71,33 +72,32 @@ def find_shards(
 
 
 def require_elsewhere(output: Path, found: Found) -> None:
-    """Refuse a folder that is the originals' own, is where a manifest vouches for every file, or
-    where the next salvage of the same folder would find it.
+    """Refuse an output folder that holds the originals, that is inside a folder whose manifest
+    lists every file, or that the next salvage of the same targets would read.
     """
     shards = (*found.shards, *found.missing)
-    theirs = {Path(_place(shard)[0]) for shard in shards if shard.storage.is_local}
-    for folder in sorted(theirs.union(found.folders)):
+    for folder in sorted(_folders(shards).union(found.folders)):
         closed = folder in found.folders or (folder / MANIFEST_NAME).exists()
         if output == folder or (closed and output.is_relative_to(folder)):
             where = "is" if output == folder else "is in"
-            raise UsageError(
-                f"`{safe(str(output), limit=1000)}` {where} the folder of the originals",
-                hint="name a folder elsewhere: nothing is written beside damaged shards",
-            )
+            raise UsageError(f"`{output}` {where} the folder of the originals")
 
 
 def _place(shard: Shard) -> tuple[str, str]:
-    """Its folder, a path or a URL, and its name there."""
-    root = shard.storage.root
-    if not shard.storage.is_local:
-        folder, _, name = f"{root}/{shard.path}".rpartition("/")
-        return folder, name
-    path = Path(root, shard.path)
-    return str(path.parent.resolve()), path.name
+    """The shard's folder (a path or a URL), and its name there."""
+    local = shard.storage.local_path(shard.path)
+    if local is None:
+        return os.path.split(f"{shard.storage.root}/{shard.path}")
+    folder, name = os.path.split(local)
+    return os.path.realpath(folder), name
+
+
+def _folders(shards: Iterable[Shard]) -> set[Path]:
+    return {Path(_place(each)[0]) for each in shards}
 
 
 def is_named(shard: Shard) -> bool:
-    """Whether its bytes are those that its manifest names. One that cannot be read is damaged."""
+    """Whether the shard matches its manifest. A shard that cannot be read is damaged."""
     if shard.entry is None:
         return False
     try:
@@ -124,7 +124,7 @@ def _missing(manifest: Manifest, storage: Readable) -> list[Shard]:
 
 
 def _with_company(shards: Sequence[Shard]) -> list[Shard]:
-    """Bare files, each with the index and the manifest's entry that lie where a build has them."""
+    """Bare files, each with its index and manifest entry if they are where a build puts them."""
     manifests: dict[str, Manifest | None] = {}
     found = []
     for shard in shards:
@@ -168,8 +168,7 @@ def _require_distinct(shards: Sequence[Shard]) -> None:
         for each in (name, name + QUARANTINE, name + DOUBTFUL):
             if each in taken:
                 raise UsageError(
-                    f"`{safe(shard.name)}` and `{safe(taken[each])}` would become one file of that "
-                    "name",
-                    hint="salvage them one after the other, each into its own folder",
+                    f"`{shard.name}` and `{taken[each]}` would become one file: salvage each into "
+                    "its own folder"
                 )
             taken[each] = shard.name

@@ -1,15 +1,14 @@
-"""The result of a salvage: of each stretch that was cut out, of each shard; and the files of it.
+"""The result of a salvage, per cut and per shard, and the files that it writes.
 
-Which records of a damaged shard may be none of its own.
+The module also finds records in a damaged shard that may not belong to the shard.
 
-Records that were searched for after damage may be those of the payload of a lost record. They are
-not where they lead to the end of the stream, or on to a record that is damaged and whose place is
-certain: those inside end before the checksum of the surrounding record. What ends where the lost
-record should, as its header says, may lie inside all the same: bytes of it may be lost.
+Records found by a search after damage may come from the payload of a lost record. They come from
+the shard itself if they lead to the end of the stream, or to a damaged record whose place is
+certain, because records inside a payload end before the checksum of the surrounding record.
 
-If payloads hold records, the header of a damaged record is trusted less. The payloads that are
-lost count as well, in a plain shard. The first records may then be inside one as well, where no
-record among them holds others and they lead to no record.
+If payloads contain records, the header of a damaged record is trusted less. In a plain shard, lost
+payloads are searched for such records as well. The first records may then also lie inside a lost
+record, if none of them contains records and they do not lead to a record.
 """
 
 from __future__ import annotations
@@ -33,8 +32,9 @@ from tfrecreg.core.values.errors import StorageError
 from tfrecreg.core.values.text import ShortRepr
 
 ShardStatus = Literal["sound", "salvaged", "refused", "missing", "unreadable"]
-"""``sound``: nothing is wrong, the clean file has the same bytes. ``salvaged``: the clean file is
-what was left. ``refused``: it is not a TFRecord. Of the last three there is no clean file."""
+"""``sound``: the shard is undamaged, and the clean file has its bytes. ``salvaged``: the clean file
+has the undamaged records. ``refused``: the shard is not a TFRecord. The last three have no clean
+file."""
 
 What = Literal[
     "header",
@@ -45,46 +45,46 @@ What = Literal[
     "unknown record",
     "doubtful records",
 ]
-"""``header``: the 12 bytes in front of a record that was repaired. ``record``: exactly one.
-``stretch``: at least one record. ``gzip member``: damage to the compressed file. ``unknown
-record``: after damage, and none of the shard's: a copy that damaged gzip made, or a record out of
-the payload of another. ``doubtful records``: they may be of the payload of a lost one."""
+"""``header``: the 12 bytes in front of a repaired record. ``record``: one record. ``stretch``: at
+least one record. ``gzip member``: damage to the compressed file. ``unknown record``: after damage,
+a record that the shard did not have: a copy made by damaged gzip, or a record in the payload of
+another. ``doubtful records``: they may come from the payload of a lost record."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """Consecutive bytes of the quarantine, and where they were."""
+    """Consecutive bytes of the quarantine, and their place in the original."""
 
     offset: int
     """Offset in the quarantine."""
     length: int
     of: Literal["stream", "file"]
-    """Whether these are bytes of the decompressed stream, or of the compressed file as stored."""
+    """Origin of the bytes: the decompressed stream, or the compressed file as stored."""
     at: int
     """Offset in the original."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """One stretch of the original that is not in the clean shard as it was."""
+    """One stretch of the original that the clean shard lacks or has in a changed form."""
 
     code: str
     """Code of the finding that `check` reports for it."""
     what: What
     offset: int
-    """Byte of the decompressed stream where it starts."""
+    """Byte of the decompressed stream where the cut starts."""
     length: int
-    """Bytes of the decompressed stream; 0 where damaged gzip cost none."""
+    """Bytes of the decompressed stream; 0 where damaged gzip lost no bytes."""
     record: int | None
-    """Number of the record in its shard, from 0, where that is known."""
+    """Number of the record in its shard, from 0; None if unknown."""
     lost: int
-    """Number of records lost with it; 1 if unknown."""
+    """Number of records lost with the stretch; 1 if unknown."""
     exact: bool
     """Whether `lost` is known."""
     detail: str
-    """Expected against found."""
+    """What was expected, and what was found."""
     quarantined: tuple[Piece, ...]
-    """Pieces of the quarantine that hold its bytes, in order."""
+    """Pieces of the quarantine that hold the cut bytes, in order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,53 +102,53 @@ class StoredFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ShardResult(ShortRepr):
-    """What became of one shard."""
+    """The outcome for one shard."""
 
     name: str
-    """Its file name, and that of the clean shard."""
+    """File name of the shard and of its clean copy."""
     status: ShardStatus
     reason: str = ""
-    """Reason that there is no clean file, or that the index was not usable; else empty."""
+    """Why there is no clean file, or why the index was not usable; else empty."""
     compression: str = ""
-    """``none`` or ``gzip``; empty where it was not read."""
+    """``none`` or ``gzip``; empty if the shard was not read."""
     kept: int = 0
-    """Records that are in the clean shard byte for byte."""
+    """Number of records that are in the clean shard byte for byte."""
     repaired: int = 0
-    """Records whose length or its checksum was damaged and whose data checksum holds: in the
-    clean shard with a right header."""
+    """Records whose header was damaged and whose data checksum holds. The clean shard has them with
+    a correct header."""
     lost: int = 0
     """Records that are not in the clean shard; each stretch of unknown content counts as one."""
     exact: bool = True
-    """Whether that is the number of records."""
+    """Whether `lost` is exact; if not, more records may be lost."""
     unproven: int = 0
     """Number of kept records from damaged gzip that no index verifies."""
     doubtful: int = 0
-    """Records with valid checksums that are in a file of their own, not in the clean shard: they
-    may come from inside the payload of a lost record, or be repeated by damaged gzip."""
+    """Records with valid checksums in a file of their own, not in the clean shard: they may come
+    from the payload of a lost record, or be repeated by damaged gzip."""
     lost_keys: tuple[str, ...] | None = None
     """Keys of the lost records, in order; None without an index."""
     original: StoredFile | None = None
-    """None where it could not be read."""
+    """The original; None if it could not be read."""
     clean: StoredFile | None = None
     quarantine: StoredFile | None = None
-    """None where nothing was cut out."""
+    """The file with the bytes that were cut out; None if there are none."""
     doubts: StoredFile | None = None
-    """The file of the doubtful records; None without any."""
+    """The file of the doubtful records; None if there are none."""
     cuts: tuple[Cut, ...] = ()
-    """Cuts in order of the stream; the first 10,000."""
+    """The first 10,000 cuts, in the order of the stream."""
     cuts_total: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SalvageResult(ShortRepr):
-    """What `tfrecreg salvage` did."""
+    """The result of `tfrecreg salvage`."""
 
     target: str
     """Target as the user named it."""
     output: str
-    """The new folder, an absolute path; empty where there was nothing to salvage."""
+    """Absolute path of the new folder; empty if there was nothing to salvage."""
     passed: int
-    """Shards of references that match their manifest, which were not examined further."""
+    """Number of shards that match their manifest and were not examined further."""
     shards: tuple[ShardResult, ...]
 
     @property
@@ -163,17 +163,17 @@ class SalvageResult(ShortRepr):
 
     @property
     def lost(self) -> int:
-        """Records lost in all shards, or the least number of them."""
+        """Records lost in all shards; a lower bound unless :attr:`exact`."""
         return sum(shard.lost for shard in self.shards)
 
     @property
     def exact(self) -> bool:
-        """Whether `lost` is the number, not the least."""
+        """Whether `lost` is exact, not a lower bound."""
         return all(shard.exact for shard in self.shards)
 
     @property
     def damaged(self) -> bool:
-        """Whether anything was wrong: then the folder is marked, and the gate refuses it."""
+        """Whether anything was wrong. If so, the folder is marked and the gate refuses it."""
         return any(shard.status != "sound" for shard in self.shards)
 
     @property
@@ -183,7 +183,7 @@ class SalvageResult(ShortRepr):
         return 3 if "unreadable" in found else 1 if "refused" in found else 0
 
     def report(self) -> dict[str, Any]:
-        """The document that is written as ``salvage.json``; the same wherever the folder is."""
+        """The content of ``salvage.json``; it does not depend on the place of the folder."""
         return {
             "kind": SALVAGE_KIND,
             "format_version": SALVAGE_FORMAT,
@@ -206,11 +206,11 @@ class SalvageResult(ShortRepr):
 
 
 MOST_CUTS = 10_000
-"""Maximum number of cuts listed per shard; all of them are counted and quarantined."""
+"""Maximum number of cuts listed per shard; every cut is counted and quarantined."""
 
 
 class Cuts:
-    """Cuts so far."""
+    """The cuts of one shard so far."""
 
     def __init__(self) -> None:
         self.listed: list[Cut] = []
@@ -218,9 +218,9 @@ class Cuts:
         self.total = 0
         """Total number of cuts."""
         self.lost = 0
-        """Number of lost records, counted from the cuts."""
+        """Number of records lost in these cuts."""
         self.exact = True
-        """Whether that is the number, not the least."""
+        """Whether `lost` is exact, not a lower bound."""
 
     def add(
         self,
@@ -233,7 +233,7 @@ class Cuts:
         detail: str,
         pieces: Sequence[Piece],
     ) -> None:
-        """Add one. The arguments are the fields of a :class:`Cut`; `where`: offset and length."""
+        """Add a cut. The arguments are the fields of a :class:`Cut`; `where`: offset and length."""
         self.total += 1
         self.lost += lost
         self.exact = self.exact and exact
@@ -254,7 +254,7 @@ class Cuts:
 
 
 def _joined(pieces: Sequence[Piece]) -> list[Piece]:
-    """Fewer pieces: those that follow each other in the original as in the quarantine are one."""
+    """Join pieces that follow each other both in the original and in the quarantine."""
     found: list[Piece] = []
     for piece in pieces:
         before = found[-1] if found else None
@@ -267,7 +267,7 @@ def _joined(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 _LOST_BYTES = 1 << 20
-"""Maximum number of lost bytes at one place that are searched for headers."""
+"""Maximum number of lost bytes per place that are searched for headers."""
 
 
 class ShardDamage(NamedTuple):
@@ -277,7 +277,7 @@ class ShardDamage(NamedTuple):
     doubts: list[tuple[int, int]]
     """The doubtful stretches of its stream."""
     refusal: str
-    """Reason that the file is not a TFRecord; empty if it is one."""
+    """Why the file is not a TFRecord; empty if it is a TFRecord."""
 
 
 def look(events: Iterable[Event], reader: Reader) -> ShardDamage:
@@ -312,71 +312,58 @@ class _Doubts:
     def __init__(self, *, strict: bool) -> None:
         self.found: list[tuple[int, int]] = []
         self.begins_inside = strict
-        """Whether the first records may be inside one whose beginning is lost."""
+        """Whether the first records may lie inside a record whose beginning is lost."""
         self._strict = strict
         self._since = -1  # starts of records that may not belong to the shard
-        self._reached = 0  # where the last record ends,
-        self._claimed = 0  # and where the damaged one before should
-        self._last = (0, False)  # where the last record begins, and whether it may be a header
+        self._reached = 0  # where the last record ends
+        self._last = (
+            0,
+            False,
+        )  # where the last record begins, and whether its data may be a header
         self._opens = False
-        self._searched = False  # whether they were searched for
-        self._weak = False  # whether only a repaired header leads from those to the end
+        self._searched = False  # whether a search found these records
 
     def take(self, event: Event) -> None:
         """Take in the next event of the scan."""
         if isinstance(event, RecordBatch):
-            self._take_batch(event)
+            if event.searched or self._opens:
+                self._close()
+                self._since, self._searched = event.offsets[0], event.searched
+                self._opens = False
+            self._reached = event.offsets[-1] + event.lengths[-1] + OVERHEAD
+            start = event.starts[-1]
+            # A payload of 8 bytes and its checksum may be another record's header.
+            header = (
+                event.whole
+                and event.lengths[-1] == HEADER_BYTES - FOOTER_BYTES
+                and header_length(event.memory[start : start + HEADER_BYTES]) is not None
+            )
+            self._last = (event.offsets[-1], header)
         elif isinstance(event, Fault):
             self._take_fault(event)
-        elif self._weak or event.stream_bytes > self._reached:
+        elif event.stream_bytes > self._reached:
             self._close()
-
-    def _take_batch(self, batch: RecordBatch) -> None:
-        if batch.searched or self._opens:
-            self._close()
-            self._since = batch.offsets[0]
-            self._searched = batch.searched
-            self._opens = False
-        if self._since >= 0 and self._claimed > self._reached:
-            inside = _inside(batch, self._claimed)
-            if inside > batch.offsets[0]:
-                self.found.append((batch.offsets[0], inside))
-            self._since = inside
-        self._reached = batch.offsets[-1] + batch.lengths[-1] + OVERHEAD
-        start = batch.starts[-1]
-        header = batch.whole and _is_header(
-            batch.memory[start : start + HEADER_BYTES], batch.lengths[-1]
-        )
-        self._last = (batch.offsets[-1], header)
-        self._weak = False
 
     def _take_fault(self, fault: Fault) -> None:
         start, header = self._last
         if header and fault.code == "CRC001" and fault.offset == self._reached and self._since < 0:
-            # Its data may be the header of the record that is damaged here.
+            # The last record's data may be the header of the record that is damaged here.
             self.found.append((start, self._reached))
         if self.begins_inside and not fault.exact and fault.code != "CRC007":
-            # A record inside another one leads to bytes that are not a record.
+            # A record inside another record leads to bytes that are not a record.
             self._since = 0
         self.begins_inside = False
         if not fault.exact:
             self._close()
-            # Where a member begins, another tool may be in the middle of a record.
-            self._opens = self._strict and fault.code == "CRC007"
-            claims = fault.code == "CRC002" and fault.length is not None
-            self._claimed = fault.offset + OVERHEAD + (fault.length or 0) if claims else 0
+            self._opens = False
         elif fault.code in {"CRC001", "CRC002"} and fault.length is not None:
+            if self._searched and (fault.code == "CRC001" or self._strict):
+                # A repaired length proves nothing about records found by a search, and headers
+                # inside a payload may lead from one to the next, and to its end.
+                self._close()
             if fault.code == "CRC001":
-                # Its length, as repaired, may be another's: what was searched for is not proven by
-                # it.
-                self._weak = self._searched
-                if self._searched:
-                    self._close()
                 self._since = fault.offset if self._since < 0 else self._since
             else:
-                if self._strict and self._searched:
-                    # Headers inside a payload may lead from one to the next, and to its end.
-                    self._close()
                 self._opens = self._strict and self._since < 0
             self._reached = fault.offset + OVERHEAD + fault.length
 
@@ -384,21 +371,6 @@ class _Doubts:
         if self._since >= 0:
             self.found.append((self._since, self._reached))
         self._since, self._searched = -1, False
-
-
-def _is_header(data: bytes, length: int) -> bool:
-    """Whether a payload of 8 bytes and its checksum may be another record's header."""
-    return length == HEADER_BYTES - FOOTER_BYTES and header_length(data) is not None
-
-
-def _inside(batch: RecordBatch, claimed: int) -> int:
-    """The ends of the batch's records that end no later than `claimed`."""
-    inside = batch.offsets[0]
-    for offset, length in zip(batch.offsets, batch.lengths, strict=True):
-        if offset + OVERHEAD + length > claimed:
-            break
-        inside = offset + OVERHEAD + length
-    return inside
 
 
 class HashingFile:
@@ -412,7 +384,7 @@ class HashingFile:
         self.bytes = 0
         """Number of bytes written so far."""
         self.failed = False
-        """Whether the file system refused it."""
+        """Whether the file system refused a write."""
 
     def write(self, data: bytes) -> None:
         """Append `data`."""
@@ -423,8 +395,15 @@ class HashingFile:
         self._hasher.update(data)
         self.bytes += len(data)
 
+    def add(self, data: Iterable[bytes], of: Literal["stream", "file"], at: int) -> list[Piece]:
+        """Append consecutive bytes of the original."""
+        offset = self.bytes
+        for piece in data:
+            self.write(piece)
+        length = self.bytes - offset
+        return [Piece(offset=offset, length=length, of=of, at=at)] if length else []
+
     def close(self) -> StoredFile:
-        """Let it appear, synced."""
         self.write(b"")
         with self._noting_failure():
             if self._file is not None:
@@ -440,7 +419,7 @@ class HashingFile:
             raise
 
     def abort(self) -> None:
-        """Drop it."""
+        """Delete the file."""
         if self._file is not None:
             self._file.abort()
 
@@ -453,30 +432,14 @@ class CleanShard:
         self._gzip = GzipEncoder() if compression == "gzip" else None
 
     def write(self, data: bytes) -> None:
-        """Append bytes of the stream: records, frames and all, or pieces of one."""
+        """Append bytes of the stream: whole records with their frames, or pieces of a record."""
         self._file.write(data if self._gzip is None else self._gzip.feed(data))
 
     def end_record(self) -> None:
-        """Note that the bytes written so far end with a record."""
+        """Mark the end of a record after the bytes written so far."""
         if self._gzip is not None:
             self._file.write(self._gzip.end_record())
 
     def close(self) -> None:
-        """Flush the encoder. The caller closes the file."""
         if self._gzip is not None:
             self._file.write(self._gzip.close())
-
-
-class Quarantine:
-    """The bytes that were cut out of a shard, in order."""
-
-    def __init__(self, file: HashingFile) -> None:
-        self._file = file
-
-    def add(self, data: Iterable[bytes], of: Literal["stream", "file"], at: int) -> list[Piece]:
-        """Append consecutive bytes of the original."""
-        offset = self._file.bytes
-        for piece in data:
-            self._file.write(piece)
-        length = self._file.bytes - offset
-        return [Piece(offset=offset, length=length, of=of, at=at)] if length else []

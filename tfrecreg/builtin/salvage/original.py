@@ -1,17 +1,17 @@
-"""The damaged file, read a second time where the scanner skipped bytes.
+"""Reads the damaged file a second time where the scanner skipped bytes.
 
-The scanner yields records whose checksums hold. Skipped bytes, and payloads too large for memory,
-are read here, through a stream that lags behind, and that stops and resumes at the same gzip damage
-as the scanner's.
+The scanner yields records whose checksums hold. This module reads the skipped bytes, and payloads
+too large for memory, through a second stream behind the scanner's, which stops and resumes at the
+same gzip damage.
 
-A local copy of a shard behind a URL: salvage reads a shard several times, and every time has to
-find the same bytes.
+It also copies a remote shard to this machine: salvage reads a shard several times and needs the
+same bytes every time.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -30,7 +30,7 @@ from tfrecreg.core.records.index import Index
 from tfrecreg.core.records.reader import HOLD_LIMIT, open_stream, scan
 from tfrecreg.core.records.resync import data_holds, sound_records
 from tfrecreg.core.records.stream import Damage
-from tfrecreg.core.storage.interface import Reader, RereadableReader, Storage
+from tfrecreg.core.storage.interface import Reader, Storage
 from tfrecreg.core.values.errors import StorageError, TransferError
 
 _PIECE = 1 << 20
@@ -39,29 +39,25 @@ _PIECE = 1 << 20
 class Original:
     """The damaged file."""
 
-    def __init__(
-        self, reader: Reader, *, declared: Compression | None, members: Sequence[tuple[int, int]]
-    ) -> None:
+    def __init__(self, reader: Reader, *, declared: Compression | None) -> None:
         self._reader = reader
-        self._stream, self._file = open_stream(
-            reader, digest=False, declared=declared, members=members
-        )
+        self._stream, self._file = open_stream(reader, digest=False, declared=declared)
         self._unsound: Damage | None = None
 
     @property
     def compression(self) -> Compression:
-        """As the bytes say."""
+        """The compression detected from the bytes."""
         return self._stream.compression
 
     @property
     def passed(self) -> int:
-        """The byte of the stream up to which it is in quarantine with the file already, if more of
-        a damaged member was cut out than was asked for.
+        """Byte of the stream up to which damaged members are in quarantine, as bytes of the file.
+        It may lie beyond the requested cut, because damaged members are cut out whole.
         """
         return self._stream.base if isinstance(self._stream, GzipStream) else 0
 
     def stream(self, start: int, stop: int) -> Iterator[bytes]:
-        """These bytes of the decompressed stream, as far as they can be read; ascending only."""
+        """The readable part of these bytes of the decompressed stream; calls must ascend."""
         while start < stop:
             piece = self._stream.window(start, min(_PIECE, stop - start))
             if piece:
@@ -79,24 +75,24 @@ class Original:
             start += len(piece)
 
     def holds(self, start: int, length: int) -> bool:
-        """Whether a record that starts at `start` with so long a payload has its data checksum."""
+        """Whether the data checksum holds for a record of this length at `start`."""
         return start >= self.passed and data_holds(self._stream.fork(), start, length)
 
     def payload(self, start: int, length: int) -> bytes:
-        """The payload of a record that starts at `start`, read ahead; for lengths that are held."""
+        """The payload of the record at `start`, read ahead; for lengths that fit into memory."""
         return self._stream.fork().window(start + HEADER_BYTES, length)
 
     def decoded(self, start: int, stop: int) -> int:
-        """Up to where these bytes of the stream are to be had: beyond `stop` where damaged gzip
-        makes more of what it spoils.
+        """Where the readable part of these bytes ends. This is beyond `stop` if damaged gzip
+        decodes to more bytes than the original had.
         """
         damage = self._stream.inspect(start, max(stop, start + 1))
         return stop if damage is None else max(stop, damage.stream)
 
     def sound(self, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
-        """Sound records from `start` on, up to `stop` or damage of gzip: where, and their frames.
+        """Offset and frame of each sound record from `start` on, up to `stop` or gzip damage.
 
-        Larger ones are not read into memory.
+        Records too large for memory are left out.
         """
         start = max(start, self.passed)
         ahead, frames = self._stream.fork(), self._stream.fork()
@@ -119,7 +115,7 @@ class Original:
             start = max(start, ahead.position)
 
     def unsound(self, start: int, stop: int) -> bool:
-        """Whether any of these bytes of the stream come from a gzip member that is damaged."""
+        """Whether any of these bytes of the stream come from a damaged gzip member."""
         if start < self.passed:
             return True
         known = self._unsound
@@ -130,14 +126,14 @@ class Original:
 
     def damage(self, start: int, stop: int) -> Damage | None:
         """The damage of the first gzip member that reaches into these bytes of the stream."""
-        # Passes sound bytes on the way, so that the next search begins here, not there.
+        # Pass sound bytes on the way, so that the next search begins here.
         for _ in self.stream(start, start + 1):
             pass
         return self._stream.inspect(start, stop)
 
     def catch_up(self, start: int) -> Iterator[tuple[int, int]]:
-        """Follow the scanner where damaged gzip made more of a member than there was, and it went
-        back to where the next one begins.
+        """Follow the scanner where a damaged member decoded to too many bytes, and the scanner went
+        back to the beginning of the next member.
         """
         stream = self._stream
         while isinstance(stream, GzipStream) and start < stream.base:
@@ -162,29 +158,31 @@ class Original:
 
 
 class IndexMatch:
-    """Compares records with an index. About 10 bytes per record, 24 more after damage."""
+    """Compares records with an index. Takes about 10 bytes per record, and 24 more after damage."""
 
     def __init__(self, index: Index) -> None:
         self._index = index
         self._found = np.zeros(len(index), np.bool_)
         self._cursors: dict[int, int] = {}
         self.known = 0
-        """Records that are in the index."""
+        """Number of records that are in the index."""
         self.unknown = 0
-        """Records that are not."""
+        """Number of records that are not in the index."""
 
     @property
     def fits(self) -> bool:
-        """Whether it is the index of these records: it has all of them, or most are there."""
+        """Whether the index belongs to the shard: it has all records, or :attr:`sure` holds."""
         return self.unknown == 0 or self.sure
 
     @property
     def sure(self) -> bool:
-        """Whether at least half of its records exist, or most existing records belong to it."""
+        """Whether the shard has at least half of the records of the index, or the index has most
+        records of the shard.
+        """
         return self.known > 0 and (len(self._index) <= 2 * self.known or self.known > self.unknown)
 
     def match(self, first: int, payloads: Iterable[bytes]) -> npt.NDArray[np.bool_]:
-        """Match some records."""
+        """For each record, whether the index has it."""
         joined = b"".join(record_digest(canonical(payload)) for payload in payloads)
         digests = np.frombuffer(joined, np.uint8).reshape(-1, DIGEST_BYTES)
         known = np.zeros(len(digests), np.bool_)
@@ -199,7 +197,7 @@ class IndexMatch:
         return known
 
     def match_anywhere(self, payload: bytes) -> bool:
-        """Match a record by its content alone; whether it is in the index and new."""
+        """Match a record by content alone. Returns whether the index has it, for the first time."""
         known = self._match_elsewhere(record_digest(canonical(payload)))
         self.known += known
         return known
@@ -217,12 +215,12 @@ class IndexMatch:
         return known
 
     def lost(self) -> tuple[str, ...]:
-        """The keys of the missing records, in order."""
+        """The keys of the index's missing records, in order."""
         return tuple(self._index.key(int(each)) for each in np.flatnonzero(~self._found))
 
     @cached_property
     def _sorted(self) -> tuple[npt.NDArray[np.bytes_], npt.NDArray[np.intp]]:
-        """All digests in order, and whose each is."""
+        """All digests, sorted, and the record number of each."""
         rows = np.ascontiguousarray(self._index.digests).view(f"S{DIGEST_BYTES}").ravel()
         order = np.argsort(rows, kind="stable")
         return rows[order], order
@@ -248,22 +246,22 @@ _COPY = ".original"
 _INDEX = ".original.index"
 _CHUNK = 1 << 20
 _READS = 3
-"""Number of times that a shard is copied if its store gives other bytes on a second read."""
+"""Number of attempts to copy a shard whose store gives other bytes on a second read."""
 
 
 class UnreadableShardError(StorageError):
-    """The store did not deliver the shard. Other errors concern the copy."""
+    """The store did not deliver the shard; any other error concerns the copy."""
 
 
 @contextmanager
 def read_locally(shard: Shard, stage: Storage) -> Iterator[Shard]:
-    """The shard itself, or for one behind a URL its copy in `stage`, which is removed at the end.
+    """The local shard, or a remote shard's copy in `stage`, which is removed at the end.
 
     Each copy is in a folder of its own, because an engine may run a task twice at the same time.
 
-    If the copy is damaged, a second read of the store gave the same bytes.
+    A damaged copy is used only if a second read of the store gave the same bytes.
     """
-    if shard.storage.is_local:
+    if shard.storage.local_path(shard.path) is not None:
         yield shard
         return
     folder = f".original.{secrets.token_hex(8)}.tmp"
@@ -287,7 +285,7 @@ def _copy(shard: Shard, stage: Storage) -> None:
             return
         except TransferError as error:
             if attempt == _READS:
-                raise UnreadableShardError(error.message, hint=error.hint) from error
+                raise UnreadableShardError(error.message) from error
 
 
 def _copy_once(shard: Shard, stage: Storage) -> None:
@@ -295,21 +293,14 @@ def _copy_once(shard: Shard, stage: Storage) -> None:
         reader = shard.storage.open(shard.path)
     with reader:
         with stage.create(_COPY, durable=False) as writer:
-            at = 0
-            while piece := _piece(reader, at):
+            for at in range(0, reader.size, _CHUNK):
+                with _reading():
+                    piece = reader.read_at(at, _CHUNK)
                 writer.write(piece)
-                at += len(piece)
         events = scan(stage, _COPY, declared=shard.declared)
-        if any(isinstance(event, Fault) for event in events) and isinstance(
-            reader, RereadableReader
-        ):
+        if any(isinstance(event, Fault) for event in events):
             with _reading():
                 reader.confirm(0, reader.size)
-
-
-def _piece(reader: Reader, at: int) -> bytes:
-    with _reading():
-        return reader.read_at(at, _CHUNK)
 
 
 @contextmanager
@@ -319,4 +310,4 @@ def _reading() -> Iterator[None]:
     except TransferError:
         raise
     except StorageError as error:
-        raise UnreadableShardError(error.message, hint=error.hint) from error
+        raise UnreadableShardError(error.message) from error

@@ -13,43 +13,38 @@ from tfrecreg.builtin.salvage.original import UnreadableShardError, read_locally
 from tfrecreg.builtin.salvage.shard import missing_shard, salvage_shard
 from tfrecreg.core.build.state import remove_leftovers
 from tfrecreg.core.check.scan.interface import Shard
+from tfrecreg.core.registry.data import TargetsLike
+from tfrecreg.core.registry.find import named_targets
 from tfrecreg.core.registry.lock import free_folder, new_folder
 from tfrecreg.core.registry.manifest import SALVAGE_NAME
-from tfrecreg.core.registry.registry import RegistryLike, find_registry, open_registry
-from tfrecreg.core.registry.shardset.find import TargetsLike, named_targets
+from tfrecreg.core.registry.registry import find_registry, open_registry
 from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.values.errors import RefusedError, StorageError, UsageError
-from tfrecreg.core.values.progress import SILENT, Progress
 from tfrecreg.core.values.text import safe
-from tfrecreg.core.workers.interface import Engine
+from tfrecreg.core.workers.context import Context, Travelling
 from tfrecreg.core.workers.local import LocalEngine
 
 if TYPE_CHECKING:
-    pass
+    from typing_extensions import Unpack
 
 
 def salvage(
-    targets: TargetsLike,
-    output: str | os.PathLike[str],
-    *,
-    registry: RegistryLike | None = None,
-    engine: Engine | None = None,
-    progress: Progress = SILENT,
+    targets: TargetsLike, output: str | os.PathLike[str], **context: Unpack[Context]
 ) -> SalvageResult:
     """Write the undamaged records of damaged shards into a new folder. The originals are only read.
 
-    For each shard the folder gets a clean one of the same name, the bytes that were cut out of it
-    (``NAME.quarantine``), and for all of them ``salvage.json``, which marks the folder: `check`
-    finds SHD009 for each changed shard in it. It appears when all of it is written
-    and synced.
+    For each shard, the folder gets a clean shard of the same name and the bytes that were cut out
+    (``NAME.quarantine``). Its ``salvage.json`` marks it: `check` finds SHD009 for each changed
+    shard. The folder appears when everything in it is written and synced.
     """
+    registry, engine, progress = Travelling(**context)
     engine = engine or LocalEngine(1)
     named = named_targets(targets)
     if not named:
-        raise UsageError("there is no target to salvage", hint="name shards, or a build or release")
+        raise UsageError("there is no target to salvage")
     root = registry if registry is not None else find_registry()
     opened = open_registry(root) if root is not None else None
-    path = free_folder(output, opened, "a salvage")
+    path = free_folder(output, opened)
     found = find_shards(named, registry, engine)
     require_elsewhere(path, found)
     shown = " ".join(map(str, named))
@@ -85,7 +80,7 @@ def salvage(
 
 @dataclass(frozen=True, slots=True)
 class SalvageTask:
-    """One shard. Picklable."""
+    """The task for one shard. Picklable."""
 
     shard: Shard
     stage: Storage
@@ -104,21 +99,16 @@ def salvage_one(task: SalvageTask) -> ShardResult:
 
 
 def _require_some(result: SalvageResult) -> None:
-    """Refuse where there is not one clean shard: a folder without would say nothing."""
+    """Refuse a result without a clean shard: its folder would be useless."""
     if any(shard.clean is not None for shard in result.shards):
         return
     first = min(result.shards, key=lambda shard: _WORST.index(shard.status))
     more = f", nor is any of {len(result.shards) - 1} more" if len(result.shards) > 1 else ""
     name = safe(first.name)
     if first.status == "unreadable":
-        raise StorageError(
-            f"nothing was salvaged: {first.reason}", hint="copy the file to a working disk first"
-        )
+        raise StorageError(f"nothing was salvaged: {first.reason}")
     if first.status == "refused":
-        raise RefusedError(
-            f"`{name}` is not a TFRecord{more}: {first.reason}",
-            hint=f"`tfrecreg check {name}` has the details; nothing was written",
-        )
+        raise RefusedError(f"`{name}` is not a TFRecord{more}: {first.reason}")
     raise RefusedError(
         f"`{name}` is not there{more}: nothing is left to salvage",
         hint="`tfrecreg repair REF` rebuilds it from the raw data",

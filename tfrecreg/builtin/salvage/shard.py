@@ -1,4 +1,4 @@
-"""One shard: read once by the scanner, and written as a clean shard and a quarantine."""
+"""Salvages one shard: the scanner reads it, a clean shard and a quarantine are written."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import NamedTuple
 from tfrecreg.builtin.salvage.model import (
     CleanShard,
     HashingFile,
-    Quarantine,
     ShardResult,
     ShardStatus,
     StoredFile,
@@ -41,11 +40,10 @@ def salvage_shard(shard: Shard, name: str, out: Storage) -> ShardResult:
     apart = HashingFile(out, name + DOUBTFUL)
     try:
         with shard.storage.open(shard.path) as reader:
-            intact, hints, trusted, doubts, refusal = _survey(shard, index, reader)
+            intact, trusted, doubts, refusal = _survey(shard, index, reader)
             if refusal:
                 return ShardResult(name=name, status="refused", reason=refusal, exact=False)
-            members = hints.members if hints is not None else ()
-            original = Original(reader, declared=shard.declared, members=members)
+            original = Original(reader, declared=shard.declared)
             encoder: CleanShard | None = None
             doubtful: CleanShard | None = None
             if intact:
@@ -60,13 +58,13 @@ def salvage_shard(shard: Shard, name: str, out: Storage) -> ShardResult:
                 shard.name,
                 original,
                 encoder,
-                Quarantine(rest),
+                rest,
                 doubtful,
                 matches,
                 trusted=trusted,
                 doubts=doubts,
             )
-            with closing(_scan(shard, hints, digest=True)) as events:
+            with closing(_scan(shard, digest=True)) as events:
                 end = work.run(events)
         quarantine = rest.close() if rest.bytes else None
         doubted = apart.close() if work.doubtful else None
@@ -77,13 +75,13 @@ def salvage_shard(shard: Shard, name: str, out: Storage) -> ShardResult:
         return ShardResult(name=name, status="unreadable", reason=error.message, exact=False)
     finally:
         for file in (clean, rest, apart):
-            # Drops unclosed files; the original error matters more than one about cleaning.
+            # Deletes unfinished files; the original error matters more than a cleanup error.
             with suppress(StorageError):
                 file.abort()
 
 
 def missing_shard(name: str, records: int, shard: Shard) -> ShardResult:
-    """A shard that its manifest lists and that is not there; `shard` as if it were."""
+    """The result for a missing shard of a manifest; `shard` describes it as if it existed."""
     index, reason = _read_index(shard)
     keys = tuple(index.keys()) if index is not None else None
     return ShardResult(name=name, status="missing", reason=reason, lost=records, lost_keys=keys)
@@ -98,68 +96,42 @@ def _read_index(shard: Shard) -> tuple[Index | None, str]:
         return None, f"the index is not usable: {error.message}"
 
 
-def _scan(shard: Shard, hints: Index | None, *, digest: bool) -> Generator[Event, None, None]:
-    return scan(
-        shard.storage,
-        shard.path,
-        declared=shard.declared,
-        digest=digest,
-        known_offsets=hints.offsets() if hints is not None else None,
-        members=hints.members if hints is not None else (),
-    )
+def _scan(shard: Shard, *, digest: bool) -> Generator[Event, None, None]:
+    return scan(shard.storage, shard.path, declared=shard.declared, digest=digest)
 
 
 class _Survey(NamedTuple):
-    """Facts about a shard before it is salvaged."""
+    """Facts about a shard, collected before it is salvaged."""
 
-    intact: bool
-    """It is gzip without any damage: it is copied unchanged."""
-    hints: Index | None
-    """The index, if the places that it names help."""
-    trusted: bool
-    """The shard is damaged, and records outside of the index do not belong to it."""
+    intact: bool = False
+    """Whether the shard is undamaged gzip, which is copied unchanged."""
+    trusted: bool = False
+    """Whether the shard is damaged, and records outside of the index do not belong to it."""
     doubts: Sequence[tuple[int, int]] = ()
-    """Stretches of the stream whose records may be inside the payload of a lost one."""
+    """Stretches of the stream whose records may come from the payload of a lost record."""
     refusal: str = ""
-    """Reason that the file is not a TFRecord; empty if it is one."""
+    """Why the file is not a TFRecord; empty if it is a TFRecord."""
 
 
 def _survey(shard: Shard, index: Index | None, reader: Reader) -> _Survey:
-    """Look at a shard first, where there is anything to find out.
+    """Find out whether a shard is damaged, and whether the index belongs to it."""
+    matches = IndexMatch(index) if index is not None else None
 
-    An index says where records begin and knows nothing of bytes that were taken out or put in
-    since. So both ways are tried, and the one that finds more of its records is the better one.
-    """
-    gzip = sniff_compression(reader.read_at(0, SNIFF_BYTES), shard.declared) == "gzip"
-    with closing(_scan(shard, index, digest=False)) as events:
-        found = look(events, reader)
-    if found.refusal:
-        return _Survey(False, None, False, (), found.refusal)
-    if not found.damaged:
-        return _Survey(gzip, index, False)
-    if index is None:
-        return _Survey(False, None, False, found.doubts)
-    with_places = _match_all(shard, index, index, reader)[0]
-    without, doubts = _match_all(shard, None, index, reader)
-    if with_places.sure and with_places.known > without.known:
-        return _Survey(False, index, True)
-    return _Survey(False, None, without.sure, () if without.sure else doubts)
-
-
-def _match_all(
-    shard: Shard, hints: Index | None, index: Index, reader: Reader
-) -> tuple[IndexMatch, list[tuple[int, int]]]:
-    """Number of scanned records in the index and of others, and the doubtful stretches."""
-    matches = IndexMatch(index)
-
-    def meeting(events: Iterable[Event]) -> Iterator[Event]:
+    def matching(events: Iterable[Event]) -> Iterator[Event]:
         for event in events:
-            if isinstance(event, RecordBatch) and event.whole:
+            if matches is not None and isinstance(event, RecordBatch) and event.whole:
                 matches.unknown += int((~matches.match(event.first, event.payloads())).sum())
             yield event
 
-    with closing(_scan(shard, hints, digest=False)) as events:
-        return matches, look(meeting(events), reader).doubts
+    with closing(_scan(shard, digest=False)) as events:
+        found = look(matching(events), reader)
+    if found.refusal:
+        return _Survey(refusal=found.refusal)
+    if not found.damaged:
+        compression = sniff_compression(reader.read_at(0, SNIFF_BYTES), shard.declared)
+        return _Survey(intact=compression == "gzip")
+    trusted = matches is not None and matches.sure
+    return _Survey(trusted=trusted, doubts=() if trusted else found.doubts)
 
 
 def _shard_result(
@@ -182,7 +154,7 @@ def _shard_result(
     elif shard.entry is not None and here <= shard.entry.records:
         lost, exact = shard.entry.records - here, True
     if matches is not None and not matches.fits:
-        reason = f"the index is that of another shard: it knows {matches.known} of {here} records"
+        reason = f"the index belongs to another shard: it has {matches.known} of {here} records"
     sound = not work.cuts.total and not lost and exact and clean.blake3 == original.blake3
     status: ShardStatus = "sound" if sound else "salvaged"
     return ShardResult(

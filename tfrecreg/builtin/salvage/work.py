@@ -1,17 +1,17 @@
-"""From the scanner's batches and faults to the kept, repaired and cut parts of one shard."""
+"""Turns the scanner's batches and faults into the kept, repaired and cut parts of one shard."""
 
 from __future__ import annotations
 
 import itertools
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import google_crc32c
 
-from tfrecreg.builtin.salvage.model import CleanShard, Cuts, Piece, Quarantine, What
+from tfrecreg.builtin.salvage.model import CleanShard, Cuts, HashingFile, Piece, What
 from tfrecreg.builtin.salvage.original import IndexMatch, Original
 from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.core.records.framing import (
@@ -25,28 +25,21 @@ from tfrecreg.core.records.framing import (
 from tfrecreg.core.records.hashing import record_digest
 from tfrecreg.core.records.reader import HOLD_LIMIT, Event
 from tfrecreg.core.values.errors import StorageError
-from tfrecreg.core.values.text import safe
 
 _NO_DAMAGE = frozenset({"CRC006", "CRC009"})
-"""Damage whose bytes are valid but misread by others: the clean shard is compressed again."""
+"""Damage whose bytes are valid but other readers misread: the clean shard is compressed again."""
 _HEADER_CODES = frozenset({"CRC001", "CRC005"})
-"""Damage to nothing but a header, perhaps."""
+"""Damage that may concern only a header."""
 
-_BACK = 1 << 16
-"""Distance in bytes to search back for a record that overlaps one missing from the index."""
-_RESTARTS = 1000
-"""Maximum number of restarts of a search after a record that is missing from the index."""
-_AGAIN_BYTES = 1 << 30
-"""Number of bytes that all restarts of all searches may read."""
-_MOST_APART = 1 << 16
-"""Maximum number of consecutive rejected records that a search crosses."""
 _DOUBT = (
     "the checksums are valid, but these records may come from inside the payload of a lost record"
 )
 
+_UNKNOWN = "its checksums match, but the index has no such record"
+
 
 class _Stretch(NamedTuple):
-    """Bytes of the stream outside of valid records, and the faults reported for them."""
+    """Bytes of the stream outside of valid records, and the fault reported for them."""
 
     fault: Fault
     start: int
@@ -54,14 +47,14 @@ class _Stretch(NamedTuple):
 
 
 class ShardSalvage:
-    """One shard's salvage."""
+    """The salvage of one shard."""
 
     def __init__(
         self,
         name: str,
         original: Original,
         clean: CleanShard | None,
-        quarantine: Quarantine,
+        quarantine: HashingFile,
         doubtful: CleanShard | None,
         matches: IndexMatch | None,
         *,
@@ -80,12 +73,9 @@ class ShardSalvage:
         self._doubts = deque(doubts)
         self._seen: set[bytes] = set()  # digests of the records of damaged gzip
         self._searched = 0  # byte of the stream up to which cut bytes were searched
-        self._kept_to = 0  # byte of the stream after the last record that was kept,
-        self._apart: set[int] = set()  # and where records begin that were not kept since
-        self._at = 0  # byte of the stream up to which all is settled
-        self._again = _AGAIN_BYTES
-        self._pending: list[list[Fault]] = []  # faults from there on, a stretch each,
-        self._last: Fault | None = None  # and the last of all
+        self._at = 0  # byte of the stream up to which everything is done
+        self._pending: list[list[Fault]] = []  # faults after that byte, a list per stretch,
+        self._last: Fault | None = None  # and the last fault
 
     def run(self, events: Iterable[Event]) -> StreamEnd:
         """Process a whole scan of a TFRecord; returns its end."""
@@ -103,7 +93,6 @@ class ShardSalvage:
                 self._add_fault(event)
         assert end is not None  # the last event of every scan
         self._cut_before(end.stream_bytes)
-        self._look_back(end.stream_bytes)
         if self._clean is not None:
             self._clean.close()
         if self._doubtful is not None and self.doubtful:
@@ -111,7 +100,7 @@ class ShardSalvage:
         return end
 
     def _add_fault(self, fault: Fault) -> None:
-        # Damage to gzip that costs no record says nothing of where the one before ends.
+        # Gzip damage that costs no record does not show where the stretch before it ends.
         if fault.code == "CRC007" and fault.record is None and self._pending:
             self._pending[-1].append(fault)
         else:
@@ -121,7 +110,7 @@ class ShardSalvage:
         self._last = fault
 
     def _keep(self, batch: RecordBatch) -> None:
-        """Records whose checksums hold."""
+        """Keep the records of a batch, whose checksums hold, or set doubtful ones apart."""
         start, stop = batch.offsets[0], _end(batch)
         gzip = self._clean is not None and self._original.compression == "gzip"
         unsound = gzip and self._original.unsound(start, stop)
@@ -129,80 +118,44 @@ class ShardSalvage:
             first = batch.starts[0] - HEADER_BYTES
             held = [batch.memory[first : first + stop - start]]
             data = held if batch.whole else self._original.stream(start, stop)
-            self._pass_over(batch.offsets)
             self._set_apart(start, stop, len(batch), data)
             return
         if not batch.whole:
-            self._look_back(start)
             self._tick(int(self._match_large(batch.first, batch.lengths[0])), 1, unsound)
             self.kept += 1
             if self._clean is not None:
                 self._copy(self._clean, start, batch.lengths[0])
-            self._kept_to = stop
             return
         refused = self._match_batch(batch, unsound)
         self.kept += len(batch) - len(refused)
         if self._clean is None:
             return
         if not gzip and not refused:
-            self._look_back(start)
             first = batch.starts[0] - HEADER_BYTES
             self._clean.write(batch.memory[first : first + stop - start])
-            self._kept_to = stop
             return
         for place, begin in enumerate(batch.starts):
             length = batch.lengths[place]
             frame = batch.memory[begin - HEADER_BYTES : begin + length + FOOTER_BYTES]
             at = batch.offsets[place]
             if place not in refused:
-                self._look_back(at)
                 self._clean.write(frame)
                 self._clean.end_record()
-                self._kept_to = at + len(frame)
-                continue
-            self._pass_over([at])
-            if not self._trusted:
+            elif not self._trusted:
                 self._set_apart(at, at + len(frame), 1, [frame])
             else:
-                self._refuse(at, batch.first + place, frame)
-
-    def _pass_over(self, offsets: Sequence[int]) -> None:
-        """Note where records begin that are not kept."""
-        if len(self._apart) < _MOST_APART:
-            self._apart.update(offsets)
-
-    def _look_back(self, to: int) -> None:
-        """Look for records across those that were not kept: damage may have put one inside
-        another, or records from inside one may have been read in its place.
-        """
-        apart, self._apart = self._apart, set()
-        if not apart or len(apart) >= _MOST_APART or self._original.compression == "gzip":
-            return
-        start, stop = self._kept_to, min(to, self._kept_to + HOLD_LIMIT)
-        if self._trusted and self._clean is not None:
-            for _, frame in self._known_in(start, stop):
-                self._clean.write(frame)
-                self._clean.end_record()
-                self.kept += 1
-        elif not self._trusted:
-            inside = start  # of a rejected record, up to here
-
-            def crosses(at: int, frame: bytes) -> bool:
-                nonlocal inside
-                if at in apart:
-                    inside = max(inside, at + len(frame))
-                return at + len(frame) > inside
-
-            for _, frame in self._across(start, stop, crosses):
-                self._set_aside(frame)
+                pieces = self._quarantine.add([frame], "stream", at)
+                code = "CRC007" if self._last is None else self._last.code
+                where, number = (at, len(frame)), batch.first + place
+                self.cuts.add(code, "unknown record", where, number, 0, True, _UNKNOWN, pieces)
 
     def _match_batch(self, batch: RecordBatch, unsound: bool) -> frozenset[int]:
-        """Match the batch with the index; positions that do not or may not belong to the shard."""
+        """Match the batch with the index. Returns the positions of records that may not belong."""
         if self._matches is not None:
             known = self._matches.match(batch.first, batch.payloads())
             if self._trusted:
-                # Damaged gzip repeats what came before, whole records with their checksums among
-                # it; and where bytes were lost or moved one may turn up that lay inside another.
+                # Damaged gzip may repeat whole earlier records with their checksums. Where bytes
+                # were lost or moved, a record from inside a payload may appear.
                 return frozenset((~known).nonzero()[0].tolist())
         repeated = self._repeated(batch, unsound=unsound)
         ticked = 0 if self._matches is None else int(known.sum())
@@ -210,7 +163,7 @@ class ShardSalvage:
         return repeated
 
     def _repeated(self, batch: RecordBatch, *, unsound: bool) -> frozenset[int]:
-        """Records that damaged gzip may have repeated: they came before."""
+        """Records that came before: damaged gzip may have repeated them."""
         if self._clean is None or self._original.compression == "none":
             return frozenset()
         found = set()
@@ -245,18 +198,12 @@ class ShardSalvage:
         return bool(self._doubts) and self._doubts[0][0] <= start
 
     def _set_apart(self, start: int, stop: int, records: int, data: Iterable[bytes]) -> None:
-        """Records that may be none of the shard: into quarantine, and a file of their own."""
+        """Put records that may not belong to the shard into quarantine and a file of their own."""
         pieces = self._quarantine.add(self._copied(data), "stream", start)
         self.doubtful += records
         code = "CRC007" if self._last is None else self._last.code
         where = (start, stop - start)
         self.cuts.add(code, "doubtful records", where, None, 0, False, _DOUBT, pieces)
-
-    def _set_aside(self, frame: bytes) -> None:
-        """A record that may be none of the shard, whose bytes are in quarantine already."""
-        self.doubtful += 1
-        for _ in self._copied([frame]):
-            pass
 
     def _copied(self, data: Iterable[bytes]) -> Iterator[bytes]:
         for piece in data:
@@ -267,11 +214,9 @@ class ShardSalvage:
             self._doubtful.end_record()
 
     def _match_large(self, number: int | None, length: int) -> bool:
-        return (
-            self._matches is not None
-            and number is not None
-            and self._matches.match_large(number, length)
-        )
+        if self._matches is None or number is None:
+            return False
+        return self._matches.match_large(number, length)
 
     def _tick(self, known: int, of: int, unsound: bool) -> None:
         if self._matches is not None:
@@ -279,17 +224,11 @@ class ShardSalvage:
         if unsound:
             self.unproven += of - known
 
-    def _refuse(self, offset: int, number: int, frame: bytes) -> None:
-        pieces = self._quarantine.add([frame], "stream", offset)
-        code = "CRC007" if self._last is None else self._last.code
-        detail = "its checksums match, but the index has no such record"
-        self.cuts.add(code, "unknown record", (offset, len(frame)), number, 0, True, detail, pieces)
-
     def _cut_before(self, to: int) -> None:
         """Cut out the bytes before `to`, where a sound record starts or the stream ends.
 
-        The first fault is the reason; later ones concern only the bytes that follow. Where nothing
-        was, the last damage to gzip reaches as far: the scanner does not repeat itself.
+        The first fault is the reason; later faults concern only the bytes after them. If no fault
+        was reported, the last gzip damage reaches this far: the scanner does not report it twice.
         """
         start, self._at = self._at, to
         self._catch_up(start)
@@ -310,18 +249,18 @@ class ShardSalvage:
         self._cut_run(run)
 
     def _catch_up(self, start: int) -> None:
-        """Put damaged members of gzip into quarantine that the scanner has passed already."""
+        """Put damaged gzip members that the scanner has already passed into quarantine."""
         for begin, end in self._original.catch_up(start):
             pieces = self._quarantine.add(self._original.file(begin, end), "file", begin)
             detail = "" if self._last is None else self._last.detail
             self.cuts.add("CRC007", "gzip member", (start, 0), None, 0, False, detail, pieces)
 
     def _repairs(self, fault: Fault, start: int, stop: int) -> bool:
-        """Whether only the header of a record is damaged; then it is ticked off."""
+        """Whether only the header of a record is damaged; if so, counts the record as found."""
         length = stop - start - OVERHEAD
         possible = fault.code in _HEADER_CODES and 0 <= length <= MAX_LENGTH
         if length == HEADER_BYTES - FOOTER_BYTES and not fault.exact:
-            return False  # it may be the header of the next record: that is also its checksum
+            return False  # the data may be the next record's header, which has the same checksum
         if self._clean is None or not possible or self._in_doubt(start):
             return False
         if not self._original.holds(start, length):
@@ -339,7 +278,7 @@ class ShardSalvage:
         return True
 
     def _repair(self, fault: Fault, start: int, stop: int) -> None:
-        """Keep a record with a right header, and put the damaged one into quarantine."""
+        """Keep a record with a correct header, and put the damaged header into quarantine."""
         assert self._clean is not None
         length = stop - start - OVERHEAD
         header = self._original.stream(start, start + HEADER_BYTES)
@@ -350,17 +289,18 @@ class ShardSalvage:
         self.cuts.add(fault.code, "header", where, fault.record, 0, True, fault.detail, pieces)
 
     def _cut_run(self, run: Sequence[_Stretch]) -> None:
-        """Cut out consecutive stretches, except for valid records in them: what the index knows is
-        kept, and the rest is set apart as well.
+        """Cut out consecutive stretches, except for valid records in them. Valid records in the
+        index are kept; other valid records are set apart.
         """
         left = deque(run)
         for at, frame in self._sound_in(run):
             if not self._trusted:
-                self._set_aside(frame)
-                self._pass_over([at])
+                self.doubtful += 1  # the bytes of the frame are in quarantine already
+                for _ in self._copied([frame]):
+                    pass
             elif self._clean is not None:
                 end = at + len(frame)
-                # Of gzip it is the file that is cut out, where a member is damaged.
+                # For gzip, a damaged member is cut out of the file, not of the stream.
                 whole = self._original.compression == "none"
                 if whole and run[0].start <= at < run[-1].stop:
                     while left and left[0].stop <= at:
@@ -376,55 +316,34 @@ class ShardSalvage:
                 self._clean.write(frame)
                 self._clean.end_record()
                 self.kept += 1
-                self._kept_to = max(self._kept_to, end)
         for stretch in left:
             self._cut_out(*stretch)
 
     def _sound_in(self, run: Sequence[_Stretch]) -> Iterable[tuple[int, bytes]]:
-        """Valid records within the bytes to be cut out, with their frames."""
-        # No record begins in trailing bytes, but one before may end there.
+        """Offset and frame of each valid record within the bytes to be cut out; with a trusted
+        index, only records in the index.
+        """
+        # No record begins in trailing bytes, but the record before may end there.
         stretches = [each for each in run if each.fault.code != "CRC004"]
         if self._clean is None or not stretches:
             return ()
         start, stop = stretches[0].start, run[-1].stop
         reach = self._original.decoded(start, stop)
+        # Skip bytes that were searched because damaged gzip decoded beyond a stretch. A record's
+        # header may have been read as 8 bytes of data and their checksum.
         begin, self._searched = self._searched, max(self._searched, reach)
-        if self._trusted and self._original.compression == "none":
-            # One may reach into a record which the index does not know.
-            start = min(start, max(self._kept_to, begin - _BACK))
-        else:
-            # What damaged gzip makes beyond a stretch was searched. And the header of a record may
-            # have been read as 8 bytes of data and their checksum.
-            start = max(start - HEADER_BYTES, begin)
-        return self._known_in(start, reach) if self._trusted else self._original.sound(start, reach)
-
-    def _known_in(self, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
-        """Sound records of the index, also inside or across others."""
+        found = self._original.sound(max(start - HEADER_BYTES, begin), reach)
         matches = self._matches
-
-        def known(at: int, frame: bytes) -> bool:  # noqa: ARG001 - its place is not used
-            return matches is not None and matches.match_anywhere(frame[HEADER_BYTES:-FOOTER_BYTES])
-
-        return self._across(start, stop, known)
-
-    def _across(
-        self, start: int, stop: int, wanted: Callable[[int, bytes], bool]
-    ) -> Iterator[tuple[int, bytes]]:
-        """Sound records that are wanted, also those in or across others that are not."""
-        again, going = _RESTARTS, True
-        while going:
-            going = False
-            self._again -= stop - start
-            for at, frame in self._original.sound(start, stop):
-                if wanted(at, frame):
-                    yield at, frame
-                elif again > 0 and self._again > 0:
-                    again -= 1
-                    start, going = at + 1, True
-                    break
+        if matches is None or not self._trusted:
+            return found
+        return (
+            (at, frame)
+            for at, frame in found
+            if matches.match_anywhere(frame[HEADER_BYTES:-FOOTER_BYTES])
+        )
 
     def _cut_out(self, fault: Fault, start: int, stop: int) -> None:
-        """Put these bytes of the stream into quarantine, and damaged gzip unchanged."""
+        """Put these bytes of the stream into quarantine; damaged gzip stays compressed."""
         pieces: list[Piece] = []
         gzip = fault.code == "CRC007"
         at = max(start, self._original.passed)
@@ -432,7 +351,7 @@ class ShardSalvage:
         while at < look:
             damage = self._original.damage(at, look)
             if damage is not None and not gzip and stop <= damage.stream:
-                damage = None  # it can be read, and records may follow in the same member
+                damage = None  # these bytes can be read, and records may follow in the member
             sound = stop if damage is None else min(stop, max(at, damage.begin))
             pieces += self._quarantine.add(self._original.stream(at, sound), "stream", at)
             if damage is None:
@@ -444,10 +363,10 @@ class ShardSalvage:
             pieces += self._quarantine.add(self._original.file(begin, end), "file", begin)
             if behind is None or start == stop:
                 break
-            # Not always further on: damage may have made more of a member than there was.
+            # This may lie before `at`: damage may decode to more bytes than the member had.
             at = behind
         what: What = "gzip member" if gzip else "stretch"
-        # Bytes of the file that begin no member may have been one.
+        # Bytes of the file that do not begin a member may have been a member.
         lost, exact = int(start < stop or (gzip and fault.record is not None)), not pieces
         if fault.code == "CRC004":
             what, lost = "trailing bytes", 0
@@ -457,7 +376,7 @@ class ShardSalvage:
         self.cuts.add(fault.code, what, where, fault.record, lost, exact, fault.detail, pieces)
 
     def _copy(self, clean: CleanShard, start: int, length: int) -> None:
-        """A record's payload into the clean shard, a piece at a time, between right checksums."""
+        """Copy a record's payload into the clean shard in pieces, with correct checksums."""
         clean.write(frame_header(length))
         crc = 0
         end = start + HEADER_BYTES + length
@@ -467,14 +386,13 @@ class ShardSalvage:
         footer = b"".join(self._original.stream(end, end + FOOTER_BYTES))
         if mask(crc) != int.from_bytes(footer, "little"):
             raise StorageError(
-                f"`{safe(self._name)}` changed while it was read: the record at byte {start} is "
-                "different now",
-                hint="wait until no process writes to it, then salvage again",
+                f"`{self._name}` changed while it was read: the record at byte {start} is "
+                "different now"
             )
         clean.write(footer)
         clean.end_record()
 
 
 def _end(batch: RecordBatch) -> int:
-    """The byte of the stream after its last record."""
+    """Byte of the stream after the batch's last record."""
     return batch.offsets[-1] + OVERHEAD + batch.lengths[-1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,6 +10,7 @@ from tfrecreg.core.terminal import complete
 from tfrecreg.core.terminal.options import jobs_option
 from tfrecreg.core.terminal.output import expect_free_file, write_text
 from tfrecreg.core.terminal.session import LazyGroup, Session, session_command
+from tfrecreg.core.terminal.verbs import options_of
 from tfrecreg.core.values.text import safe
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def infer_command(session: Session, target: str, output: str | None, engine: Eng
     skipped, and the exit code is then 1.
     """
     from tfrecreg.core.check.infer import PassedOver, infer_schema, passed_over
-    from tfrecreg.core.registry.shardset.target import find_target
+    from tfrecreg.core.registry.find import find_target
 
     if output is not None:
         expect_free_file(output)
@@ -101,61 +102,26 @@ def diff_command(session: Session, expected: str, found: str, exit_code: bool) -
     return 1 if exit_code and result.changes else 0
 
 
-_MODES = ("backward", "forward", "full")
-
-
 @session_command("check")
 @click.argument("schema", shell_complete=complete.targets)
-@click.option(
-    "--mode",
-    type=click.Choice([*_MODES, *(f"{mode}-transitive" for mode in _MODES)]),
-    default="full",
-    show_default=True,
-    help="backward: today's reader, yesterday's records. forward: yesterday's reader, today's "
-    "records. full: both. -transitive: against every release, not only the latest.",
+@options_of(
+    "schemas:SchemaVerbs.check_schema",
+    against={"metavar": "REF|FILE", "shell_complete": complete.targets},
+    environment="E",
 )
-@click.option(
-    "--against",
-    multiple=True,
-    metavar="REF|FILE",
-    shell_complete=complete.targets,
-    help="Compare with this schema instead of releases. Repeatable.",
-)
-@click.option("--environment", metavar="E", help="Compare the schemas in this environment.")
-@click.option(
-    "--fail-on",
-    type=click.Choice(["error", "warning", "never"]),
-    default="error",
-    show_default=True,
-    help="Exit with 1 on findings of this severity or higher.",
-)
-def check_command(
-    session: Session,
-    schema: str,
-    mode: str,
-    against: tuple[str, ...],
-    environment: str | None,
-    fail_on: str,
-) -> int:
+def check_command(session: Session, schema: str, mode: str, fail_on: str, **arguments: Any) -> int:
     """Check that readers of one version parse records of another.
 
     SCHEMA is today's schema: a dataset (mnist), a release (mnist@1.0.0), or a file. Yesterday's is
     the schema of the latest release. A reader parses with the specification that `schema show
     --format tf` prints.
     """
-    from tfrecreg.builtin.schemas.compare import CompatibilityOptions, check_compatibility
-    from tfrecreg.core.schema.compat import parse_mode
+    from tfrecreg.builtin.schemas.compare import check_compatibility
     from tfrecreg.core.values.config import FailOn
 
-    way, transitive = parse_mode(mode)
-    options = CompatibilityOptions(
-        mode=way,
-        transitive=transitive,
-        against=against,
-        environment=environment,
-        fail_on=FailOn(fail_on),
+    report = check_compatibility(
+        schema, registry=session.registry, mode=mode, fail_on=FailOn(fail_on), **arguments
     )
-    report = check_compatibility(schema, registry=session.registry, options=options)
     if not session.printed_json(report):
         from tfrecreg.builtin.schemas.compare import print_compatibility
 
@@ -165,45 +131,25 @@ def check_command(
 
 @session_command("accept")
 @click.argument("target", shell_complete=complete.targets)
-@click.option(
-    "--feature",
-    "features",
-    multiple=True,
-    metavar="F",
-    help="Resolve only the findings of this feature. Repeatable.",
-)
-@click.option(
-    "--schema",
-    metavar="FILE",
-    shell_complete=complete.files,
-    help="Change this schema instead of the target's own.",
-)
-@click.option("--write", is_flag=True, help="Write the change. Default: only show it.")
+@options_of("schemas:SchemaVerbs.accept_schema", features="F")
 @jobs_option
 def accept_command(
     session: Session,
     target: str,
-    features: tuple[str, ...],
-    schema: str | None,
     write: bool,
     engine: Engine,
+    **arguments: Any,
 ) -> int:
     """Propose a schema change that accepts the data.
 
     TARGET is a dataset, whose build is checked against its working schema; or, with --schema, any
-    target of `check`. The smallest possible change is shown as a diff. Comments and layout of the
-    file are preserved. The exit code is 1 if there are findings that no schema change can resolve.
+    target of `check`. The smallest possible change is shown as a diff. The file gets protobuf's
+    layout and keeps the comments of features and domains. The exit code is 1 if there are findings
+    that no schema change can resolve.
     """
-    from tfrecreg.builtin.schemas.accept import AcceptOptions, propose, write_proposal
+    from tfrecreg.builtin.schemas.accept import propose, write_proposal
 
-    options = AcceptOptions(features=features, schema=schema)
-    proposal = propose(
-        target,
-        registry=session.registry,
-        options=options,
-        engine=engine,
-        progress=session.progress(),
-    )
+    proposal = propose(target, **arguments, **session.context(engine))
     written = write and proposal.before != proposal.after
     if written:
         write_proposal(proposal)
@@ -214,34 +160,22 @@ def accept_command(
     return proposal.exit_code
 
 
-_PLACES = {
-    "infer": (
-        "tfrecreg.builtin.schemas.command:infer_command",
-        "Draft a schema from records",
-    ),
-    "show": (
-        "tfrecreg.builtin.schemas.command:show_command",
-        "Show a schema as text, as a tf.io feature spec or as JSON",
-    ),
-    "diff": (
-        "tfrecreg.builtin.schemas.command:diff_command",
-        "Compare two schemas, feature by feature",
-    ),
-    "check": (
-        "tfrecreg.builtin.schemas.command:check_command",
-        "Check that readers of one version parse records of another",
-    ),
-    "accept": (
-        "tfrecreg.builtin.schemas.command:accept_command",
-        "Propose a schema change that accepts the data",
-    ),
+_SUMMARIES = {
+    "infer": "Draft a schema from records",
+    "show": "Show a schema as text, as a tf.io feature spec or as JSON",
+    "diff": "Compare two schemas, feature by feature",
+    "check": "Check that readers of one version parse records of another",
+    "accept": "Propose a schema change that accepts the data",
 }
 
 
 @click.group(
     name="schema",
     cls=LazyGroup,
-    places=_PLACES,
+    places={
+        name: (f"tfrecreg.builtin.schemas.command:{name}_command", summary)
+        for name, summary in _SUMMARIES.items()
+    },
     no_args_is_help=True,
 )
 def command() -> None:

@@ -1,4 +1,4 @@
-"""Comparisons of schemas of datasets, releases and files, and how they are printed."""
+"""Compares the schemas of datasets, releases and files, and prints the result."""
 
 from __future__ import annotations
 
@@ -8,28 +8,24 @@ from typing import TYPE_CHECKING, Literal
 
 from rich.console import Console
 
-from tfrecreg.core.example.sequences import ListRule, compile_sequences
-from tfrecreg.core.registry.lookup import Release, resolve
+from tfrecreg.core.registry.data import Release, resolve
 from tfrecreg.core.registry.registry import RegistryLike, not_yanked, open_registry
 from tfrecreg.core.registry.schemas import find_schema
-from tfrecreg.core.schema.check import rule_text
 from tfrecreg.core.schema.compat import (
-    Clash,
     Mode,
     SchemaChange,
     clashes,
     compare_schemas,
-    values_within,
+    parse_mode,
 )
-from tfrecreg.core.schema.definition import SEQUENCE, Schema, ValueCount
+from tfrecreg.core.schema.definition import Schema
 from tfrecreg.core.schema.proto import parse_schema
 from tfrecreg.core.terminal.catalog import print_changes
 from tfrecreg.core.terminal.console import line
 from tfrecreg.core.terminal.findings import print_findings
-from tfrecreg.core.values.codes import SCH020, SCH021
 from tfrecreg.core.values.config import FailOn
 from tfrecreg.core.values.errors import UsageError
-from tfrecreg.core.values.findings import Code, Finding, Location, Severity, fingerprint
+from tfrecreg.core.values.findings import Finding, Location, Severity, fingerprint
 from tfrecreg.core.values.reference import looks_like_reference, parse_reference
 from tfrecreg.core.values.text import ShortRepr, count, safe
 
@@ -37,80 +33,15 @@ if TYPE_CHECKING:
     from tfrecreg.builtin.schemas.accept import Proposal
 
 
-def list_clashes(
-    reader: Schema, records: Schema, environment: str | None = None
-) -> Iterator[Clash]:
-    """How a reader of lists fails on records, or misreads them, as `compat.clashes` has it for
-    features of the context.
-    """
-    ours, theirs = reader.describes_sequences(), records.describes_sequences()
-    if not (ours and theirs):
-        if ours or theirs:
-            kinds = ("SequenceExamples", "Examples") if ours else ("Examples", "SequenceExamples")
-            message = f"the reader reads {kinds[0]}, and the records are {kinds[1]}"
-            yield Clash("other-message", SCH020, SEQUENCE, message)
-        return
-    rules = compile_sequences(records, environment)
-    found = {each.name: each for each in rules.lists}
-    for rule in compile_sequences(reader, environment).lists:
-        if rule.kind is not None:
-            clash = _clash(rule, found.get(rule.name))
-            if clash is not None:
-                name, code, asks, may = clash
-                yield Clash(
-                    f"list-{name}",
-                    code,
-                    rule.name,
-                    f"{rule_text(rule.feature, asks)} for the reader; in the records it {may}",
-                )
-
-
-def _clash(reader: ListRule, records: ListRule | None) -> tuple[str, Code, str, str] | None:
-    """Rule, code, what the reader asks and what the records may do; None if all is well."""
-    fails = reader.step_shape is not None
-    lacking = SCH020 if fails and reader.is_required else SCH021
-    if records is None:
-        return "absent", lacking, "be there", "is not there, or nothing about it is checked"
-    kind = reader.feature.kind
-    if records.kind is not reader.kind:
-        return "other-type", SCH020, f"be {kind}", f"is {records.feature.kind or 'of any type'}"
-    if fails and not _is_exactly(records.values, reader.values):
-        asks = "have steps of one length"
-        return "other-length", SCH020, asks, "may have steps of another length"
-    if reader.is_required and not records.is_required:
-        return "optional", lacking, "be in every example", "may be missing"
-    if fails and reader.step_shape != records.step_shape:
-        asks = "have steps of one shape"
-        return "other-shape", SCH021, asks, "has as many values in steps of another shape"
-    within = _is_within(records.steps, reader.steps) and _is_within(records.values, reader.values)
-    if not within:
-        asks = "keep its numbers of steps and of values"
-        return "other-counts", SCH021, asks, "may have more or fewer"
-    if not values_within(records.feature, reader.feature):
-        return "other-values", SCH021, "keep its domain", "may have values outside of it"
-    return None
-
-
-def _is_exactly(inner: ValueCount, outer: ValueCount) -> bool:
-    return inner.min == inner.max == outer.min and inner.min is not None
-
-
-def _is_within(inner: ValueCount, outer: ValueCount) -> bool:
-    if (inner.min or 0) < (outer.min or 0):
-        return False
-    return outer.max is None or (inner.max is not None and inner.max <= outer.max)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SchemaDiff(ShortRepr):
     """The difference between two schemas."""
 
     expected: str
-    """Path of the first one."""
+    """Paths of the first and of the second schema."""
     found: str
-    """Path of the second one."""
     changes: tuple[SchemaChange, ...]
-    """The schema's own fields first, then by the names of features."""
+    """The changes: fields of the schema first, then features in order of their names."""
 
 
 def diff_schemas(expected: str, found: str, *, registry: RegistryLike | None = None) -> SchemaDiff:
@@ -120,76 +51,78 @@ def diff_schemas(expected: str, found: str, *, registry: RegistryLike | None = N
     return SchemaDiff(expected=first[1], found=second[1], changes=changes)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompatibilityOptions:
-    """Options of a check, with the defaults of the command line."""
-
-    mode: Mode = "full"
-    transitive: bool = False
-    """Compare with every release instead of the latest."""
-    against: tuple[str, ...] = ()
-    """Datasets, releases or files to compare with instead of releases."""
-    environment: str | None = None
-    fail_on: FailOn = FailOn.ERROR
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class CompatibilityReport(ShortRepr):
-    """The result of comparing one schema with others."""
+    """The result of comparing one schema with other schemas."""
 
     schema: str
     """Path of the schema."""
     mode: Mode
     against: tuple[str, ...]
-    """The others, oldest first; empty if there is no release yet."""
+    """The schemas compared with, oldest first; empty if there is no release yet."""
     status: Literal["pass", "fail"]
     findings: tuple[Finding, ...]
-    """The worst first, then by the schema compared with and the feature."""
+    """Findings, sorted by severity (worst first), compared schema and feature."""
 
     @property
     def exit_code(self) -> int:
-        """0 pass, 1 fail."""
+        """0 if the check passes, 1 if it fails."""
         return 0 if self.status == "pass" else 1
 
 
 def check_compatibility(
-    name: str, *, registry: RegistryLike | None = None, options: CompatibilityOptions | None = None
+    name: str,
+    *,
+    registry: RegistryLike | None = None,
+    mode: str = "full",
+    against: Sequence[str] = (),
+    environment: str | None = None,
+    fail_on: FailOn = FailOn.ERROR,
 ) -> CompatibilityReport:
-    """Check whether readers of a schema parse the records of releases, and the other way round."""
-    options = options or CompatibilityOptions()
-    text, where = find_schema(name, registry=registry)
-    today = parse_schema(text, where)
-    others = options.against or tuple(_releases(name, registry, transitive=options.transitive))
+    """Check whether readers of a schema parse the records of releases, and vice versa."""
+    way, transitive = parse_mode(mode)
+    today = _schema_of_examples(name, registry)
+    others = against or _releases(name, registry, transitive=transitive)
     dataset = parse_reference(name).name if looks_like_reference(name) else ""
     findings: list[Finding] = []
     for other in others:
-        before = parse_schema(*find_schema(other, registry=registry))
-        if options.mode != "forward":
+        before = _schema_of_examples(other, registry)
+        if way != "forward":
             who = f"today's reader, records of {other}"
-            findings += _findings(dataset, today, before, "backward", who, options.environment)
-        if options.mode != "backward":
+            findings += _findings(dataset, today, before, "backward", who, environment)
+        if way != "backward":
             who = f"reader of {other}, today's records"
-            findings += _findings(dataset, before, today, "forward", who, options.environment)
+            findings += _findings(dataset, before, today, "forward", who, environment)
     findings.sort(key=lambda finding: -finding.severity.rank)
-    failed = any(options.fail_on.fails(finding.severity) for finding in findings)
+    failed = any(fail_on.fails(finding.severity) for finding in findings)
     return CompatibilityReport(
-        schema=where,
-        mode=options.mode,
+        schema=today.where,
+        mode=way,
         against=tuple(others),
         status="fail" if failed else "pass",
         findings=tuple(findings),
     )
 
 
+def _schema_of_examples(name: str, registry: RegistryLike | None) -> Schema:
+    schema = parse_schema(*find_schema(name, registry=registry))
+    if schema.describes_sequences():
+        raise UsageError(
+            f"`{schema.where}` describes SequenceExamples, and only Examples have readers to check",
+            hint="tfrecreg schema diff A B",
+        )
+    return schema
+
+
 def _releases(name: str, registry: RegistryLike | None, *, transitive: bool) -> Sequence[str]:
-    """The releases to compare with, oldest first; for a release, those before it.
+    """The releases to compare with, oldest first; for a release, only earlier releases.
 
     Yanked releases are left out.
     """
     if not looks_like_reference(name):
         raise UsageError(
-            f"`{safe(name)}` is a file: there is no release to compare it with",
-            hint="name another schema with --against",
+            f"`{name}` is a file, so it has no earlier release to compare with: "
+            "name a schema with `--against`"
         )
     opened = open_registry(registry)
     reference = parse_reference(name)
@@ -205,8 +138,7 @@ def _releases(name: str, registry: RegistryLike | None, *, transitive: bool) -> 
 def _findings(
     dataset: str, reader: Schema, records: Schema, way: str, who: str, environment: str | None
 ) -> Iterator[Finding]:
-    broken = (*clashes(reader, records, environment), *list_clashes(reader, records, environment))
-    for clash in broken:
+    for clash in clashes(reader, records, environment):
         code = clash.code
         subject = f"{way}/{clash.rule}"
         yield Finding(
@@ -227,7 +159,7 @@ _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def print_schema_diff(console: Console, diff: SchemaDiff) -> None:
-    """Each feature that differs, with the expected and the found value of its fields."""
+    """Print each feature that differs, with the expected and the found value of its fields."""
     console.print(line(("expected: ", "bold"), safe(diff.expected)))
     console.print(line(("found:    ", "bold"), safe(diff.found)))
     print_changes(console, diff.changes)
@@ -236,7 +168,7 @@ def print_schema_diff(console: Console, diff: SchemaDiff) -> None:
 
 
 def print_compatibility(console: Console, report: CompatibilityReport) -> None:
-    """The schemas compared, the findings and the verdict."""
+    """Print the compared schemas, the findings and the verdict."""
     others = ", ".join(safe(each) for each in report.against)
     if not others:
         console.print(line((safe(report.schema), "bold"), ": no release to compare with yet"))
@@ -252,10 +184,10 @@ def print_compatibility(console: Console, report: CompatibilityReport) -> None:
 
 
 def print_proposal(out: Console, err: Console, proposal: Proposal, *, written: bool) -> None:
-    """The change as a diff on stdout; its edits and refusals on stderr."""
+    """Print the change as a diff on stdout, its edits and refusals on stderr."""
     for each in proposal.diff.splitlines():
-        # A schema's own text: its tabs and its letters stay, but nothing drives the terminal.
-        text = "".join(part if part == "\t" else safe(part, limit=10_000) for part in _cells(each))
+        # Tabs and letters of the schema's text stay; control sequences are escaped.
+        text = "\t".join(safe(part, limit=10_000) for part in each.split("\t"))
         out.print(line((text, _DIFF_STYLES.get(each[:1], ""))))
     for edit in proposal.edits:
         err.print(line((f"{edit.code} ", "green"), f"{_feature_prefix(edit.feature)}{edit.text}"))
@@ -269,14 +201,6 @@ def print_proposal(out: Console, err: Console, proposal: Proposal, *, written: b
         err.print(line(("nothing was written: ", "bold"), f"--write puts the change into {where}"))
     elif not proposal.refused:
         err.print(line(f"{proposal.target} fits {where}: there is nothing to accept"))
-
-
-def _cells(text: str) -> list[str]:
-    """The text split at its tabs, which are kept."""
-    cells: list[str] = []
-    for number, cell in enumerate(text.split("\t")):
-        cells += [cell] if not number else ["\t", cell]
-    return cells
 
 
 def _feature_prefix(feature: str) -> str:

@@ -1,13 +1,12 @@
-"""The check of records against a compiled schema, and the judgment of whole splits."""
+"""Checks records against a compiled schema, and whole splits against its rules for splits."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from tfrecreg.core.check.scan.interface import Shard, Target, Visitor
-from tfrecreg.core.check.scan.tally import Tally
+from tfrecreg.core.check.scan.tally import Problem, Tally
 from tfrecreg.core.example.kinds import PayloadKind, kind_of
 from tfrecreg.core.example.model import Example, Kind
 from tfrecreg.core.records.batch import RecordBatch, StreamEnd
@@ -15,14 +14,12 @@ from tfrecreg.core.schema.check import (
     MAX_DISTINCT,
     Checker,
     DistinctValues,
-    DomainMass,
-    Problem,
     bounds_text,
     counted,
     presence_text,
     rule_text,
 )
-from tfrecreg.core.schema.compiled import CompiledSchema, SplitSchemas
+from tfrecreg.core.schema.compiled import SplitSchemas
 from tfrecreg.core.schema.definition import SchemaFeature, SparseFeature
 from tfrecreg.core.schema.infer import KindSummary, SeenFeature, draft_feature
 from tfrecreg.core.schema.payload_kinds import NOT_AN_EXAMPLE, other_location
@@ -32,18 +29,16 @@ from tfrecreg.core.values.findings import Finding, Location, Measure
 from tfrecreg.core.values.text import listed
 
 _MAX_UNEXPECTED = 100
-"""Maximum number of unexpected features of a shard with findings of their own: their names come
-from the data.
-"""
+"""Maximum number of unexpected features with findings: names come from the data."""
 
 
 @dataclass(slots=True)
 class SchemaPart:
-    """The result for one shard, and after merging for all shards of a split."""
+    """The result for one shard; after merging, for all shards of a split."""
 
     tally: Tally = field(default_factory=Tally)
     examples: int = 0
-    """Number of records that are Examples, and were checked."""
+    """Number of records that are Examples and were checked."""
     unexamined: int = 0
     """Number of records too large for memory."""
     absent: dict[str, int] = field(default_factory=dict)
@@ -53,11 +48,9 @@ class SchemaPart:
     kinds: dict[str, set[str]] = field(default_factory=dict)
     """The wrong types found, by feature."""
     distinct: dict[str, DistinctValues] = field(default_factory=dict)
-    """The distinct values, by feature, for features with a rule on their number."""
+    """Distinct values of the features with a rule on their number."""
     unexpected: dict[str, dict[int, tuple[int, int, int]]] = field(default_factory=dict)
-    """Of features that the schema does not declare, by kind: number of Examples, fewest and most
-    values.
-    """
+    """Undeclared features, by kind: number of Examples, fewest values, most values."""
 
     def merge(self, other: SchemaPart) -> None:
         """Add the next shard."""
@@ -83,26 +76,13 @@ class SchemaPart:
                 seen[kind] = earlier + number, min(low, fewest), max(high, most)
 
 
-class RuleCounts(Protocol):
-    """What a checker counts for the rules about whole splits; see :class:`Checker`."""
-
-    @property
-    def absent(self) -> dict[str, int]: ...
-
-    @property
-    def masses(self) -> Mapping[str, DomainMass]: ...
-
-    @property
-    def distinct(self) -> Mapping[str, DistinctValues]: ...
-
-
 class SchemaVisitor(Visitor):
     """Checks the records of one shard."""
 
-    def __init__(self, schema: CompiledSchema, shard: Shard) -> None:
+    def __init__(self, schemas: SplitSchemas, shard: Shard) -> None:
+        schema = schemas.of(shard.split)
         self._shard = shard
         self._checker = Checker(schema)
-        self._counts: RuleCounts = self._checker
         self._vectorized = VectorizedCheck(schema, self._checker)
         self._part = SchemaPart()
 
@@ -112,16 +92,13 @@ class SchemaVisitor(Visitor):
             part.unexamined += len(batch)
             return
         check = self._checker
-        # Use decoded records if another validator decoded them, or if the columns do not show that
-        # any is valid.
-        rest = self._vectorized.remaining(batch.memory, batch.starts, batch.lengths, batch.example)
+        rest = self._vectorized.remaining(batch)
         part.examples += len(batch) - len(rest)
         if len(rest) == len(batch):
-            example_at: Callable[[int], Example | None] = batch.examples.__getitem__
+            examples: Iterable[tuple[int, Example | None]] = enumerate(batch.examples)
         else:
-            example_at = batch.example
-        for position in rest:
-            example = example_at(position)
+            examples = ((position, batch.example(position)) for position in rest)
+        for position, example in examples:
             start, length = batch.starts[position], batch.lengths[position]
             kind = kind_of(batch.memory, start, length, example)
             if example is None or kind is not PayloadKind.EXAMPLE:
@@ -134,17 +111,17 @@ class SchemaVisitor(Visitor):
                     self.problem(batch, position, example, problem)
 
     def close(self, end: StreamEnd) -> SchemaPart:  # noqa: ARG002 - it was counted on the way
-        self._part.absent = self._counts.absent
+        self._part.absent = self._checker.absent
         self._part.masses = {
-            name: (mass.total, mass.outside) for name, mass in self._counts.masses.items()
+            name: (mass.total, mass.outside) for name, mass in self._checker.masses.items()
         }
-        self._part.distinct = dict(self._counts.distinct)
+        self._part.distinct = dict(self._checker.distinct)
         return self._part
 
     def problem(
         self, batch: RecordBatch, position: int, example: Example, problem: Problem
     ) -> None:
-        """Count one problem of a record; overridden by subclasses that need more than a finding."""
+        """Count one problem of a record. Subclasses that need more than a finding override this."""
         name, message, feature = problem.feature, problem.message, problem.feature
         if problem.code is SCH003 and problem.detail:
             self._part.kinds.setdefault(name, set()).add(problem.detail.removeprefix("found "))
@@ -168,7 +145,7 @@ class SchemaVisitor(Visitor):
 
 
 class SchemaJudge:
-    """The judgment of the records of all shards together."""
+    """Checks the rules that concern the records of all shards together."""
 
     def __init__(self, schemas: SplitSchemas) -> None:
         self._schemas = schemas
@@ -186,13 +163,19 @@ class SchemaJudge:
             self._judge_presence(split, part)
             self._judge_distinct(split, part)
             total.merge(part)
-        self._judge_examples(total)
+        bounds = self._schemas.default.examples
+        low, high = bounds.min or 0, bounds.max
+        if total.examples < low or (high is not None and total.examples > high):
+            message = f"there should be {bounds_text(bounds, 'example')}, found {total.examples}"
+            total.tally.add(SCH010, message, None)
         for finding in total.tally.findings(target.dataset):
             first = finding.locations[0] if finding.locations else Location()
             split, feature = first.split or "", first.feature or ""
             if finding.code == SCH006.code:
                 rule = self._schemas.of(split).by_name[feature]
-                if _is_within_mass(rule, splits[split]):
+                share = 1 - rule.domain_mass
+                values, outside = splits[split].masses.get(feature, (0, 0))
+                if share > 0 and outside <= share * values:
                     continue
             if finding.code == SCH003.code:
                 found = " and ".join(sorted(splits[split].kinds[feature]))
@@ -209,11 +192,11 @@ class SchemaJudge:
             yield Measure("schema.unexamined", total.unexamined, left)
         if uncounted := sorted(self._uncounted(splits)):
             many = f"more than {MAX_DISTINCT:,} different values"
-            text = f"{many} in {listed(uncounted)}: `unique_constraints` not judged"
+            text = f"{many} in {listed(uncounted)}: `unique_constraints` not checked"
             yield Measure("schema.uncounted", len(uncounted), text)
 
     def _judge_presence(self, split: str, part: SchemaPart) -> None:
-        """Check the rules for all examples of a split together."""
+        """Check the rules on the presence of features in a whole split."""
         if not part.examples:
             return
         schema = self._schemas.of(split)
@@ -243,7 +226,7 @@ class SchemaJudge:
             part.tally.add(SCH008, rule_text(rule, asks), location, split=split, feature=name)
 
     def _uncounted(self, splits: Mapping[str, SchemaPart]) -> set[str]:
-        """Features with too many distinct values to be judged."""
+        """Features with too many distinct values to check their number."""
         return {
             name
             for split, part in splits.items()
@@ -252,17 +235,9 @@ class SchemaJudge:
             and distinct.verdict(bounds) is None
         }
 
-    def _judge_examples(self, total: SchemaPart) -> None:
-        """Check the total number of examples."""
-        bounds = self._schemas.default.examples
-        low, high = bounds.min or 0, bounds.max
-        if total.examples < low or (high is not None and total.examples > high):
-            message = f"there should be {bounds_text(bounds, 'example')}, found {total.examples}"
-            total.tally.add(SCH010, message, None)
-
 
 def _declaration(name: str, part: SchemaPart) -> str:
-    """The text that declares a feature as it was found; empty if none can."""
+    """The declaration of a feature as found in the data; empty if that is impossible."""
     seen = SeenFeature()
     for kind, (number, fewest, most) in part.unexpected.get(name, {}).items():
         if kind == Kind.UNSET:
@@ -273,11 +248,3 @@ def _declaration(name: str, part: SchemaPart) -> str:
         return ""
     lines = draft_feature(name, seen, part.examples)
     return " ".join(each.strip() for each in lines if not each.startswith("#"))
-
-
-def _is_within_mass(rule: SchemaFeature, part: SchemaPart) -> bool:
-    """Whether the share of values outside the domain is within the limit of the rule."""
-    if rule.domain_mass >= 1:
-        return False
-    total, outside = part.masses[rule.name]
-    return outside <= (1 - rule.domain_mass) * total

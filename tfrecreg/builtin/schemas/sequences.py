@@ -1,8 +1,8 @@
-"""The check of SequenceExamples against a schema that describes them.
+"""Checks SequenceExamples against a schema that describes them.
 
-The context is checked as an Example is. Of a list are checked: presence, type of each step, number
-of steps, number of values of each step, and domain. Limits on its distinct values and on the share
-of its values inside the domain are not judged, and a measure says so.
+The context is checked like an Example. The checks of a list are: presence, type of each step,
+number of steps, number of values of each step, and domain. Limits on a list's distinct values, and
+on the share of values inside the domain, are not checked; a measure says so.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 from tfrecreg.builtin.schemas.records import SchemaJudge, SchemaPart, SchemaVisitor
 from tfrecreg.core.check.scan.interface import Shard, Target
+from tfrecreg.core.check.scan.tally import Problem
 from tfrecreg.core.example.kinds import SequenceExample, kind_of
 from tfrecreg.core.example.model import Feature, Kind
 from tfrecreg.core.example.sequences import (
@@ -25,9 +26,6 @@ from tfrecreg.core.records.batch import RecordBatch
 from tfrecreg.core.schema.check import (
     KIND_NAMES,
     Checker,
-    DistinctValues,
-    DomainMass,
-    Problem,
     bounds_text,
     counted,
     length_text,
@@ -47,57 +45,46 @@ NOT_A_SEQUENCE = "the payload should be a tf.train.SequenceExample"
 """The message of `SCH001` where the schema describes SequenceExamples."""
 
 
-class SequenceChecker:
-    """Finds the problems of SequenceExamples, and keeps counts for rules about whole splits."""
+class SequenceChecker(Checker):
+    """Finds the problems of SequenceExamples; checks the context like an Example."""
 
     def __init__(self, rules: SequenceRules) -> None:
-        self._context = Checker(rules.context)
-        self._lists = [(rule, _value_check(rule)) for rule in rules.lists]
-        self._known = rules.ignored.union(each.name for each in rules.lists)
-        self._absent: dict[str, int] = {}
+        super().__init__(rules.context)
+        self._lists = [
+            (rule, None if rule.feature.domain_mass < 1 else value_check(rule.feature))
+            for rule in rules.lists
+        ]
+        self._known_lists = rules.ignored.union(each.name for each in rules.lists)
+        self._absent_lists: dict[str, int] = {}
 
     @property
     def absent(self) -> dict[str, int]:
-        """Number of records without a feature or list, by name; only those above 0."""
-        return {**self._context.absent, **self._absent}
+        """Number of records without a feature or list, by name; without zeros."""
+        return {**super().absent, **self._absent_lists}
 
-    @property
-    def masses(self) -> Mapping[str, DomainMass]:
-        """As of a :class:`Checker`, for the context."""
-        return self._context.masses
-
-    @property
-    def distinct(self) -> Mapping[str, DistinctValues]:
-        """As of a :class:`Checker`, for the context."""
-        return self._context.distinct
-
-    def __call__(self, sequence: SequenceExample) -> list[Problem]:
+    def problems(self, sequence: SequenceExample) -> list[Problem]:
         """The problems of a record; empty if there are none."""
-        problems = list(self._context(sequence.context))
+        problems = list(self(sequence.context))
         for rule, check in self._lists:
             steps = sequence.lists.get(rule.name)
             if steps is not None:
                 problems += _list_problems(rule, check, steps)
                 continue
-            self._absent[rule.name] = self._absent.get(rule.name, 0) + 1
+            self._absent_lists[rule.name] = self._absent_lists.get(rule.name, 0) + 1
             if rule.is_required:
                 message = rule_text(rule.feature, "be in every example")
                 problems.append(Problem(SCH002, rule.name, message, None))
-        for name in sorted(sequence.lists.keys() - self._known):
+        for name in sorted(sequence.lists.keys() - self._known_lists):
             found = f"found a list of {counted(len(sequence.lists[name]), 'step')}"
             message = f"`{safe(name)}` is not in the schema"
             problems.append(Problem(SCH005, name, message, found))
         return problems
 
 
-def _value_check(rule: ListRule) -> ValueCheck | None:
-    return None if rule.feature.domain_mass < 1 else value_check(rule.feature)
-
-
 def _list_problems(
     rule: ListRule, check: ValueCheck | None, steps: Sequence[Feature]
 ) -> Iterator[Problem]:
-    """At most one problem of each code, about the first step that has it."""
+    """At most one problem per code, about the first step with this problem."""
     name, feature = rule.name, rule.feature
     if not _is_within(len(steps), rule.steps):
         message = rule_text(feature, f"have {bounds_text(rule.steps, 'step')}")
@@ -116,7 +103,10 @@ def _list_problems(
         if wrong and not length:
             length = True
             detail = f"found {counted(step.count, 'value')} in step {number}"
-            yield Problem(SCH004, name, rule_text(feature, _step_text(rule)), detail)
+            asks = f"have {bounds_text(rule.values, 'value')} in each step"
+            if feature.shape is not None:
+                asks = f"{length_text(feature)}, in each step"
+            yield Problem(SCH004, name, rule_text(feature, asks), detail)
         for invalid in check(step) if check is not None and not is_empty else ():
             problem = value_problem(feature, invalid)
             if problem.code not in found:
@@ -128,19 +118,15 @@ def _is_within(number: int, bounds: ValueCount) -> bool:
     return (bounds.min or 0) <= number and (bounds.max is None or number <= bounds.max)
 
 
-def _step_text(rule: ListRule) -> str:
-    if rule.feature.shape is not None:
-        return f"{length_text(rule.feature)}, in each step"
-    return f"have {bounds_text(rule.values, 'value')} in each step"
-
-
 class SequenceVisitor(SchemaVisitor):
     """Checks the records of one shard."""
 
-    def __init__(self, rules: SequenceRules, shard: Shard) -> None:
-        super().__init__(rules.together, shard)
-        self._sequences = SequenceChecker(rules)
-        self._counts = self._sequences
+    def __init__(
+        self, default: SequenceRules, by_split: Mapping[str, SequenceRules], shard: Shard
+    ) -> None:
+        rules = by_split.get(shard.split, default)
+        super().__init__(SplitSchemas(rules.together), shard)
+        self._checker = self._sequences = SequenceChecker(rules)
 
     def batch(self, batch: RecordBatch) -> None:
         part = self._part
@@ -156,12 +142,12 @@ class SequenceVisitor(SchemaVisitor):
                 part.tally.add(SCH001, NOT_A_SEQUENCE, where, split=self._shard.split)
                 continue
             part.examples += 1
-            for problem in self._sequences(sequence):
+            for problem in self._sequences.problems(sequence):
                 self.problem(batch, position, sequence.context, problem)
 
 
 class SequenceJudge(SchemaJudge):
-    """The judgment of the records of all shards together."""
+    """Checks the rules that concern the records of all shards together."""
 
     def __init__(self, schema: Schema, options: Mapping[str, Any]) -> None:
         environment, by_split = environment_options("schema", options)
@@ -172,8 +158,8 @@ class SequenceJudge(SchemaJudge):
 
     @property
     def visitor(self) -> partial[SequenceVisitor]:
-        """Makes the visitor of a shard; picklable."""
-        return partial(_visitor, self._default, self._by_split)
+        """The picklable function that makes a shard's visitor."""
+        return partial(SequenceVisitor, self._default, self._by_split)
 
     def finish(
         self, target: Target, parts: Iterable[tuple[Shard, SchemaPart]]
@@ -185,11 +171,5 @@ class SequenceJudge(SchemaJudge):
             if each.feature.domain_mass < 1 or each.feature.distinct is not None
         ]
         if left:
-            text = f"not judged of lists: `unique_constraints`, `min_domain_mass` of {listed(left)}"
+            text = f"unchecked in lists: `unique_constraints`, `min_domain_mass` of {listed(left)}"
             yield Measure("schema.lists_not_judged", len(left), text)
-
-
-def _visitor(
-    default: SequenceRules, by_split: Mapping[str, SequenceRules], shard: Shard
-) -> SequenceVisitor:
-    return SequenceVisitor(by_split.get(shard.split, default), shard)

@@ -1,4 +1,4 @@
-"""The `schema` validator: every record against the schema."""
+"""The `schema` validator: checks every record against the schema."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from tfrecreg.core.values.findings import Code, Finding, Measure
 
 if TYPE_CHECKING:
     from tfrecreg.builtin.schemas.records import SchemaJudge, SchemaPart, SchemaVisitor
-    from tfrecreg.core.schema.compiled import SplitSchemas
     from tfrecreg.core.schema.definition import Schema
 
 
@@ -26,10 +25,10 @@ class SchemaValidator(Validator):
     Options = EnvironmentOptions
     codes: Sequence[Code] = CodeList("SCH00*", "SCH010")
     judge: SchemaJudge
-    """Judges the splits; set by :meth:`begin`."""
+    """Checks the rules for splits; set by :meth:`begin`."""
 
     def applies(self, target: Target) -> str | None:
-        """None if the target has a schema of its records, else the reason not to apply."""
+        """The reason why the validator does not apply; None if the target has a schema."""
         if target.schema is None:
             reason = no_schema_fits(target, sequences=True)
             return reason or "no schema: name one with --schema"
@@ -37,7 +36,7 @@ class SchemaValidator(Validator):
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], SchemaVisitor]:
         """Compile the schema."""
-        # Imported only here: a check of files without a schema only calls `applies`.
+        # Imported here, because a check of files without a schema only calls `applies`.
         from tfrecreg.builtin.schemas.records import SchemaJudge, SchemaPart
         from tfrecreg.core.schema.compiled import compile_split_schemas
 
@@ -49,10 +48,10 @@ class SchemaValidator(Validator):
             return judge.visitor
         schemas = compile_split_schemas(_schema(target), options)
         self.judge = SchemaJudge(schemas)
-        return partial(_make_visitor, self.visitor_class(), schemas)
+        return partial(self.visitor_class(), schemas)
 
     def visitor_class(self) -> type[SchemaVisitor]:
-        """The class of the visitors; subclasses that need more than a finding override it."""
+        """The class of the visitors. Subclasses that need more than a finding override it."""
         from tfrecreg.builtin.schemas.records import SchemaVisitor
 
         return SchemaVisitor
@@ -64,10 +63,6 @@ class SchemaValidator(Validator):
         self, target: Target, parts: Iterable[tuple[Shard, SchemaPart]]
     ) -> Iterator[Finding | Measure]:
         return self.judge.finish(target, parts)
-
-
-def _make_visitor(kind: type[SchemaVisitor], schemas: SplitSchemas, shard: Shard) -> SchemaVisitor:
-    return kind(schemas.of(shard.split), shard)
 
 
 def _schema(target: Target) -> Schema:

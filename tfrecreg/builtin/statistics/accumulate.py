@@ -1,13 +1,12 @@
 """Statistics of features as TFDV's message: the numbers that TFDV gives.
 
-Where TFDV estimates (quantiles, histograms), these are exact up to some thousand distinct numbers,
-and estimates of their own beyond: see :mod:`.quantiles`.
+TFDV estimates quantiles and histograms. Here they are exact up to some thousand distinct numbers,
+and estimates beyond: see :class:`.sketches.Quantiles`.
 """
 
 from __future__ import annotations
 
 import math
-import pickle
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -24,13 +23,14 @@ from tfrecreg.builtin.statistics.sketches import (
     ValueCounts,
     ranked,
 )
-from tfrecreg.builtin.statistics.summary import messages
+from tfrecreg.builtin.statistics.summary import NOT_UTF8, messages
 from tfrecreg.core.example.model import Kind
 
 _Ints = NDArray[np.int64]
 
-_NOT_UTF8 = "__BYTES_VALUE__"
-"""What TFDV calls values that are not UTF-8."""
+_BUCKETS = 10
+"""Number of buckets in each histogram of numbers."""
+_TOP_VALUES = 20
 
 
 class Values(NamedTuple):
@@ -40,9 +40,9 @@ class Values(NamedTuple):
     per_example: _Ints
     """Number of values in each example that has the feature with a kind."""
     numbers: NDArray[Any]
-    """Of INT64 and FLOAT the values, one after another; of BYTES their sizes in bytes."""
+    """The values of INT64 and FLOAT, one after another; for BYTES, their sizes in bytes."""
     keys: Sequence[bytes] = ()
-    """Of BYTES the values as :func:`value_key` has them; empty for images."""
+    """The values of BYTES as :func:`value_key` gives them; empty for images."""
 
 
 class ExampleColumns(NamedTuple):
@@ -50,29 +50,28 @@ class ExampleColumns(NamedTuple):
 
     num_rows: int
     columns: Mapping[str, Values]
-    """By feature. Of a feature that no example has with a kind, the kind is UNSET."""
+    """Values by feature. The kind is UNSET if no example has the feature with a kind."""
     lengths: Sequence[tuple[Mapping[str, int], int]] = ()
-    """Numbers of values by feature, and how many examples have these; only for derived features."""
+    """Numbers of values by feature, each with its number of examples; only for derived features."""
 
 
 class Accumulator:
     """Accumulates statistics."""
 
     def __init__(self, options: StatisticsOptions, max_value_bytes: int = MAX_BYTES) -> None:
-        self._options = options
         self._images, self._categories = options.images(), options.categories()
         self._examples = 0
         self._features: dict[str, _Feature] = {}
         self._derived = {each: _Parts() for each in options.derived()}
-        self._values = ValueCounts(options, max_value_bytes)
+        self._values = ValueCounts(max_value_bytes)
 
     @property
     def sketched(self) -> tuple[str, ...]:
-        """The features whose values were too many to be counted exactly."""
+        """The features with too many values to count exactly."""
         return self._values.sketched
 
     def add(self, rows: ExampleColumns) -> None:
-        """Take in examples."""
+        """Add examples."""
         self._examples += rows.num_rows
         for name, values in rows.columns.items():
             feature = self._features.setdefault(name, _Feature())
@@ -96,22 +95,17 @@ class Accumulator:
             for lengths, times in rows.lengths:
                 parts.add(derived, lengths, times)
 
-    def dump(self) -> bytes:
-        """All that was taken in, for :meth:`merge` in another process."""
-        return pickle.dumps((self._examples, self._features, self._derived, self._values))
-
-    def merge(self, dumped: bytes) -> None:
-        """Merge the dump of another accumulator with the same options."""
-        examples, features, derived, values = pickle.loads(dumped)
-        self._examples += examples
-        for name, feature in features.items():
+    def merge(self, other: Accumulator) -> None:
+        """Add another accumulator with the same options, which is unusable afterwards."""
+        self._examples += other._examples
+        for name, feature in other._features.items():
             if name in self._features:
                 self._features[name].merge(feature)
             else:
                 self._features[name] = feature
-        for each, parts in derived.items():
+        for each, parts in other._derived.items():
             self._derived[each].merge(parts)
-        self._values.merge(values)
+        self._values.merge(other._values)
 
     def extract(self) -> Any:
         """The `DatasetFeatureStatisticsList`: one dataset, its features in order of their names."""
@@ -133,7 +127,7 @@ class Accumulator:
         return self._categories.get(name) is kind
 
     def _fill(self, proto: Any, name: str, feature: _Feature, frequent: Frequent | None) -> None:
-        kind, options = feature.kind, self._options
+        kind = feature.kind
         if kind in (Kind.UNSET, Kind.BYTES):
             proto.type = proto.BYTES if name in self._images else proto.STRING
         else:
@@ -148,32 +142,32 @@ class Accumulator:
             if feature.values:
                 stats.avg_length = feature.size / feature.values
             if frequent is not None:
-                _fill_frequent(stats, frequent, options)
+                _fill_frequent(stats, frequent)
         else:
             stats = proto.num_stats
-            feature.fill_numbers(stats, options)
-        feature.fill_common(stats.common_stats, self._examples, options)
+            feature.fill_numbers(stats)
+        feature.fill_common(stats.common_stats, self._examples)
 
 
 class _Feature:
-    """What is known of a feature."""
+    """The running statistics of one feature."""
 
     def __init__(self) -> None:
         self.kind = Kind.UNSET
         self.present = self.values = 0
         self.fewest, self.most = math.inf, 0
-        """Values in an example that has it."""
+        """Fewest and most values in an example that has the feature."""
         self.size = 0
-        """Total size of values in bytes; of numbers that are categories, in digits."""
+        """Total size of values in bytes; for numbers that are categories, in digits."""
         self.smallest, self.largest = math.inf, 0
-        """Sizes of values in bytes."""
+        """Sizes in bytes of the smallest and of the largest value."""
         self.not_utf8 = 0
         self.nan = self.zeros = self.counted = 0
         self.mean = self.variance = 0.0
-        """Of the `counted` numbers that are not NaN."""
+        """Mean and variance of the `counted` numbers that are not NaN."""
         self.low, self.high = math.inf, -math.inf
         self.quantiles, self.lengths = Quantiles(), Quantiles()
-        """Of its numbers, and of the numbers of values in an example that has it."""
+        """Quantiles of its numbers, and of its number of values per example."""
 
     def add_counts(self, values: Values) -> None:
         self.kind = self.kind or values.kind
@@ -219,7 +213,7 @@ class _Feature:
         self.lengths.merge(other.lengths)
 
     def _combine(self, counted: int, mean: float, variance: float) -> None:
-        """Mean and variance with those of further numbers (Chan, Golub and LeVeque)."""
+        """Combine with the mean and variance of further numbers (Chan, Golub and LeVeque)."""
         total = self.counted + counted
         if not counted:
             return
@@ -228,7 +222,7 @@ class _Feature:
         self.mean += share * step
         self.counted = total
 
-    def fill_common(self, stats: Any, examples: int, options: StatisticsOptions) -> None:
+    def fill_common(self, stats: Any, examples: int) -> None:
         """Fill in `CommonStatistics`."""
         stats.num_non_missing = self.present
         stats.num_missing = examples - self.present
@@ -236,9 +230,8 @@ class _Feature:
         if self.present:
             stats.min_num_values, stats.max_num_values = int(self.fewest), self.most
             stats.avg_num_values = self.values / self.present
-            ends, buckets = (self.fewest, self.most), options.num_values_histogram_buckets
-            histogram = stats.num_values_histogram
-            _fill_equal_weight(histogram, self.lengths, self.present, buckets, ends)
+            ends = self.fewest, self.most
+            _fill_equal_weight(stats.num_values_histogram, self.lengths, self.present, ends)
 
     def fill_sizes(self, stats: Any) -> None:
         """Fill in `BytesStatistics`."""
@@ -248,7 +241,7 @@ class _Feature:
             stats.min_num_bytes = self.smallest
             stats.max_num_bytes = stats.max_num_bytes_int = self.largest
 
-    def fill_numbers(self, stats: Any, options: StatisticsOptions) -> None:
+    def fill_numbers(self, stats: Any) -> None:
         """Fill in `NumericStatistics`."""
         stats.SetInParent()
         if not self.counted:
@@ -262,23 +255,22 @@ class _Feature:
         values, counts = self.quantiles.counts()
         stats.median = float(ranked(values, counts, 2)[1])
         standard = stats.histograms.add(type=messages().Histogram.STANDARD, num_nan=self.nan)
-        ends, buckets = (self.low, self.high), options.num_histogram_buckets
-        for low, high, count in _equal_width(values, counts, buckets, ends):
+        ends = self.low, self.high
+        for low, high, count in _equal_width(values, counts, ends):
             standard.buckets.add(low_value=low, high_value=high, sample_count=count)
         quantiles = stats.histograms.add(num_nan=self.nan)
-        buckets = options.num_quantiles_histogram_buckets
-        _fill_equal_weight(quantiles, self.quantiles, self.counted, buckets, ends)
+        _fill_equal_weight(quantiles, self.quantiles, self.counted, ends)
 
 
 class _Parts:
-    """How well the parts of a derived feature fit together, in examples with any of them."""
+    """Statistics on how the parts of a derived feature match, in examples with any part."""
 
     def __init__(self) -> None:
         self.missing: Counter[str] = Counter()
-        """Examples without a part."""
+        """Number of examples without a part, by part."""
         self.least: dict[str, int] = {}
         self.most: dict[str, int] = {}
-        """How many values more than the feature with the values a part has."""
+        """The least and most values that a part has beyond the feature with the values."""
 
     def add(self, derived: DerivedFeature, lengths: Mapping[str, int], times: int) -> None:
         names = (derived.value, *derived.parts)
@@ -319,20 +311,20 @@ class _Parts:
 
 
 def _fill_equal_weight(
-    histogram: Any, quantiles: Quantiles, total: int, buckets: int, ends: tuple[float, float]
+    histogram: Any, quantiles: Quantiles, total: int, ends: tuple[float, float]
 ) -> None:
-    """Fill in a histogram whose buckets hold as many of the `total` numbers each."""
+    """Fill in a histogram whose buckets hold equally many of the `total` numbers."""
     histogram.type = messages().Histogram.QUANTILES
-    bounds = ranked(*quantiles.counts(), buckets)
+    bounds = ranked(*quantiles.counts(), _BUCKETS)
     bounds[0], bounds[-1] = ends
     for low, high in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-        histogram.buckets.add(low_value=low, high_value=high, sample_count=total / buckets)
+        histogram.buckets.add(low_value=low, high_value=high, sample_count=total / _BUCKETS)
 
 
 def _categories(numbers: NDArray[Any]) -> tuple[dict[CountedValue, int], int]:
-    """How often each number occurs, and the size of all of them as text.
+    """How often each number occurs, and the total size of all numbers as text.
 
-    Numbers of type FLOAT are counted as text, without a fraction that is 0: as TFDV names them.
+    FLOAT numbers are counted as text, without a fraction of 0, as in TFDV.
     """
     distinct, counts = np.unique(numbers, return_counts=True)
     names: list[CountedValue] = distinct.tolist()
@@ -343,7 +335,7 @@ def _categories(numbers: NDArray[Any]) -> tuple[dict[CountedValue, int], int]:
 
 
 def _equal_width(
-    values: NDArray[np.float64], counts: _Ints, buckets: int, ends: tuple[float, float]
+    values: NDArray[np.float64], counts: _Ints, ends: tuple[float, float]
 ) -> Iterator[tuple[float, float, float]]:
     """Bounds and counts of buckets of equal width; infinite values have buckets of their own."""
     finite = np.isfinite(values)
@@ -357,7 +349,7 @@ def _equal_width(
             for end, each in zip(ends, (values[0], values[-1]), strict=True)
         )
         with np.errstate(over="ignore"):
-            bounds = np.linspace(low, high, buckets + 1) if low < high else np.array([low, high])
+            bounds = np.linspace(low, high, _BUCKETS + 1) if low < high else np.array([low, high])
         if np.isfinite(bounds).all():
             reached = np.concatenate(([0], np.cumsum(counts)))
             places = np.searchsorted(values, bounds)
@@ -368,19 +360,16 @@ def _equal_width(
         yield math.inf, math.inf, above
 
 
-def _fill_frequent(stats: Any, frequent: Frequent, options: StatisticsOptions) -> None:
+def _fill_frequent(stats: Any, frequent: Frequent) -> None:
     """Fill in the most frequent values of `StringStatistics`."""
     stats.unique = frequent.unique
     for rank, (count, value) in enumerate(frequent.top):
-        if count < options.frequency_threshold:
-            break
-        text = _NOT_UTF8 if (shown := _text(value)) is None else shown
-        if rank < options.num_top_values:
+        text = NOT_UTF8 if (shown := _text(value)) is None else shown
+        if rank < _TOP_VALUES:
             stats.top_values.add(value=text, frequency=count)
-        if rank < options.num_rank_histogram_buckets:
-            stats.rank_histogram.buckets.add(
-                low_rank=rank, high_rank=rank, sample_count=count, label=text
-            )
+        stats.rank_histogram.buckets.add(
+            low_rank=rank, high_rank=rank, sample_count=count, label=text
+        )
 
 
 def _text(value: CountedValue) -> str | None:

@@ -1,6 +1,6 @@
 """Statistics from a scan: one visitor for each shard, one part for each split.
 
-A file is a line of JSON and the serialized proto. What does not hold is made again.
+A cache file has a line of JSON and the serialized proto. Invalid files are made again.
 """
 
 from __future__ import annotations
@@ -22,25 +22,22 @@ from tfrecreg.builtin.statistics.accumulate import Accumulator, ExampleColumns, 
 from tfrecreg.builtin.statistics.options import StatisticsOptions
 from tfrecreg.builtin.statistics.sketches import MAX_BYTES, value_key
 from tfrecreg.builtin.statistics.summary import parse_proto
-from tfrecreg.core.check.scan.interface import Shard, Target, Validator, Visitor
+from tfrecreg.core.check.scan.interface import Need, Shard, Target, Validator, Visitor
 from tfrecreg.core.example.columns import Column, Slot
 from tfrecreg.core.example.kinds import PayloadKind, kind_of
 from tfrecreg.core.example.model import Example, Feature, Kind
 from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.core.records.batch_columns import divide_batch
 from tfrecreg.core.registry import layout
+from tfrecreg.core.registry.manifest import ShardEntry
 from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.values.documents import strict_json
 from tfrecreg.core.values.errors import RefusedError, StorageError
 from tfrecreg.core.values.findings import Code, Finding, Measure
-from tfrecreg.core.values.text import count, safe
-
-_WAITING_BYTES = 64 << 20
-"""Bytes from other processes that may wait to be merged."""
-
+from tfrecreg.core.values.text import count
 
 MAX_FEATURES = 10_000
-"""Features of a split. TFDV takes 3 to 4 ms and 25 kB for each: 40 s and 350 MB for so many."""
+"""Maximum number of features per split. TFDV takes 3 to 4 ms and 25 kB for each."""
 
 
 @dataclass(slots=True)
@@ -48,11 +45,11 @@ class LeftOut:
     """Records that the statistics exclude."""
 
     damaged: int = 0
-    """Places where the scanner found damage; some are more than one record."""
+    """Number of damaged places; a place may be more than one record."""
     large: int = 0
-    """Records that are too large to be held in memory."""
+    """Number of records that are too large for memory."""
     kinds: dict[PayloadKind, int] = field(default_factory=dict)
-    """Numbers of records that are not Examples, by kind."""
+    """Number of records that are not Examples, by kind."""
 
     def __bool__(self) -> bool:
         return bool(self.damaged or self.large or self.kinds)
@@ -62,14 +59,13 @@ class LeftOut:
         self.kinds[kind] = self.kinds.get(kind, 0) + number
 
     def merge(self, other: LeftOut) -> None:
-        """Add the omissions of another part."""
         self.damaged += other.damaged
         self.large += other.large
         for kind, number in other.kinds.items():
             self.count(kind, number)
 
     def __str__(self) -> str:
-        """For people: ``2 damaged, 1 too large to be held, 3 events``; empty for nothing."""
+        """A text such as ``2 damaged, 1 too large to be held, 3 events``; else empty."""
         told = [f"{self.damaged:,} damaged"] if self.damaged else []
         told += [f"{self.large:,} too large to be held"] if self.large else []
         told += [kind.counted(number) for kind, number in sorted(self.kinds.items())]
@@ -90,12 +86,11 @@ class Conflict:
         return cls(feature, (min(one, other), max(one, other)))
 
     def error(self) -> RefusedError:
-        """The error of whoever asks for statistics."""
+        """The error for a caller that needs statistics."""
         one, other = self.types
         return RefusedError(
-            f"`{safe(self.feature)}` has {one} values in some records and {other} values in "
-            "others, which statistics do not support",
-            hint="`tfrecreg check` with a schema names the records (SCH003)",
+            f"`{self.feature}` has {one} values in some records and {other} values in "
+            "others, which statistics do not support; `tfrecreg check` names the records (SCH003)"
         )
 
 
@@ -104,7 +99,7 @@ class TooManyFeatures:
     """More features than :data:`MAX_FEATURES`."""
 
     count: int
-    """Those that were met before the statistics were given up."""
+    """Number of features seen before the statistics stopped."""
 
     def __str__(self) -> str:
         return (
@@ -113,71 +108,62 @@ class TooManyFeatures:
         )
 
     def error(self) -> RefusedError:
-        """The error of whoever asks for statistics."""
-        return RefusedError(
-            f"the records have {self}",
-            hint="`tfrecreg schema infer` lists the features; values that belong together fit "
-            "into one feature, as a list",
-        )
+        """The error for a caller that needs statistics."""
+        return RefusedError(f"the records have {self}")
 
 
 class StatisticsPart:
-    """Statistics of some records, to be merged with others of the same split. Picklable."""
+    """Statistics of some records of a split, to merge with other parts. Picklable."""
 
     def __init__(self, options: StatisticsOptions, max_value_bytes: int = MAX_BYTES) -> None:
-        self.options = options
         self.examples = 0
         """Number of Examples read."""
         self.left_out = LeftOut()
         self.conflict: Conflict | TooManyFeatures | None = None
-        """Why there are no statistics."""
+        """Why there are no statistics; None if there are."""
         self.types: dict[str, str] = {}
         """Type of the values, by feature."""
-        self._max_value_bytes = max_value_bytes
-        self._accumulator: Accumulator | None = None
-        self._waiting: list[bytes] = []
-        """Dumps of other accumulators, in order, after this one's own values."""
+        self.is_sound = True
+        """Whether the bytes of all shards match the manifest; only known if digests are computed.
+        """
+        self._accumulator: Accumulator | None = Accumulator(options, max_value_bytes)
+        """Accumulates the statistics; None after a conflict, when only examples are counted."""
 
     def add(self, batch: ExampleColumns) -> None:
-        """Pass examples to the accumulator, after their features were noted.
-
-        After a conflict nothing is taken in but the number of examples.
-        """
+        """Add examples whose types were noted before."""
         self.examples += batch.num_rows
-        if self.conflict is None:
-            self._own().add(batch)
+        if self._accumulator is not None:
+            self._accumulator.add(batch)
 
     def clash(self, conflict: Conflict | TooManyFeatures) -> None:
-        """Note a conflict that was found outside: statistics are off."""
+        """Record a conflict found elsewhere, and stop the statistics."""
         self.conflict = self.conflict or conflict
         self._accumulator = None
-        self._waiting.clear()
 
     def merge(self, other: StatisticsPart) -> None:
-        """Take in the part of the next shard. The result depends on the order, as sketches do."""
+        """Add the part of the next shard. The result depends on the order, because sketches do."""
         self.examples += other.examples
         self.left_out.merge(other.left_out)
+        self.is_sound &= other.is_sound
         if other.conflict is not None:
             self.clash(other.conflict)
         self.note_types(other.types)
-        if self.conflict is None:
-            self._waiting += other._dumped()
-            if sum(map(len, self._waiting)) > _WAITING_BYTES:
-                self._own()
+        if self._accumulator is not None and other._accumulator is not None:
+            self._accumulator.merge(other._accumulator)
 
     def proto(self) -> Any:
         """The `DatasetFeatureStatisticsList` of TFDV, with one dataset."""
-        if self.conflict is not None:
-            raise self.conflict.error()
-        return self._own().extract()
+        if self._accumulator is None or self.conflict is not None:
+            raise (self.conflict or TooManyFeatures(len(self.types))).error()
+        return self._accumulator.extract()
 
     @property
     def sketched(self) -> tuple[str, ...]:
-        """Features with too many different values for their number to be exact."""
-        return self._own().sketched if self.conflict is None else ()
+        """Features with too many distinct values to count exactly."""
+        return self._accumulator.sketched if self._accumulator is not None else ()
 
     def note_types(self, types: dict[str, str]) -> None:
-        """Note the types of features of further examples, and reasons against statistics."""
+        """Record the types of features in further examples, and conflicts between them."""
         count = len(self.types.keys() | types.keys())
         if count > MAX_FEATURES:
             self.clash(TooManyFeatures(count))
@@ -187,43 +173,17 @@ class StatisticsPart:
             if known != kind:
                 self.clash(Conflict.of(name, known, kind))
 
-    def _own(self) -> Accumulator:
-        """The accumulator, with everything that waited in it."""
-        if self._accumulator is None:
-            self._accumulator = Accumulator(self.options, self._max_value_bytes)
-        waiting, self._waiting = self._waiting, []
-        for dumped in waiting:
-            self._accumulator.merge(dumped)
-        return self._accumulator
-
-    def _dumped(self) -> list[bytes]:
-        return ([self._accumulator.dump()] if self._accumulator else []) + self._waiting
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = dict(self.__dict__)
-        state["_waiting"] = self._dumped()
-        # It is made again where the part arrives, and only if it is needed there.
-        state["_accumulator"] = None
-        return state
-
-
-_ROWS = 2_000
-_BYTES = 8 << 20
-"""Decoded examples, and bytes of their payloads, that become columns together."""
-
 
 class StatisticsVisitor(Visitor):
     """Makes the statistics of one shard. A :class:`tfrecreg.core.check.scan.interface.Visitor`."""
 
-    def __init__(self, options: StatisticsOptions) -> None:
+    def __init__(self, options: StatisticsOptions, entry: ShardEntry | None = None) -> None:
+        self._entry = entry
         self._images = frozenset(options.images())
         self._derives = bool(options.derived())
         self._part = StatisticsPart(options)
-        self._decoded: list[Example] = []
-        self._held = 0
-        """Bytes of the payloads that decoded examples reference."""
         self.closed: StatisticsPart | None = None
-        """The part, once there is one."""
+        """The part; None before the first examples."""
 
     def batch(self, batch: RecordBatch) -> None:
         if not batch.whole:
@@ -238,35 +198,37 @@ class StatisticsVisitor(Visitor):
             lengths = {name: slot.values for name, (slot, _) in columns.items()}
             shared = [(lengths, len(positions))] if self._derives else []
             self._add(ExampleColumns(len(positions), found, shared))
+        decoded: list[Example] = []
         for position in rest:
             example = batch.example(position)
             kind = kind_of(batch.memory, batch.starts[position], batch.lengths[position], example)
             if kind is not PayloadKind.EXAMPLE or example is None:
                 self._part.left_out.count(kind)
                 continue
-            self._decoded.append(example)
-            self._held += batch.lengths[position]
-            if len(self._decoded) >= _ROWS or self._held >= _BYTES:
-                self._flush()
+            decoded.append(example)
+        if decoded:
+            self._add_decoded(decoded)
 
     def fault(self, fault: Fault) -> None:
-        del fault  # `check` names it
+        del fault  # `check` reports it
         self._part.left_out.damaged += 1
 
     def close(self, end: StreamEnd) -> StatisticsPart:
-        del end
-        self._flush()
+        self._part.is_sound = self._entry is not None and self._entry.blake3 == end.blake3
         self.closed = self._part
         return self._part
 
-    def _flush(self) -> None:
-        examples, self._decoded, self._held = self._decoded, [], 0
+    def _add_decoded(self, examples: Sequence[Example]) -> None:
         found = _columns(examples, self._images)
         if isinstance(found, Conflict):
             self._part.clash(found)
             found = ExampleColumns(len(examples), {})
         elif self._derives:
-            found = found._replace(lengths=[(_lengths(each), 1) for each in examples])
+            lengths = (
+                {name: feature.count for name, feature in each.items() if feature.kind}
+                for each in examples
+            )
+            found = found._replace(lengths=[(each, 1) for each in lengths])
         self._add(found)
 
     def _add(self, rows: ExampleColumns) -> None:
@@ -290,13 +252,8 @@ class StatisticsVisitor(Visitor):
         return Values(slot.kind, counts, sizes, keys)
 
 
-def _lengths(example: Example) -> dict[str, int]:
-    """The number of values of each feature with a kind."""
-    return {name: feature.count for name, feature in example.items() if feature.kind}
-
-
 def _columns(examples: Sequence[Example], images: frozenset[str]) -> ExampleColumns | Conflict:
-    """Decoded examples as columns, or the first feature that has values of two types."""
+    """Decoded examples as columns, or the first feature with values of two types."""
     features: defaultdict[str, list[Feature]] = defaultdict(list)
     for example in examples:
         for name, feature in example.items():
@@ -332,35 +289,35 @@ def _column(kind: Kind, features: Sequence[Feature], is_image: bool) -> Values:
 _open: WeakValueDictionary[tuple[str, str, StatisticsOptions], StatisticsVisitor] = (
     WeakValueDictionary()
 )
-"""Visitors whose shard is being scanned by this process."""
+"""Visitors whose shard this process is scanning."""
 
 
 def make_visitor(options: StatisticsOptions, shard: Shard) -> Visitor:
-    """A visitor for a shard. If two validators of a scan need the same, one does the work."""
+    """A visitor for a shard. Validators with equal options share the visitor of a scan."""
     key = (shard.storage.root, shard.path, options)
     leader = _open.get(key)
     if leader is not None:
         return _Follower(leader)
-    visitor = _open[key] = StatisticsVisitor(options)
+    visitor = _open[key] = StatisticsVisitor(options, shard.entry)
     return visitor
 
 
 class _Follower(Visitor):
-    """Hands back the part of another visitor of the same scan, which comes before it."""
+    """Returns the part of another visitor of the same scan, which runs before it."""
 
     def __init__(self, leader: StatisticsVisitor) -> None:
         self._leader = leader
 
     def batch(self, batch: RecordBatch) -> None:
-        """The other one processes it."""
+        """Ignore the batch: the other visitor processes it."""
 
     def fault(self, fault: Fault) -> None:
-        """The other one hears of it."""
+        """Ignore the fault: the other visitor processes it."""
 
     def close(self, end: StreamEnd) -> StatisticsPart:
         del end
         if self._leader.closed is None:
-            raise RuntimeError("the statistics that another validator makes were not finished")
+            raise RuntimeError("another validator did not finish the statistics")
         return self._leader.closed
 
 
@@ -369,53 +326,62 @@ class SplitStatistics:
     """The statistics of one split."""
 
     split: str
-    """Empty for files without a split in their names."""
+    """Name of the split; empty for files without a split in their names."""
     examples: int
     """Number of examples."""
     left_out: LeftOut
-    """Records of the split that they are not of."""
+    """Records of the split that the statistics exclude."""
     sketched: tuple[str, ...]
-    """Features with more different values than fit in memory: what is frequent, and how many
-    different values there are, is an estimate."""
+    """Features with more distinct values than fit in memory. Their frequent values and their number
+    of distinct values are estimates."""
     proto: Any = field(repr=False)
     """TensorFlow Metadata's `DatasetFeatureStatisticsList`, with one dataset, which has no name."""
 
 
-class StatisticsCollector(Validator):
-    """Looks at every record the way validators do, and sums up instead of judging.
+class StatisticsScan(Validator):
+    """The common part of validators that need statistics."""
 
-    Hand it to :func:`tfrecreg.core.check.scan.run.run_scan`, then ask for :meth:`statistics`.
+    def merge(self, part: StatisticsPart, more: StatisticsPart) -> StatisticsPart:
+        part.merge(more)
+        return part
+
+
+def by_split(parts: Iterable[tuple[Shard, StatisticsPart]]) -> dict[str, StatisticsPart]:
+    """One part per split, in order of the splits' names."""
+    found: dict[str, StatisticsPart] = {}
+    for shard, part in parts:
+        if shard.split in found:
+            found[shard.split].merge(part)
+        else:
+            found[shard.split] = part
+    return dict(sorted(found.items()))
+
+
+class StatisticsCollector(StatisticsScan):
+    """Looks at every record like a validator, and makes statistics instead of findings.
+
+    Pass it to :func:`tfrecreg.core.check.scan.run.run_scan`, then call :meth:`statistics`.
     """
 
     name = "statistics"
     codes: Sequence[Code] = ()
 
-    def __init__(self, options: StatisticsOptions) -> None:
+    def __init__(self, options: StatisticsOptions, *, digests: bool = False) -> None:
         self.options = options
+        self.needs = Need.DIGESTS if digests else Need(0)
         self.parts: dict[str, StatisticsPart] = {}
         """Parts by split, once the scan is over."""
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Visitor]:
-        """A maker of visitors."""
         del target, options
-        self.options.schema_proto()  # report errors here once, and not for every shard
+        self.options.schema_proto()  # report errors once here, not per shard
         return partial(make_visitor, self.options)
-
-    def merge(self, part: StatisticsPart, more: StatisticsPart) -> StatisticsPart:
-        """Merge the parts of two adjacent shards: see
-        :meth:`tfrecreg.core.check.scan.Validator.merge`."""
-        part.merge(more)
-        return part
 
     def finish(
         self, target: Target, parts: Iterable[tuple[Shard, StatisticsPart]]
     ) -> Iterator[Finding | Measure]:
         del target
-        for shard, part in parts:
-            if shard.split in self.parts:
-                self.parts[shard.split].merge(part)
-            else:
-                self.parts[shard.split] = part
+        self.parts = by_split(parts)
         examples = sum(part.examples for part in self.parts.values())
         yield Measure("statistics.examples", examples, count(examples, "example"))
 
@@ -423,16 +389,16 @@ class StatisticsCollector(Validator):
         """The statistics of every split that was scanned, in order of their names."""
         return [
             SplitStatistics(split, part.examples, part.left_out, part.sketched, part.proto())
-            for split, part in sorted(self.parts.items())
+            for split, part in self.parts.items()
         ]
 
 
-_FORMAT = 4
-"""Version of the file format and of the computation: a new number discards old files."""
+_FORMAT = 6
+"""Version of the file format and of the computation. A new number discards old files."""
 
 
 class StatisticsCache:
-    """The cache of a registry."""
+    """The cached statistics of a registry."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
@@ -440,7 +406,7 @@ class StatisticsCache:
     def recall(
         self, split: str, content: str, options: StatisticsOptions
     ) -> SplitStatistics | None:
-        """The statistics of a split; None where they are not known."""
+        """The statistics of a split; None if they are not cached."""
         path = _path(content, options)
         if self._storage.stat(path) is None:
             return None
@@ -467,7 +433,7 @@ class StatisticsCache:
     def remember(
         self, statistics: SplitStatistics, content: str, options: StatisticsOptions
     ) -> None:
-        """Keep the statistics of a split, unless damage left some of it out."""
+        """Cache the statistics of a split, unless they exclude damaged records."""
         left_out = statistics.left_out
         if left_out.damaged:
             return
@@ -479,7 +445,7 @@ class StatisticsCache:
             "large": left_out.large,
             "sketched": list(statistics.sketched),
         }
-        # They are made again where a registry cannot be written.
+        # In a read-only registry, statistics are computed again each time.
         with (
             suppress(StorageError),
             self._storage.create(_path(content, options), durable=False) as writer,

@@ -1,13 +1,13 @@
 """Distances between the distributions of a feature in two statistics, by TFDV's definitions.
 
-They are those of `tensorflow_data_validation/anomalies/metrics.cc`, over TFDV's message:
+The definitions of `tensorflow_data_validation/anomalies/metrics.cc`, over TFDV's message:
 
 * L-infinity: the largest difference of the shares of a value
-* normalized absolute difference: the same of counts, divided by the sum of all counts
+* normalized absolute difference: the same for counts, divided by the sum of all counts
 * Jensen-Shannon divergence, with logarithms of base 2: ``(D(P|M) + D(Q|M)) / 2`` for the mean M of
   two distributions P and Q. The buckets of both histograms are divided at the bounds of both, as if
   numbers were spread evenly in a bucket. Buckets without width count by themselves. Infinite
-  numbers and NaN differ from those of the other side, and NaN counts only if the bounds are equal.
+  numbers and NaN never match those of the other side; NaN counts only if the bounds are equal.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Comparator(NamedTuple):
     """A key of :data:`_MEASURES`."""
     threshold: float
     quantiles: bool = False
-    """Whether a divergence is that of histograms of equal weight instead of equal width."""
+    """Whether a divergence compares histograms of equal weight instead of equal width."""
 
 
 class Distance(NamedTuple):
@@ -60,11 +60,11 @@ class Distance(NamedTuple):
 def comparators(
     schema: Any, statistics: Any, kind: Literal["drift", "skew"], threshold: float | None
 ) -> list[Comparator]:
-    """What to compare.
+    """The comparisons to make.
 
-    Where the schema has a comparator of this kind for any feature, its own count and no others.
-    Else labels and sizes are compared: values that are counted (categories, strings) by L-infinity,
-    numbers by the Jensen-Shannon divergence.
+    If the schema has comparators of this kind, these are all comparisons. Otherwise labels and
+    sizes are compared: counted values (categories, strings) by L-infinity, numbers by the
+    Jensen-Shannon divergence.
     """
     known = {feature.name: feature for feature in schema.feature} if schema is not None else {}
     declared = [each for each in known.values() if each.HasField(f"{kind}_comparator")]
@@ -85,7 +85,7 @@ def comparators(
 def distances(
     statistics: Any, other: Any, wanted: Sequence[Comparator]
 ) -> tuple[list[Distance], list[str]]:
-    """Distances in order of feature and measure, and the features that only one side has."""
+    """Distances in order of feature and measure, and the features on only one side."""
     here, there = _by_name(statistics), _by_name(other)
     found, one_sided = [], set()
     for each in wanted:
@@ -133,34 +133,35 @@ def _is_of_interest(name: str, feature: Any) -> bool:
 
 
 def _distance(comparator: Comparator, one: Any, other: Any) -> float | None:
-    """The distance of two `FeatureNameStatistics`; None where it is not defined."""
+    """The distance between two `FeatureNameStatistics`; None if it is undefined."""
     counts = _counts(one), _counts(other)
+    values = sorted(counts[0].keys() | counts[1].keys())
+    p, q = (np.array([side.get(each, 0.0) for each in values]) for side in counts)
     if comparator.field != _DIVERGENCE:
-        values = sorted(counts[0].keys() | counts[1].keys())
-        p, q = (np.array([side.get(each, 0.0) for each in values]) for side in counts)
         if comparator.field == _DIFFERENCE:
             total = float(p.sum() + q.sum())
             return float(np.abs(p - q).max(initial=0)) / total if total else 0.0
         return float(np.abs(_shares(p) - _shares(q)).max(initial=0))
     if all(counts):
-        values = sorted(counts[0].keys() | counts[1].keys())
-        p, q = (np.array([side.get(each, 0.0) for each in values]) for side in counts)
         return _divergence(p, q)
-    histograms = [_histogram(each, comparator.quantiles) for each in (one, other)]
+    histograms = [
+        next(
+            (
+                each
+                for each in side.num_stats.histograms
+                if (each.type == each.QUANTILES) == comparator.quantiles
+            ),
+            None,
+        )
+        for side in (one, other)
+    ]
     return None if None in histograms else _divergence(*_aligned(*histograms))
 
 
 def _counts(entry: Any) -> dict[str, float]:
-    """How often each value occurs. Of equal labels the first counts: values without UTF-8."""
+    """How often each value occurs. Values that are not UTF-8 share a label: the first counts."""
     buckets = entry.string_stats.rank_histogram.buckets
     return {each.label: each.sample_count for each in reversed(buckets)}
-
-
-def _histogram(entry: Any, quantiles: bool) -> Any:
-    for each in entry.num_stats.histograms:
-        if (each.type == each.QUANTILES) == quantiles:
-            return each
-    return None
 
 
 def _aligned(one: Any, other: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -183,7 +184,7 @@ def _aligned(one: Any, other: Any) -> tuple[NDArray[np.float64], NDArray[np.floa
 def _parts(
     histogram: Any,
 ) -> tuple[float, Mapping[float, float], Sequence[tuple[float, float, float]]]:
-    """The count of infinite numbers, the counts of single ones, and the buckets with a width."""
+    """The count of infinite numbers, the counts of single numbers, and the buckets with a width."""
     infinite, points, wide = 0.0, dict[float, float](), []
     for each in histogram.buckets:
         low, high, count = each.low_value, each.high_value, each.sample_count
@@ -202,7 +203,7 @@ def _shares(counts: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _divergence(p: NDArray[np.float64], q: NDArray[np.float64]) -> float | None:
-    """The Jensen-Shannon divergence of counts; None where one side has none."""
+    """The Jensen-Shannon divergence of counts; None if one side has no counts."""
     if not (p.sum() and q.sum()):
         return None
     p, q = _shares(p), _shares(q)

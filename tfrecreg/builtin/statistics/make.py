@@ -1,15 +1,15 @@
-"""The statistics of a target, split by split: made in a pass over its records, or remembered.
+"""The statistics of a target, per split: made in a pass over its records, or read from a cache.
 
-The operation: the statistics of what the user names.
+The operation :func:`stats` serves the target that a user names.
 """
 
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tfrecreg.builtin.statistics.collect import (
     SplitStatistics,
@@ -26,20 +26,21 @@ from tfrecreg.builtin.statistics.summary import (
     summarize,
 )
 from tfrecreg.core.check.infer import read_whole
-from tfrecreg.core.check.scan.interface import Need, Shard, Target, Validator, Visitor
-from tfrecreg.core.records.batch import StreamEnd
-from tfrecreg.core.registry.registry import RegistryLike
-from tfrecreg.core.registry.shardset.find import TargetLike
-from tfrecreg.core.registry.shardset.target import find_target
+from tfrecreg.core.check.scan.interface import Target, Validator
+from tfrecreg.core.registry.data import TargetLike
+from tfrecreg.core.registry.find import find_target
 from tfrecreg.core.values.errors import UsageError
-from tfrecreg.core.values.findings import Code, Finding, Measure
 from tfrecreg.core.values.progress import SILENT, Progress
 from tfrecreg.core.values.text import count, did_you_mean, listed, safe
+from tfrecreg.core.workers.context import Context, Travelling
 from tfrecreg.core.workers.interface import Engine
 from tfrecreg.core.workers.local import LocalEngine
 
-_WORTH_WORKERS = 128 << 20
-"""Bytes of shards above which workers gain more than their start costs."""
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+_BYTE_SECONDS = 4e-9
+"""Approximate cost of a byte, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +50,10 @@ class SplitStats:
     statistics: SplitStatistics
     features: tuple[FeatureSummary, ...]
     cached: bool
-    """Whether they were made before, of the same content."""
+    """Whether the statistics were in the cache, made from the same content."""
 
     def to_json(self) -> dict[str, Any]:
-        """As the document of ``stats --json`` has it."""
+        """The entry for the document of ``stats --json``."""
         told = self.statistics
         return {
             "split": told.split,
@@ -80,14 +81,22 @@ class Stats:
         return f"<Stats {safe(self.target)}: {', '.join(map(self._heading, self.splits))}>"
 
     def __str__(self) -> str:
-        """A table of features for each split."""
-        parts = []
-        for split in self.splits:
-            rows = [STATS_COLUMNS, *map(stats_row, split.features)]
-            widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-            lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
-            parts.append("\n  ".join((self._heading(split), *lines)))
-        return "\n\n".join(parts)
+        """A table of features per split, below the excluded records and estimated features."""
+        return "\n\n".join("\n".join(self._lines(split)) for split in self.splits)
+
+    def _lines(self, split: SplitStats) -> Iterator[str]:
+        made = split.statistics
+        yield self._heading(split) + (", from the cache" if split.cached else "")
+        if made.left_out:
+            yield f"  left out: {made.left_out}"
+        if made.sketched:
+            yield f"  too many values to count, so estimated: {', '.join(map(safe, made.sketched))}"
+        rows = [STATS_COLUMNS, *map(stats_row, split.features)] if split.features else []
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        for name, kind, *numbers, histogram in rows:
+            cells = [name.ljust(widths[0]), kind.ljust(widths[1])]
+            cells += map(str.rjust, numbers, widths[2:-1])
+            yield f"  {'  '.join((*cells, histogram))}".rstrip()
 
     def _repr_html_(self) -> str:
         """The tables, for a notebook."""
@@ -105,7 +114,7 @@ class Stats:
         return f"{safe(made.split or self.target)}: {count(made.examples, 'example')}"
 
     def pbtxt(self) -> str:
-        """TFDV's `DatasetFeatureStatisticsList` as text: a dataset for each split, with its name.
+        """TFDV's `DatasetFeatureStatisticsList` as text, with a named dataset per split.
 
         `tfdv.load_stats_text` reads it.
         """
@@ -123,38 +132,40 @@ def stats_of(
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> Stats:
-    """Make the statistics of a target, or recall those that its registry remembers."""
+    """Make the statistics of a target, or read them from its registry's cache."""
     options = options or options_of(target)
     target = _only(target, split)
     known = _recalled(target, options)
     left = tuple(shard for shard in target.shards if shard.split not in known)
-    made = _make(replace(target, shards=left), options, engine, progress) if left else {}
-    return _summed_up(target, options, known, made, features)
+    collector = StatisticsCollector(options, digests=target.manifest is not None)
+    if left:
+        entries = (shard.storage.stat(shard.path) for shard in left)
+        costs = (entry.size * _BYTE_SECONDS for entry in entries if entry is not None)
+        engine = (engine or LocalEngine(1)).for_work(costs)
+        of_left = replace(target, shards=left)
+        read_whole(of_left, [collector], engine, progress, doing="statistics of")
+    return _summed_up(target, known, collector, features)
 
 
 class StatsOfCheck:
-    """The statistics of a target, made in the pass of a check over its records, or recalled.
+    """The statistics of a target, made while a check reads its records, or read from the cache.
 
     Attributes:
-        validators: for the pass; none if all is recalled.
+        validators: validators to run in the check; empty if everything is cached.
     """
 
     def __init__(self, target: Target) -> None:
         self._target = target
-        self._options = options_of(target)
-        self._known = _recalled(target, self._options)
-        self._collector, self._sound = StatisticsCollector(self._options), _Soundness()
+        options = options_of(target)
+        self._known = _recalled(target, options)
+        self._collector = StatisticsCollector(options, digests=target.manifest is not None)
         self.validators: list[Validator] = []
         if not {shard.split for shard in target.shards} <= self._known.keys():
             self.validators.append(self._collector)
-            if target.manifest is not None:
-                self.validators.append(self._sound)
 
     def result(self) -> Stats:
         """The statistics, after a check that read all records."""
-        made = _collected(self._collector, self._sound)
-        known = {name: each for name, each in self._known.items() if name not in made}
-        return _summed_up(self._target, self._options, known, made)
+        return _summed_up(self._target, self._known, self._collector)
 
 
 def options_of(target: Target) -> StatisticsOptions:
@@ -163,7 +174,7 @@ def options_of(target: Target) -> StatisticsOptions:
 
 
 def _recalled(target: Target, options: StatisticsOptions) -> dict[str, SplitStatistics]:
-    """The statistics of splits that were made before."""
+    """The cached statistics of the target's splits, by split."""
     known: dict[str, SplitStatistics] = {}
     if target.home is not None:
         cache = StatisticsCache(target.home)
@@ -176,25 +187,24 @@ def _recalled(target: Target, options: StatisticsOptions) -> dict[str, SplitStat
 
 def _summed_up(
     target: Target,
-    options: StatisticsOptions,
     known: Mapping[str, SplitStatistics],
-    made: Mapping[str, tuple[SplitStatistics, bool]],
+    collector: StatisticsCollector,
     features: Sequence[str] = (),
 ) -> Stats:
-    """The statistics of all splits; new ones are cached."""
+    """The statistics of all splits; new statistics are cached if the bytes match the manifest."""
+    made = {each.split: each for each in collector.statistics()}
     contents = _contents(target)
     if target.home is not None:
         cache = StatisticsCache(target.home)
-        for name, (statistics, sound) in made.items():
-            if sound and name in contents:
-                cache.remember(statistics, contents[name], options)
-    everything = [*known.values(), *(statistics for statistics, _ in made.values())]
-    everything.sort(key=lambda each: each.split)
+        for name, statistics in made.items():
+            if collector.parts[name].is_sound and name in contents:
+                cache.remember(statistics, contents[name], collector.options)
+    everything = sorted({**known, **made}.values(), key=lambda each: each.split)
     _expect_examples(target, everything)
     return Stats(
         target.name,
         tuple(
-            SplitStats(each, _chosen(each, features), each.split in known) for each in everything
+            SplitStats(each, _chosen(each, features), each.split not in made) for each in everything
         ),
     )
 
@@ -203,17 +213,13 @@ def _only(target: Target, split: str | None) -> Target:
     """The target with the shards of one split."""
     splits = sorted({shard.split for shard in target.shards})
     if not splits:
-        raise UsageError(
-            f"`{target.name}` has no shards to compute statistics from",
-            hint="`tfrecreg check` lists the missing ones",
-        )
+        raise UsageError(f"`{target.name}` has no shards to compute statistics from")
     if split is None:
         return target
     if split not in splits:
-        named = [safe(each) for each in splits if each]
+        named = listed([safe(each) for each in splits if each])
         raise UsageError(
-            f"`{target.name}` has no split `{safe(split)}`{did_you_mean(split, splits)}",
-            hint=f"available: {listed(named)}" if named else "its file names contain no split",
+            f"`{target.name}` has no split `{split}`{did_you_mean(split, splits)}; it has {named}"
         )
     return replace(target, shards=tuple(each for each in target.shards if each.split == split))
 
@@ -228,68 +234,6 @@ def _contents(target: Target) -> dict[str, str]:
     return {each.name: each.content for each in target.manifest.splits if each.name in wanted}
 
 
-def _make(
-    target: Target, options: StatisticsOptions, engine: Engine | None, progress: Progress
-) -> dict[str, tuple[SplitStatistics, bool]]:
-    """The statistics of each split, and whether the bytes are those that the manifest names."""
-    collector, sound = StatisticsCollector(options), _Soundness()
-    engine = (engine or LocalEngine(1)).for_work(map(_size, target.shards), _WORTH_WORKERS)
-    read_whole(
-        target,
-        [collector, sound] if target.manifest is not None else [collector],
-        engine,
-        progress,
-        doing="statistics of",
-        otherwise="statistics of incomplete data would be misleading",
-    )
-    return _collected(collector, sound)
-
-
-def _collected(
-    collector: StatisticsCollector, sound: _Soundness
-) -> dict[str, tuple[SplitStatistics, bool]]:
-    """What a pass found, and whether the bytes are those that the manifest names."""
-    return {
-        each.split: (each, sound.splits.get(each.split, False)) for each in collector.statistics()
-    }
-
-
-def _size(shard: Shard) -> int:
-    entry = shard.storage.stat(shard.path)
-    return entry.size if entry is not None else 0
-
-
-class _Soundness(Validator):
-    """Sees whether shards are the files that the manifest names, in the same pass."""
-
-    name = "soundness"
-    codes: Sequence[Code] = ()
-    needs = Need.DIGESTS
-
-    def __init__(self) -> None:
-        self.splits: dict[str, bool] = {}
-
-    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], _Digest]:
-        del target, options
-        return _Digest
-
-    def finish(
-        self, target: Target, parts: Iterable[tuple[Shard, str | None]]
-    ) -> Iterator[Finding | Measure]:
-        for shard, digest in parts:
-            good = shard.entry is not None and shard.entry.blake3 == digest
-            self.splits[shard.split] = self.splits.get(shard.split, True) and good
-        yield Measure("soundness.target", target.name, target.name)
-
-
-class _Digest(Visitor):
-    def __init__(self, shard: Shard) -> None:
-        del shard
-
-    def close(self, end: StreamEnd) -> str | None:
-        return end.blake3
-
-
 def _expect_examples(target: Target, everything: Sequence[SplitStatistics]) -> None:
     """Refuse a target without any Example."""
     if any(each.examples for each in everything):
@@ -297,8 +241,7 @@ def _expect_examples(target: Target, everything: Sequence[SplitStatistics]) -> N
     told = "; ".join(str(each.left_out) for each in everything if each.left_out)
     raise UsageError(
         f"`{target.name}` has no Examples to compute statistics from"
-        + (f": {told}" if told else ", nor any record"),
-        hint=f"`tfrecreg head {target.name}` shows its records",
+        + (f": {told}" if told else ", nor any record")
     )
 
 
@@ -310,9 +253,8 @@ def _chosen(statistics: SplitStatistics, globs: Sequence[str]) -> tuple[FeatureS
     for glob in globs:
         if not fnmatch.filter(names, glob):
             raise UsageError(
-                f"no feature of `{safe(statistics.split)}` matches `{safe(glob)}`"
-                f"{did_you_mean(glob, names)}",
-                hint=f"available: {listed(names, most=10)}",
+                f"no feature of `{statistics.split}` matches `{glob}`{did_you_mean(glob, names)}; "
+                f"it has {listed(names, most=10)}"
             )
     return tuple(
         feature
@@ -324,21 +266,14 @@ def _chosen(statistics: SplitStatistics, globs: Sequence[str]) -> tuple[FeatureS
 def stats(
     argument: TargetLike,
     *,
-    registry: RegistryLike | None = None,
     split: str | None = None,
     features: Sequence[str] = (),
     schema: str | None = None,
-    engine: Engine | None = None,
-    progress: Progress = SILENT,
+    **context: Unpack[Context],
 ) -> Stats:
     """The statistics of a build, a release or files; cached in a registry."""
+    registry, engine, progress = Travelling(**context)
     target = find_target(argument, registry=registry, schema=schema)
     for note in target.notes if target.kind == "files" else ():
         progress.note(note)
-    return stats_of(
-        target,
-        split=split,
-        features=features,
-        engine=engine,
-        progress=progress,
-    )
+    return stats_of(target, split=split, features=features, engine=engine, progress=progress)

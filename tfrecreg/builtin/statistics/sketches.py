@@ -1,16 +1,16 @@
 """Quantiles of many numbers in bounded memory, deterministic and mergeable.
 
 Up to 4,096 distinct numbers are counted, so that quantiles are exact. Beyond, numbers are kept in
-levels: one of level i stands for 2^i numbers. A level that is full is sorted, and every other
-number moves up a level, from the first or from the second one in turn. Moving up from level i
+levels: a number of level i stands for 2^i numbers. A full level is sorted, and every other number
+moves up a level, beginning with the first or the second number in turn. Moving up from level i
 changes a rank by at most 2^i, and happens at most N / (4095 · 2^i) times for N numbers, so the rank
 of a quantile is off by at most (1 + log2(N / 4096)) / 4095 of all numbers: 0.3 % for a million,
 0.5 % for a billion.
 
-The most frequent values of features, and the number of distinct ones, in bounded memory.
+The module also finds the most frequent values of features, and counts distinct values.
 
-Values are counted exactly while the counts of all features fit; then the feature that takes most
-goes over to two mergeable sketches, which are deterministic:
+Values are counted exactly while the counts of all features fit. Then the largest feature switches
+to two deterministic, mergeable sketches:
 
 * Misra and Gries' counters, for frequencies: each is too low by less than 1/1024 of all values
 * the 16,384 smallest hashes, for the number of distinct values: its standard error is 0.8 %
@@ -26,13 +26,11 @@ import numpy as np
 from blake3 import blake3
 from numpy.typing import NDArray
 
-from tfrecreg.builtin.statistics.options import StatisticsOptions
-
 _Floats = NDArray[np.float64]
 _Ints = NDArray[np.int64]
 
 CAPACITY = 4096
-"""Distinct numbers that are counted exactly; then, numbers of a level."""
+"""Maximum number of distinct numbers that are counted exactly, and of numbers in a level."""
 
 
 class Quantiles:
@@ -40,13 +38,13 @@ class Quantiles:
 
     def __init__(self) -> None:
         self._new: list[_Floats] = []
-        """Numbers that were added and are not counted yet."""
+        """Added numbers that are not counted yet."""
         self._waiting = 0
         self._values: _Floats = np.zeros(0)
-        """Distinct numbers, ascending, as long as they are counted exactly."""
+        """Distinct numbers, ascending, while they are counted exactly."""
         self._counts: _Ints = np.zeros(0, np.int64)
         self._levels: list[_Floats] = []
-        """Empty as long as numbers are counted exactly."""
+        """Levels of numbers; empty while numbers are counted exactly."""
         self._from_second: list[bool] = []
 
     def add(self, numbers: _Floats) -> None:
@@ -57,7 +55,6 @@ class Quantiles:
             self._settle()
 
     def merge(self, other: Quantiles) -> None:
-        """Take in the numbers of another one."""
         other._settle()
         self._settle()
         self._count(other._values, other._counts)
@@ -66,7 +63,7 @@ class Quantiles:
             self._push(level, numbers)
 
     def counts(self) -> tuple[_Floats, _Ints]:
-        """Numbers in ascending order, and how many each stands for."""
+        """Numbers in ascending order, and how many numbers each stands for."""
         self._settle()
         if not self._levels:
             return self._values, self._counts
@@ -86,7 +83,7 @@ class Quantiles:
             self._count(*np.unique(numbers, return_counts=True))
 
     def _count(self, values: _Floats, counts: _Ints) -> None:
-        """Take in numbers with their frequencies."""
+        """Add numbers with their frequencies."""
         if not self._levels:
             values, counts = _counted(
                 np.concatenate((self._values, values)), np.concatenate((self._counts, counts))
@@ -99,7 +96,7 @@ class Quantiles:
             self._push(level, values[(counts >> level) & 1 == 1])
 
     def _use_levels(self) -> None:
-        """Go over from counts to levels, which loses nothing yet."""
+        """Switch from counts to levels, which loses nothing yet."""
         if not self._levels:
             values, counts = self._values, self._counts
             self._values, self._counts = values[:0], counts[:0]
@@ -132,7 +129,7 @@ def _counted(values: _Floats, counts: _Ints) -> tuple[_Floats, _Ints]:
 
 
 def ranked(values: _Floats, counts: _Ints, buckets: int) -> _Floats:
-    """The bounds of buckets that hold as many numbers each, shape (buckets + 1,).
+    """The bounds of buckets that hold equally many numbers, shape (buckets + 1,).
 
     Bound k is the number at index N k // buckets of all N numbers in ascending order, as in TFDV.
     """
@@ -143,7 +140,7 @@ def ranked(values: _Floats, counts: _Ints, buckets: int) -> _Floats:
 
 
 MAX_BYTES = 32 << 20
-"""Approximate maximum memory of all counted values; above it the largest feature is sketched."""
+"""Approximate maximum memory of all counted values. Above it, the largest feature is sketched."""
 
 _EACH = 128
 """Overhead of a value in bytes."""
@@ -151,6 +148,8 @@ _EACH = 128
 _LONG = 256
 _HEAD = 64
 
+RANKS = 1000
+"""Maximum number of frequent values to list per feature."""
 _COUNTERS = 1024
 _HASHES = 16384
 _LARGE = 1024
@@ -161,11 +160,10 @@ CountedValue = bytes | int
 
 
 class Frequent(NamedTuple):
-    """The values of a feature."""
+    """The frequent values of a feature."""
 
     top: list[tuple[int, CountedValue]]
-    """The most frequent values and how often they occur, the most frequent first; of equal ones
-    the largest."""
+    """The most frequent values, each with its count; sorted by count, then by value, descending."""
     unique: int
     """Number of distinct values."""
 
@@ -173,14 +171,13 @@ class Frequent(NamedTuple):
 class ValueCounts:
     """How often each value of each feature occurs. Picklable, mergeable."""
 
-    def __init__(self, options: StatisticsOptions, max_bytes: int = MAX_BYTES) -> None:
-        self._most = max(options.num_top_values, options.num_rank_histogram_buckets)
+    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self._max_bytes = max_bytes
         self._counts: dict[str, dict[CountedValue, int]] = {}
         self._bytes: dict[str, int] = {}
         self._total = 0
         self._sketches: dict[str, _Sketch] = {}
-        """Of features with too many values."""
+        """Sketches of the features with too many values."""
 
     @property
     def sketched(self) -> tuple[str, ...]:
@@ -188,7 +185,7 @@ class ValueCounts:
         return tuple(sorted(self._sketches))
 
     def add(self, feature: str, pairs: Iterable[tuple[CountedValue, int]]) -> None:
-        """Count values, bytes as :func:`value_key` has them, with the number of occurrences."""
+        """Count values with their number of occurrences; bytes as :func:`value_key` gives them."""
         if feature in self._sketches:
             self._sketches[feature].add(dict(pairs))
             return
@@ -207,7 +204,7 @@ class ValueCounts:
             self._sketch(max(self._bytes, key=lambda name: (self._bytes[name], name)))
 
     def merge(self, other: ValueCounts) -> None:
-        """Merge the counts of another one, which is unusable afterwards."""
+        """Add the counts of another object, which is unusable afterwards."""
         for feature, sketch in other._sketches.items():
             if feature not in self._sketches:
                 self._sketch(feature)
@@ -223,20 +220,19 @@ class ValueCounts:
             if counts:
                 unique = sketch.unique() if sketch is not None else len(counts)
                 pairs = ((count, value) for value, count in counts.items())
-                yield feature, Frequent(heapq.nlargest(self._most, pairs), unique)
+                yield feature, Frequent(heapq.nlargest(RANKS, pairs), unique)
 
     def _sketch(self, feature: str) -> None:
-        """Go over from counts to a sketch."""
+        """Switch from counts to a sketch."""
         self._total -= self._bytes.pop(feature, 0)
-        sketch = self._sketches[feature] = _Sketch(max(_COUNTERS, self._most))
+        sketch = self._sketches[feature] = _Sketch()
         sketch.add(self._counts.pop(feature, {}))
 
 
 class _Sketch:
     """Counters of Misra and Gries, and the smallest hashes of all values."""
 
-    def __init__(self, counters: int) -> None:
-        self._counters = counters
+    def __init__(self) -> None:
         self.counts: dict[CountedValue, int] = {}
         """The most frequent values, each count too low by at most the same amount."""
         self._hashes: NDArray[np.uint64] = np.zeros(0, np.uint64)
@@ -254,7 +250,6 @@ class _Sketch:
         self._keep(np.frombuffer(b"".join(digests), np.uint64))
 
     def merge(self, other: _Sketch) -> None:
-        """Merge the counts of another one."""
         for value, count in other.counts.items():
             self._count(value, count)
         self._reduce()
@@ -270,9 +265,9 @@ class _Sketch:
         self.counts[value] = self.counts.get(value, 0) + count
 
     def _reduce(self) -> None:
-        """Subtract the first count that has no counter from all that have one."""
-        if len(self.counts) > self._counters:
-            least = heapq.nlargest(self._counters + 1, self.counts.values())[-1]
+        """Subtract the largest count without a counter from all counters."""
+        if len(self.counts) > _COUNTERS:
+            least = heapq.nlargest(_COUNTERS + 1, self.counts.values())[-1]
             self.counts = {
                 value: count - least for value, count in self.counts.items() if count > least
             }
@@ -282,10 +277,10 @@ class _Sketch:
 
 
 def value_key(value: bytes) -> bytes:
-    """The counted form of a value: itself, unless it is long and not text.
+    """The counted form of a value: the value itself, unless it is long and not text.
 
-    A long value that is not UTF-8 is never shown, so that its start, which places it among values
-    that are as frequent, and its digest do. 0xFF is in no UTF-8.
+    A long value that is not UTF-8 is never shown, so its start, which sorts it among equally
+    frequent values, and its digest suffice. UTF-8 never contains 0xFF.
     """
     if len(value) <= _LONG:
         return value

@@ -1,6 +1,6 @@
 """Statistics as bytes, as text, and as plain values for people and JSON. Needs no TFDV.
 
-The statistics of features in words, for tables: a line and a sparkline per feature.
+For tables, it puts the statistics of each feature into a line with a sparkline.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def parse_proto(data: bytes) -> DatasetFeatureStatisticsList:
 
 
 def render_proto(proto: DatasetFeatureStatisticsList) -> str:
-    """The text form, which `tfdv.load_stats_text` reads, the same by every release of protobuf."""
+    """The text form for `tfdv.load_stats_text`; every release of protobuf gives equal texts."""
     text_format = importlib.import_module("google.protobuf.text_format")
     return str(text_format.MessageToString(proto, as_utf8=True))
 
@@ -35,7 +35,7 @@ def render_proto(proto: DatasetFeatureStatisticsList) -> str:
 def named(
     statistics: Iterable[tuple[str, DatasetFeatureStatisticsList]],
 ) -> DatasetFeatureStatisticsList:
-    """One list of several: each dataset with its name, which for TFDV is that of a slice."""
+    """Join several lists into one, each dataset with its name, a slice's name for TFDV."""
     together = messages().DatasetFeatureStatisticsList()
     for name, proto in statistics:
         for dataset in proto.datasets:
@@ -52,13 +52,13 @@ def messages() -> Any:
 Type = Literal["int64", "float", "bytes", "picture", "struct"]
 
 _TYPES: tuple[Type, ...] = ("int64", "float", "bytes", "picture", "struct")
-"""Types by TFDV's number. STRING is any bytes, BYTES those with an image domain."""
+"""Types by TFDV's number. STRING is for any bytes, BYTES for bytes with an image domain."""
 
 
 NOT_UTF8 = "__BYTES_VALUE__"
 """Stands for values that are not UTF-8."""
 _BARS = 10
-"""Frequent values that a histogram has, as many as numbers have buckets."""
+"""Number of frequent values in a histogram, equal to the number of buckets for numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Numbers:
     zeros: int
     nan: int
     quantiles: tuple[float, ...] = ()
-    """Bounds of ten parts that hold as many numbers each, from `min` to `max`."""
+    """Bounds of ten parts that hold equally many numbers, from `min` to `max`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +82,10 @@ class Texts:
 
     unique: int
     mean_length: float
-    """Bytes; of numbers, digits."""
+    """Mean length in bytes; for numbers, in digits."""
     not_utf8: int
     top: tuple[tuple[str, float], ...]
-    """The most frequent values and how often they occur, the most frequent first. Not escaped;
+    """The most frequent values with their counts, the most frequent first. Not escaped;
     ``__BYTES_VALUE__`` stands for values that are not UTF-8.
     """
 
@@ -107,19 +107,19 @@ class FeatureSummary:
     """Not escaped."""
     type: Type
     present: int
-    """Examples that have it with a list of values, which may be empty."""
+    """Number of examples that have the feature with a list of values, even an empty list."""
     missing: int
     values: int
-    """Over all examples."""
+    """Number of values in all examples."""
     min_values: int
     mean_values: float
     max_values: int
-    """Per example that has it."""
+    """Maximum number of values per example that has the feature."""
     detail: Numbers | Texts | Image | None
-    """None without values."""
+    """The statistics of the values; None if there are no values."""
     histogram: tuple[float, ...]
-    """Number of values per bucket of equal width, or of each of the ten most frequent values; may
-    be empty.
+    """Number of values per bucket of equal width, or counts of the ten most frequent values; may be
+    empty.
     """
 
 
@@ -127,7 +127,7 @@ def summarize(proto: Any) -> Iterator[FeatureSummary]:
     """The features of a `DatasetFeatureStatisticsList`, in their order, over all its datasets."""
     for dataset in proto.datasets:
         for feature in dataset.features:
-            # Sparse and weighted features have statistics of their parts only.
+            # Sparse and weighted features have statistics only for their parts.
             if feature.WhichOneof("stats") or not feature.custom_stats:
                 yield _summary(feature)
 
@@ -141,7 +141,7 @@ class Bucket(NamedTuple):
 
 
 def number_buckets(proto: Any, names: Collection[str]) -> dict[str, list[Bucket]]:
-    """The histograms of features of numbers, by name: buckets of equal width."""
+    """Histograms of numeric features by name, with buckets of equal width."""
     return {
         _name(feature): [
             Bucket(each.low_value, each.high_value, each.sample_count)
@@ -190,7 +190,12 @@ def _detail(feature: Any, values: int) -> tuple[Numbers | Texts | Image | None, 
             return Numbers(none, none, none, none, none, 0, nan), ()
         numbers = Numbers(
             *(stats.mean, stats.std_dev, stats.min, stats.median, stats.max, stats.num_zeros, nan),
-            quantiles=tuple(_bounds(stats.histograms)),
+            quantiles=tuple(
+                bound
+                for each in stats.histograms
+                if each.type == each.QUANTILES and each.buckets
+                for bound in (each.buckets[0].low_value, *(b.high_value for b in each.buckets))
+            ),
         )
         return numbers, tuple(each.sample_count for each in standard.buckets) if standard else ()
     if kind == "bytes_stats":
@@ -202,14 +207,6 @@ def _detail(feature: Any, values: int) -> tuple[Numbers | Texts | Image | None, 
     top = tuple((each.value, each.frequency) for each in text.top_values)
     ranks = tuple(each.sample_count for each in text.rank_histogram.buckets[:_BARS])
     return Texts(text.unique, text.avg_length, text.invalid_utf8_count, top), ranks
-
-
-def _bounds(histograms: Any) -> Iterator[float]:
-    """The bounds of the histogram whose buckets hold as many numbers each."""
-    for histogram in histograms:
-        if histogram.type == histogram.QUANTILES:
-            yield from (each.low_value for each in histogram.buckets[:1])
-            yield from (each.high_value for each in histogram.buckets)
 
 
 STATS_COLUMNS = (
@@ -226,26 +223,27 @@ _SHOWN = 24
 
 
 def stats_row(feature: FeatureSummary) -> tuple[str, ...]:
-    """A feature in words, a text for each of :data:`STATS_COLUMNS`; escaped."""
+    """A feature as one escaped text per column of :data:`STATS_COLUMNS`."""
     examples = feature.present + feature.missing
     present = _percent(feature.present, examples)
-    per_example = _span(feature.min_values, feature.max_values) if feature.present else ""
+    per_example = ""
+    if feature.present:
+        per_example = f"{feature.min_values:,}"
+        if feature.max_values > feature.min_values:
+            per_example += f" to {feature.max_values:,}"
+    detail = feature.detail
+    # The sparkline and the words after it; no bars if all texts are equally frequent.
+    histogram = "  ".join(filter(None, (sparkline(feature.histogram), _words(feature))))
+    if isinstance(detail, Texts) and 1 < detail.unique == feature.values:
+        histogram = f"all {detail.unique:,} different"
     return (
         safe(feature.name),
         "image" if feature.type == "picture" else feature.type,
         present,
         per_example,
         *_rows_detail(feature),
-        _histogram(feature),
+        histogram,
     )
-
-
-def _histogram(feature: FeatureSummary) -> str:
-    """The sparkline and the words after it; no bars where no text is more frequent than others."""
-    detail = feature.detail
-    if isinstance(detail, Texts) and 1 < detail.unique == feature.values:
-        return f"all {detail.unique:,} different"
-    return "  ".join(filter(None, (sparkline(feature.histogram), _words(feature))))
 
 
 def _rows_detail(feature: FeatureSummary) -> tuple[str, str, str, str, str]:
@@ -269,25 +267,17 @@ def _words(feature: FeatureSummary) -> str:
         return f"{_percent(detail.nan, feature.values)} NaN" if detail.nan else ""
     if not isinstance(detail, Texts) or not detail.unique:
         return ""
-    shown = [
-        f"{_quoted(value)} {_percent(frequency, feature.values)}"
-        for value, frequency in detail.top[:_TOP]
-    ]
+    shown = []
+    for value, frequency in detail.top[:_TOP]:
+        quoted = "bytes" if value == NOT_UTF8 else f'"{safe(value, limit=_SHOWN)}"'
+        shown.append(f"{quoted} {_percent(frequency, feature.values)}")
     return ": ".join(filter(None, (f"{detail.unique:,} different", ", ".join(shown))))
-
-
-def _quoted(value: str) -> str:
-    return "bytes" if value == NOT_UTF8 else f'"{safe(value, limit=_SHOWN)}"'
 
 
 def _number(value: float, kind: str) -> str:
     if kind == "int64" and math.isfinite(value) and value == round(value) and abs(value) < 1e9:
         return f"{int(value)}"
     return f"{value:.4g}"
-
-
-def _span(low: int, high: int) -> str:
-    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def _percent(part: float, whole: float) -> str:

@@ -1,6 +1,6 @@
 """Examples, statistics and schema in the folders of TFX's components.
 
-The layout is that of TFX since 0.29: ExampleGen, StatisticsGen and SchemaGen.
+The layout follows ExampleGen, StatisticsGen and SchemaGen of TFX since 0.29.
 """
 
 from __future__ import annotations
@@ -21,20 +21,17 @@ _EXAMPLES, _STATISTICS, _SCHEMA = "examples", "statistics", "schema/schema.pbtxt
 
 
 class TfxExporter(Exporter):
-    """What ExampleGen, StatisticsGen and SchemaGen write."""
+    """Writes the same files as ExampleGen, StatisticsGen and SchemaGen."""
 
     reader = "TFX"
 
     def file_name(self, split: str, number: int, of: int) -> str:
-        """As ExampleGen names them."""
         return tfx_path(super().file_name(split, number, of), split)
 
     def begin(self) -> Callable[[ShardToExport], ExportedShard]:
-        """Shards in gzip."""
         return export_gzip
 
     def finish(self, folder: Folder, shards: Sequence[ExportedShard]) -> Iterator[str]:
-        """Write statistics and schema beside the examples."""
         dataset = self.dataset
         found = stats(
             dataset.resolved,
@@ -56,7 +53,6 @@ class TfxExporter(Exporter):
                 )
 
     def how_to_read(self, folder: str) -> str:  # noqa: ARG002 - the same for all
-        """For pipelines."""
         return "import it: an Importer each for `examples`, `statistics` and `schema`"
 
 

@@ -12,21 +12,23 @@ from msgspec import Meta
 from tfrecreg.builtin.statistics.collect import (
     Conflict,
     StatisticsPart,
+    StatisticsScan,
     TooManyFeatures,
+    by_split,
     make_visitor,
 )
 from tfrecreg.builtin.statistics.distance import Distance, comparators, distances
 from tfrecreg.builtin.statistics.make import stats_of
 from tfrecreg.builtin.statistics.options import StatisticsOptions
 from tfrecreg.builtin.statistics.tfdv import Anomaly, judge_statistics, missing_tfdv
-from tfrecreg.core.check.scan.interface import BaselineError, Shard, Target, Validator, Visitor
+from tfrecreg.core.check.scan.interface import BaselineError, Shard, Target, Visitor
 from tfrecreg.core.schema.environments import EnvironmentOptions, environment_options
 from tfrecreg.core.schema.payload_kinds import no_schema_fits
 from tfrecreg.core.schema.proto import parse_schema, schema_message
 from tfrecreg.core.values.codes import CORE_CODES, DRF001, DRF002, DRF003, DRF004, SCH199, CodeList
 from tfrecreg.core.values.codes.pages import anomaly_code
 from tfrecreg.core.values.config import read_limits
-from tfrecreg.core.values.errors import MissingExtraError, TfrecregError
+from tfrecreg.core.values.errors import TfrecregError
 from tfrecreg.core.values.findings import Code, Finding, Location, Measure, Severity, fingerprint
 from tfrecreg.core.values.text import listed, safe
 
@@ -34,7 +36,7 @@ _UNEXPECTED_TYPE = 70
 _TOO_MANY = 98
 
 
-class StatisticsValidator(Validator):
+class StatisticsValidator(StatisticsScan):
     """Computes the statistics of each split and compares them with the schema, as TFDV does.
 
     Its options are :class:`EnvironmentOptions`.
@@ -50,24 +52,20 @@ class StatisticsValidator(Validator):
         self._schema: Any = None
 
     def applies(self, target: Target) -> str | None:
-        """None if the target has a schema of Examples and TFDV is installed."""
+        if reason := no_schema_fits(target):
+            return reason
         if target.schema is None:
-            return no_schema_fits(target) or "no schema: name one with --schema"
-        return no_schema_fits(target) or expect_tfdv()
+            return "no schema: name one with --schema"
+        if missing := missing_tfdv():
+            raise missing
+        return None
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Visitor]:
-        """Read the schema."""
         self._environment, self._environments = environment_options(self.name, options)
         path = target.schema_path or "schema"
         self._schema = schema_message(parse_schema(target.schema or "", path))
         wanted = StatisticsOptions(schema=target.schema, schema_path=path)
         return partial(make_visitor, wanted)
-
-    def merge(self, part: StatisticsPart, more: StatisticsPart) -> StatisticsPart:
-        """Merge the parts of two adjacent shards: see
-        :meth:`tfrecreg.core.check.scan.Validator.merge`."""
-        part.merge(more)
-        return part
 
     def finish(
         self, target: Target, parts: Iterable[tuple[Shard, StatisticsPart]]
@@ -91,40 +89,25 @@ class StatisticsValidator(Validator):
         yield Measure("statistics.examples", total, text)
 
 
-def expect_tfdv() -> str | None:
-    """None if TFDV is installed, else why it is not available for this Python."""
-    missing = missing_tfdv()
-    if isinstance(missing, MissingExtraError):
-        raise missing
-    return None if missing is None else f"{missing.message}: {missing.hint}"
-
-
-def by_split(parts: Iterable[tuple[Shard, StatisticsPart]]) -> dict[str, StatisticsPart]:
-    """One part for each split, in order of their names."""
-    found: dict[str, StatisticsPart] = {}
-    for shard, part in parts:
-        if shard.split in found:
-            found[shard.split].merge(part)
-        else:
-            found[shard.split] = part
-    return dict(sorted(found.items()))
-
-
 def _finding(target: Target, split: str, anomaly: Anomaly) -> Finding:
     code = CORE_CODES.get(anomaly_code(anomaly.number), SCH199)
     about = f"`{safe(anomaly.feature)}`: " if anomaly.feature else ""
     text = safe(" ".join(anomaly.text.split()), limit=1000).rstrip(". ")
+    found = _about(target, split, code, anomaly.feature, f"{about}{text}")
+    return replace(found, severity=Severity.WARNING) if anomaly.warning else found
+
+
+def _about(target: Target, split: str, code: Code, feature: str, message: str) -> Finding:
+    """A finding about a feature of a split."""
     return Finding(
         code=code.code,
         rule=code.rule,
-        severity=Severity.WARNING if anomaly.warning else code.severity,
-        message=f"{about}{text}",
+        severity=code.severity,
+        message=message,
         hint=code.hint,
-        fingerprint=fingerprint(
-            code.code, dataset=target.dataset, split=split, feature=anomaly.feature
-        ),
+        fingerprint=fingerprint(code.code, dataset=target.dataset, split=split, feature=feature),
         count=1,
-        locations=(Location(split=split or None, feature=anomaly.feature or None),),
+        locations=(Location(split=split or None, feature=feature or None),),
     )
 
 
@@ -133,17 +116,15 @@ class DriftOptions:
     """The limits of the validator."""
 
     threshold: Annotated[float, Meta(ge=0, le=1)] = 0.1
-    """The largest distance, 0 to 1, of labels and sizes if the schema has no comparator."""
+    """The largest allowed distance, 0 to 1, for labels and sizes without a comparator."""
     min_examples: Annotated[int, Meta(ge=0)] = 100
     """Smaller splits are compared only if the schema has a comparator."""
     split: str = "train"
-    """The split that the others of its version are compared with."""
+    """The split that the other splits of its version are compared with."""
 
 
-class DriftValidator(Validator):
-    """Compares distributions by the schema's comparators; without any, those of labels and
-    sizes.
-    """
+class DriftValidator(StatisticsScan):
+    """Compares distributions by the schema's comparators; without comparators, labels and sizes."""
 
     name = "drift"
     Options = DriftOptions
@@ -153,10 +134,9 @@ class DriftValidator(Validator):
         self._options = DriftOptions()
         self._schema: Any = None
         self._before: Mapping[str, Any] = {}
-        """By split: the statistics of the baseline."""
+        """The statistics of the baseline, by split."""
 
     def applies(self, target: Target) -> str | None:
-        """None if there are two datasets to compare."""
         if target.baseline is None and len({shard.split for shard in target.shards}) < 2:
             return "only one split: name a dataset to compare it with by --against"
         return None
@@ -182,12 +162,6 @@ class DriftValidator(Validator):
             self._before = {each.statistics.split: each.statistics.proto for each in made.splits}
         return partial(make_visitor, wanted)
 
-    def merge(self, part: StatisticsPart, more: StatisticsPart) -> StatisticsPart:
-        """Merge the parts of two adjacent shards: see
-        :meth:`tfrecreg.core.check.scan.Validator.merge`."""
-        part.merge(more)
-        return part
-
     def finish(
         self, target: Target, parts: Iterable[tuple[Shard, StatisticsPart]]
     ) -> Iterator[Finding | Measure]:
@@ -199,7 +173,15 @@ class DriftValidator(Validator):
         if target.baseline is not None:
             other = target.baseline.target.name
             if not protos.keys() & self._before.keys():
-                yield _nothing_in_common(target, other, protos, self._before)
+                here, there = (
+                    listed(split or "(no name)" for split in sorted(each))
+                    for each in (protos, self._before)
+                )
+                told = (
+                    f"nothing was compared with {safe(other)}: its splits are {there}, "
+                    f"those of this target are {here}"
+                )
+                yield replace(_about(target, "", DRF004, "", told), locations=())
             for split, proto in protos.items():
                 before = self._before.get(split)
                 if before is not None:
@@ -237,43 +219,22 @@ class DriftValidator(Validator):
             return
         found, one_sided = distances(proto, other, wanted)
         code = DRF001 if kind == "drift" else DRF002
+        where = f"split `{safe(split)}`, " if split else ""
         for distance in found:
             if distance.value > distance.threshold:
-                yield _drift_finding(target, split, code, distance.feature, _text(distance, name))
+                text = f"{where}{_text(distance, name)}"
+                yield _about(target, split, code, distance.feature, text)
         for feature in one_sided:
             text = f"`{safe(feature)}` is missing here or in {safe(name)}, so it was not compared"
-            yield _drift_finding(target, split, DRF003, feature, text)
+            yield _about(target, split, DRF003, feature, f"{where}{text}")
         largest = max(found, key=lambda each: each.value, default=None)
         told = _text(largest, name) if largest is not None else f"no distance to {name}"
-        told = f"split `{safe(split)}`, {told}" if split else told
-        yield Measure(f"drift.{kind}.{split}", largest.value if largest is not None else None, told)
+        value = largest.value if largest is not None else None
+        yield Measure(f"drift.{kind}.{split}", value, f"{where}{told}")
 
 
 def _text(distance: Distance, name: str) -> str:
     return (
         f"`{safe(distance.feature)}`: the {distance.measure} distance to {safe(name)} is "
         f"{distance.value:.3g}, allowed {distance.threshold:g}"
-    )
-
-
-def _nothing_in_common(
-    target: Target, other: str, splits: Iterable[str], others: Iterable[str]
-) -> Finding:
-    here, there = (
-        listed(split or "(no name)" for split in sorted(each)) for each in (splits, others)
-    )
-    told = f"nothing was compared with {safe(other)}: splits here {here}, there {there}"
-    return replace(_drift_finding(target, "", DRF004, "", told), locations=())
-
-
-def _drift_finding(target: Target, split: str, code: Code, feature: str, message: str) -> Finding:
-    return Finding(
-        code=code.code,
-        rule=code.rule,
-        severity=code.severity,
-        message=f"split `{safe(split)}`, {message}" if split else message,
-        hint=code.hint,
-        fingerprint=fingerprint(code.code, dataset=target.dataset, split=split, feature=feature),
-        count=1,
-        locations=(Location(split=split or None, feature=feature),),
     )

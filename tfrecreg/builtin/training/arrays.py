@@ -1,28 +1,34 @@
 """From payloads to NumPy: the form follows from the schema, never from a record.
 
-A required feature of fixed shape is an array of that shape, a scalar if the shape is ``()``. Any
-other is an array of one dimension with all its values, empty where the record lacks it; or of the
-schema's shape, if only one side of that is unknown. Without a schema, each feature that a record
-has is an array of one dimension. Bytes are `bytes`, and arrays of them arrays of objects.
+A required feature of fixed shape is an array of that shape. Any other feature has one dimension, or
+the schema's shape if only one side of that shape is unknown. A list of a SequenceExample is an
+array whose first side is its steps, or a list of arrays if steps differ or no schema gives their
+shape.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from tfrecreg.core.example.decode import decode_or_none
-from tfrecreg.core.example.kinds import PayloadKind, kind_of
+from tfrecreg.core.example.kinds import PayloadKind, SequenceExample, decode_sequence, kind_of
 from tfrecreg.core.example.model import Feature, Kind
+from tfrecreg.core.example.sequences import (
+    common_names,
+    compile_sequences,
+    has_lists_field,
+    read_sequence,
+)
 from tfrecreg.core.schema.compiled import TensorSpec, compile_schema, tensor_specs
-from tfrecreg.core.schema.definition import Schema
+from tfrecreg.core.schema.definition import SEQUENCE, Schema
 from tfrecreg.core.values.errors import RefusedError, UsageError
-from tfrecreg.core.values.text import listed, safe
+from tfrecreg.core.values.text import did_you_mean, listed
 
 _KINDS = {"string": Kind.BYTES, "int64": Kind.INT64, "float32": Kind.FLOAT}
 KIND_WORDS = {Kind.BYTES: "bytes", Kind.INT64: "int64", Kind.FLOAT: "float"}
@@ -40,18 +46,25 @@ class ArrayColumn(NamedTuple):
     kind: int
     """A :class:`tfrecreg.core.example.model.Kind`."""
     shape: tuple[int, ...]
-    """Sides; -1 where one varies."""
+    """Lengths of the sides; -1 for a side that varies."""
     is_fixed: bool
-    """Whether a record without it, or with another number of values, is refused."""
+    """Whether a record without the feature, or with another number of values, is refused."""
     is_list: bool = False
-    """Whether it is a list of a SequenceExample: the first side is its steps, and a second one that
-    varies makes it a list of arrays."""
+    """Whether the feature is a list of a SequenceExample. The first side is the steps; if a second
+    side varies, the value is a list of arrays."""
     is_required: bool = False
-    """Of a list: whether a record without it is refused."""
+    """Whether a record without this list is refused."""
+
+    @property
+    def words(self) -> str:
+        """Kind and shape, for messages."""
+        sides = [str(side) if side >= 0 else "any" for side in self.shape]
+        shape = f"({', '.join(sides)}{',' if len(sides) == 1 else ''})"
+        return f"{KIND_WORDS[Kind(self.kind)]} of shape {shape}"
 
     @property
     def is_ragged(self) -> bool:
-        """Whether it is a list whose steps differ in length."""
+        """Whether the feature is a list whose steps differ in length."""
         return self.is_list and -1 in self.shape[1:]
 
 
@@ -80,13 +93,10 @@ class ExampleReader:
     def __call__(self, payload: bytes) -> dict[str, Any]:
         """The element of a payload."""
         example = decode_or_none(payload)
-        # Many other messages parse as an Example, and would come without their fields.
+        # Many other messages parse as an Example, and would lose their fields.
         kind = kind_of(payload, 0, len(payload), example)
         if example is None or kind is not PayloadKind.EXAMPLE:
-            raise RefusedError(
-                f"is not a `tf.train.Example`{_OTHERS.get(kind, '')}",
-                hint="`raw=True` gives payloads as they are",
-            )
+            raise RefusedError(f"is not a `tf.train.Example`{_OTHERS.get(kind, '')}")
         if self._columns is None:
             return {
                 name: values_of(feature)
@@ -126,12 +136,8 @@ def empty(column: ArrayColumn) -> npt.NDArray[Any]:
 
 def misfit(column: ArrayColumn, found: str) -> RefusedError:
     """The error for a record whose feature does not fit the column."""
-    sides = [str(side) if side >= 0 else "any" for side in column.shape]
-    shape = f"({', '.join(sides)}{',' if len(sides) == 1 else ''})"
     return RefusedError(
-        f"does not fit the schema: `{safe(column.name)}` should be "
-        f"{KIND_WORDS[Kind(column.kind)]} of shape {shape}, {found}",
-        hint="`tfrecreg check` with the validator `schema` finds all records that do not fit",
+        f"does not fit the schema: `{column.name}` should be {column.words}, {found}"
     )
 
 
@@ -146,32 +152,125 @@ def values_of(feature: Feature) -> npt.NDArray[Any]:
     return found
 
 
-Fit = Literal["stretch", "crop", "pad", "short-side"]
+def columns_of_sequences(schema: Schema) -> tuple[ArrayColumn, ...]:
+    """The columns of the context and of the lists, in order of their names."""
+    found = [each for each in columns_of(schema) if each.name != SEQUENCE]
+    for rule in compile_sequences(schema).lists:
+        if rule.kind:
+            sides = (-1, *((-1,) if rule.step_shape is None else rule.step_shape))
+            kind, required = int(rule.kind), rule.is_required
+            found.append(
+                ArrayColumn(rule.name, kind, sides, False, is_list=True, is_required=required)
+            )
+    return tuple(sorted(found, key=lambda column: column.name))
 
 
-_CHANNELS = (0, 1, 3, 4)
+class EitherReader:
+    """Makes elements of Examples and of SequenceExamples, without a schema. Picklable."""
+
+    def __init__(self, example: ExampleReader) -> None:
+        self._example = example
+
+    def __call__(self, payload: bytes) -> dict[str, Any]:
+        """The element of a payload."""
+        try:
+            example = self._example(payload)
+        except RefusedError:
+            sequence = decode_sequence(payload)
+            if sequence is None:
+                raise
+        else:
+            if not has_lists_field(payload):
+                return example
+            raise RefusedError(
+                "is not a `tf.train.Example`: it has lists, which do not parse as a "
+                "SequenceExample's"
+            )
+        _expect_apart(sequence)
+        found: dict[str, Any] = {
+            name: values_of(feature)
+            for name, feature in sequence.context.items()
+            if feature.kind is not Kind.UNSET
+        }
+        for name, steps in sequence.lists.items():
+            # A step without a kind is empty, and gets the kind of the other steps.
+            kinds = (each.kind for each in steps if each.kind is not Kind.UNSET)
+            kind = next(kinds, Kind.FLOAT)
+            found[name] = [_step(step, kind) for step in steps]
+        return dict(sorted(found.items()))
 
 
-def expect_channels(channels: int) -> None:
-    """Refuse a number of channels that images cannot be brought to."""
-    if channels not in _CHANNELS:
-        raise UsageError(
-            f"`channels` should be one of {listed(map(str, _CHANNELS))}, "
-            f"found {safe(str(channels))}",
-            hint="`channels=3` decodes to red, green and blue",
+class SequenceReader:
+    """Makes elements of SequenceExamples by a schema. Picklable."""
+
+    def __init__(self, columns: Sequence[ArrayColumn]) -> None:
+        self._columns = columns
+
+    def __call__(self, payload: bytes) -> dict[str, Any]:
+        """The element of a payload."""
+        sequence = read_sequence(payload)
+        if sequence is None:
+            raise RefusedError("is not a `tf.train.SequenceExample`")
+        _expect_apart(sequence)
+        return {
+            column.name: _stepped(column, sequence.lists.get(column.name))
+            if column.is_list
+            else shaped(column, sequence.context)
+            for column in self._columns
+        }
+
+
+def _expect_apart(sequence: SequenceExample) -> None:
+    if common := common_names(sequence):
+        raise RefusedError(
+            f"has `{common[0]}` in its context and among its lists, and an element has one "
+            "value for each name"
         )
+
+
+def _stepped(column: ArrayColumn, steps: Sequence[Feature] | None) -> Any:
+    if steps is None:
+        if column.is_required:
+            raise misfit(column, "it lacks the list")
+        steps = ()
+    kind = Kind(column.kind)
+    for number, step in enumerate(steps):
+        if step.kind is not kind and not (step.kind is Kind.UNSET and column.is_ragged):
+            raise misfit(column, f"found {KIND_WORDS.get(step.kind, 'no kind')} in step {number}")
+    if column.is_ragged:
+        return [_step(step, kind) for step in steps]
+    if not steps:
+        return empty(column)
+    size = int(np.prod(column.shape[1:], dtype=np.int64))
+    for number, step in enumerate(steps):
+        if step.count != size:
+            raise misfit(column, f"found {step.count} values in step {number}")
+    return np.concatenate([values_of(step) for step in steps]).reshape(
+        len(steps), *column.shape[1:]
+    )
+
+
+def _step(step: Feature, kind: Kind) -> Any:
+    if step.kind is Kind.UNSET:
+        return np.empty(0, _EMPTY.get(kind, np.dtype(np.float32)))
+    return values_of(step)
+
+
+Fit = Literal["stretch", "crop", "pad", "short-side"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ImageSize:
-    """The arguments about the size of images that all readers have."""
+    """The arguments about the form of decoded images that all readers take."""
 
     size: tuple[int, int] | int | None = None
-    """Height and width, or the shorter side; None for the size that each image has."""
+    """Height and width, or the shorter side; None to keep the size of each image."""
     fit: Fit = "stretch"
+    channels: int = 0
+    """Number of channels; 0 to keep the channels of each image."""
 
     def __post_init__(self) -> None:
-        # Plain integers: sources are saved as JSON, and NumPy's have another type.
+        # Plain integers: sources are saved as JSON, which does not take NumPy's.
         given: Any = self.size
         is_pair = isinstance(given, tuple | list)
         sides: Sequence[Any] = given if is_pair else (given,)
@@ -181,41 +280,39 @@ class ImageSize:
 
     @property
     def sides(self) -> tuple[int | None, int | None]:
-        """Height and width that all images get; None where it differs."""
+        """Height and width that all images get; None where they differ."""
         return self.size if isinstance(self.size, tuple) else (None, None)
 
-    def expect_sense(self) -> None:
-        """Refuse values that are none, or that do not go together."""
-        self._expect_one_of("fit", get_args(Fit))
+    def expect_sense(self, *, decodes: bool) -> None:
+        """Refuse invalid values and contradictory combinations."""
+        expect_one_of("channels", self.channels, (0, 1, 3, 4))
+        expect_one_of("fit", self.fit, get_args(Fit))
+        if self != type(self)() and not decodes:
+            raise UsageError("`channels` and `image_size` need `decode=True`")
         if self.size is None:
-            if self != type(self)():
-                others = [each.name for each in fields(self) if each.name != "size"]
-                raise UsageError(
-                    f"{listed(others)} need{'s' if len(others) == 1 else ''} `image_size`",
-                    hint="`image_size=(224, 224), fit='crop'`",
-                )
-        elif self.fit == "short-side":
-            if type(self.size) is not int or self.size < 1:
-                raise UsageError(
-                    f"`image_size` should be the length of the shorter side, found {self.size}",
-                    hint="`image_size=256, fit='short-side'`; `fit='crop'` takes height and width",
-                )
-        elif not _is_two_sides(self.size):
+            if self != type(self)(channels=self.channels):
+                raise UsageError("options for resizing need `image_size`")
+            return
+        sides: Any = (self.size,) * 2 if self.fit == "short-side" else self.size
+        is_pair = isinstance(sides, tuple) and len(sides) == 2
+        if not is_pair or not all(type(each) is int and each > 0 for each in sides):
+            what = "the length of the shorter" if self.fit == "short-side" else "height and width"
+            raise UsageError(f"`image_size` should be {what}, found {self.size}")
+
+
+def expect_one_of(name: str, value: object, known: Sequence[object]) -> None:
+    """Refuse a value that is not known."""
+    if value not in known:
+        raise UsageError(f"`{name}` should be one of {listed(map(str, known))}, found `{value}`")
+
+
+def expect_features(names: Iterable[str], known: Collection[str] | None) -> None:
+    """Refuse features that the schema lacks; `known` is None without a schema."""
+    if known is None:
+        raise UsageError("no schema lists the features of the records: `schema=…` names one")
+    for each in names:
+        if each not in known:
             raise UsageError(
-                f"`image_size` should be height and width, found {self.size}",
-                hint="`image_size=(224, 224)`",
+                f"the schema has no feature `{each}`{did_you_mean(each, known)}",
+                hint=f"available: {listed(known)}",
             )
-
-    def _expect_one_of(self, name: str, known: tuple[Any, ...]) -> None:
-        value = getattr(self, name)
-        if value not in known:
-            raise UsageError(
-                f"`{name}` should be one of {listed(known)}, found `{safe(str(value))}`",
-                hint=f"`{name}={known[0]!r}` is the default",
-            )
-
-
-def _is_two_sides(size: Any) -> bool:
-    """Whether it is height and width."""
-    is_pair = isinstance(size, tuple) and len(size) == 2
-    return is_pair and all(type(each) is int and each > 0 for each in size)

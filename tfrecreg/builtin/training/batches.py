@@ -1,40 +1,122 @@
-"""Elements joined to batches of NumPy arrays, as JAX takes them.
-
-Reading ahead along an order, of shards behind URLs that are read through a cache.
-"""
+"""Joins elements to batches of NumPy arrays, and reads ahead along an order."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
-from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex
+from itertools import islice, takewhile
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from tfrecreg.builtin.training.certificate import DIGEST_FEATURE, KEY_FEATURE
+from tfrecreg.builtin.training.certificate import DIGEST_FEATURE, KEY_FEATURE, Certificate
 from tfrecreg.builtin.training.elements import Elements
 from tfrecreg.builtin.training.order import Order
 from tfrecreg.builtin.training.selection import Selection
 from tfrecreg.core.records.reading.shards import ShardRecords
 from tfrecreg.core.values.errors import UsageError
-from tfrecreg.core.values.text import safe
 
 if TYPE_CHECKING:
     from tfrecreg.core.storage.far_files import FarFiles
 
 
-class ReadsMany(Protocol):
-    """A source that reads several elements in one call."""
+Numbers: TypeAlias = list[SupportsIndex]
+
+
+class ReadsBatches:
+    """A source whose elements come in batches, and whose epochs can be certified."""
+
+    name: str
+    """The name for messages, escaped."""
+    _elements: Elements
+
+    if TYPE_CHECKING:
+
+        @property
+        def identity(self) -> str: ...
+        def order(self, *args: Any, **options: Any) -> Order: ...
+        def __getitems__(self, records: Iterable[SupportsIndex]) -> list[Any]: ...
 
     @property
-    def name(self) -> str:
-        """For messages, escaped."""
-        ...
+    def elements(self) -> Elements:
+        """The form of its elements."""
+        return self._elements
 
-    def __getitems__(self, records: Iterable[SupportsIndex]) -> list[Any]:
-        """The elements with these numbers."""
-        ...
+    def batches(
+        self,
+        size: int | None = None,
+        order: Iterable[SupportsIndex] | None = None,
+        *,
+        global_batch: int | None = None,
+        drop_remainder: bool = False,
+    ) -> Iterator[dict[str, Any]]:
+        """Batches of NumPy arrays, as JAX takes them.
+
+        Features of fixed shape are arrays, whose first side is the batch. So are decoded images, if
+        all images of a batch have one shape. Any other feature is a list of arrays. A source
+        with keys adds the list `record/key`. With ``damaged="skip"`` a batch is shorter if a
+        record is damaged, and left out if none of its records remain.
+
+        Args:
+            size: elements per batch; or give `global_batch`.
+            order: numbers of records, such as an :class:`Order`; None for all in their order, or
+                the first epoch of a mixture.
+            global_batch: elements of the batch that all hosts of an :class:`Order` form together:
+                batch number k has the same records for any number of hosts that divides it.
+            drop_remainder: whether to leave out a last batch that would be smaller.
+
+        Raises:
+            UsageError: `size` is less than 1, or there is no schema, or elements are payloads; or
+                the hosts do not divide `global_batch`, or cannot share its rest.
+            DamagedRecordError, RefusedError, StorageError: as for a single element.
+
+        Example:
+            >>> source = reg["mnist@1.0.0"].data_source("train", decode=True)
+            >>> for batch in source.batches(100):
+            ...     print(batch["image/encoded"].shape, batch["image/class/label"].shape)
+            (100, 28, 28, 1) (100,)
+            (100, 28, 28, 1) (100,)
+        """
+        chosen = self.order() if order is None else order
+        numbers = numbers_of_batches(size, chosen, drop_remainder, global_batch)
+        elements = self.elements
+        if elements.raw or elements.columns is None:
+            raise UsageError(
+                f"no schema says which features of `{self.name}` can be stacked: `__getitems__` "
+                "reads lists of elements"
+            )
+        expect_free_names(elements)
+        fixed = {each.name for each in elements.columns if each.is_fixed} | {DIGEST_FEATURE}
+        return _stacked(self, self._ahead(chosen, numbers), fixed)
+
+    def _ahead(self, order: object, numbers: Iterator[Numbers]) -> Iterator[Numbers]:
+        """Yield the numbers unchanged; a source with a cache also requests the next records."""
+        del order
+        return numbers
+
+    def certificate(self) -> Certificate:
+        """An empty certificate, to collect the records of epochs of this source: see `report`.
+
+        Example:
+            >>> source = reg["mnist@1.0.0"].data_source("train", raw=True)
+            >>> certificate = source.certificate()
+            >>> certificate.add_payloads(source)
+            >>> len(certificate)
+            200
+        """
+        return Certificate(self.identity)
+
+
+def _stacked(
+    source: ReadsBatches, numbers: Iterator[Numbers], fixed: Collection[str]
+) -> Iterator[dict[str, Any]]:
+    for chosen in numbers:
+        found = source.__getitems__(chosen)
+        if source.elements.with_key:
+            found = [{KEY_FEATURE: key, **element} for key, element in found]
+        if found:
+            yield stack(found, fixed, source.elements.images)
 
 
 def numbers_of_batches(
@@ -42,75 +124,45 @@ def numbers_of_batches(
     order: Iterable[SupportsIndex],
     drop_remainder: bool,
     global_batch: int | None = None,
-) -> Iterator[list[SupportsIndex]]:
-    """The numbers of an order, so many at a time."""
+) -> Iterator[Numbers]:
+    """The numbers of an order, in lists of `size`."""
     if (size is None) == (global_batch is None):
         raise UsageError(
-            "batches need a size: that of this host, or `global_batch`, that of all hosts",
-            hint="`batches(256, order)` or `batches(order=order, global_batch=1024)`",
+            "batches need `size` (of this host) or `global_batch` (of all hosts together)"
         )
-    if global_batch is not None:
+    if size is None:
+        assert global_batch is not None
         return _shares(order, global_batch, drop_remainder)
-    assert size is not None
     if size < 1:
-        raise UsageError(
-            f"the batch size should be at least 1, found {size}", hint="`batches(256)`"
-        )
-    numbers = iter(order)
-    least = size if drop_remainder else 1
-    return iter(lambda: _least(list(islice(numbers, size)), least), [])
+        raise UsageError(f"the batch size should be at least 1, found {size}")
+    numbers, least = iter(order), size if drop_remainder else 1
+    parts = iter(lambda: list(islice(numbers, size)), [])
+    return takewhile(lambda part: len(part) >= least, parts)
 
 
-def _least(numbers: list[SupportsIndex], least: int) -> list[SupportsIndex]:
-    return numbers if len(numbers) >= least else []
-
-
-def _shares(
-    order: Iterable[SupportsIndex], size: int, drop_remainder: bool
-) -> Iterator[list[SupportsIndex]]:
+def _shares(order: Iterable[SupportsIndex], size: int, drop_remainder: bool) -> Iterator[Numbers]:
     """The numbers of this host in each global batch.
 
-    Hosts are dealt numbers one by one, so a batch of `size` numbers that follow each other is
-    `size / hosts` numbers of each, for any number of hosts that divides it.
+    Hosts are dealt numbers one by one, so a batch of `size` consecutive numbers contains
+    `size / hosts` numbers of each host, for any number of hosts that divides it.
     """
     if not isinstance(order, Order):
-        raise UsageError(
-            "`global_batch` needs an order, which knows how many hosts share it",
-            hint="`batches(order=source.order(seed=1, host=0, hosts=4), global_batch=1024)`",
-        )
+        raise UsageError("`global_batch` needs an order, which knows how many hosts share it")
     if size < 1 or size % order.hosts:
-        raise UsageError(
-            f"a global batch of {size} cannot be divided among {order.hosts} hosts",
-            hint=f"`global_batch` should be a multiple of {order.hosts}",
-        )
+        raise UsageError(f"a global batch of {size} cannot be divided among {order.hosts} hosts")
     whole, rest = divmod(order.left, size)
     if rest and not drop_remainder and (rest < order.hosts or order.drop_remainder):
         raise UsageError(
-            f"the last global batch has {rest} records, which {order.hosts} hosts cannot share",
-            hint="`drop_remainder=True` leaves it out, on all hosts",
+            f"the last global batch has {rest} records, which {order.hosts} hosts cannot share"
         )
     share = size // order.hosts
     count = whole + (rest > 0 and not drop_remainder)
     return (list(order[at * share : (at + 1) * share]) for at in range(count))
 
 
-def read_batches(
-    source: ReadsMany, elements: Elements, numbers: Iterable[Sequence[SupportsIndex]]
-) -> Iterator[dict[str, Any]]:
-    """Batches of arrays, one for each list of numbers of which an element is left."""
-    if elements.raw or elements.columns is None:
-        raise UsageError(
-            f"no schema says which features of `{source.name}` can be stacked",
-            hint="name a schema with `schema=`, or read lists of elements with `__getitems__`",
-        )
-    expect_free_names(elements)
-    fixed = {each.name for each in elements.columns if each.is_fixed} | {DIGEST_FEATURE}
-    return _stacked(source, elements, numbers, fixed)
-
-
-def expect_free_names(elements: Elements, more: Collection[str] = ()) -> None:
-    """Refuse features whose names batches give to something else."""
-    taken = [*more]
+def expect_free_names(elements: Elements) -> None:
+    """Refuse features whose names have another meaning in batches."""
+    taken = []
     if elements.with_key:
         taken.append(KEY_FEATURE)
     if elements.with_digest:
@@ -118,40 +170,22 @@ def expect_free_names(elements: Elements, more: Collection[str] = ()) -> None:
     for column in elements.columns or ():
         if column.name in taken:
             raise UsageError(
-                f"the records have a feature `{safe(column.name)}`, and batches use this name for "
-                "something else",
-                hint="leave it out: `data_source(features=…)`",
+                f"the records have a feature `{column.name}`, and batches use this name for "
+                "something else"
             )
-
-
-def _stacked(
-    source: ReadsMany,
-    elements: Elements,
-    numbers: Iterable[Sequence[SupportsIndex]],
-    fixed: Collection[str],
-) -> Iterator[dict[str, Any]]:
-    for chosen in numbers:
-        found = source.__getitems__(chosen)
-        if elements.with_key:
-            found = [{KEY_FEATURE: key, **element} for key, element in found]
-        if found:
-            yield stack(found, fixed, elements.images)
 
 
 def stack(
     elements: Sequence[Mapping[str, Any]], fixed: Collection[str], images: Collection[str]
 ) -> dict[str, Any]:
-    """Join elements of one form."""
+    """Join elements of the same form to a batch."""
     return {
         name: _stack([element[name] for element in elements])
-        if name in fixed and (name not in images or _have_one_shape(elements, name))
+        if name in fixed
+        and (name not in images or len({np.shape(element[name]) for element in elements}) == 1)
         else [element[name] for element in elements]
         for name in elements[0]
     }
-
-
-def _have_one_shape(elements: Sequence[Mapping[str, Any]], name: str) -> bool:
-    return len({np.shape(element[name]) for element in elements}) == 1
 
 
 def _stack(values: list[Any]) -> npt.NDArray[Any]:
@@ -163,32 +197,31 @@ def _stack(values: list[Any]) -> npt.NDArray[Any]:
 
 
 PART = 64
-"""Number of records of a part, for reading ahead one by one."""
+"""Number of records that are requested together when reading ahead."""
 
 
-def cache_of(place: Sequence[str | int] | None) -> FarFiles | None:
-    """The cache of a source from another process; None without one."""
-    if place is None:
+def far_files_of(folder: str | os.PathLike[str] | None, limit: int | str | None) -> FarFiles | None:
+    """The cache of shards behind URLs; None without a folder."""
+    if folder is None and limit is None:
         return None
     from tfrecreg.core.storage.far_files import far_files
 
-    folder, limit = place
-    return far_files(str(folder), limit)
+    return far_files(folder, limit)
 
 
 def read_ahead(
     shards: ShardRecords,
     selection: Selection,
     order: Order,
-    numbers: Iterator[list[SupportsIndex]],
-) -> Iterator[list[SupportsIndex]]:
-    """The same lists of numbers; where there is a cache, those that follow are fetched into it."""
+    numbers: Iterator[Numbers],
+) -> Iterator[Numbers]:
+    """Yield the lists of numbers unchanged; if there is a cache, request the next records."""
     far = shards.far
     if far is None:
         return numbers
     from tfrecreg.core.storage.block_cache import ahead
 
-    # By blocks, what is beside a record is wanted soon, while all that are mixed fit.
+    # With blocks, the neighbours of a record are read soon, if the cache holds all mixed records.
     mixed = 0 if order.blocks is None else order.blocks.mixed * shards.mean_bytes
     soon = order.blocks is not None and far.fits(mixed)
 

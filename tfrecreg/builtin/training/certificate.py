@@ -1,20 +1,7 @@
-"""The proof that an epoch handed out every record exactly once, and what of one is left.
+"""Proves that an epoch handed out every record exactly once, and computes the rest of an epoch.
 
-An element of a source with ``with_digest=True`` carries the digest of its record, computed from the
-payload that was read. The consumer adds these digests up, behind all shuffling, batching and worker
-processes. The certificate is their multiset: order does not matter, and parts of several hosts are
-merged by addition. At the end it is compared with the multiset of the digests that the index of the
-release has.
-
-A record digest is the first 16 bytes of blake3 of the canonical payload, so records with the same
-features have the same digest: a split that holds a record twice expects it twice. Two different
-records have the same digest with a probability of 2^-128. Memory is 16 bytes for each record that
-was handed out, twice that while it is compared.
-
-Hosts share a sequence like dealt cards: of `hosts`, the host h takes the places h, h + hosts,
-h + 2 * hosts and so on. If each has consumed the same number, what is consumed is a prefix of the
-sequence. If they are apart, the rest has gaps; a :class:`Stage` numbers it without them. The rest
-may be shared among other hosts, which makes a next stage over it.
+The certificate is the multiset of the digests of the consumed records, so order does not matter and
+hosts add up their certificates. It is compared with the index: equal records have equal digests.
 """
 
 from __future__ import annotations
@@ -23,7 +10,7 @@ import operator
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -34,9 +21,9 @@ from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.text import safe
 
 DIGEST_FEATURE = "record/digest"
-"""The feature that elements carry: uint8, shape (16,)."""
+"""The feature that holds the digest in elements: uint8, shape (16,)."""
 KEY_FEATURE = "record/key"
-"""The feature of a batch that has the keys of its records."""
+"""The feature that holds the keys of records in a batch."""
 
 _MAGIC = b"TFRCERT1"
 _IDENTITY_BYTES = 32
@@ -46,34 +33,34 @@ RecordDigests = npt.NDArray[np.void]
 
 
 class RecordName(NamedTuple):
-    """A record, for people. Strings are escaped."""
+    """Names a record for people. Strings are escaped."""
 
     shard: str
     record: int
-    """Its number in the shard."""
+    """Number of the record in the shard."""
     key: str | None
-    """None where no index has it."""
+    """Key of the record; None if no index has it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochReport:
-    """The records that an epoch handed out, compared with those of the source."""
+    """The records that an epoch handed out, compared with the records of the source."""
 
     name: str
-    """Of the source, escaped."""
+    """The name of the source, escaped."""
     expected: int
-    """Records of the source."""
+    """Number of records of the source."""
     handed_out: int
     missed: int
-    """Records that were not handed out."""
+    """Number of records that were not handed out."""
     doubled: int
-    """Records handed out again, each repetition counted."""
+    """Number of times that a record was handed out again."""
     foreign: int
-    """Records handed out that are not in the source."""
+    """Number of records handed out that are not in the source."""
     missed_records: tuple[RecordName, ...] = ()
-    """The first 20 of them."""
+    """The first 20 missed records."""
     doubled_records: tuple[RecordName, ...] = ()
-    """The first 20 of them, each once."""
+    """The first 20 doubled records, each once."""
 
     @property
     def is_complete(self) -> bool:
@@ -105,7 +92,7 @@ class Certificate:
     """The digests of the records handed out. `DataSource.certificate` makes an empty one.
 
     Args:
-        identity: of the source.
+        identity: the identity of the source.
 
     Example:
         >>> source = reg["mnist@1.0.0"].data_source("train", with_digest=True)
@@ -120,7 +107,7 @@ class Certificate:
 
     def __init__(self, identity: str) -> None:
         self.identity = identity
-        """Of the source or the mixture that it is about."""
+        """The identity of the source or the mixture."""
         self._digests = bytearray()
 
     @property
@@ -137,7 +124,7 @@ class Certificate:
 
         Args:
             digests: the values of ``record/digest`` of one or more elements, uint8 of shape
-                (…, 16): an array, or what NumPy makes one of, such as a tensor of PyTorch.
+                (…, 16): an array, or what NumPy converts to one, such as a tensor of PyTorch.
 
         Raises:
             UsageError: they are not of that type or shape.
@@ -148,8 +135,7 @@ class Certificate:
         if array.dtype != np.uint8 or array.ndim < 1 or array.shape[-1] != DIGEST_BYTES:
             raise UsageError(
                 f"digests should be uint8 of shape (…, {DIGEST_BYTES}), found {array.dtype} of "
-                f"shape {array.shape}",
-                hint=f"with `with_digest=True`, elements have them as `{DIGEST_FEATURE}`",
+                f"shape {array.shape}"
             )
         self._digests += np.ascontiguousarray(array).tobytes()
 
@@ -171,18 +157,10 @@ class Certificate:
         """Add the certificate of another host for the same epoch.
 
         Raises:
-            UsageError: it is about another source, or is this very certificate.
+            UsageError: the other certificate is about another source.
         """
-        if other is self:
-            raise UsageError(
-                "a certificate cannot be merged with itself: every record would count twice",
-                hint="merge the certificates of the other hosts",
-            )
         if other.identity != self.identity:
-            raise UsageError(
-                "the certificates are about different records",
-                hint="merge those of one epoch of one source, the same on all hosts",
-            )
+            raise UsageError("the certificates are about different records")
         self._digests += other._digests
 
     def to_bytes(self) -> bytes:
@@ -201,8 +179,7 @@ class Certificate:
         if not data.startswith(_MAGIC) or not whole:
             raise UsageError(
                 f"{len(data)} bytes that begin with {data[:8].hex() or 'nothing'} are not a "
-                "certificate",
-                hint="pass what `Certificate.to_bytes` returned",
+                "certificate"
             )
         found = cls(data[len(_MAGIC) : start].decode("ascii", "replace"))
         found._digests += data[start:]
@@ -215,25 +192,14 @@ class Certificate:
         digests: npt.NDArray[np.uint8],
         named: Callable[[int], RecordName],
     ) -> EpochReport:
-        """Compare with the records of a source; `DataSource.report` calls it.
-
-        Args:
-            name: of the source, escaped.
-            identity: of the source.
-            digests: shape (records, 16), of its records.
-            named: the name of the record at a position.
-
-        Raises:
-            UsageError: the certificate is about another source.
-        """
+        """Compare with the records of a source, whose digests have the shape (records, 16)."""
         if identity != self.identity:
             raise UsageError(
                 f"the certificate is not about the records of `{name}`: its identity is "
-                f"`{safe(self.identity)}`, theirs is `{identity}`",
-                hint="ask the source that the certificate came from",
+                f"`{self.identity}`, theirs is `{identity}`"
             )
-        expected = _rows(digests.tobytes())
-        found = _rows(bytes(self._digests))
+        expected = digest_rows(digests)
+        found = digest_rows(self.digests)
         kinds, inverse = np.unique(np.concatenate((expected, found)), return_inverse=True)
         wanted = np.bincount(inverse[: len(expected)], minlength=len(kinds))
         given = np.bincount(inverse[len(expected) :], minlength=len(kinds))
@@ -253,15 +219,17 @@ class Certificate:
         )
 
 
-def _rows(data: bytes) -> RecordDigests:
-    # Two numbers rather than 16 characters: NumPy takes trailing NULs of strings off.
-    return np.frombuffer(data, np.dtype([("high", ">u8"), ("low", ">u8")]))
+def digest_rows(digests: npt.NDArray[np.uint8]) -> RecordDigests:
+    """Digests of shape (n, 16) as values that can be sorted."""
+    # Two numbers rather than 16 characters: NumPy strips trailing NULs from strings.
+    pair = np.dtype([("high", ">u8"), ("low", ">u8")])
+    return np.ascontiguousarray(digests).reshape(-1, DIGEST_BYTES).view(pair).reshape(-1)
 
 
 def _record_names(
     places: npt.NDArray[np.int64], counts: npt.NDArray[np.int64], named: Callable[[int], RecordName]
 ) -> tuple[RecordName, ...]:
-    """The first records whose digests are counted, of equal records as many as are counted."""
+    """The first records with a counted digest, each digest at most as often as its count."""
     found: list[RecordName] = []
     left: dict[int, int] = {}
     for position in np.flatnonzero(counts[places] > 0).tolist():
@@ -275,64 +243,14 @@ def _record_names(
     return tuple(found)
 
 
-class _Source(Protocol):
-    @property
-    def _named(self) -> str: ...
-
-    @property
-    def identity(self) -> str: ...
-
-    def digests(self) -> npt.NDArray[np.uint8]: ...
-
-    def record_name(self, position: int) -> RecordName: ...
-
-
-class MakesProofs:
-    """A source whose epochs can be proved."""
-
-    def certificate(self: _Source) -> Certificate:
-        """An empty certificate of an epoch of this source: see :meth:`report`.
-
-        Example:
-            >>> source = reg["mnist@1.0.0"].data_source("train", raw=True)
-            >>> certificate = source.certificate()
-            >>> certificate.add_payloads(source)
-            >>> len(certificate)
-            200
-        """
-        return Certificate(self.identity)
-
-    def report(self: _Source, certificate: Certificate) -> EpochReport:
-        """Whether an epoch handed out every record of this source exactly once.
-
-        Args:
-            certificate: with the digests of all that was handed out, on all hosts.
-
-        Raises:
-            UsageError: it is about another source.
-            DamagedRecordError: a shard without an index has a damaged record.
-            ManifestError: an index is damaged.
-            StorageError: a shard or index cannot be read.
-
-        Example:
-            >>> source = reg["mnist@1.0.0"].data_source("train", with_digest=True)
-            >>> certificate = source.certificate()
-            >>> for batch in source.batches(64):
-            ...     certificate.add(batch["record/digest"])
-            >>> print(source.report(certificate))
-            all 200 records of mnist@1.0.0, each once
-        """
-        return certificate._report(self._named, self.identity, self.digests(), self.record_name)
-
-
 class Stage:
-    """The rest of a sequence that `hosts` hosts have not consumed, numbered from 0 in its order."""
+    """The part of a sequence that `hosts` hosts have not consumed, renumbered from 0 in order."""
 
     def __init__(self, counts: Sequence[int]) -> None:
         self.counts = tuple(counts)
-        """One entry a host."""
-        # In row r of the dealt places, the host h has place h + hosts * r. From row counts[h] on
-        # that is left. So the rows between two counts lack the same hosts.
+        """How many places each host has consumed."""
+        # In row r of the dealt places, host h has place h + hosts * r. Its rows from counts[h] on
+        # are left. So all rows between two successive counts lack the same hosts.
         self._rows = sorted(set(self.counts))
         lengths = [
             (end - start) * sum(count <= start for count in self.counts)
@@ -352,7 +270,7 @@ class Stage:
         return all(count == share(total, host, hosts) for host, count in enumerate(self.counts))
 
     def places(self, left: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The places in the sequence of numbers of the rest."""
+        """The places in the sequence that the numbers `left` of the rest stand for."""
         hosts = len(self.counts)
         parts = np.searchsorted(self._starts, left, side="right") - 1
         found = np.empty_like(left)
@@ -373,38 +291,31 @@ def share(places: int, host: int, hosts: int) -> int:
 
 
 def integer_of(name: str, value: Any) -> int:
-    """An integer of Python or NumPy, as Python's: states are JSON, and 1.0 makes other orders."""
+    """A Python int, which JSON can hold, from an integer of Python or NumPy; others are refused."""
     try:
         if not isinstance(value, bool):
             return operator.index(value)
     except TypeError:
         pass
-    raise UsageError(
-        f"`{name}` should be an integer, found `{safe(repr(value), limit=100)}`",
-        hint=f"`{name}=1`",
-    )
+    raise UsageError(f"`{name}` should be an integer, found `{safe(repr(value), limit=100)}`")
 
 
 def expect_host(host: int, hosts: int) -> None:
     """Refuse a host that is not one of `hosts`."""
     if hosts < 1 or not 0 <= host < hosts:
         raise UsageError(
-            f"`host` should be one of `hosts`, from 0 on; found host {host} of {hosts}",
-            hint="the first of four hosts is `host=0, hosts=4`",
+            f"`host` should be one of `hosts`, from 0 on; found host {host} of {hosts}"
         )
 
 
 def expect_enough(records: int, hosts: int, name: str) -> None:
     """Refuse more hosts than there are records."""
     if integer_of("hosts", hosts) > max(1, records):
-        raise UsageError(
-            f"{hosts} hosts cannot share {records} records of `{name}`",
-            hint="use as many hosts as there are records, or fewer",
-        )
+        raise UsageError(f"{hosts} hosts cannot share {records} records of `{name}`")
 
 
 def joined(stages: Sequence[Stage], last: Stage) -> tuple[Stage, ...]:
-    """The stages and one more, joined where possible: a prefix of a prefix is a prefix."""
+    """The stages and `last`. Two successive prefixes become one prefix."""
     if not last.consumed:
         return tuple(stages)
     if not last.is_prefix:

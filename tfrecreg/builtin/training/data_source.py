@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import operator
+import pickle
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
 from math import prod
 from typing import Any, SupportsIndex, overload
 
@@ -15,10 +17,11 @@ from blake3 import blake3
 
 from tfrecreg.builtin.training.batches import (
     PART,
-    cache_of,
+    Numbers,
+    ReadsBatches,
+    far_files_of,
     numbers_of_batches,
     read_ahead,
-    read_batches,
 )
 from tfrecreg.builtin.training.block_order import (
     DEFAULT_LANES,
@@ -26,17 +29,17 @@ from tfrecreg.builtin.training.block_order import (
     Blocks,
     BlockSize,
     ValuesOf,
-    Weights,
     weights_of,
 )
 from tfrecreg.builtin.training.certificate import (
     DIGEST_FEATURE,
-    MakesProofs,
+    Certificate,
+    EpochReport,
     RecordName,
     digest_of,
     expect_enough,
 )
-from tfrecreg.builtin.training.elements import Elements
+from tfrecreg.builtin.training.elements import BlockReader, Elements
 from tfrecreg.builtin.training.images import Decode, fitting, image_array
 from tfrecreg.builtin.training.order import Order, weights_of_states
 from tfrecreg.builtin.training.selection import (
@@ -45,9 +48,8 @@ from tfrecreg.builtin.training.selection import (
     SkippedRecord,
     SkippedRecords,
 )
-from tfrecreg.builtin.training.sequence_arrays import block_reader_of, reader_of
-from tfrecreg.core.records.reading.shards import ShardPlace, ShardRecords
-from tfrecreg.core.registry.shardset.split_target import even_parts
+from tfrecreg.core.records.reading.shards import ShardRecords
+from tfrecreg.core.registry.splits import even_parts
 from tfrecreg.core.values.errors import (
     DamagedRecordError,
     NoSuchRecordError,
@@ -57,24 +59,10 @@ from tfrecreg.core.values.errors import (
 from tfrecreg.core.values.text import safe
 
 
-class DataSource(MakesProofs, Sequence[Any]):
+class DataSource(ReadsBatches, Sequence[Any]):
     """The records of a split, by number. :func:`tfrecreg.data_source` makes one.
 
     Picklable, usable after a fork and by several threads. Every read verifies checksums.
-
-    Args:
-        name: for messages, escaped.
-        shards: all shards that its records are in.
-        selection: numbers of its records, through all of these shards.
-        elements: the form of its elements.
-        identity: of the records in `shards`, in their order: equal for the same records.
-        decode: decodes values, if `elements` has features to decode; picklable.
-        skipped: the list of damaged records that were left out; None for a new one.
-        values: gives the value of an SQL expression for each record in `shards`, shape (n,). Copies
-            in other processes do not have it.
-
-    Raises:
-        StorageError: damaged records may be left out, and the list of them cannot be made.
 
     Example:
         >>> source = reg["mnist@1.0.0"].data_source("train", decode=True)
@@ -97,16 +85,16 @@ class DataSource(MakesProofs, Sequence[Any]):
         values: ValuesOf | None = None,
     ) -> None:
         self.name = name
-        """As the user wrote it, escaped."""
+        """The name as the user wrote it, escaped."""
         self._shards = shards
         self._selection = selection
         self._elements = elements
         self._identity = identity
         self._decode = decode
         self._values = values
-        self._read = reader_of(elements)
-        self._read_many = block_reader_of(elements)
-        # Without a schema only this decides whether a feature holds one image or several.
+        self._read = elements.read
+        self._read_many = BlockReader(elements.columns)
+        # Without a schema, only this set decides whether a feature holds one image or several.
         self._single = frozenset(
             elements.images
             if elements.columns is None
@@ -116,10 +104,6 @@ class DataSource(MakesProofs, Sequence[Any]):
         if skipped is None and elements.damaged == "skip":
             self._skipped = SkippedRecords()
 
-    def __getstate__(self) -> dict[str, Any]:
-        # It holds the registry, and another process would make the catalog once more.
-        return {**self.__dict__, "_values": None}
-
     def __len__(self) -> int:
         return len(self._selection)
 
@@ -128,14 +112,14 @@ class DataSource(MakesProofs, Sequence[Any]):
     @overload
     def __getitem__(self, record: slice) -> DataSource: ...
     def __getitem__(self, record: SupportsIndex | slice) -> Any:
-        """One element; or for a slice another source, for which nothing is read.
+        """One element; or, for a slice, another source, for which nothing is read.
 
         Raises:
             NoSuchRecordError: the number is out of range; also an IndexError.
-            DamagedRecordError: its checksums do not hold; `damaged` does not apply.
+            DamagedRecordError: its checksums do not match; `damaged` does not apply.
             RefusedError: it is not an Example, does not fit the schema, or an image in it does
                 not decode.
-            StorageError: its shard cannot be read, or was changed since.
+            StorageError: its shard cannot be read, or has changed since.
         """
         if isinstance(record, slice):
             return self._with(self._selection.part(record))
@@ -145,19 +129,19 @@ class DataSource(MakesProofs, Sequence[Any]):
     def __getitems__(self, records: Iterable[SupportsIndex]) -> list[Any]:
         """The elements with these numbers, in the order asked for: a batch in one call.
 
-        Reads are sorted, and those of neighbours are joined. With ``damaged="skip"`` the list is
+        Reads are sorted, and reads of neighbours are joined. With ``damaged="skip"`` the list is
         shorter where a record is damaged.
 
         Raises:
-            NoSuchRecordError, DamagedRecordError, RefusedError, StorageError: as for one.
+            NoSuchRecordError, DamagedRecordError, RefusedError, StorageError: as for one record.
         """
         return [each for each in self.elements_or_none(records) if each is not None]
 
     def elements_or_none(self, records: Iterable[SupportsIndex]) -> list[Any | None]:
-        """As `__getitems__`, with None for a damaged record that is left out.
+        """The elements with these numbers; None in place of a damaged record that is left out.
 
         Raises:
-            NoSuchRecordError, DamagedRecordError, RefusedError, StorageError: as for one.
+            NoSuchRecordError, DamagedRecordError, RefusedError, StorageError: as for one record.
         """
         wanted, count = [operator.index(record) for record in records], len(self)
         for position in wanted:
@@ -171,9 +155,6 @@ class DataSource(MakesProofs, Sequence[Any]):
         for numbers in self._selection.parts():
             for block in self._shards.blocks(numbers):
                 yield from (each for each in self._elements_of(block) if each is not None)
-
-    def __contains__(self, element: object) -> bool:
-        raise TypeError("elements are arrays, which have no order and no equality: look for a key")
 
     def __repr__(self) -> str:
         return f"<DataSource {len(self)} records of {self._named}>"
@@ -197,7 +178,7 @@ class DataSource(MakesProofs, Sequence[Any]):
 
     @property
     def skipped(self) -> tuple[SkippedRecord, ...]:
-        """Damaged records that were left out so far: by this source, its parts and its copies in
+        """Damaged records that were left out so far by this source, its parts and its copies in
         worker processes, on this machine.
 
         Raises:
@@ -206,7 +187,7 @@ class DataSource(MakesProofs, Sequence[Any]):
         return self._skipped.records() if self._skipped is not None else ()
 
     def key(self, record: SupportsIndex) -> str | None:
-        """The key of a record; None where no index has it.
+        """The key of a record; None if no index has it.
 
         Raises:
             NoSuchRecordError: the number is out of range.
@@ -218,51 +199,17 @@ class DataSource(MakesProofs, Sequence[Any]):
         """
         return self._shards.key(self._number(record))
 
-    def batches(
-        self,
-        size: int | None = None,
-        order: Iterable[SupportsIndex] | None = None,
-        *,
-        global_batch: int | None = None,
-        drop_remainder: bool = False,
-    ) -> Iterator[dict[str, Any]]:
-        """Batches of NumPy arrays, as JAX takes them.
-
-        Features of fixed shape are arrays, whose first side is the batch. So are decoded images, if
-        all of a batch have one shape. Any other feature is a list of arrays. Keys, of a source with
-        keys, are the list `record/key`. With ``damaged="skip"`` a batch is shorter where a record
-        is damaged, and left out if nothing of it remains.
-
-        Args:
-            size: elements of a batch; or `global_batch`.
-            order: numbers of records, such as an :class:`Order`; None for all in their order.
-            global_batch: elements of the batch that all hosts of an :class:`Order` have together:
-                the batch number k is of the same records, whatever number of hosts divides it.
-            drop_remainder: whether to leave out a last batch for which fewer numbers are left.
-
-        Raises:
-            UsageError: `size` is less than 1, or there is no schema, or elements are payloads; or
-                the hosts do not divide `global_batch`, or cannot share its rest.
-            DamagedRecordError, RefusedError, StorageError: as for a single element.
-
-        Example:
-            >>> source = reg["mnist@1.0.0"].data_source("train", decode=True)
-            >>> for batch in source.batches(100):
-            ...     print(batch["image/encoded"].shape, batch["image/class/label"].shape)
-            (100, 28, 28, 1) (100,)
-            (100, 28, 28, 1) (100,)
-        """
-        chosen = self.order() if order is None else order
-        numbers = numbers_of_batches(size, chosen, drop_remainder, global_batch)
-        if isinstance(chosen, Order):  # numbers of an iterator are not taken ahead of time
-            numbers = read_ahead(self._shards, self._selection, chosen, numbers)
-        return read_batches(self, self.elements, numbers)
+    def _ahead(self, order: object, numbers: Iterator[Numbers]) -> Iterator[Numbers]:
+        # Numbers of an iterator are not consumed in advance.
+        if not isinstance(order, Order):
+            return numbers
+        return read_ahead(self._shards, self._selection, order, numbers)
 
     def reading_ahead(self, order: Order) -> Iterator[int]:
-        """The numbers of an order, while the blocks of those that follow come into the cache.
+        """The numbers of an order, while the blocks of the following records come into the cache.
 
-        For a sampler, whose process knows the order: the workers of the host then find them there.
-        Without a cache they are just the numbers.
+        For a sampler, whose process knows the order: the workers then find the blocks in the cache.
+        Without a cache, it yields only the numbers.
 
         Example:
             >>> source = reg["mnist@1.0.0"].data_source("train")
@@ -274,13 +221,12 @@ class DataSource(MakesProofs, Sequence[Any]):
         ahead = read_ahead(self._shards, self._selection, order, parts)
         return (operator.index(each) for part in ahead for each in part)
 
-    @property
-    def elements(self) -> Elements:
-        """The form of its elements."""
-        return self._elements
-
     def with_features(self, features: Collection[str]) -> DataSource:
-        """The same records with these features of the schema alone."""
+        """A source of the same records with only these features of the schema.
+
+        Raises:
+            UsageError: there is no schema, or it lacks one of them.
+        """
         return self._with(self._selection, self._elements.only(features))
 
     def even_splits(self, n: int, *, drop_remainder: bool = False) -> list[DataSource]:
@@ -290,7 +236,7 @@ class DataSource(MakesProofs, Sequence[Any]):
 
         Args:
             n: how many parts.
-            drop_remainder: whether all get the same number; no host gets the remainder.
+            drop_remainder: whether all parts get the same number of records; no part gets the rest.
 
         Raises:
             UsageError: `n` is less than 1.
@@ -301,9 +247,7 @@ class DataSource(MakesProofs, Sequence[Any]):
             [67, 67, 66]
         """
         if n < 1:
-            raise UsageError(
-                f"a source cannot be divided into {n} parts", hint="`even_splits(4)` makes four"
-            )
+            raise UsageError(f"a source cannot be divided into {n} parts")
         divided = [
             even_parts(each, n, drop_remainder=drop_remainder) for each in self._selection.ranges
         ]
@@ -326,28 +270,28 @@ class DataSource(MakesProofs, Sequence[Any]):
         """The numbers that one host reads in an epoch, in its order.
 
         The shares of all hosts are disjoint and together contain all records; with
-        `drop_remainder`, up to ``hosts - 1`` are left out. With `weights`, the same number of
-        records is drawn with replacement, in proportion to their weights.
+        `drop_remainder`, up to ``hosts - 1`` records are left out. With `weights`, as many records
+        are drawn with replacement, in proportion to their weights.
 
         Args:
-            seed: of the permutation; None for the order of the records.
-            epoch: each has another permutation.
+            seed: seed of the permutation; None for the order of the records.
+            epoch: each epoch has another permutation.
             host: number of this host, from 0.
             hosts: number of hosts that share the records.
-            drop_remainder: whether all hosts get the same number of records.
+            drop_remainder: whether all hosts get equally many records.
             weights: ``"class"`` to draw all classes equally often, an SQL expression on the columns
                 of `tfrecreg query` for the whole target, or a number for each record. None for a
                 permutation. The first two need the extra `query`.
-            block: how many records that follow each other are a block, or a size such as
-                ``"16MiB"`` for about so many bytes: a shuffle by blocks, so that a read from a
-                store has many records. None for a shuffle of all records.
+            block: how many consecutive records form a block, or a size such as
+                ``"16MiB"`` for about that many bytes: a shuffle by blocks, so that one read from a
+                store gets many records. None for a shuffle of all records.
             block_window: how many blocks are shuffled together in a lane.
             block_lanes: how many lanes records are taken from in turn. Make it a multiple of the
                 numbers of hosts: then no two hosts read the same block.
 
         Raises:
             UsageError: there are more hosts than records, `host` is not one of `hosts`, or weights
-                are not finite, negative, all zero, or without a seed; or a block is not a size, or
+                are not finite, negative, all zero, or without a seed; or `block` is not a size, or
                 without a seed.
             RefusedError: an expression would be evaluated on damaged records.
             MissingExtraError: DuckDB or pyarrow is not installed.
@@ -368,16 +312,11 @@ class DataSource(MakesProofs, Sequence[Any]):
             hosts=hosts,
             drop_remainder=drop_remainder,
             where=self.where,
-            weights=self._weights(weights),
+            weights=weights_of(weights, self.name, self._selection, self._values),
             blocks=Blocks.of_size(
                 block, block_window, block_lanes, self._shards.mean_bytes, self.name
             ),
         )
-
-    def _weights(self, weights: str | npt.ArrayLike | None) -> Weights | None:
-        if weights is None:
-            return None
-        return weights_of(weights, self.name, self._selection, self._values)
 
     def from_state(
         self,
@@ -390,15 +329,15 @@ class DataSource(MakesProofs, Sequence[Any]):
         """The rest of an epoch, from a result of `Order.state`.
 
         Args:
-            state: of one host, if all hosts have consumed as many records; else of all of them.
+            state: that of one host if all hosts consumed equally many records; else those of all.
             host: number of this host.
-            hosts: number of hosts that share the rest; it may differ from before.
+            hosts: number of hosts that share the rest; it may have changed.
             weights: the numbers that the order was made with; weights by an expression are
                 computed again.
 
         Raises:
-            UsageError: it is not a state, that of other records, of another condition, of other
-                weights, or some hosts are missing.
+            UsageError: it is not a state, or belongs to other records, another condition or other
+                weights, or the states of some hosts are missing.
 
         Example:
             >>> source = reg["mnist@1.0.0"].data_source("train")
@@ -413,13 +352,35 @@ class DataSource(MakesProofs, Sequence[Any]):
             records=len(self),
             source=self.identity,
             where=self.where,
-            weights=self._weights(by),
+            weights=weights_of(by, self.name, self._selection, self._values),
             host=host,
             hosts=hosts,
         )
 
+    def report(self, certificate: Certificate) -> EpochReport:
+        """Whether an epoch handed out every record of this source exactly once.
+
+        Args:
+            certificate: with the digests of all records that were handed out, on all hosts.
+
+        Raises:
+            UsageError: it is about another source.
+            DamagedRecordError: a shard without an index has a damaged record.
+            ManifestError: an index is damaged.
+            StorageError: a shard or index cannot be read.
+
+        Example:
+            >>> source = reg["mnist@1.0.0"].data_source("train", with_digest=True)
+            >>> certificate = source.certificate()
+            >>> for batch in source.batches(64):
+            ...     certificate.add(batch["record/digest"])
+            >>> print(source.report(certificate))
+            all 200 records of mnist@1.0.0, each once
+        """
+        return certificate._report(self._named, self.identity, self.digests(), self.record_name)
+
     def digests(self) -> npt.NDArray[np.uint8]:
-        """The digests of its records, shape (n, 16): by the indexes, else by reading the shards.
+        """The digests of its records, shape (n, 16), from the indexes or else from the shards.
 
         Raises:
             DamagedRecordError, ManifestError, StorageError: as :meth:`report`.
@@ -436,11 +397,16 @@ class DataSource(MakesProofs, Sequence[Any]):
         Raises:
             ManifestError, StorageError: the index of its shard is damaged, or cannot be read.
         """
-        number = self._selection.number(position)
-        shard, record = self._shards.locate(number)
+        return self._named_record(self._selection.number(position))
+
+    def _named_record(self, number: int) -> RecordName:
         key = self._shards.key(number)
-        shown = safe(self._shards.places[shard].name, limit=1000)
-        return RecordName(shown, record, None if key is None else safe(key, limit=200))
+        return RecordName(*self._place(number), None if key is None else safe(key, limit=200))
+
+    def _place(self, number: int) -> tuple[str, int]:
+        """The shard of a record, escaped, and its number there."""
+        shard, record = self._shards.locate(number)
+        return safe(self._shards.places[shard].name, limit=1000), record
 
     def _with(self, selection: Selection, elements: Elements | None = None) -> DataSource:
         same = (elements or self._elements, self._identity, self._decode, self._skipped)
@@ -450,16 +416,17 @@ class DataSource(MakesProofs, Sequence[Any]):
         position = operator.index(record)
         if not -len(self) <= position < len(self):
             raise NoSuchRecordError(
-                f"there is no record {position} in `{self.name}`, which has {len(self)}",
-                hint="numbers go from 0; negative ones count from the end",
+                f"there is no record {position} in `{self.name}`, which has {len(self)}"
             )
         return self._selection.number(position % len(self))
 
     def _elements_of(self, numbers: Sequence[int]) -> Iterator[Any | None]:
-        """The elements of records; None for a damaged one that is left out."""
+        """The elements of records; None for a damaged record that is left out."""
         payloads = self._shards.payloads(numbers)
         sound = [each for each in payloads if isinstance(each, bytes)]
-        read = iter(sound if self._elements.raw else self._read_many(sound))
+        read: Iterator[Any] = repeat(None)
+        if not self._elements.sequence:
+            read = iter(sound if self._elements.raw else self._read_many(sound))
         for number, payload in zip(numbers, payloads, strict=True):
             if isinstance(payload, DamagedRecordError):
                 self._skip(number, payload)
@@ -470,10 +437,8 @@ class DataSource(MakesProofs, Sequence[Any]):
     def _skip(self, number: int, error: DamagedRecordError) -> None:
         if self._skipped is None:
             raise error
-        shard, record = self._shards.locate(number)
-        shown = safe(self._shards.places[shard].name, limit=1000)
         reason = error.message.partition(" is damaged: ")[2] or error.message
-        count = self._skipped.add(number, SkippedRecord(shown, record, reason))
+        count = self._skipped.add(number, SkippedRecord(*self._place(number), reason))
         if count > self._elements.max_damaged:
             raise RefusedError(
                 f"{count} damaged records of `{self.name}` were left out, and "
@@ -497,43 +462,26 @@ class DataSource(MakesProofs, Sequence[Any]):
                     if image in element and decode is not None:
                         single, value = image in self._single, element[image]
                         element[image] = image_array(image, value, decode, single=single)
-            except RefusedError as error:
-                raise self._about(number, error) from error.__cause__
+            except RefusedError as error:  # its message lacks the subject, the record
+                shard, record, key = self._named_record(number)
+                named = "" if key is None else f", with the key `{key}`,"
+                raise RefusedError(
+                    f"record {record} of `{shard}`{named} {error.message}", hint=error.hint
+                ) from error.__cause__
         return (self._shards.key(number), element) if elements.with_key else element
 
-    def _about(self, number: int, error: RefusedError) -> RefusedError:
-        """Complete an error whose message lacks its subject, the record."""
-        shard, record = self._shards.locate(number)
-        shown = safe(self._shards.places[shard].name, limit=1000)
-        key = self._shards.key(number)
-        named = "" if key is None else f", with the key `{safe(key, limit=200)}`,"
-        return RefusedError(f"record {record} of `{shown}`{named} {error.message}", hint=error.hint)
-
     def __reduce__(self) -> tuple[object, ...]:
-        # Compressed, because the paths of shards differ in a few characters only.
-        state = {
-            "name": self.name,
-            "places": [list(each) for each in self._shards.places],
-            "ranges": [(each.start, each.stop, each.step) for each in self._selection.ranges],
-            "elements": self._elements.plain(),
-            "identity": self._identity,
-            "skipped": None if self._skipped is None else self._skipped.place,
-            "cache": self._shards.far.place if self._shards.far is not None else None,
-        }
-        packed = zlib.compress(json.dumps(state).encode("ascii"), 9)
-        return _restored, (packed, self._decode, self._selection.chosen)
+        # Compressed: the paths of shards differ in few characters. The object that evaluates
+        # expressions stays here: another process would make the catalog a second time.
+        skipped = None if self._skipped is None else self._skipped.path
+        far = None if self._shards.far is None else self._shards.far.place
+        ranges, chosen = self._selection.ranges, self._selection.chosen
+        state = self.name, self._shards.places, ranges, self._elements, self._identity, skipped, far
+        return _restored, (zlib.compress(pickle.dumps(state)), self._decode, chosen)
 
 
-def _restored(
-    data: bytes, decode: Decode | None, chosen: ChosenNumbers | None = None
-) -> DataSource:
-    state = json.loads(zlib.decompress(data))
-    return DataSource(
-        state["name"],
-        ShardRecords([ShardPlace(*each) for each in state["places"]], cache_of(state["cache"])),
-        Selection([range(*each) for each in state["ranges"]], chosen),
-        Elements.of_plain(state["elements"]),
-        state["identity"],
-        decode,
-        None if state["skipped"] is None else SkippedRecords(tuple(state["skipped"])),
-    )
+def _restored(packed: bytes, decode: Decode | None, chosen: ChosenNumbers | None) -> DataSource:
+    name, places, ranges, elements, identity, skipped, far = pickle.loads(zlib.decompress(packed))
+    shards = ShardRecords(places, far_files_of(*far or (None, None)))
+    known = None if skipped is None else SkippedRecords(skipped)
+    return DataSource(name, shards, Selection(ranges, chosen), elements, identity, decode, known)

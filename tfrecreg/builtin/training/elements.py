@@ -1,16 +1,13 @@
-"""The form of a source's elements, and many payloads to elements at once.
+"""The form of a source's elements, and the conversion of many payloads at once.
 
-The records of a dataset mostly hold the same features in the same order with the same number of
-values. :mod:`tfrecreg.core.example.columns` reads such records with a few array operations, for a
-fraction of the time that decoding each takes. Elements equal those of
-:class:`tfrecreg.builtin.training.arrays.ExampleReader`, which reads the records that have
-another layout or do not fit the schema.
+Records of the same layout are read with a few array operations. Other records are read one by one
+by :class:`tfrecreg.builtin.training.arrays.ExampleReader`, into the same form.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import repeat
 from math import prod
 from typing import Any, Literal, NamedTuple
@@ -18,13 +15,21 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tfrecreg.builtin.training.arrays import ArrayColumn, ImageSize, empty
+from tfrecreg.builtin.training.arrays import (
+    ArrayColumn,
+    EitherReader,
+    ExampleReader,
+    ImageSize,
+    SequenceReader,
+    empty,
+    expect_features,
+)
 from tfrecreg.builtin.training.certificate import expect_enough, expect_host
 from tfrecreg.builtin.training.selection import Selection
 from tfrecreg.core.example import columns as layouts
 from tfrecreg.core.example.decode import decode_or_none
 from tfrecreg.core.example.model import Kind
-from tfrecreg.core.registry.shardset.split_target import even_parts
+from tfrecreg.core.registry.splits import even_parts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,55 +37,46 @@ class Elements:
     """The form of a source's elements, as plain data."""
 
     raw: bool = False
-    """Payloads, as they are."""
+    """Whether elements are payloads."""
     with_key: bool = False
-    """Pairs of key and element."""
+    """Whether elements are pairs of key and element."""
     with_digest: bool = False
-    """Elements carry the digest of their record, for a certificate."""
+    """Whether elements carry the digest of their record, for a certificate."""
     columns: tuple[ArrayColumn, ...] | None = None
     """The features of the schema; None without one."""
     sequence: bool = False
-    """Whether the schema is one of SequenceExamples."""
+    """Whether the schema describes SequenceExamples."""
     images: tuple[str, ...] = ()
     """Features whose values are decoded."""
     size: ImageSize = field(default_factory=ImageSize)
-    """That decoded images get."""
-    channels: int = 0
-    """That decoded images get: 1, 3 or 4; 0 for those that each has."""
+    """The size and the channels that decoded images get."""
     damaged: Literal["raise", "skip"] = "raise"
     """Treatment of a damaged record in batches and iteration."""
     max_damaged: int = 0
     """Maximum number of damaged records to leave out, in all parts of the source together."""
 
-    def only(self, features: Collection[str]) -> Elements:
-        """The same with these features of the schema alone."""
-        columns = tuple(each for each in self.columns or () if each.name in features)
-        images = tuple(each for each in self.images if each in features)
+    def only(self, features: str | Collection[str]) -> Elements:
+        """The same form with only these features of the schema."""
+        chosen = (features,) if isinstance(features, str) else features
+        known = None if self.columns is None else [each.name for each in self.columns]
+        expect_features(chosen, known)
+        columns = tuple(each for each in self.columns or () if each.name in chosen)
+        images = tuple(each for each in self.images if each in chosen)
         return replace(self, columns=columns, images=images)
 
-    def plain(self) -> dict[str, Any]:
-        """The same as a JSON object."""
-        return asdict(self)
-
-    @classmethod
-    def of_plain(cls, plain: Mapping[str, Any]) -> Elements:
-        """The inverse of :meth:`plain`."""
-        columns = plain["columns"]
-        if columns is not None:
-            columns = tuple(
-                ArrayColumn(name, kind, tuple(shape), *rest) for name, kind, shape, *rest in columns
-            )
-        size = plain["size"]
-        if isinstance(size["size"], list):
-            size = {**size, "size": tuple(size["size"])}
-        images = tuple(plain["images"])
-        return cls(**{**plain, "columns": columns, "images": images, "size": ImageSize(**size)})
+    @property
+    def read(self) -> Callable[[bytes], dict[str, Any]]:
+        """The reader that turns a payload into an element. Picklable."""
+        if self.sequence:
+            return SequenceReader(self.columns or ())
+        example = ExampleReader(self.columns)
+        return example if self.columns is not None else EitherReader(example)
 
 
 _FEWEST = 8
-"""Minimum number of payloads in a block, and"""
+"""Minimum number of payloads in a block."""
 _LARGEST = 1 << 13
-"""their maximum average size: with larger ones decoding is not what takes the time."""
+"""Maximum mean bytes of payloads that are read as a block: larger payloads gain no time."""
 
 
 class BlockReader:
@@ -91,7 +87,7 @@ class BlockReader:
         self._layout: layouts.Layout | None = None
 
     def __call__(self, payloads: Sequence[bytes]) -> list[dict[str, Any] | None]:
-        """The elements of payloads; None for those that have to be read one by one."""
+        """The elements of payloads; None for payloads that have to be read one by one."""
         found: list[dict[str, Any] | None] = [None] * len(payloads)
         size = sum(map(len, payloads))
         if len(payloads) < _FEWEST or size > _LARGEST * len(payloads):
@@ -106,7 +102,7 @@ class BlockReader:
         memory = b"".join(payloads)
         rows, columns = layouts.read_columns(layout, memory, np.cumsum(lengths) - lengths, lengths)
         if 2 * len(rows) < len(payloads):
-            self._layout = None  # the next block may show a better one
+            self._layout = None  # the next block may show a better layout
         if not len(rows):
             return found
         wanted = self._columns
@@ -137,7 +133,7 @@ class BlockReader:
 def _values(
     column: ArrayColumn, slot: layouts.Slot, memory: bytes, found: layouts.Column
 ) -> Iterable[Any] | None:
-    """The value of a feature in each record; None where it does not fit."""
+    """The value of a feature in each record; None if it does not fit."""
     if column.kind != slot.kind:
         return None
     sides = prod(side for side in column.shape if side >= 0)
@@ -148,39 +144,31 @@ def _values(
     if slot.kind is Kind.BYTES:
         pieces = zip(found.start.tolist(), found.stop.tolist(), strict=True)
         values = [memory[start:stop] for start, stop in pieces]
-        return values if is_scalar else [_boxed(each, column.shape) for each in values]
+        if is_scalar:
+            return values
+        boxes = np.empty((len(values), 1), object)
+        boxes[:, 0] = values
+        return [each.copy().reshape(column.shape) for each in boxes]
     numbers: npt.NDArray[Any] = found.integers
-    if slot.kind is Kind.FLOAT:
-        numbers = _floats(memory, found.start, slot.values)
+    if slot.kind is Kind.FLOAT:  # packed numbers
+        places = found.start[:, np.newaxis] + np.arange(4 * slot.values)
+        packed = np.frombuffer(memory, np.uint8)[places].view("<f4")
+        numbers = packed.astype(np.float32, copy=False)
     if is_scalar:
         return numbers.reshape(-1)
-    # Copies, so that an element that is kept does not keep its whole block.
+    # Copies, so that keeping an element does not keep its whole block.
     return [row.copy().reshape(column.shape) for row in numbers.reshape(len(found.start), -1)]
 
 
-def _floats(memory: bytes, start: npt.NDArray[np.int64], count: int) -> npt.NDArray[np.float32]:
-    """Shape (records, count): the packed numbers from these places on."""
-    places = start[:, np.newaxis] + np.arange(4 * count)
-    found = np.frombuffer(memory, np.uint8)[places].view("<f4")
-    numbers: npt.NDArray[np.float32] = found.astype(np.float32, copy=False)
-    return numbers
-
-
-def _boxed(value: bytes, shape: tuple[int, ...]) -> npt.NDArray[np.object_]:
-    found = np.empty(1, object)
-    found[0] = value
-    return found.reshape(shape)
-
-
 class RecordRun(NamedTuple):
-    """Records of one shard that follow each other."""
+    """Consecutive records of one shard."""
 
     shard: int
     """The place of the shard in the list of shards."""
     first: int
-    """The first record, numbered in its shard."""
+    """Number of the first record in its shard."""
     records: int
-    """How many, at least one."""
+    """The number of records, at least one."""
 
 
 def find_pieces(numbers: Iterable[range], starts: Sequence[int]) -> list[RecordRun]:
@@ -199,7 +187,7 @@ def host_numbers(
 ) -> list[range]:
     """The share of one host: whole shards if the hosts divide their number, else records.
 
-    The shares of all hosts have no record in common, and together they have all.
+    The shares of all hosts are disjoint and together contain all records.
     """
     expect_host(host, hosts)
     total = sum(map(len, numbers))
@@ -215,7 +203,7 @@ def host_numbers(
 def host_part(
     numbers: npt.NDArray[np.int64], host: int, hosts: int, name: str
 ) -> npt.NDArray[np.int64]:
-    """The share of one host of a list of records, as :func:`host_numbers` gives those of ranges."""
+    """The share of one host in a list of records; :func:`host_numbers` divides ranges."""
     expect_host(host, hosts)
     expect_enough(len(numbers), hosts, name)
     part = even_parts(range(len(numbers)), hosts, drop_remainder=False)[host]

@@ -1,7 +1,4 @@
-"""Features of encoded images, decoded.
-
-Decoded images in one size, by Pillow: the fits of `load`.
-"""
+"""Decodes features of encoded images with Pillow, and fits them as `load` does."""
 
 from __future__ import annotations
 
@@ -16,14 +13,13 @@ from tfrecreg.builtin.training.arrays import ImageSize
 from tfrecreg.builtin.training.elements import Elements
 from tfrecreg.core.images.pixels import Resizing
 from tfrecreg.core.values.errors import RefusedError
-from tfrecreg.core.values.text import safe
 
 DecodeAsIs = Callable[[str, bytes], npt.NDArray[Any]]
-"""Decodes a value of a feature; raises a ValueError for one that is damaged."""
+"""Decodes a value of a feature; raises a ValueError for a damaged value."""
 
 
 class Decode(Protocol):
-    """The same; with `fit`, an image gets the size that this says."""
+    """Decodes a value. `fit` gives the size that the image is resized to."""
 
     def __call__(
         self, feature: str, data: bytes, fit: Resizing | None = None, /
@@ -31,16 +27,13 @@ class Decode(Protocol):
 
 
 def image_array(feature: str, value: Any, decode: DecodeAsIs, *, single: bool) -> Any:
-    """What a feature has in an element where its values are decoded."""
+    """The decoded value of a feature in an element."""
     if isinstance(value, bytes):
         return _decoded(feature, value, decode)
     if isinstance(value, list):
         return [image_array(feature, each, decode, single=True) for each in value]
     if not isinstance(value, np.ndarray) or value.dtype != object:
-        raise RefusedError(
-            f"has numbers in `{safe(feature)}`, which cannot be decoded as an image",
-            hint="`decode=[…]` names features that hold encoded images",
-        )
+        raise RefusedError(f"has numbers in `{feature}`, which cannot be decoded as an image")
     if single and value.size == 1:
         return _decoded(feature, value.reshape(-1)[0], decode)
     images = np.empty(value.shape, object)
@@ -54,26 +47,25 @@ def _decoded(feature: str, data: bytes, decode: DecodeAsIs) -> npt.NDArray[Any]:
         return decode(feature, data)
     except ValueError as error:
         raise RefusedError(
-            f"has an image in `{safe(feature)}` that does not decode: {error}",
-            hint="`tfrecreg check` with the validator `images` finds all such images",
+            f"has an image in `{feature}` that does not decode: {error}"
         ) from error.__cause__
 
 
 def fitting(decode: Decode | None, form: Elements) -> DecodeAsIs | None:
-    """What decodes images, and brings them to their size and channels."""
-    if decode is None or (form.size.size is None and not form.channels):
+    """Makes the decoder that also brings images to their size and channels."""
+    if decode is None or (form.size.size is None and not form.size.channels):
         return decode
     sized = decode if form.size.size is None else partial(_fitted, decode, form.size)
-    if not form.channels:
+    if not form.size.channels:
         return sized
-    return lambda feature, data: _in_channels(sized(feature, data), form.channels)
+    return lambda feature, data: _in_channels(sized(feature, data), form.size.channels)
 
 
 def _in_channels(pixels: npt.NDArray[Any], channels: int) -> npt.NDArray[Any]:
     """An image in gray, in colors, or in colors with opacity.
 
-    Opacity is left out, as `tf.io.decode_image` does it; gray is 299 / 1000 red, 587 / 1000 green
-    and 114 / 1000 blue, as Pillow has it (ITU-R BT.601, rounded).
+    Opacity is left out, as in `tf.io.decode_image`; gray is 299 / 1000 red, 587 / 1000 green
+    and 114 / 1000 blue, as in Pillow (ITU-R BT.601, rounded).
     """
     if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[-1] > 4:
         return pixels
@@ -108,7 +100,7 @@ def _fitted(decode: Decode, size: ImageSize, feature: str, data: bytes) -> npt.N
             rows = min(max(width * sides[0] // sides[1], 1), height)
             columns = min(max(height * sides[1] // sides[0], 1), width)
             return sides, ((height - rows) // 2, (width - columns) // 2, rows, columns)
-        # As `tf.image.resize_with_pad` has them, which `load` agrees with.
+        # The same sides as `tf.image.resize_with_pad`, which `load` agrees with.
         top = max(0, sides[0] * width - height * sides[1]) // (2 * width)
         left = max(0, sides[1] * height - width * sides[0]) // (2 * height)
         rows = min(sides[0], max(1, height * sides[1] // width))

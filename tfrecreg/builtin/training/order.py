@@ -1,13 +1,14 @@
 """The order of an epoch, its division among hosts, and the state of a training run.
 
-An :class:`Order` is the share of one host. It is computed from a few integers and takes no memory
-that grows with the records. Its state is a small JSON object; see ``docs/formats.md``.
+An :class:`Order` is the share of one host, computed from a few integers: see ``docs/formats.md``.
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
 from typing import Any, SupportsIndex, overload
 
 import numpy as np
@@ -20,20 +21,18 @@ from tfrecreg.builtin.training.block_order import (
     Permutation,
     RecordNumbers,
     Weights,
-    expect_same_blocks,
 )
 from tfrecreg.builtin.training.certificate import Stage, expect_host, integer_of, joined, share
 from tfrecreg.core.values.errors import UsageError, upgrade_hint
 from tfrecreg.core.values.text import listed, safe
 
-STATE_FORMAT = 4
-"""Format version of states with blocks; those with weights have 2, others 1. A reader refuses a
-greater one. Earlier versions wrote 3 for buckets of lengths and 5 for rows of records."""
+_FORMATS = (1, 2, 4)
+"""Format versions of states: 2 with weights, 4 with blocks. Earlier versions wrote 3 for buckets of
+lengths and 5 for rows of records."""
 _BLOCK = 1 << 12
 """Number of positions that an iteration computes at once."""
 _MOST_HOSTS = 1 << 20
 """States with more hosts are rejected: memory grows with their number."""
-_HINT = "pass what `order.state()` returned, for the same records"
 
 
 class Order:
@@ -41,24 +40,6 @@ class Order:
 
     `order[i]` is a number, `order[i:j]` an array of shape (j - i,). See
     :meth:`tfrecreg.builtin.training.data_source.DataSource.order`, which makes them.
-
-    Args:
-        records: how many records there are.
-        source: identifies them, for states; see `DataSource.identity`.
-        seed: of the permutation; None for the order of the records.
-        epoch: of the permutation.
-        host: number of the host, from 0.
-        hosts: number of hosts that share the records.
-        drop_remainder: whether all hosts get the same number; no host gets the remainder.
-        before: stages consumed before this share was made.
-        where: the condition that the records were selected by; None without one.
-        weights: of the records; then each of `records` numbers is drawn with replacement. None for
-            a permutation.
-        blocks: that the records are shuffled by. None for a shuffle of all records.
-
-    Raises:
-        UsageError: `host` is not one of `hosts`; or there are weights or blocks and no seed, or
-            both, or weights of other records.
 
     Example:
         >>> order = reg["mnist@1.0.0"].data_source("train").order(seed=1, epoch=3, hosts=2)
@@ -84,28 +65,21 @@ class Order:
         where: str | None = None,
         weights: Weights | None = None,
         blocks: Blocks | None = None,
+        mixture: Mapping[str, Any] | None = None,
     ) -> None:
         host, hosts = integer_of("host", host), integer_of("hosts", hosts)
         seed = None if seed is None else integer_of("seed", seed)
         expect_host(host, hosts)
-        if weights is not None and seed is None:
-            raise UsageError("`weights` needs a seed", hint="`order(seed=1, weights=…)`")
         if weights is not None and len(weights) != records:
-            raise UsageError(
-                f"there are {len(weights)} weights for {records} records",
-                hint="one number per record",
-            )
-        if blocks is not None and (seed is None or weights is not None):
-            raise UsageError(
-                "`block` needs a seed"
-                if seed is None
-                else "records are shuffled by blocks or drawn by weights, not both",
-                hint="`order(seed=1, block=…)`, without `weights`",
-            )
+            raise UsageError(f"there are {len(weights)} weights for {records} records")
+        if seed is None and (weights is not None or blocks is not None):
+            raise UsageError("`weights` and `block` need a seed")
+        if blocks is not None and weights is not None:
+            raise UsageError("records are shuffled by blocks or drawn by weights, not both")
         self.records = records
         """How many records the whole source has."""
         self.source = source
-        """Identity of these records."""
+        """The identity of these records."""
         self.seed = seed
         self.epoch = integer_of("epoch", epoch)
         self.host = host
@@ -114,14 +88,20 @@ class Order:
         self.where = where
         self.weights = weights
         self.blocks = blocks
+        self.mixture = mixture
+        """The mixture's entry in states; None for an order of the records of a source."""
+        if mixture is not None and self.epoch < 0:
+            raise UsageError(f"`epoch` of a mixture is a number from 0 on, found {self.epoch}")
         self._before = before
         self.left = records - sum(stage.consumed for stage in before)
-        """How many records all hosts share."""
+        """How many records all hosts share together."""
         self._length = self.left // hosts if drop_remainder else share(self.left, host, hosts)
         self._drawn = self._draw()
 
     def _draw(self) -> Callable[[RecordNumbers], RecordNumbers] | None:
-        """What makes records of places; None where they are the same. It has to be picklable."""
+        """A picklable function from places to records; None if place and record are equal."""
+        if self.mixture is not None:
+            return partial(operator.add, self.epoch * self.records)
         if self.seed is None:
             return None
         if self.weights is not None:
@@ -180,13 +160,14 @@ class Order:
             where=self.where,
             weights=self.weights,
             blocks=self.blocks,
+            mixture=self.mixture,
         )
 
     def state(self, done: int | None = None) -> dict[str, Any]:
         """The state of the epoch after this host consumed `done` records of its share.
 
         Args:
-            done: how many; None for all of them.
+            done: how many records; None for all of the share.
 
         Returns:
             A JSON object, for :meth:`from_states`.
@@ -196,14 +177,11 @@ class Order:
         """
         done = self._length if done is None else operator.index(done)
         if not 0 <= done <= self._length:
-            raise UsageError(
-                f"`done` should be a number from 0 to {self._length}, found {done}",
-                hint="`done` counts records of this host in this epoch, not batches",
-            )
+            raise UsageError(f"`done` should be a number from 0 to {self._length}, found {done}")
         asked = {} if self.where is None else {"where": self.where}
-        drawn: dict[str, Any] = {} if self.weights is None else {"weights": _said(self.weights)}
+        drawn: dict[str, Any] = {} if self.weights is None else {"weights": self.weights.said}
         if self.blocks is not None:
-            drawn = {"block": self.blocks.said()}
+            drawn = {"block": asdict(self.blocks)}
         return {
             "format": {"block": 4, "weights": 2}.get(next(iter(drawn), ""), 1),
             "source": self.source,
@@ -217,6 +195,7 @@ class Order:
             "host": self.host,
             "hosts": self.hosts,
             "done": done,
+            **({} if self.mixture is None else {"mixture": self.mixture}),
         }
 
     @classmethod
@@ -228,17 +207,19 @@ class Order:
         source: str,
         where: str | None = None,
         weights: Weights | None = None,
+        mixture: Mapping[str, Any] | None = None,
         host: int = 0,
         hosts: int = 1,
     ) -> Order:
-        """The rest of an epoch, shared among as many hosts as there are now.
+        """The rest of an epoch, shared among the current number of hosts.
 
         Args:
-            states: of all hosts, in any order; or of one, if all have consumed as many records.
-            records: how many records there are.
-            source: identity of these records.
-            where: the condition that they were selected by; None without one.
-            weights: that they are drawn by; None for a permutation.
+            states: those of all hosts, in any order; or of one, if all consumed equally many.
+            records: how many records the source has.
+            source: identity of the source.
+            where: the condition that selected them; None without a condition.
+            weights: the weights for drawing them; None for a permutation.
+            mixture: the mixture whose places are shared; None for records of a source.
             host: number of this host, from 0.
             hosts: number of hosts that share the rest.
 
@@ -252,15 +233,18 @@ class Order:
             >>> len(rest)
             140
         """
-        checked = [_checked(state, records, source, where) for state in states]
-        blocks = Blocks.of_states(checked)
+        if not states:
+            raise UsageError("there is no state to resume from")
+        here: dict[str, object] = {"where": where, "source": source, "records": records}
+        here["weights"] = None if weights is None else weights.said
+        checked = list(map(_checked, states))
         for each in checked:
-            expect_same_blocks(each.get("block"), blocks)
-            _expect_same_weights(each.get("weights"), weights)
-        if not checked:
-            raise UsageError("there is no state to resume from", hint=_HINT)
+            if mixture is not None and each["source"] != source:
+                expect_same_order(_mapping(each.get("mixture")), mixture)
+            expect_same_order(each, here)
+            expect_same_order(each, {name: checked[0].get(name) for name in _COMMON})
         first = checked[0]
-        counts = _counts(checked)
+        counts, blocks = _counts(checked), first.get("block")
         before = tuple(Stage(each) for each in first["before"])
         left = records - sum(stage.consumed for stage in before)
         if first["drop_remainder"]:
@@ -279,7 +263,8 @@ class Order:
             before=joined(before, Stage(counts)),
             where=where,
             weights=weights,
-            blocks=blocks,
+            blocks=None if blocks is None else Blocks.of_state(blocks),
+            mixture=mixture,
         )
 
 
@@ -302,7 +287,7 @@ class OrderIterator(Iterator[int]):
         return self._block[at]
 
     def state(self) -> dict[str, Any]:
-        """The state of the epoch, where all numbers that were taken count as consumed."""
+        """The state of the epoch, if all numbers that were taken count as consumed."""
         return self._order.state(self.done)
 
 
@@ -318,75 +303,46 @@ _FIELDS: Mapping[str, type | tuple[type, ...]] = {
     "hosts": int,
     "done": int,
 }
-_COMMON = ("seed", "epoch", "drop_remainder", "before", "hosts")
+_COMMON = ("seed", "epoch", "drop_remainder", "before", "hosts", "block")
 
 
-def _checked(state: Any, records: int, source: str, where: str | None) -> Mapping[str, Any]:
+def _checked(state: Any) -> Mapping[str, Any]:
     version = state.get("format") if isinstance(state, Mapping) else None
-    for name, what in (("buckets", "`bucket_by`"), ("pack", "rows")):
-        if isinstance(state, Mapping) and name in state:
-            raise UsageError(
-                f"the state belongs to an order with {what}, which tfrecreg no longer has",
-                hint="resume with the version that saved it, or begin the epoch again",
-            )
-    if isinstance(version, int) and version > STATE_FORMAT:
+    if isinstance(version, int) and not isinstance(version, bool) and version not in _FORMATS:
         raise UsageError(
-            f"the state has format {version}, this tfrecreg knows {STATE_FORMAT}",
-            hint=upgrade_hint(),
+            f"the state has format {version}, this tfrecreg knows 1, 2 and 4",
+            hint=f"resume with the version that saved it: {upgrade_hint()}",
         )
     fault = "it is not a JSON object" if version is None else _fault(state)
     if fault:
-        raise UsageError(f"this is not the state of an order: {fault}", hint=_HINT)
-    if state.get("where") != where:
-        raise UsageError(
-            f"the state belongs to {_asked(state.get('where'))}, and these are {_asked(where)}",
-            hint="resume with the same `where`",
-        )
-    if (state["source"], state["records"]) != (source, records):
-        raise UsageError(
-            f"the state belongs to other records: to {state['records']} with the identity "
-            f"`{safe(state['source'])}`, and these are {records} with the identity `{source}`",
-            hint="resume with the same version, split and files",
-        )
+        raise UsageError(f"this is not the state of an order: {fault}")
     checked: Mapping[str, Any] = state
     return checked
 
 
+def expect_same_order(state: Mapping[str, Any], here: Mapping[str, Any]) -> None:
+    """Refuse a state that describes another order than `here`."""
+    for name, value in here.items():
+        if state.get(name) != value:
+            raise UsageError(
+                f"the state belongs to another order: its `{name}` is `{state.get(name)}`, and "
+                f"here it is `{value}`"
+            )
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
 def weights_of_states(states: Sequence[Any]) -> str | None:
-    """The expression of the weights of the first state; None if it has none, or is not a state."""
-    first = states[0] if states else None
-    said = first.get("weights") if isinstance(first, Mapping) else None
-    by = said.get("by") if isinstance(said, Mapping) else None
+    """The expression of the weights in the first state; None without weights."""
+    by = _mapping(_mapping(states[0] if states else None).get("weights")).get("by")
     if by == GIVEN:
         raise UsageError(
-            "the state belongs to an order whose weights were given as numbers",
-            hint="pass them again: `from_state(state, weights=…)`",
+            "the state belongs to an order whose weights were given as numbers: pass them again, "
+            "`from_state(state, weights=…)`"
         )
     return by if isinstance(by, str) else None
-
-
-def _said(weights: Weights) -> dict[str, str]:
-    return {"by": weights.by, "digest": weights.digest}
-
-
-def _expect_same_weights(found: object, weights: Weights | None) -> None:
-    said = None if weights is None else _said(weights)
-    if found == said:
-        return
-    by = found.get("by") if isinstance(found, Mapping) else None
-    there = "no weights" if found is None else f"the weights `{safe(str(by), limit=200)}`"
-    here = "none" if weights is None else f"`{safe(weights.by, limit=200)}`"
-    other = ", which have changed" if weights is not None and by == weights.by else ""
-    raise UsageError(
-        f"the state belongs to an order with {there}, and here are {here}{other}",
-        hint="resume with the same records and weights",
-    )
-
-
-def _asked(where: object) -> str:
-    if where is None:
-        return "the records of no condition"
-    return f"the records with the condition `{safe(str(where), limit=200)}`"
 
 
 def _fault(state: Mapping[str, Any]) -> str:
@@ -397,7 +353,7 @@ def _fault(state: Mapping[str, Any]) -> str:
             return f"its `{name}` is {safe(repr(value), limit=100)}"
     counts: list[Any] = [[state["done"]], *state["before"]]
     for each in counts:
-        if not isinstance(each, list) or not each or not all(map(_is_count, each)):
+        if not isinstance(each, list) or not each or any(type(n) is not int or n < 0 for n in each):
             return f"it counts {safe(repr(each), limit=100)}"
     if sum(map(sum, state["before"])) > state["records"]:
         return "it counts more records than there are"
@@ -406,27 +362,16 @@ def _fault(state: Mapping[str, Any]) -> str:
     return ""
 
 
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
 def _counts(states: Sequence[Mapping[str, Any]]) -> list[int]:
     """The number of records that each host has consumed."""
     first = states[0]
     hosts = first["hosts"]
     if len(states) == 1:
         return [first["done"]] * hosts
-    unequal = [name for name in _COMMON if any(each[name] != first[name] for each in states)]
-    if unequal:
-        raise UsageError(
-            f"the states are of different epochs or runs: they differ in {listed(unequal)}",
-            hint="pass the states that all hosts saved at the same time",
-        )
     found = {each["host"]: each["done"] for each in states}
     if len(found) != len(states) or len(states) != hosts:
         raise UsageError(
             f"expected the state of each of {hosts} hosts, found those of "
-            f"{listed(str(each['host']) for each in states)}",
-            hint="pass the states of all hosts; or that of one, if all consumed as many records",
+            f"{listed(str(each['host']) for each in states)}"
         )
     return [found[each] for each in range(hosts)]

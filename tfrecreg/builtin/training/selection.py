@@ -1,21 +1,13 @@
-"""The records of a source as ranges of numbers, and those that are damaged and left out.
+"""The records of a source as ranges of numbers, and the damaged records that were left out.
 
-Only those that a condition selects are a list.
-
-The list is a file in the folder for temporary files. The process that makes the source makes it,
-and removes it with the source; worker processes find it open, if they were forked, or open it by
-its path. Each line is one record, added in one write. A process adds its line before it counts, so
-of several that pass a limit together at least one counts all lines.
-
-A source that is unpickled where the file is not, on another machine or on another day, begins a
-list of its own.
+The list of damaged records is a temporary file that worker processes share: each record is a line,
+added in one write. A source that is unpickled on another machine starts its own list.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import secrets
 import tempfile
 import weakref
 from bisect import bisect_right
@@ -30,7 +22,6 @@ import numpy.typing as npt
 from blake3 import blake3
 
 from tfrecreg.core.values.errors import StorageError
-from tfrecreg.core.values.text import safe
 
 
 class ChosenNumbers(NamedTuple):
@@ -74,7 +65,7 @@ class Selection:
 
     @cached_property
     def chosen_digest(self) -> str:
-        """Hex digest of the list of numbers that the ranges are places of; empty without one."""
+        """Hex digest of the numbers that the condition selects; empty without a condition."""
         if self.chosen is None:
             return ""
         return blake3(self.chosen.numbers.astype("<i8").tobytes()).hexdigest(16)
@@ -85,13 +76,13 @@ class Selection:
             yield each if self.chosen is None else self.chosen.numbers[np.array(each, np.int64)]
 
     def number(self, position: int) -> int:
-        """The number at a position, which is from 0 to ``len(self) - 1``."""
+        """The number at a position from 0 to ``len(self) - 1``."""
         part = bisect_right(self._starts, position) - 1
         found = self.ranges[part][position - self._starts[part]]
         return found if self.chosen is None else int(self.chosen.numbers[found])
 
     def numbers(self, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The numbers at several positions, each of which is from 0 to ``len(self) - 1``."""
+        """The numbers at several positions from 0 to ``len(self) - 1``."""
         parts = np.searchsorted(self._starts, positions, side="right") - 1
         first, step, start = self._table[:, parts]
         found: npt.NDArray[np.int64] = first + (positions - start) * step
@@ -124,26 +115,23 @@ class SkippedRecord(NamedTuple):
 
     shard: str
     record: int
-    """Its number in the shard."""
+    """Number of the record in the shard."""
     reason: str
-    """``CRC002: data checksum should be …``; with byte and key."""
+    """The fault, such as ``CRC002: data checksum should be …``, with byte and key."""
 
 
 class SkippedRecords:
     """The records that all processes have left out so far."""
 
-    def __init__(self, place: tuple[str, str] | None = None) -> None:
+    def __init__(self, path: str = "") -> None:
         self._known: dict[int, SkippedRecord] = {}
-        found = _opened(*place) if place is not None else None
+        found = _opened(path)
         if found is None:
-            token = secrets.token_hex(16)
-            found, path = _made(token)
-            place = path, token
+            found, path = _made()
             weakref.finalize(self, _remove, path, os.getpid())
-        assert place is not None
-        self._file, self.place = found, place
-        """Path and token, for a process that is spawned."""
-        self._read = len(place[1]) + 1
+        self._file, self.path = found, path
+        """The path of the temporary file, which spawned processes open."""
+        self._read = 0
         weakref.finalize(self, os.close, found)
 
     def add(self, number: int, record: SkippedRecord) -> int:
@@ -159,11 +147,11 @@ class SkippedRecords:
         return len(self._all())
 
     def records(self) -> tuple[SkippedRecord, ...]:
-        """All of them, in order of their numbers."""
+        """All records that were left out, in order of their numbers."""
         return tuple(record for _, record in sorted(self._all().items()))
 
     def _all(self) -> dict[int, SkippedRecord]:
-        """All of them by number, with those added since the last time."""
+        """All records by number, including records added since the last time."""
         data = b""
         try:
             while more := os.pread(self._file, _READ_BYTES, self._read + len(data)):
@@ -179,33 +167,31 @@ class SkippedRecords:
 
     def _failed(self, reason: str | None) -> StorageError:
         return StorageError(
-            f"the list of damaged records in `{safe(self.place[0])}` cannot be kept: {reason}",
+            f"the list of damaged records in `{self.path}` cannot be kept: {reason}",
             hint="`TMPDIR` names another folder for temporary files",
         )
 
 
-def _made(token: str) -> tuple[int, str]:
+_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+def _made() -> tuple[int, str]:
     try:
         handle, path = tempfile.mkstemp(prefix="tfrecreg-skipped-")
         os.close(handle)
-        handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW)
-        os.write(handle, token.encode("ascii") + b"\n")
+        return os.open(path, _FLAGS), path
     except OSError as error:
         raise StorageError(
-            f"no list of damaged records can be made in `{safe(tempfile.gettempdir())}`: "
+            f"no list of damaged records can be made in `{tempfile.gettempdir()}`: "
             f"{error.strerror}",
             hint="`TMPDIR` names another folder for temporary files",
         ) from None
-    return handle, path
 
 
-def _opened(path: str, token: str) -> int | None:
-    """The file, if it is still the one that was made with this token."""
+def _opened(path: str) -> int | None:
+    """The file at a path that another process made; None if there is no such file."""
     with suppress(OSError):
-        handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW)
-        if os.pread(handle, len(token) + 1, 0) == token.encode("ascii") + b"\n":
-            return handle
-        os.close(handle)
+        return os.open(path, _FLAGS)
     return None
 
 

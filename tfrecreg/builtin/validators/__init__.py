@@ -1,4 +1,4 @@
-"""The bundled validators, announced by the hook that all plugins use."""
+"""The bundled validators, announced by the same hook that plugins use."""
 
 from __future__ import annotations
 
@@ -28,9 +28,8 @@ def tfrecreg_validators() -> Iterator[ValidatorRecord]:
         needs_schema=True,
     )
     yield _record("inflation", "size against the raw data", "INF*")
-    yield _record(
-        "source", "images against their raw files, and the ledger", "SRC01[6-9]", "SRC047"
-    )
+    about = "images against their raw files, and the ledger"
+    yield _record("source", about, "SRC01[679]", "SRC047", "SRC091")
     yield _record("duplicates", "duplicates in a split and across splits", "DUP*")
     yield _record("images", "encoded images", "IMG*")
     yield _record("annotations", "labels, boxes, classes", "ANN*")
@@ -51,23 +50,18 @@ def _record(name: str, summary: str, *codes: str, **when: Any) -> ValidatorRecor
 
 
 _MODULES = {
-    "crc": "tfrecreg.builtin.validators.crc",
-    "manifest": "tfrecreg.builtin.validators.manifest",
     "schema": "tfrecreg.builtin.schemas.validator",
     "inflation": "tfrecreg.builtin.validators.inflation.validator",
-    "source": "tfrecreg.builtin.validators.source",
-    "duplicates": "tfrecreg.builtin.validators.duplicates",
-    "images": "tfrecreg.builtin.validators.images",
-    "annotations": "tfrecreg.builtin.validators.annotations",
     "statistics": "tfrecreg.builtin.statistics.validators",
     "drift": "tfrecreg.builtin.statistics.validators",
     "content": "tfrecreg.core.check.content",
-    "items": "tfrecreg.builtin.validators.items",
     "registry": "tfrecreg.builtin.releases.audit_validator",
 }
+"""The modules of the validators whose module has another name than the validator."""
 
 
 def _load(name: str) -> type[Validator]:
-    """The class, which is named after its validator."""
-    found: type[Validator] = getattr(import_module(_MODULES[name]), f"{name.capitalize()}Validator")
+    """The class, which is named after its validator: `ClassCountValidator` for ``class_count``."""
+    module = import_module(_MODULES.get(name, f"{__name__}.{name}"))
+    found: type[Validator] = getattr(module, f"{name.title().replace('_', '')}Validator")
     return found

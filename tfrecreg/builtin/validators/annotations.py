@@ -1,6 +1,6 @@
-"""The judgment of the classes of whole splits, and the findings.
+"""The `annotations` validator: checks labels and objects, and the classes of whole splits.
 
-The labels and objects of the records of one shard.
+A visitor checks the labels and objects of one shard; the validator merges the counts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfrecreg.core.check.scan.interface import Shard, Target, Validator, Visitor
-from tfrecreg.core.check.scan.tally import JsonCodec, Tally, key_from
+from tfrecreg.core.check.scan.tally import JsonCodec, Problem, Tally, add_up, key_from
 from tfrecreg.core.example.model import Example, Feature, Kind
 from tfrecreg.core.records.batch import RecordBatch, StreamEnd
 from tfrecreg.core.registry.foreign.labels import read_label_map
@@ -45,7 +45,6 @@ from tfrecreg.core.values.codes import (
     ANN007,
     SCH006,
     SCH007,
-    CodeList,
 )
 from tfrecreg.core.values.config import read_limits
 from tfrecreg.core.values.findings import Code, Finding, Location, Measure
@@ -53,29 +52,19 @@ from tfrecreg.core.values.shards import LabelMap, class_name, named_classes
 from tfrecreg.core.values.text import safe, safe_value
 
 _NEAR = 1e-6
-"""Tolerance for sides of boxes outside the image, for rounding to float32."""
-
-
-class _Problem(NamedTuple):
-    """One problem of a record."""
-
-    code: Code
-    feature: str
-    message: str
-    """The message, the same for all records."""
-    detail: str
+"""Tolerance for box sides outside the image, because of rounding to float32."""
 
 
 class _Objects(NamedTuple):
     """The objects of a record."""
 
     number: int
-    """Number of objects; if lists differ, by the first one."""
-    problems: list[_Problem]
+    """Number of objects; if lists differ, the length of the first list."""
+    problems: list[Problem]
 
 
 def look_at_objects(example: Example) -> _Objects | None:
-    """Check boxes and the lists beside them; None if the record has neither."""
+    """Check boxes and their parallel lists; None if the record has neither."""
     get = example.get
     sides = [get(name) for name in BOX]
     if not any(side is not None for side in sides):
@@ -91,7 +80,7 @@ def look_at_objects(example: Example) -> _Objects | None:
     return _Objects(count, problems)
 
 
-def _ragged(example: Example, sides: list[Feature | None], count: int) -> Iterator[_Problem]:
+def _ragged(example: Example, sides: list[Feature | None], count: int) -> Iterator[Problem]:
     """Find ANN001: lists that should have one value per object."""
     boxes = any(side is not None for side in sides)
     for name, side in zip(BOX, sides, strict=True):
@@ -111,16 +100,16 @@ def _ragged(example: Example, sides: list[Feature | None], count: int) -> Iterat
         if found != first:
             yield _uneven(name, first, found)
         elif not count or found % count:
-            message = f"`{name}` should have as many values for every object"
-            yield _Problem(ANN001, name, message, f"found {found} values for {count} objects")
+            message = f"`{name}` should have the same number of values for every object"
+            yield Problem(ANN001, name, message, f"found {found} values for {count} objects")
 
 
-def _uneven(name: str, expected: int, found: int) -> _Problem:
+def _uneven(name: str, expected: int, found: int) -> Problem:
     message = f"`{name}` should have as many values as the lists beside it"
-    return _Problem(ANN001, name, message, f"expected {expected} values, found {found}")
+    return Problem(ANN001, name, message, f"expected {expected} values, found {found}")
 
 
-def _wrong_boxes(sides: list[Feature]) -> Iterator[_Problem]:
+def _wrong_boxes(sides: list[Feature]) -> Iterator[Problem]:
     """Find ANN002 and ANN003: boxes that leave the image, and boxes without area."""
     if any(side.kind not in (Kind.FLOAT, Kind.INT64) for side in sides):
         return  # the validator `schema` reports it
@@ -131,19 +120,19 @@ def _wrong_boxes(sides: list[Feature]) -> Iterator[_Problem]:
         box = f"object {number}: x {left:.6g} to {right:.6g}, y {top:.6g} to {bottom:.6g}"
         values = (left, right, top, bottom)
         if not all(math.isfinite(each) for each in values):
-            yield _Problem(ANN002, BOX[0], "the sides of a box should be finite", box)
+            yield Problem(ANN002, BOX[0], "the sides of a box should be finite", box)
             continue
         if min(values) < -_NEAR or max(values) > 1 + _NEAR:
             message = "a box should be in its image: sides from 0 to 1"
-            yield _Problem(ANN002, BOX[0], message, box)
+            yield Problem(ANN002, BOX[0], message, box)
         if right <= left or bottom <= top:
             message = "a box should have an area: `xmin` < `xmax` and `ymin` < `ymax`"
-            yield _Problem(ANN003, BOX[0], message, box)
+            yield Problem(ANN003, BOX[0], message, box)
 
 
 @dataclass(slots=True)
 class AnnotationsPart:
-    """The result for one shard, and after merging for all shards of a split."""
+    """The result for one shard; after merging, for all shards of a split."""
 
     tally: Tally = field(default_factory=Tally)
     records: int = 0
@@ -152,17 +141,7 @@ class AnnotationsPart:
     classes: dict[str, ClassCounts] = field(default_factory=dict)
     """Counts of classes, by feature of class numbers."""
     names: dict[str, ClassNames] = field(default_factory=dict)
-    """Class names in records, by feature of class numbers without a label map."""
-
-    def merge(self, other: AnnotationsPart) -> None:
-        """Add the next shard."""
-        self.tally.merge(other.tally)
-        self.records += other.records
-        self.objects += other.objects
-        for feature, counts in other.classes.items():
-            self.classes.setdefault(feature, ClassCounts()).merge(counts)
-        for feature, names in other.names.items():
-            self.names.setdefault(feature, ClassNames()).merge(names)
+    """Class names in records, for features of class numbers without a label map."""
 
 
 class AnnotationsVisitor(Visitor):
@@ -212,7 +191,7 @@ class AnnotationsVisitor(Visitor):
         return list(positions[~fine].tolist())
 
     def _are_fine(self, tables: Tables, table: Table, labels: Labels) -> npt.NDArray[np.bool_]:
-        """Mask of the records whose label is known and has the right name."""
+        """Mask of the records whose label is known and has the correct name."""
         values = table.columns[labels.label][1].integers
         text = labels.text
         known = self._texts.get(labels.label)
@@ -294,7 +273,7 @@ class AnnotationsVisitor(Visitor):
 
 
 _SIDES = (SCH006.code, SCH007.code)
-"""Codes of values, those of the sides of boxes among them."""
+"""Codes of the findings that may be about the sides of boxes."""
 _USUAL = (OBJECT_LABEL, IMAGE_LABEL)
 
 
@@ -303,7 +282,7 @@ class AnnotationsValidator(Validator):
 
     name = "annotations"
     Options = AnnotationsOptions
-    codes: Sequence[Code] = CodeList("ANN*")
+    codes: Sequence[Code] = (ANN001, ANN002, ANN003, ANN004, ANN005, ANN006, ANN007)
     part_codec = JsonCodec(AnnotationsPart, codes)
 
     def __init__(self) -> None:
@@ -321,7 +300,6 @@ class AnnotationsValidator(Validator):
     def begin(
         self, target: Target, options: Mapping[str, Any]
     ) -> Callable[[Shard], AnnotationsVisitor]:
-        """Read the options and the label maps."""
         self._options = read_limits(AnnotationsOptions, options, self.name)
         labels, self._maps = _labels(target, self._options)
         return partial(AnnotationsVisitor, labels, self._maps)
@@ -331,7 +309,7 @@ class AnnotationsValidator(Validator):
         return key_from(repr(labels), repr(maps))
 
     def explains(self, own: Sequence[Finding], others: Sequence[Finding]) -> Iterator[Finding]:
-        """Findings about sides of boxes, in records of a finding about whole boxes."""
+        """Findings about box sides in records that have a finding about whole boxes."""
         boxes = [each for each in own if each.code == ANN002.code]
         for other in others:
             if other.code in _SIDES and any(_is_side_of(each, other) for each in boxes):
@@ -343,8 +321,8 @@ class AnnotationsValidator(Validator):
         splits: dict[str, AnnotationsPart] = {}
         total = AnnotationsPart()
         for shard, part in parts:
-            splits.setdefault(shard.split, AnnotationsPart()).merge(part)
-            total.merge(part)
+            add_up(splits.setdefault(shard.split, AnnotationsPart()), part)
+            add_up(total, part)
         records = f"{total.records} records with annotations"
         yield Measure("annotations.records", total.records, records)
         if target.manifest is None and (notes := target.beside.found[1]):
@@ -353,8 +331,12 @@ class AnnotationsValidator(Validator):
         for feature, counts in sorted(total.classes.items()):
             names = self._maps.get(feature)
             if names is None:
-                names = total.names[feature].as_map() if feature in total.names else {}
-                self._judge_names(total, feature)
+                found = total.names.get(feature)
+                names = found.as_map() if found is not None else {}
+                for conflict in found.conflicts() if found is not None else ():
+                    message = f"`{safe(feature)}` and its names should agree from record to record"
+                    place = Location(feature=feature, detail=conflict)
+                    total.tally.add(ANN007, message, place, feature=feature)
             if counts.full:
                 text = f"too many different numbers in `{safe(feature)}` to judge their balance"
                 yield Measure(f"annotations.unjudged.{feature}", len(counts.counts), text)
@@ -377,23 +359,15 @@ class AnnotationsValidator(Validator):
                 for split, classes in in_split.items()
             }
             text = ", ".join(f"{safe(split)} {ratio}" for split, ratio in ratios.items())
-            told = f"times as often the commonest class of `{safe(feature)}` as the rarest: {text}"
+            told = f"ratio of the commonest to the rarest class of `{safe(feature)}`: {text}"
             yield Measure(f"annotations.balance.{feature}", ratios, told)
-            # A label map beside bare files may be that of a larger set.
+            # A label map beside bare files may belong to a larger set.
             beside = target.manifest is None and self._options.label_map is None
             mapped = {} if beside else self._maps.get(feature, {})
             if mapped or feature not in target.beside.found[0] or feature in _USUAL:
                 self._judge_missing(total.tally, feature, counts.proper(), in_split, names, mapped)
             self._judge_balance(total.tally, feature, in_split, names)
         yield from total.tally.findings(target.dataset)
-
-    def _judge_names(self, total: AnnotationsPart, feature: str) -> None:
-        """Find ANN007 without a label map: records that contradict each other."""
-        names = total.names.get(feature)
-        for conflict in names.conflicts() if names is not None else ():
-            message = f"`{safe(feature)}` and its names should agree from record to record"
-            place = Location(feature=feature, detail=conflict)
-            total.tally.add(ANN007, message, place, feature=feature)
 
     def _judge_missing(
         self,
@@ -406,7 +380,7 @@ class AnnotationsValidator(Validator):
     ) -> None:
         """Find ANN005: classes that a split lacks."""
         mapped = label_map.keys()
-        # Numbers that the label map lacks have findings of their own.
+        # Numbers that the label map lacks have their own findings.
         seen = counts.keys() & mapped if mapped else set(counts)
         if not seen:
             return
@@ -426,7 +400,7 @@ class AnnotationsValidator(Validator):
     def _judge_balance(
         self, tally: Tally, feature: str, in_split: Mapping[str, Mapping[int, int]], names: LabelMap
     ) -> None:
-        """Find ANN006: classes that are too rare compared with others."""
+        """Find ANN006: classes that are too rare compared with the most frequent class."""
         limit = self._options.imbalance
         for split, own in in_split.items() if limit is not None else ():
             ordered = sorted(own.items(), key=lambda item: (-item[1], item[0]))
@@ -456,7 +430,7 @@ def _labels(
 
 
 def _is_side_of(box: Finding, other: Finding) -> bool:
-    """Whether every record of a finding about the side of a box is among those of `box`."""
+    """Whether `box` covers every record of a finding about the side of a box."""
     if other.count > box.count or not other.locations:
         return False
     records = {(place.shard, place.record) for place in box.locations}

@@ -21,14 +21,14 @@ class CheckedShard(NamedTuple):
 
     faults: Tally
     compression: str | None
-    """As found in the file; None for a file without a sound record."""
+    """The compression found in the file; None for a file without a sound record."""
 
 
 class CrcValidator(Validator):
     """Turns the scanner's faults into findings, one per shard and code.
 
-    Bare files declare no compression, but those of a set are read together: the compression of the
-    majority is expected.
+    Bare files declare no compression. But readers read a set together, so all files of a set should
+    have the compression of the majority.
     """
 
     name = "crc"
@@ -55,7 +55,7 @@ class CrcValidator(Validator):
         yield from total.findings(target.dataset)
 
     def explains(self, own: Sequence[Finding], others: Sequence[Finding]) -> Iterator[Finding]:
-        """Other digests of shards whose damage it names."""
+        """Findings about the digests of shards whose damage this validator reports."""
         damaged = {location.shard for each in own for location in each.locations}
         for other in others:
             shards = {location.shard for location in other.locations}
@@ -78,7 +78,7 @@ class CrcVisitor(Visitor):
 
 
 def _compare(tally: Tally, compressed: Sequence[tuple[Shard, str]]) -> None:
-    """Find CRC006: files whose compression differs from that of most files of their set."""
+    """Find CRC006: files whose compression differs from most files of their set."""
     compressions = {shard.name: found for shard, found in compressed}
     for _, members in shard_sets(shard for shard, _ in compressed):
         files = [(shard, compressions[shard.name]) for shard, _ in members]

@@ -1,19 +1,23 @@
-"""Equal rows: duplicates within and across splits, and one image under several labels.
+"""Finds equal rows: duplicates within and across splits, and images with several labels.
 
 Counts are exact; only the first locations are kept.
 
-Sorted runs on disk: 32 bytes for each distinct fingerprint of a part of one shard.
+Fingerprints are kept on disk in sorted runs, 32 bytes per distinct fingerprint of a run.
 
-A visitor sorts its fingerprints when there are many, and writes them as a run. The parent merges
+A visitor sorts its fingerprints when it has many, and writes them as a run. The parent merges
 all runs, one range of fingerprints at a time. Fingerprints are digests, so ranges of equal width
 hold about the same number of rows, and memory does not grow with the number of records. Equal
-records of a run are one row, so memory does not grow if all records are equal, either.
+records of a run share one row, so even a set of equal records takes no more memory.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
+import weakref
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -25,13 +29,14 @@ from tfrecreg.core.records.batch import RecordBatch
 from tfrecreg.core.records.hashing import DIGEST_BYTES
 from tfrecreg.core.schema.payload_kinds import holds_integers, tables_of
 from tfrecreg.core.storage.interface import Storage
+from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.findings import MAX_LOCATIONS
 
 RUN_ROW = np.dtype(
     [("high", "<u8"), ("low", "<u8"), ("offset", "<u8"), ("record", "<u4"), ("copies", "<u4")]
 )
-"""A fingerprint in two halves; the offset in the stream of the first record that has it, that
-record's number relative to the run's first one, and the number of records of the run that have it.
+"""A fingerprint in two halves; the stream offset of the first record with this fingerprint; that
+record's number relative to the run's first record; the number of records with this fingerprint.
 """
 
 Rows = npt.NDArray[np.void]
@@ -39,13 +44,8 @@ Rows = npt.NDArray[np.void]
 
 _MOST_ROWS = 1 << 19
 """Maximum number of rows of a run: 16 MiB."""
-_MOST_RECORDS = 1 << 32
-"""Largest distance between two record numbers of a run."""
 _AT_ONCE = 1 << 18
 """Approximate number of rows in a range."""
-_AHEAD = 1 << 20
-"""Number of rows that are read ahead from all runs together, unless there are too many runs."""
-_LEAST_AHEAD = 128
 _END = 1 << 64
 
 
@@ -59,30 +59,36 @@ class Run(NamedTuple):
     """Path in the storage of runs; empty if `data` has the rows."""
     data: bytes = b""
 
+    def at_hand(self, storage: Storage | None) -> Run:
+        """A copy of the run with its rows in `data`."""
+        if storage is None or not self.path:
+            return self
+        return Run(self.first, self.rows, "", storage.read(self.path))
 
-def at_hand(storage: Storage | None, run: Run) -> Run:
-    """The run with its rows in `data`."""
-    if storage is None or not run.path:
-        return run
-    return Run(run.first, run.rows, "", storage.read(run.path))
+    def stored(self, storage: Storage | None) -> Run:
+        """A copy of the run with its rows in the storage, if a storage is given."""
+        if len(self.data) != self.rows * RUN_ROW.itemsize:
+            raise ValueError(f"a run of {self.rows} rows has {len(self.data)} bytes")
+        if storage is None:
+            return self
+        path = f"{os.urandom(16).hex()}.run"
+        with storage.create(path, durable=False) as writer:
+            writer.write(self.data)
+        return Run(self.first, self.rows, path)
 
 
-def stored(storage: Storage | None, run: Run) -> Run:
-    """The run with its rows in the storage, if there is one."""
-    if len(run.data) != run.rows * RUN_ROW.itemsize:
-        raise ValueError(f"a run of {run.rows} rows has {len(run.data)} bytes")
-    return run if storage is None else _write(storage, run.first, run.data)
+class RunFolder:
+    """A folder of runs among the temporary files; deleted together with this object."""
 
-
-def _write(storage: Storage, first: int, data: bytes) -> Run:
-    path = f"{os.urandom(16).hex()}.run"
-    with storage.create(path, durable=False) as writer:
-        writer.write(data)
-    return Run(first, len(data) // RUN_ROW.itemsize, path)
+    def __init__(self, name: str) -> None:
+        folder = tempfile.mkdtemp(prefix=f"tfrecreg-{name}-")
+        # Deleted even if the scan or the program ends by an exception.
+        self.clear = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self.storage = LocalStorage(folder)
 
 
 class Pair(NamedTuple):
-    """A record that equals an earlier one of its run."""
+    """A record that equals an earlier record of its run."""
 
     record: int
     offset: int
@@ -92,11 +98,9 @@ class Pair(NamedTuple):
 class RunBuilder:
     """Takes the fingerprints of one shard and writes runs."""
 
-    def __init__(
-        self, storage: Storage | None, limit: int = _MOST_ROWS, *, distinct: bool = True
-    ) -> None:
-        self._storage = storage
-        self._limit = limit
+    def __init__(self, storage: Storage | None, *, distinct: bool = True) -> None:
+        # A worker on another machine does not share a folder with the parent.
+        self._storage = storage if storage is not None and storage.stat("") is not None else None
         self._distinct = distinct
         self._runs: list[Run] = []
         self._pairs: list[Pair] = []
@@ -115,24 +119,16 @@ class RunBuilder:
         """Add some records, in order."""
         at = 0
         while at < len(records):
-            if self._records and self._is_full(records[at]):
+            if len(self._records) >= _MOST_ROWS:
                 self._spill()
-            room = self._limit - len(self._records)
-            first = self._records[0] if self._records else records[at]
-            stop = min(at + room, len(records))
-            while records[stop - 1] - first >= _MOST_RECORDS:
-                stop -= 1
+            stop = at + _MOST_ROWS - len(self._records)
             self._digests += digests[DIGEST_BYTES * at : DIGEST_BYTES * stop]
             self._records.extend(records[at:stop])
             self._offsets.extend(offsets[at:stop])
             at = stop
 
-    def _is_full(self, record: int) -> bool:
-        far = record - self._records[0] >= _MOST_RECORDS
-        return far or len(self._records) >= self._limit
-
     def close(self) -> tuple[list[Run], list[Pair]]:
-        """The runs, and the first records that equal an earlier one of their run."""
+        """The runs, and the first records that equal an earlier record of their run."""
         if self._records:
             self._spill()
         return self._runs, self._pairs
@@ -154,7 +150,8 @@ class RunBuilder:
         rows["record"] = records[order[starts]] - records[0]
         rows["copies"] = np.diff(np.append(starts, len(order)))
         self._note_pairs(records, offsets, order, starts, new)
-        self._write(int(records[0]), rows)
+        run = Run(int(records[0]), len(rows), "", rows.tobytes())
+        self._runs.append(run.stored(self._storage))
 
     def _note_pairs(
         self,
@@ -174,65 +171,34 @@ class RunBuilder:
             pair = Pair(int(records[place]), int(offsets[place]), int(records[earlier[at]]))
             self._pairs.append(pair)
 
-    def _write(self, first: int, rows: Rows) -> None:
-        data = rows.tobytes()
-        if self._storage is None:
-            self._runs.append(Run(first, len(rows), "", data))
-        else:
-            self._runs.append(_write(self._storage, first, data))
-
 
 def read_in_order(
     storage: Storage, runs: Sequence[Run], at_once: int = _AT_ONCE
 ) -> Iterator[list[Rows]]:
     """Ranges of fingerprints in ascending order, each as a list of the rows of every run."""
-    total = sum(run.rows for run in runs)
-    ranges = max(1, -(-total // at_once))
-    ahead = max(_LEAST_AHEAD, _AHEAD // max(1, len(runs)))
-    cursors = [_Cursor(storage, run, ahead) for run in runs]
+    ranges = max(1, -(-sum(run.rows for run in runs) // at_once))
+    starts = [0] * len(runs)
     for number in range(1, ranges + 1):
         bound = number * _END // ranges
-        yield [cursor.below(bound) for cursor in cursors]
+        found = [
+            _below(storage, run, start, bound) for run, start in zip(runs, starts, strict=True)
+        ]
+        starts = [start + len(rows) for start, rows in zip(starts, found, strict=True)]
+        yield found
 
 
-class _Cursor:
-    """Reads one run from its beginning to its end."""
-
-    def __init__(self, storage: Storage, run: Run, ahead: int) -> None:
-        self._storage = storage
-        self._run = run
-        self._ahead = ahead
-        self._read = 0
-        self._rows: Rows = np.empty(0, RUN_ROW)
-
-    def below(self, bound: int) -> Rows:
-        """The next rows whose upper half is below `bound`."""
-        pieces = []
-        while True:
-            if not len(self._rows):
-                self._rows = self._next()
-            if not len(self._rows):
-                break
-            end = len(self._rows)
-            if bound < _END:
-                end = int(np.searchsorted(self._rows["high"], np.uint64(bound)))
-            pieces.append(self._rows[:end])
-            self._rows = self._rows[end:]
-            if len(self._rows):
-                break
-        return np.concatenate(pieces) if pieces else np.empty(0, RUN_ROW)
-
-    def _next(self) -> Rows:
-        run, size = self._run, RUN_ROW.itemsize
-        count = min(self._ahead, run.rows - self._read)
-        if count <= 0:
-            return np.empty(0, RUN_ROW)
-        start = self._read * size
-        self._read += count
-        if not run.path:
-            return np.frombuffer(run.data, RUN_ROW, count, start)
-        with self._storage.open(run.path) as file:
-            return np.frombuffer(file.read_at(start, count * size), RUN_ROW, count)
+def _below(storage: Storage, run: Run, start: int, bound: int) -> Rows:
+    """The rows of a run from `start` whose upper half is below `bound`."""
+    if start == run.rows:
+        return np.empty(0, RUN_ROW)
+    if run.path:  # mapped for one range only, so that rows do not stay in memory
+        rows: Rows = np.memmap(f"{storage.root}/{run.path}", RUN_ROW, "r")
+    else:
+        rows = np.frombuffer(run.data, RUN_ROW)
+    stop = run.rows
+    if bound < _END:
+        stop = bisect_left(rows, bound, start, key=lambda row: int(row["high"]))
+    return np.array(rows[start:stop])
 
 
 _Ints = npt.NDArray[np.int64]
@@ -241,7 +207,7 @@ TRAIN = "train"
 
 
 class Match(NamedTuple):
-    """A record, and an equal one. Shards are positions in the target."""
+    """A record and an equal record. Shards are positions in the target."""
 
     shard: int
     record: int
@@ -251,7 +217,7 @@ class Match(NamedTuple):
 
 
 class MatchCount:
-    """A count of matches, and the first of them."""
+    """The number of matches, and the first matches."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -285,7 +251,7 @@ class Matches:
         return [(self._names[split], seen) for split, seen in sorted(self._within.items())]
 
     def across(self) -> list[tuple[str, str, MatchCount]]:
-        """Matches between two splits; locations are in the first one, which is not ``train``."""
+        """Matches between two splits; locations are in the first split, never ``train``."""
         found = [
             (self._names[one], self._names[other], seen)
             for (one, other), seen in self._across.items()
@@ -304,7 +270,7 @@ class Matches:
         high = np.concatenate([each["high"] for _, _, each in parts])
         low = np.concatenate([each["low"] for _, _, each in parts])
         lengths = [len(each) for _, _, each in parts]
-        # Runs come in order of shard and record, and the sort is stable: so do equal rows.
+        # Runs come in order of shard and record. The sort is stable, so equal rows keep it.
         order = np.lexsort((low, high))
         high, low = high[order], low[order]
         same = (high[1:] == high[:-1]) & (low[1:] == low[:-1])
@@ -335,7 +301,7 @@ class Matches:
         split = self._split_of[places[:, 0]]
         start = new.copy()
         start[1:] |= split[1:] != split[:-1]
-        starts = np.flatnonzero(start)  # of the records with one fingerprint and split
+        starts = np.flatnonzero(start)  # of the groups with equal fingerprint and split
         number = np.cumsum(start) - 1
         extra = np.add.reduceat(copies, starts) - 1
         later = ~start
@@ -364,15 +330,15 @@ class Matches:
 
 
 _LABELS = 1 << 31
-"""Labels are smaller; negative ones mean "no label"."""
+"""Bound of labels, which are smaller; a negative label means "no label"."""
 
 
 def add_labels(
     runs: RunBuilder, batch: RecordBatch, digests: Sequence[bytes | None], names: Sequence[str]
 ) -> None:
-    """Add image and label of the records of a batch that have one label.
+    """Add the image and the label of each record of a batch that has exactly one label.
 
-    A row's key is 96 bits of the image's fingerprint and 32 bits of label. So the rows of an image
+    A row's key has 96 bits of the image's fingerprint and 32 bits of label. So the rows of an image
     are adjacent and ordered by label, and the label can be read from the row.
     """
     labels: dict[int, int] = {}
@@ -395,7 +361,7 @@ def add_labels(
 
 
 class Contradiction(NamedTuple):
-    """A record, and an earlier one with the same image and another label."""
+    """A record, and an earlier record with the same image and a different label."""
 
     shard: int
     record: int
@@ -411,9 +377,9 @@ class Contradictions:
 
     def __init__(self) -> None:
         self.count = 0
-        """Count of images."""
+        """Number of images with several labels."""
         self.first: list[Contradiction] = []
-        """The first contradictions, by shard and record."""
+        """The first contradictions, sorted by shard and record."""
 
     def add(self, runs: Sequence[tuple[int, Run]], rows: Iterable[Rows]) -> None:
         """Add a range: the rows of every run, each with the number of its shard."""
@@ -444,14 +410,10 @@ class Contradictions:
                 )
                 for row in order[starts[group] : ends[group]].tolist()
             )
-            found.append(_contradiction(places))
+            # The first record whose label differs from the label of the image's first record.
+            shard, record, _, label = places[0]
+            other = next(each for each in places if each[3] != label)
+            found.append(Contradiction(*other, shard, record, label))
             if len(found) > 100 * MAX_LOCATIONS:
                 found = sorted(found)[:MAX_LOCATIONS]
         self.first = sorted(found)[:MAX_LOCATIONS]
-
-
-def _contradiction(places: Sequence[tuple[int, int, int, int]]) -> Contradiction:
-    """The first record of an image whose label differs from that of the image's first record."""
-    shard, record, _, label = places[0]
-    other = next(each for each in places if each[3] != label)
-    return Contradiction(*other, shard, record, label)

@@ -1,11 +1,8 @@
-"""The `duplicates` validator: the same image or record again, in one split or in two."""
+"""The `duplicates` validator: finds equal images or records, in one split or in two."""
 
 from __future__ import annotations
 
 import re
-import shutil
-import tempfile
-import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -19,6 +16,7 @@ from tfrecreg.builtin.validators.duplicate_matches import (
     MatchCount,
     Matches,
     Run,
+    RunFolder,
     read_in_order,
 )
 from tfrecreg.builtin.validators.fingerprints import (
@@ -34,8 +32,6 @@ from tfrecreg.core.check.scan.tally import Tally, key_from
 from tfrecreg.core.images.decoder import require_pillow
 from tfrecreg.core.schema.image_features import schema_images
 from tfrecreg.core.schema.labels import IMAGE_LABEL, OF_OBJECTS
-from tfrecreg.core.storage.interface import Storage
-from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.codes import DUP001, DUP002, DUP004, DUP005
 from tfrecreg.core.values.config import read_limits
 from tfrecreg.core.values.findings import Code, Finding, Location, Measure, Severity
@@ -57,8 +53,7 @@ class DuplicatesValidator(Validator):
     def __init__(self) -> None:
         self.part_codec: DuplicatesCodec = DuplicatesCodec()
         self._options = DuplicatesOptions()
-        self._storage: Storage | None = None
-        self._clear: Callable[[], object] = _nothing
+        self._folder: RunFolder | None = None
 
     def applies(self, target: Target) -> str | None:
         return None if target.shards else "there are no shards"
@@ -66,16 +61,13 @@ class DuplicatesValidator(Validator):
     def begin(
         self, target: Target, options: Mapping[str, Any]
     ) -> Callable[[Shard], DuplicatesVisitor]:
-        """Read the options, and create the folder for runs."""
         self._options = read_limits(DuplicatesOptions, options, self.name)
         if self._options.pixels:
             require_pillow("`pixels` of the validator `duplicates`")
-        folder = tempfile.mkdtemp(prefix="tfrecreg-duplicates-")
-        # Also clean up if the scan or the program ends by an exception.
-        self._clear = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-        self._storage = self.part_codec.storage = LocalStorage(folder)
+        self._folder = RunFolder(self.name)
+        storage = self.part_codec.storage = self._folder.storage
         images, labels = schema_images(target), _labels(target)
-        return partial(DuplicatesVisitor, self._options, images, self._storage, labels=labels)
+        return partial(DuplicatesVisitor, self._options, images, storage, labels=labels)
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str:
         return key_from(*schema_images(target), "", *_labels(target), options=options)
@@ -86,7 +78,8 @@ class DuplicatesValidator(Validator):
         try:
             yield from self._finish(target, list(parts))
         finally:
-            self._clear()
+            if self._folder is not None:
+                self._folder.clear()
 
     def _finish(
         self, target: Target, parts: Sequence[tuple[Shard, DuplicatesPart]]
@@ -101,7 +94,10 @@ class DuplicatesValidator(Validator):
         for split, seen in matches.within():
             message = f"a record{_split(split)} has the {what} of an earlier one"
             self._add(tally, DUP001, message, split, "", seen, shards, "the same as")
-        different = _different(parts, matches)
+        different = Counter[str]()  # records or images, by split
+        for shard, part in parts:
+            different[shard.split] += part.compared
+        different.subtract({split: seen.count for split, seen in matches.within()})
         for split, other, seen in matches.across():
             message = f"a record{_split(split)} has the {what} of one{_split(other)}"
             code, smaller = DUP002, min(split, other, key=lambda each: different[each])
@@ -116,7 +112,7 @@ class DuplicatesValidator(Validator):
             self._add(tally, code, message, split, other, seen, shards, "the same as")
         for split, other, seen in groups.across():
             by = self._options.group or self._options.group_key or ""
-            message = f"a record{_split(split)} is of a group{_split(other)}, by `{safe(by)}`"
+            message = f"a record{_split(split)} belongs to a group{_split(other)}, by `{safe(by)}`"
             self._add(tally, DUP004, message, split, other, seen, shards, "in one group with")
         self._tell_contradictions(tally, target, shards, [part.labelled for _, part in parts])
         yield from tally.findings(target.dataset)
@@ -124,13 +120,13 @@ class DuplicatesValidator(Validator):
         extra = sum(seen.count for _, seen in matches.within())
         common = sum(seen.count for _, _, seen in matches.across())
         yield Measure("duplicates.compared", compared, f"{compared} records compared")
-        yield Measure("duplicates.extra", extra, f"{extra} records more than different ones")
+        yield Measure("duplicates.extra", extra, f"{extra} records that repeat another")
         yield Measure("duplicates.common", common, f"{common} in two splits")
         if unheld := sum(part.unheld for _, part in parts):
             yield Measure("duplicates.unheld", unheld, f"{unheld} records too large to compare")
         if self._options.group or self._options.group_key:
             left = sum(part.ungrouped for _, part in parts)
-            yield Measure("duplicates.ungrouped", left, f"{left} records of no group")
+            yield Measure("duplicates.ungrouped", left, f"{left} records without a group")
 
     def _matches(self, splits: Sequence[str], runs: Sequence[Sequence[Run]]) -> Matches:
         matches = Matches(splits)
@@ -140,8 +136,8 @@ class DuplicatesValidator(Validator):
     def _read(self, runs: Sequence[Sequence[Run]], into: Matches | Contradictions) -> None:
         """Pass all rows of the runs of each shard to a collector."""
         flat = [(number, run) for number, each in enumerate(runs) for run in each]
-        if flat and self._storage is not None:
-            for rows in read_in_order(self._storage, [run for _, run in flat]):
+        if flat and self._folder is not None:
+            for rows in read_in_order(self._folder.storage, [run for _, run in flat]):
                 into.add(flat, rows)
 
     def _tell_contradictions(
@@ -153,23 +149,14 @@ class DuplicatesValidator(Validator):
         mapped = (target.labels[each] for each in _labels(target) if each in target.labels)
         names = named_classes(next(mapped, ()))
         keys = _keys(shards, found.first)
-        for number, each in enumerate(found.first):
-            shard, partner = shards[each.shard], shards[each.other_shard]
-            known = keys.get((partner.name, each.other_record))
-            key = f", key {safe(known)}" if known is not None else ""
+        places = []
+        for each in found.first:
             own, other = (class_name(names, label) for label in (each.label, each.other_label))
-            place = Location(
-                split=shard.split or None,
-                shard=shard.name,
-                record=each.record,
-                offset=each.offset,
-                key=keys.get((shard.name, each.record)),
-                detail=f"labeled {own}; record {each.other_record} of {safe(partner.name)}{key} "
-                f"is the same, labeled {other}",
-            )
-            count = found.count - len(found.first) + 1 if number == 0 else 1
-            message = "an image has a label that contradicts another record's"
-            tally.add(DUP005, message, place, split="", count=count)
+            partner = _record(shards, each.other_shard, each.other_record, keys)
+            detail = f"labeled {own}; {partner} is the same, labeled {other}"
+            places.append(_place(shards, each, keys, detail))
+        message = "an image has a label that contradicts another record's"
+        tally.add_places(DUP005, message, places, found.count)
 
     def _compared(self, parts: Sequence[DuplicatesPart]) -> str:
         """The compared values, for messages."""
@@ -193,49 +180,48 @@ class DuplicatesValidator(Validator):
     ) -> None:
         """Add one finding, with the keys of its first pairs."""
         matches = seen.matches
-        keys = _keys(shards, matches)
-        for number, each in enumerate(matches):
-            shard, partner = shards[each.shard], shards[each.other_shard]
-            key = keys.get((shard.name, each.record))
-            known = keys.get((partner.name, each.other_record))
-            detail = f"{relation} record {each.other_record} of {safe(partner.name)}"
-            if known is not None:
-                detail += f", key {safe(known)}"
-            if code is DUP004 and key is not None and self._options.group_key is not None:
-                group = group_of(re.compile(self._options.group_key), key)
-                detail = f"`{safe(group or '')}`: {detail}"
-            place = Location(
-                split=split or None,
-                shard=shard.name,
-                record=each.record,
-                offset=each.offset,
-                key=key,
-                detail=detail,
-            )
-            count = seen.count - len(matches) + 1 if number == 0 else 1
-            tally.add(code, message, place, split=split, subject=other, count=count)
+        keys, pattern = _keys(shards, matches), self._options.group_key
+        places = []
+        for each in matches:
+            key = keys.get((shards[each.shard].name, each.record))
+            detail = f"{relation} {_record(shards, each.other_shard, each.other_record, keys)}"
+            if code is DUP004 and key is not None and pattern is not None:
+                detail = f"`{safe(group_of(re.compile(pattern), key) or '')}`: {detail}"
+            places.append(_place(shards, each, keys, detail))
+        tally.add_places(code, message, places, seen.count, split=split, subject=other)
+
+
+_Keys = Mapping[tuple[str | None, int | None], str]
+
+
+def _record(shards: Sequence[Shard], shard: int, record: int, keys: _Keys) -> str:
+    """A record in words, with its key if known."""
+    name = shards[shard].name
+    key = keys.get((name, record))
+    return f"record {record} of {safe(name)}" + (f", key {safe(key)}" if key is not None else "")
+
+
+def _place(
+    shards: Sequence[Shard], found: Match | Contradiction, keys: _Keys, detail: str
+) -> Location:
+    shard = shards[found.shard]
+    return Location(
+        split=shard.split or None,
+        shard=shard.name,
+        record=found.record,
+        offset=found.offset,
+        key=keys.get((shard.name, found.record)),
+        detail=detail,
+    )
 
 
 def _labels(target: Target) -> tuple[str, ...]:
-    """The features that may be the label of an image: those with a label map come first."""
+    """The features that may be an image's label; features with a label map come first."""
     named = (name for name in sorted(target.labels) if name not in OF_OBJECTS)
     return tuple(dict.fromkeys((*named, IMAGE_LABEL, "label")))
 
 
-def _different(
-    parts: Sequence[tuple[Shard, DuplicatesPart]], matches: Matches
-) -> Mapping[str, int]:
-    """Number of different records or images by split."""
-    found: Counter[str] = Counter()
-    for shard, part in parts:
-        found[shard.split] += part.compared
-    found.subtract({split: seen.count for split, seen in matches.within()})
-    return found
-
-
-def _keys(
-    shards: Sequence[Shard], pairs: Iterable[Match | Contradiction]
-) -> Mapping[tuple[str | None, int | None], str]:
+def _keys(shards: Sequence[Shard], pairs: Iterable[Match | Contradiction]) -> _Keys:
     """The keys of both records of each pair, by shard name and record number."""
     wanted: dict[str, set[int]] = {}
     for each in pairs:
@@ -246,7 +232,3 @@ def _keys(
 
 def _split(split: str) -> str:
     return f" of `{safe(split)}`" if split else ""
-
-
-def _nothing() -> None:
-    """The cleanup without a folder."""

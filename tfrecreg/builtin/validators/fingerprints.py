@@ -1,6 +1,6 @@
 """The fingerprints of the records of one shard, written to disk as sorted runs.
 
-A fingerprint is 16 bytes of a digest: of a feature, of the record's images, or of the whole record.
+A fingerprint is 16 bytes of the digest of a feature, of a record's images or of a whole record.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ from tfrecreg.builtin.validators.duplicate_matches import (
     Run,
     RunBuilder,
     add_labels,
-    at_hand,
-    stored,
 )
 from tfrecreg.core.check.scan.indexes import index_of
 from tfrecreg.core.check.scan.interface import Shard, Visitor
@@ -54,12 +52,12 @@ class DuplicatesOptions:
     group: _Text | None = None
     """A feature whose values may occur in one split only: the patient, the video, the place."""
     group_key: _Text | None = None
-    """The same by record keys: a regular expression whose first group, or else whole match, is the
-    value. Requires the indexes of a build.
+    """Like `group`, by record keys: a regular expression, whose first group, or else the whole
+    match, is the value. Requires the indexes of a build.
     """
     most_shared: Annotated[float, Meta(ge=0, le=1)] = 0.01
-    """Share of the different records of the smaller split that two splits may have in common: above
-    it, DUP002 is an error.
+    """Share of the smaller split's distinct records that two splits may have in common. Above it,
+    DUP002 is an error.
     """
 
     def __post_init__(self) -> None:
@@ -73,8 +71,8 @@ class DuplicatesOptions:
 
 
 _MOST_KEPT = 1 << 19
-"""Maximum number of rows of a shard that `check --cached` keeps, and of its labels. Larger shards
-are read again.
+"""Maximum number of rows per shard, and of its rows with labels, that `check --cached` keeps.
+Larger shards are read again.
 """
 
 
@@ -93,15 +91,22 @@ class DuplicatesPart:
     runs: list[Run] = field(default_factory=list)
     """Rows of fingerprints."""
     pairs: list[Pair] = field(default_factory=list)
-    """The first records that equal an earlier one of their run."""
+    """The first records that equal an earlier record of their run."""
     groups: list[Run] = field(default_factory=list)
     """Rows of groups."""
     labelled: list[Run] = field(default_factory=list)
-    """Rows of images with their labels: see `matches.add_labels`."""
+    """Rows of images with their labels: see :func:`add_labels`."""
+
+    def with_runs(self, change: Callable[[Run], Run]) -> DuplicatesPart:
+        """A copy of the part with changed runs."""
+        runs, groups, labelled = (
+            [change(run) for run in each] for each in (self.runs, self.groups, self.labelled)
+        )
+        return replace(self, runs=runs, groups=groups, labelled=labelled)
 
 
 class DuplicatesCodec:
-    """Parts as bytes, with the rows of their runs: a
+    """Turns parts into bytes, with the rows of their runs: a
     :class:`tfrecreg.core.check.scan.interface.PartCodec`."""
 
     def __init__(self) -> None:
@@ -112,25 +117,17 @@ class DuplicatesCodec:
         """The part as bytes; None if it is too large for the cache."""
         if sum(run.rows for run in (*part.runs, *part.groups)) > _MOST_KEPT:
             return None
-        whole = replace(
-            part,
-            runs=[at_hand(self.storage, run) for run in part.runs],
-            groups=[at_hand(self.storage, run) for run in part.groups],
-            labelled=[at_hand(self.storage, run) for run in part.labelled],
-        )
+        whole = part.with_runs(lambda run: run.at_hand(self.storage))
         return msgspec.msgpack.encode(whole)
 
     def unpack(self, data: bytes) -> DuplicatesPart:
         part = msgspec.msgpack.decode(data, type=DuplicatesPart)
-        part.runs = [stored(self.storage, run) for run in part.runs]
-        part.groups = [stored(self.storage, run) for run in part.groups]
-        part.labelled = [stored(self.storage, run) for run in part.labelled]
-        return part
+        return part.with_runs(lambda run: run.stored(self.storage))
 
 
 Fingerprint = Callable[[RecordBatch, int, Example | None], bytes | None]
-"""Returns the fingerprint of the record at a position of a batch, given its example, if it is one;
-None if it lacks the compared values.
+"""Returns the fingerprint of the record at a position of a batch, given its example, if any.
+Returns None if the record lacks the compared values.
 """
 
 
@@ -147,18 +144,16 @@ def feature_digest(
 
 
 class ImageFingerprint:
-    """A :data:`Fingerprint` of the images of a record; of a record without images, of the whole
-    record.
-    """
+    """A :data:`Fingerprint` of a record's images, or of the whole record if it has no images."""
 
     def __init__(self, images: ImageFeatures, *, pixels: bool) -> None:
         self._images = images
         self._pixels = pixels
         self.with_image = 0
-        """Number of records with an image so far."""
+        """Number of records with an image, so far."""
 
     def of_table(self, tables: Tables, table: Table) -> list[bytes] | None:
-        """The fingerprints of all records of a table; None if each record has to be read."""
+        """The fingerprints of all records of a table; None if each record must be read."""
         names = self._images.of(table.sample)
         if self._pixels or len(names) != 1:
             return None
@@ -167,7 +162,7 @@ class ImageFingerprint:
 
     def __call__(self, batch: RecordBatch, position: int, example: Example | None) -> bytes:
         if example is None:
-            return record_digest(batch.payload(position))  # it has no other form
+            return record_digest(batch.payload(position))  # the payload is its only form
         names = self._images.of(example)
         if not names:
             return record_digest(canonical(batch.payload(position)))
@@ -181,7 +176,7 @@ class ImageFingerprint:
 
 
 def _pixels(value: bytes) -> bytes:
-    """The digest of an image's pixels; of its bytes, if it cannot be decoded."""
+    """The digest of an image's pixels, or of its bytes if it cannot be decoded."""
     try:
         return digest_pixels(value, read_header(value))
     except (ImageError, Undecodable):
@@ -189,19 +184,11 @@ def _pixels(value: bytes) -> bytes:
 
 
 def group_of(pattern: re.Pattern[str], key: str) -> str | None:
-    """The group that a key names; None if it names none."""
+    """The group that a key names; None if the key names no group."""
     found = pattern.search(key)
     if found is None:
         return None
     return found[1] if pattern.groups else found[0]
-
-
-def key_digest(pattern: re.Pattern[str], key: str) -> bytes | None:
-    """The group that a key names, as a fingerprint."""
-    group = group_of(pattern, key)
-    if group is None:
-        return None
-    return blake3(group.encode("utf-8", "surrogateescape")).digest(DIGEST_BYTES)
 
 
 class DuplicatesVisitor(Visitor):
@@ -215,9 +202,6 @@ class DuplicatesVisitor(Visitor):
         shard: Shard,
         labels: Sequence[str] = (),
     ) -> None:
-        # A worker on another machine does not share a folder with the parent.
-        if storage is not None and storage.stat("") is None:
-            storage = None
         self._part = DuplicatesPart()
         found = ImageFeatures(tuple(images))
         self._images = ImageFingerprint(found, pixels=options.pixels)
@@ -294,4 +278,7 @@ class DuplicatesVisitor(Visitor):
         number = batch.first + position
         if self._pattern is None or self._index is None or number >= len(self._index):
             return None
-        return key_digest(self._pattern, self._index.key(number))
+        group = group_of(self._pattern, self._index.key(number))
+        if group is None:
+            return None
+        return blake3(group.encode("utf-8", "surrogateescape")).digest(DIGEST_BYTES)

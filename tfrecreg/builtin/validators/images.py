@@ -1,27 +1,27 @@
-"""The `images` validator: encoded images against the declarations of their records.
+"""The `images` validator: compares encoded images with the declarations of their records.
 
-Images whose size is far from that of the others.
+It also finds images whose size differs strongly from the other images.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from heapq import merge
 from importlib.metadata import version
-from itertools import accumulate, groupby
-from typing import Annotated, Any, ClassVar
+from itertools import accumulate
+from typing import Annotated, Any
 
 from msgspec import Meta
 
-from tfrecreg.core.build.sources.object_options import has_places
+from tfrecreg.core.build.sources.object_source import has_places
 from tfrecreg.core.check.scan.interface import Shard, Target, Validator, Visitor
-from tfrecreg.core.check.scan.tally import JsonCodec, Tally, key_from
+from tfrecreg.core.check.scan.tally import JsonCodec, Tally, add_up, key_from
 from tfrecreg.core.example.model import Example
 from tfrecreg.core.images.decoder import FeatureDecoder, Undecodable, require_pillow, verify_pixels
 from tfrecreg.core.images.model import ImageError, ImageHeader
-from tfrecreg.core.images.read import base64_inside, is_truncated, read_header, why_undecodable
+from tfrecreg.core.images.read import is_truncated, read_header, why_undecodable
 from tfrecreg.core.plugins.decoders import Decoders, decoders_of
 from tfrecreg.core.records.batch import RecordBatch, StreamEnd
 from tfrecreg.core.schema.image_features import (
@@ -38,91 +38,83 @@ from tfrecreg.core.values.findings import Code, Finding, Location, Measure
 from tfrecreg.core.values.text import safe
 
 _LEAST = 100
-"""Images below this number have no usual size."""
+"""Minimum number of images with a size that counts as usual."""
 _SHARE = 100
-"""More than one image in so many is no exception."""
+"""Unusual sizes are reported only if at most one image in this many has an unusual size."""
 _APART = 6
-"""Powers of two between an image and the median one."""
+"""Minimum distance of an unusual size from the median size, in powers of two."""
 
 _PLACES = 20
-"""Places of each size: as many as a finding has."""
-
-_Row = tuple[str, int, int, list[Location]]
+"""Maximum number of places kept per size: as many as a finding has."""
 
 
+@dataclass(slots=True)
+class _Size:
+    count: int = 0
+    places: list[Location] = field(default_factory=list)
+    """The places of the first images."""
+
+    def merge(self, other: _Size) -> None:
+        self.count += other.count
+        self.places = list(merge(self.places, other.places, key=Location.order))[:_PLACES]
+
+
+@dataclass(slots=True)
 class ImageSizes:
-    """Numbers of images by feature and size, with the first places of each. Mergeable, picklable.
+    """Number of images by feature and size, with the first places. Mergeable, picklable.
 
-    Sizes are numbers of pixels in powers of two, so that memory is bounded.
+    A size is the number of pixels as a power of two, so that memory is bounded.
     """
 
-    plain_type: ClassVar[object] = list[_Row]
-
-    def __init__(self) -> None:
-        self._counts: dict[tuple[str, int], int] = {}
-        self._places: dict[tuple[str, int], list[Location]] = {}
+    sizes: dict[str, dict[int, _Size]] = field(default_factory=dict)
 
     def add(self, feature: str, pixels: int) -> bool:
-        """Count an image; whether :meth:`place` should also be called for it."""
-        size = feature, pixels.bit_length()
-        count = self._counts.get(size, 0)
-        self._counts[size] = count + 1
-        return count < _PLACES
+        """Count an image. Returns whether :meth:`place` should also be called for it."""
+        size = self._size(feature, pixels.bit_length())
+        size.count += 1
+        return size.count <= _PLACES
 
     def place(self, feature: str, pixels: int, location: Location) -> None:
         """Remember where an image is."""
-        self._places.setdefault((feature, pixels.bit_length()), []).append(location)
+        self._size(feature, pixels.bit_length()).places.append(location)
 
     def merge(self, other: ImageSizes) -> None:
-        """Add the images of another shard."""
-        for size, count in other._counts.items():
-            self._counts[size] = self._counts.get(size, 0) + count
-            places = self._places.get(size, []), other._places.get(size, [])
-            self._places[size] = list(merge(*places, key=Location.order))[:_PLACES]
+        for feature, sizes in other.sizes.items():
+            for size, theirs in sizes.items():
+                self._size(feature, size).merge(theirs)
 
-    def plain(self) -> list[_Row]:
-        """All of it."""
-        return [
-            (*size, count, self._places.get(size, []))
-            for size, count in sorted(self._counts.items())
-        ]
-
-    @classmethod
-    def of_plain(cls, rows: Sequence[_Row]) -> ImageSizes:
-        """The same from plain data."""
-        made = cls()
-        for feature, size, count, places in rows:
-            made._counts[feature, size] = count
-            made._places[feature, size] = list(places)
-        return made
+    def _size(self, feature: str, size: int) -> _Size:
+        sizes = self.sizes.get(feature)
+        if sizes is None:
+            sizes = self.sizes[feature] = {}
+        found = sizes.get(size)
+        if found is None:
+            found = sizes[size] = _Size()
+        return found
 
     def findings(self, dataset: str) -> Iterator[Finding]:
-        """The few images that have over 64 times the pixels of the median one, or under 1/64."""
+        """Findings about the few images with over 64 times the median's pixels, or under 1/64."""
         tally = Tally()
-        for feature, group in groupby(sorted(self._counts.items()), key=lambda each: each[0][0]):
-            sizes = [(size, count) for (_, size), count in group]
-            sums = list(accumulate(count for _, count in sizes))
+        for feature, found in sorted(self.sizes.items()):
+            sizes = sorted(found.items())
+            sums = list(accumulate(each.count for _, each in sizes))
             total = sums[-1]
             median = next(
                 size for (size, _), upto in zip(sizes, sums, strict=True) if 2 * upto >= total
             )
             rare = [each for each in sizes if abs(each[0] - median) > _APART]
-            if total < _LEAST or sum(count for _, count in rare) * _SHARE > total:
+            if total < _LEAST or sum(each.count for _, each in rare) * _SHARE > total:
                 continue
-            for size, count in rare:
-                self._tell(tally, feature, size, count, is_large=size > median)
+            for size, each in rare:
+                is_large = size > median
+                limit = f"{1 << _APART} times" if is_large else f"1/{1 << _APART} of"
+                asks = f"have at {'most' if is_large else 'least'} {limit} the pixels"
+                message = f"`{safe(feature)}` should {asks} of the median image"
+                subject = "large" if is_large else "small"
+                tally.add_places(
+                    IMG008, message, each.places, each.count, feature=feature, subject=subject
+                )
         return tally.findings(dataset)
-
-    def _tell(self, tally: Tally, feature: str, size: int, count: int, *, is_large: bool) -> None:
-        limit = f"at most {1 << _APART} times" if is_large else f"at least 1/{1 << _APART} of"
-        message = f"`{safe(feature)}` should have {limit} the pixels of the median image"
-        subject = "large" if is_large else "small"
-        places = self._places[feature, size]
-        for place in places:
-            tally.add(IMG008, message, place, feature=feature, subject=subject)
-        if count > len(places):
-            rest = count - len(places)
-            tally.add(IMG008, message, None, feature=feature, subject=subject, count=rest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,27 +122,16 @@ class ImagesOptions:
     """Options in `limits.images` of a gate; by default only headers are read."""
 
     feature: Annotated[str, Meta(min_length=1)] | None = None
-    """The feature that holds images, if it has an unusual name and the schema does not declare
-    it.
-    """
+    """The feature that holds images, if neither its name nor the schema says so."""
     decode: bool = False
     """Whether to decode every image; needs the extra `images`."""
     max_pixels: Annotated[int, Meta(ge=1)] = 1 << 28
     """Maximum number of pixels of an image."""
 
 
-NOT_BASE64 = "should be the bytes of an image, not their base64"
-"""The end of the message about an intact image as base64, which needs another hint than a damaged
-one.
-"""
-
-_TOO_COSTLY = "SRC009"
-"""The decoder's code for an image that takes too much memory or time."""
-
-
 @dataclass(slots=True)
 class ImagesPart:
-    """The result for one shard, and after merging for all shards."""
+    """The result for one shard; after merging, for all shards."""
 
     tally: Tally = field(default_factory=Tally)
     formats: dict[str, int] = field(default_factory=dict)
@@ -160,15 +141,6 @@ class ImagesPart:
     decoded: int = 0
     """Number of images that were decoded without an error."""
     sizes: ImageSizes = field(default_factory=ImageSizes)
-
-    def merge(self, other: ImagesPart) -> None:
-        """Add the next shard."""
-        self.tally.merge(other.tally)
-        for name, count in other.formats.items():
-            self.formats[name] = self.formats.get(name, 0) + count
-        self.unreadable += other.unreadable
-        self.decoded += other.decoded
-        self.sizes.merge(other.sizes)
 
 
 class ImagesVisitor(Visitor):
@@ -202,7 +174,7 @@ class ImagesVisitor(Visitor):
     def _look_at_table(
         self, batch: RecordBatch, tables: Tables, table: Table, name: str
     ) -> Iterator[int]:
-        """Check the images of records of one layout; yield the positions of those with findings."""
+        """Check the images of records of one layout; yield positions with findings."""
         says = declared_columns(tables, table, name)
         rows = zip(table.positions.tolist(), tables.values(table, name), says, strict=True)
         formats, most = self._part.formats, self._options.max_pixels
@@ -267,13 +239,11 @@ class ImagesVisitor(Visitor):
                     raise
                 found = decoder.header(data)
                 if found is None:
-                    return  # not an image: no declaration of the record is about it
+                    return  # not an image, so the record declares nothing about it
                 header = found
         except ValueError as error:
             part.unreadable += 1
-            message = f"{shown} should be an image with a header that can be read"
-            if base64_inside(data) is not None:
-                message = f"{shown} {NOT_BASE64}"
+            message = f"{shown} should be an image with a readable header"
             self._add(batch, position, IMG004, name, message, str(error))
             return
         part.formats[header.format] = part.formats.get(header.format, 0) + 1
@@ -317,16 +287,13 @@ class ImagesVisitor(Visitor):
             else:
                 decoder.array(data)
         except (Undecodable, ValueError) as error:
-            costly = isinstance(error, Undecodable) and error.code == _TOO_COSTLY
+            costly = isinstance(error, Undecodable) and error.costly
             limits = "within the limits of memory and time" if costly else "to its last pixel"
             message = f"`{safe(name)}` should decode {limits}"
             detail = error.detail if isinstance(error, Undecodable) else str(error)
             self._add(batch, position, IMG006 if costly else IMG005, name, message, detail)
         else:
             self._part.decoded += 1
-
-
-_DECODE = "write the bytes that the text stands for: `base64.b64decode`; they are a quarter smaller"
 
 
 class ImagesValidator(Validator):
@@ -344,7 +311,6 @@ class ImagesValidator(Validator):
         return f"there is no feature of images: `{ENCODED}`, or one with an `image_domain`"
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], ImagesVisitor]:
-        """Read the options."""
         found = read_limits(ImagesOptions, options, self.name)
         if found.decode:
             require_pillow("`decode` of the validator `images`")
@@ -361,7 +327,7 @@ class ImagesValidator(Validator):
     ) -> Iterator[Finding | Measure]:
         total = ImagesPart()
         for _, part in parts:
-            total.merge(part)
+            add_up(total, part)
         formats = dict(sorted(total.formats.items()))
         text = ", ".join(f"{count} {name.upper()}" for name, count in formats.items())
         yield Measure("images.formats", formats, text or "no images")
@@ -369,10 +335,7 @@ class ImagesValidator(Validator):
             yield Measure("images.unreadable", total.unreadable, f"{total.unreadable} unreadable")
         if total.decoded:
             yield Measure("images.decoded", total.decoded, f"{total.decoded} decoded")
-        for finding in total.tally.findings(target.dataset):
-            if finding.message.endswith(NOT_BASE64):
-                finding = replace(finding, hint=_DECODE)
-            yield finding
+        yield from total.tally.findings(target.dataset)
         yield from total.sizes.findings(target.dataset)
 
 

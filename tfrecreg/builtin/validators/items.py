@@ -1,23 +1,21 @@
-"""From matches to findings.
+"""The `items` validator: matches records with the items of the raw data.
 
-The images and names of the records of one shard, written to disk as sorted runs.
+A visitor writes the images and names of one shard's records to disk as sorted runs.
 
-Which records hold which items: rows with equal digests, one range of digests at a time.
+Records match items by rows with equal digests, one range of digests at a time.
 
-Beside the range, a byte is held for each record and each item.
+Besides the range, memory holds a byte per record and per item.
 
-What identifies a record: the digest of its image, and the names that it has for itself.
+A record is identified by the digest of its image, and by the names that it has.
 """
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -25,7 +23,7 @@ import numpy.typing as npt
 from blake3 import blake3
 
 from tfrecreg.builtin.validators.duplicate_matches import Rows as RunRows
-from tfrecreg.builtin.validators.duplicate_matches import Run, RunBuilder, read_in_order
+from tfrecreg.builtin.validators.duplicate_matches import Run, RunBuilder, RunFolder, read_in_order
 from tfrecreg.core.check.scan.indexes import index_of, keys_of
 from tfrecreg.core.check.scan.interface import RawItems, Shard, Target, Validator, Visitor
 from tfrecreg.core.check.scan.tally import Tally
@@ -36,21 +34,20 @@ from tfrecreg.core.records.hashing import DIGEST_BYTES
 from tfrecreg.core.records.index import Index
 from tfrecreg.core.schema.image_features import ImageFeatures
 from tfrecreg.core.storage.interface import Storage
-from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.codes import SRC017, SRC090, SRC091
 from tfrecreg.core.values.findings import MAX_LOCATIONS, Code, Finding, Location, Measure
 from tfrecreg.core.values.text import safe
 
 NAMES = ("image/filename", "image/source_id", "image/file_name", "filename", "file_name", "key")
-"""Features whose value names an item, the most telling first."""
+"""Features whose value names an item, the most reliable first."""
 _WAYS = ("path", "file", "id")
-"""By a path, by the last part of a path, by an id. Each is tried after the one before it."""
+"""The ways of naming, in the order of trying: a path, the last part of a path, an id."""
 
 WAYS = len(_WAYS)
 
 
 def names_of(example: Example | None, key: str | None) -> Iterator[tuple[int, bytes]]:
-    """The ways in which a record is named, and a digest of each name.
+    """The names of a record: the way of naming, and the digest of the name.
 
     A number and the same number as text are one name; case counts.
     """
@@ -80,7 +77,7 @@ def _digest(name: bytes) -> bytes:
 
 @dataclass(slots=True)
 class ItemRows:
-    """The rows of a shard, or of the items."""
+    """The rows of one shard, or of all items."""
 
     records: int = 0
     images: list[Run] = field(default_factory=list)
@@ -92,7 +89,7 @@ class ItemRows:
 
 
 class RowBuilder:
-    """Takes records, or the examples of items, one after the other."""
+    """Collects the rows of records, or of the examples of items."""
 
     def __init__(self, storage: Storage | None) -> None:
         self._images = RunBuilder(storage, distinct=False)
@@ -100,7 +97,7 @@ class RowBuilder:
         self._features = ImageFeatures()
 
     def add(self, example: Example | None, key: str | None, number: int, offset: int) -> None:
-        """Add a record by its number; `offset` is its place."""
+        """Add the record with this number; `offset` is its place in the stream."""
         if example is not None:
             digest = raw_image_digest(example, self._features)
             if digest is not None:
@@ -112,13 +109,12 @@ class RowBuilder:
                 self._names[way].add(name, number, offset)
 
     def close(self, records: int) -> ItemRows:
-        """All rows."""
         names = [each.close()[0] for each in self._names]
         return ItemRows(records, self._images.close()[0], names)
 
 
 def raw_image_digest(example: Example, features: ImageFeatures) -> bytes | None:
-    """A digest of the bytes of the images of a record; None without one."""
+    """A digest of the bytes of a record's images; None without an image."""
     values = [value for name in features.of(example) for value in example[name].values]
     if not values:
         return None
@@ -130,9 +126,6 @@ class ItemsVisitor(Visitor):
     """Collects the rows of one shard."""
 
     def __init__(self, storage: Storage | None, shard: Shard) -> None:
-        # A worker on another machine does not share a folder with the parent.
-        if storage is not None and storage.stat("") is None:
-            storage = None
         self._rows = RowBuilder(storage)
         self._index: Index | None = index_of(shard) if shard.index is not None else None
         self._unheld = 0
@@ -156,8 +149,8 @@ class ItemsVisitor(Visitor):
 
 _Numbers = npt.NDArray[np.int64]
 NOT, BY_BYTES, BY_NAME, BY_NAME_ALONE = 0, 1, 2, 3
-"""How a record or an item was matched: not; by the bytes of its image; by a name, and its image has
-other bytes; by a name, and one of both has no image.
+"""How a record or an item was matched: not at all; by the bytes of its image; by name, with
+different image bytes; by name, where the record or the item has no image.
 """
 
 
@@ -181,7 +174,7 @@ class Matching:
         self._has_image = [np.zeros(total, np.bool_), np.zeros(items.records, np.bool_)]
 
     def run(self) -> None:
-        """Match by bytes, then what is left by names."""
+        """Match by bytes, then match the remaining records by names."""
         self._merge([part.images for part in self._parts], self._items.images, self._by_bytes)
         for way, names in enumerate(self._items.names):
             self._merge([part.names[way] for part in self._parts], names, self._by_name)
@@ -219,7 +212,7 @@ class Matching:
         known: _Digests,
         items: _Numbers,
     ) -> None:
-        """Match by names that one item has alone, and one record of those that are left."""
+        """Match by names that only one item and only one unmatched record have."""
         free = self.records[records] == NOT
         digests, records = _once(digests[free], records[free])
         known, items = _once(known, items)
@@ -233,7 +226,7 @@ class Matching:
 
 
 def _numbers(runs: Sequence[tuple[int, Run]], rows: Sequence[RunRows]) -> tuple[_Digests, _Numbers]:
-    """The digests of the rows of some runs, as one value each, and the numbers of their records."""
+    """The digests of the rows of several runs, as single values, and their record numbers."""
     pairs = [(start + run.first, each) for (start, run), each in zip(runs, rows, strict=True)]
     pairs = [pair for pair in pairs if len(pair[1])]
     if not pairs:
@@ -246,28 +239,24 @@ def _numbers(runs: Sequence[tuple[int, Run]], rows: Sequence[RunRows]) -> tuple[
 
 
 def _once(digests: _Digests, numbers: _Numbers) -> tuple[_Digests, _Numbers]:
-    """The rows whose digest no other row has."""
+    """The rows with a unique digest."""
     _, first, counts = np.unique(digests, return_index=True, return_counts=True)
     alone = first[counts == 1]
     return digests[alone], numbers[alone]
 
 
-_MATCHED = "items.matched"
-
-
 class ItemsValidator(Validator):
     """Finds items of raw data without a record, and records without an item.
 
-    Rows are sorted on disk in the folder for temporary files (`TMPDIR`), 32 bytes for each image
-    and each name; a few bytes for each record and each item are held.
+    Rows are sorted on disk in the folder for temporary files (`TMPDIR`), 32 bytes per image and per
+    name. Memory holds a few bytes per record and per item.
     """
 
     name = "items"
     codes: Sequence[Code] = (SRC017, SRC090, SRC091)
 
     def __init__(self) -> None:
-        self._storage: Storage | None = None
-        self._clear: Callable[[], object] = lambda: None
+        self._folder: RunFolder | None = None
 
     def applies(self, target: Target) -> str | None:
         if target.raw_items is None:
@@ -275,20 +264,18 @@ class ItemsValidator(Validator):
         return None if target.shards else "there are no shards"
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], ItemsVisitor]:  # noqa: ARG002 - it has no options
-        folder = tempfile.mkdtemp(prefix="tfrecreg-items-")
-        # Also clean up if the scan or the program ends by an exception.
-        self._clear = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-        self._storage = LocalStorage(folder)
-        return partial(ItemsVisitor, self._storage)
+        self._folder = RunFolder(self.name)
+        return partial(ItemsVisitor, self._folder.storage)
 
     def finish(
         self, target: Target, parts: Iterable[tuple[Shard, ItemRows]]
     ) -> Iterator[Finding | Measure]:
+        if target.raw_items is None or self._folder is None:
+            return
         try:
-            if target.raw_items is not None and self._storage is not None:
-                yield from _compare(target, target.raw_items, self._storage, list(parts))
+            yield from _compare(target, target.raw_items, self._folder.storage, list(parts))
         finally:
-            self._clear()
+            self._folder.clear()
 
 
 def _compare(
@@ -306,7 +293,7 @@ def _compare(
 
 
 def _rows_of_items(raw: RawItems, storage: Storage) -> tuple[ItemRows, Counter[str]]:
-    """The rows of the items, and the number of those of which the source makes no record."""
+    """The rows of the items, and the number of items that the source skips, by code."""
     builder, skipped, count = RowBuilder(storage), Counter[str](), 0
     for item in raw.items():
         if item.payload is None:
@@ -319,8 +306,8 @@ def _rows_of_items(raw: RawItems, storage: Storage) -> tuple[ItemRows, Counter[s
 
 def _add_records(tally: Tally, matching: Matching, shards: Sequence[Shard], target: Target) -> None:
     of = f"`{safe(target.raw_items.source if target.raw_items else '')}`"
-    strange = f"no item of {of} has its image, and none that is left has its name"
-    differs = f"its image is not the bytes of the item of {of} with its name"
+    strange = f"no item of {of} has its image, and no unmatched item has its name"
+    differs = f"its image differs from the image of the item of {of} with the same name"
     for code, how, message in ((SRC091, NOT, strange), (SRC017, BY_NAME, differs)):
         found = np.flatnonzero(matching.records == how)
         places = [matching.place(int(each)) for each in found[:MAX_LOCATIONS]]
@@ -328,35 +315,29 @@ def _add_records(tally: Tally, matching: Matching, shards: Sequence[Shard], targ
         for shard, record in places:
             wanted.setdefault(shards[shard].name, set()).add(record)
         keys = keys_of(shards, wanted)
-        for number, (shard, record) in enumerate(places):
-            name = shards[shard].name
-            where = Location(
+        found_at = [
+            Location(
                 split=shards[shard].split or None,
-                shard=name,
+                shard=shards[shard].name,
                 record=record,
-                key=keys.get((name, record)),
+                key=keys.get((shards[shard].name, record)),
             )
-            count = len(found) - len(places) + 1 if number == 0 else 1
-            tally.add(code, message, where, split="", count=count)
+            for shard, record in places
+        ]
+        tally.add_places(code, message, found_at, len(found))
 
 
 def _add_items(tally: Tally, matching: Matching, raw: RawItems) -> None:
-    """Name the first items without a record: the source lists them once more."""
+    """Name the first items without a record. The source lists its items again for this."""
     missing = np.flatnonzero(matching.items == NOT)
     wanted = set(missing[:MAX_LOCATIONS].tolist())
-    if not wanted:
-        return
+    places: list[Location] = []
+    if wanted:
+        made = (item for item in raw.items() if item.payload is not None)
+        chosen = (item for number, item in enumerate(made) if number in wanted)
+        places = [Location(split=each.split, key=each.key) for each in islice(chosen, len(wanted))]
     message = f"an item of `{safe(raw.source)}` has no record"
-    made = (item for item in raw.items() if item.payload is not None)
-    extra = len(missing) - len(wanted)
-    for number, item in enumerate(made):
-        if number in wanted:
-            wanted.remove(number)
-            where = Location(split=item.split, key=item.key)
-            tally.add(SRC090, message, where, split="", count=1 + extra)
-            extra = 0
-        if not wanted:
-            return
+    tally.add_places(SRC090, message, places, len(missing))
 
 
 def _measures(
@@ -385,8 +366,8 @@ def _measures(
     ):
         if count:
             text += f", {count:,} {what}"
-    text += f"; {strange:,} of {len(matching.records):,} records hold none"
-    yield Measure(_MATCHED, found, text)
+    text += f"; {strange:,} of {len(matching.records):,} records hold no item"
+    yield Measure("items.matched", found, text)
     if skipped:
         said = ", ".join(f"{count:,} of {code}" for code, count in sorted(skipped.items()))
         yield Measure("items.skipped", dict(sorted(skipped.items())), said)

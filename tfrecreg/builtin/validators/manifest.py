@@ -1,13 +1,13 @@
-"""The `manifest` validator: all files exist and are unchanged, and there are no others.
+"""The `manifest` validator: all files exist and are unchanged, and no other files exist.
 
-With a manifest the files are compared with its digests (blake3). Bare files are compared with their
-names: a set of `-of-00005` has five members; and with the `dataset_info.json` beside them.
+With a manifest, the files are compared with its digests (blake3). Bare files are compared with
+their names (a set of `-of-00005` has five members) and with the `dataset_info.json` beside them.
 
-SHD008: enough shards for every training host, by TensorFlow's advice.
+SHD008 checks for enough shards per training host, by TensorFlow's advice.
 
 The advice (https://www.tensorflow.org/tutorials/load_data/tfrecord) is at least ten shards
 per host, of at least 10 MB each. A split too small for both should have as many shards as ``build
---hosts`` would give it, so a build planned for its hosts has no finding.
+--hosts`` makes, so a build planned for its hosts has no finding.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class HostsOptions:
 
 
 class HostLoad(NamedTuple):
-    """The shards that the hosts would share: a split, or a set of bare files."""
+    """The shards that the hosts share: a split, or a set of bare files."""
 
     split: str
     subject: str
@@ -90,29 +90,8 @@ class HostLoad(NamedTuple):
     payload_bytes: int
 
 
-def listed_loads(entries: Iterable[ShardEntry]) -> Iterator[HostLoad]:
-    """The splits of a manifest."""
-    splits: dict[str, list[ShardEntry]] = defaultdict(list)
-    for entry in entries:
-        splits[entry.split].append(entry)
-    for split, members in sorted(splits.items()):
-        records = sum(entry.records for entry in members)
-        yield HostLoad(
-            split, "", len(members), records, sum(each.payload_bytes for each in members)
-        )
-
-
-def seen_loads(seen: Mapping[str, tuple[int, int]], shards: Iterable[Shard]) -> Iterator[HostLoad]:
-    """The sets of bare files."""
-    for subject, members in shard_sets(shards):
-        read = [seen[shard.path] for shard, _ in members if shard.path in seen]
-        if len(read) == len(members):
-            records, size = (sum(each) for each in zip(*read, strict=True))
-            yield HostLoad(members[0][0].split, subject, len(members), records, size)
-
-
 def check_hosts(tally: Tally, loads: Iterable[HostLoad], hosts: int) -> None:
-    """Compare each split or set with the needs of `hosts` hosts."""
+    """Compare the number of shards in each split or set with what `hosts` hosts need."""
     for load in loads:
         best = shard_count(ShardPolicy(hosts=hosts), load.records, load.payload_bytes)
         size = (load.payload_bytes + FRAMING * load.records) // max(1, load.shards)
@@ -136,7 +115,7 @@ class _SeenShard(NamedTuple):
     tensorflow: TensorflowOutcome | None
     """TensorFlow's reaction to the first fault; None without a fault."""
     payloads: PayloadCounts
-    """The kinds of its payloads; not counted if a manifest lists the shard."""
+    """The kinds of the shard's payloads; not counted if a manifest lists the shard."""
 
     @property
     def sound(self) -> bool:
@@ -145,7 +124,7 @@ class _SeenShard(NamedTuple):
 
 
 class ManifestValidator(Validator):
-    """Compares the files with the manifest, or with their names.
+    """Compares files with the manifest, or with their names.
 
     Its only option is `hosts`: the number of training hosts that share the shards. For bare files
     it also counts the kinds of payloads, and without a schema it finds records that are not
@@ -169,7 +148,6 @@ class ManifestValidator(Validator):
     def begin(
         self, target: Target, options: Mapping[str, Any]
     ) -> Callable[[Shard], ManifestVisitor]:
-        """Read the option. Visitors examine the payloads of bare files only."""
         self._hosts = read_limits(HostsOptions, options, self.name).hosts
         return partial(ManifestVisitor, look=target.manifest is None)
 
@@ -239,11 +217,21 @@ class ManifestVisitor(Visitor):
 
 
 def _loads(target: Target, seen: Sequence[tuple[Shard, _SeenShard]]) -> Iterator[HostLoad]:
-    """The shards that training hosts would share."""
+    """The shards that training hosts would share, by split or by set of bare files."""
     if target.manifest is not None:
-        return listed_loads(target.manifest.shards)
-    sizes = {shard.path: (part.end.records, part.end.payload_bytes) for shard, part in seen}
-    return seen_loads(sizes, target.shards)
+        splits: dict[str, list[ShardEntry]] = defaultdict(list)
+        for entry in target.manifest.shards:
+            splits[entry.split].append(entry)
+        for split, entries in sorted(splits.items()):
+            size = sum(each.payload_bytes for each in entries)
+            yield HostLoad(split, "", len(entries), sum(each.records for each in entries), size)
+        return
+    ends = {shard.path: part.end for shard, part in seen}
+    for subject, members in shard_sets(target.shards):
+        read = [ends[shard.path] for shard, _ in members if shard.path in ends]
+        if len(read) == len(members):
+            records, size = sum(e.records for e in read), sum(e.payload_bytes for e in read)
+            yield HostLoad(members[0][0].split, subject, len(members), records, size)
 
 
 def _check_shards(
@@ -257,52 +245,28 @@ def _check_shards(
             continue  # missing or unreadable: reported elsewhere
         if part.end.blake3 == entry.blake3:
             continue
-        twin = by_digest.get(part.end.blake3 or "")
+        end, twin = part.end, by_digest.get(part.end.blake3 or "")
         if twin is not None:
-            _differs(
-                tally,
-                SHD004,
-                f"its bytes are those of `{safe(twin.path)}`",
-                entry,
-                f"expected blake3 {entry.blake3[:16]}…, found {twin.blake3[:16]}…",
-                part.tensorflow,
-            )
-        else:
-            _shard_differs(tally, entry, part)
-
-
-def _shard_differs(tally: Tally, entry: ShardEntry, part: _SeenShard) -> None:
-    end = part.end
-    # A damaged shard has fewer readable records: the `CRC` findings report the loss.
-    if end.records != entry.records and part.sound:
-        _differs(
-            tally,
-            SHD003,
-            f"expected {entry.records} records, found {end.records}",
-            entry,
-            f"expected {entry.bytes} bytes, found {end.file_bytes}",
-            part.tensorflow,
-        )
-    size = f"{entry.bytes} bytes, blake3 {entry.blake3[:16]}…"
-    found = f"{end.file_bytes} bytes, blake3 {(end.blake3 or '')[:16]}…"
-    _differs(tally, SHD002, f"expected {size}, found {found}", entry, None, part.tensorflow)
+            detail = f"expected blake3 {entry.blake3[:16]}…, found {twin.blake3[:16]}…"
+            message = f"it has the same bytes as `{safe(twin.path)}`"
+            _differs(tally, SHD004, message, entry, detail, part)
+            continue
+        # A damaged shard has fewer readable records: the `CRC` findings report the loss.
+        if end.records != entry.records and part.sound:
+            detail = f"expected {entry.bytes} bytes, found {end.file_bytes}"
+            message = f"expected {entry.records} records, found {end.records}"
+            _differs(tally, SHD003, message, entry, detail, part)
+        size = f"{entry.bytes} bytes, blake3 {entry.blake3[:16]}…"
+        found = f"{end.file_bytes} bytes, blake3 {(end.blake3 or '')[:16]}…"
+        _differs(tally, SHD002, f"expected {size}, found {found}", entry, None, part)
 
 
 def _differs(
-    tally: Tally,
-    code: Code,
-    message: str,
-    entry: ShardEntry,
-    detail: str | None,
-    tensorflow: TensorflowOutcome | None,
+    tally: Tally, code: Code, message: str, entry: ShardEntry, detail: str | None, part: _SeenShard
 ) -> None:
-    location = Location(
-        split=entry.split,
-        shard=entry.path,
-        detail=detail,
-        tensorflow=tensorflow or TensorflowOutcome.READS,
-    )
-    tally.add(code, message, location, split=entry.split, subject=entry.path)
+    outcome = part.tensorflow or TensorflowOutcome.READS
+    place = Location(split=entry.split, shard=entry.path, detail=detail, tensorflow=outcome)
+    tally.add(code, message, place, split=entry.split, subject=entry.path)
 
 
 def _check_files(tally: Tally, target: Target, manifest: Manifest, storage: Readable) -> None:
@@ -311,10 +275,10 @@ def _check_files(tally: Tally, target: Target, manifest: Manifest, storage: Read
     shards = {entry.path for entry in manifest.shards}
     listed = shards | {entry.path for entry in manifest.files} | {MANIFEST_NAME}
     for path in sorted(listed - set(present)):
-        _missing(tally, path, shard=path in shards)
+        _tell(tally, SHD001, path, shard=path in shards)
     for path in sorted(set(present) - listed):
         named = "/" not in path and parse_shard_name(path) is not None
-        _unlisted(tally, path, shard=named)
+        _tell(tally, SHD005, path, shard=named)
     for file in manifest.files:
         if file.path in present:
             _check_file(tally, storage, file)
@@ -325,14 +289,14 @@ def _check_files(tally: Tally, target: Target, manifest: Manifest, storage: Read
 def _check_named(
     tally: Tally, target: Target, manifest: Manifest, storage: Readable
 ) -> Iterator[Measure]:
-    """Compare the named shards and the build's other files with the manifest, and find shards of
-    the build that do not exist.
+    """Compare the named shards and the build's other files with the manifest, and find missing
+    shards of the build.
     """
     named = {shard.path for shard in target.shards}
     others = [entry for entry in manifest.shards if entry.path not in named]
     absent = [entry.path for entry in others if storage.stat(entry.path) is None]
     for path in absent:
-        _missing(tally, path, shard=True)
+        _tell(tally, SHD001, path, shard=True)
     indexes = {entry.index for entry in others}
     for file in manifest.files:
         if file.path in indexes:
@@ -340,30 +304,27 @@ def _check_named(
         if storage.stat(file.path) is not None:
             _check_file(tally, storage, file)
         else:
-            _missing(tally, file.path, shard=False)
+            _tell(tally, SHD001, file.path, shard=False)
     for shard in target.shards:
         if shard.entry is None:
-            _unlisted(tally, shard.path, shard=True)
+            _tell(tally, SHD005, shard.path, shard=True)
     unnamed = len(others) - len(absent)
     if unnamed:
         text = f"{unnamed} of the {len(manifest.shards)} shards of `{safe(target.reference)}`"
-        yield Measure(UNNAMED, unnamed, f"{text}: they are not judged")
+        yield Measure(UNNAMED, unnamed, f"{text}: they are not checked")
 
 
-def _missing(tally: Tally, path: str, *, shard: bool) -> None:
-    # A glob matches only existing files.
-    where = Location(shard=path, tensorflow=_reads(shard))
-    tally.add(SHD001, "the manifest lists it, but it does not exist", where, subject=path)
+def _tell(tally: Tally, code: Code, path: str, *, shard: bool) -> None:
+    """Find SHD001 or SHD005: a file that is missing, or that the manifest lacks.
 
-
-def _unlisted(tally: Tally, path: str, *, shard: bool) -> None:
-    where = Location(shard=path, tensorflow=_reads(shard))
-    tally.add(SHD005, "the manifest does not list it", where, subject=path)
-
-
-def _reads(shard: bool) -> TensorflowOutcome | None:
-    """TensorFlow reads sets with missing or extra shards; other files it does not read at all."""
-    return TensorflowOutcome.READS if shard else None
+    TensorFlow reads sets with missing or extra shards, because a glob matches only existing files.
+    It does not read other files.
+    """
+    message = "the manifest lists it, but it does not exist"
+    if code is SHD005:
+        message = "the manifest does not list it"
+    where = Location(shard=path, tensorflow=TensorflowOutcome.READS if shard else None)
+    tally.add(code, message, where, subject=path)
 
 
 def _check_file(tally: Tally, storage: Readable, entry: FileEntry) -> None:
@@ -376,7 +337,7 @@ def _check_file(tally: Tally, storage: Readable, entry: FileEntry) -> None:
 
 
 def _check_own_manifest(tally: Tally, storage: Readable, manifest: Manifest) -> None:
-    """Check that the manifest beside the bytes of a release is the released one."""
+    """Check that the manifest beside a release's shards is the released manifest."""
     expected = manifest.release.build if manifest.release is not None else manifest.digest
     try:
         found = parse_manifest(storage.read(MANIFEST_NAME), MANIFEST_NAME).digest
@@ -390,7 +351,7 @@ def _check_own_manifest(tally: Tally, storage: Readable, manifest: Manifest) -> 
 
 
 def _check_marks(tally: Tally, seen: Iterable[tuple[Shard, _SeenShard]]) -> None:
-    """Find SHD009: bare files that were salvaged from damaged ones."""
+    """Find SHD009: bare files that were salvaged from damaged files."""
     marks: dict[tuple[str, str], SalvageMark | None] = {}
     for shard, part in seen:
         folder, _, name = shard.path.rpartition("/")
@@ -405,11 +366,7 @@ def _check_marks(tally: Tally, seen: Iterable[tuple[Shard, _SeenShard]]) -> None
             message = f"its folder is marked as salvaged, by a report without details: {why}"
         else:
             message = f"it was cut out of a damaged shard: {mark.lost.get(name, 'renamed since')}"
-        _add(tally, SHD009, message, shard)
-
-
-def _add(tally: Tally, code: Code, message: str, shard: Shard) -> None:
-    where = Location(
-        split=shard.split or None, shard=shard.name, tensorflow=TensorflowOutcome.READS
-    )
-    tally.add(code, message, where, split=shard.split, subject=shard.name)
+        where = Location(
+            split=shard.split or None, shard=shard.name, tensorflow=TensorflowOutcome.READS
+        )
+        tally.add(SHD009, message, where, split=shard.split, subject=shard.name)

@@ -1,4 +1,4 @@
-"""The `source` validator: images against their origin, and the ledger against the records.
+"""The `source` validator: compares images with their origin, and the ledger with the records.
 
 If records have `image/encoded` and `image/key/sha256`, the image is compared with the digest. With
 `check --raw` it is compared with the raw file that its key names, if the source knows that file.
@@ -33,7 +33,7 @@ from tfrecreg.core.registry.manifest import (
 )
 from tfrecreg.core.storage.interface import Readable, Storage
 from tfrecreg.core.storage.raw import raw_storage
-from tfrecreg.core.values.codes import SRC016, SRC017, SRC018, SRC019, SRC047, SRC048
+from tfrecreg.core.values.codes import SRC016, SRC017, SRC019, SRC047, SRC048, SRC091
 from tfrecreg.core.values.errors import (
     MissingFileError,
     PluginError,
@@ -66,7 +66,7 @@ class SourceValidator(Validator):
     """Compares images with their digests and raw files, and the ledger with the records."""
 
     name = "source"
-    codes: Sequence[Code] = (SRC016, SRC017, SRC018, SRC019, SRC047)
+    codes: Sequence[Code] = (SRC016, SRC017, SRC019, SRC047, SRC091)
     part_codec = JsonCodec(SourcePart, codes)
 
     def __init__(self) -> None:
@@ -105,14 +105,15 @@ class SourceValidator(Validator):
             tally.merge(part.tally)
             images += part.images
             compared += part.compared
-            # For a damaged shard the `CRC` findings report the loss; its ledger was correct when it
-            # was written.
+            # The `CRC` findings report the loss of a damaged shard, and not the ledger.
             damaged = part.damaged and shard.entry is not None
             records[shard.split] += shard.entry.records if damaged and shard.entry else part.records
         if target.manifest is not None and target.manifest.ledger:
             _reconcile(tally, target, target.manifest, records)
             _repeat_dropped(tally, target.manifest)
-        yield Measure("source.images", images, f"{images} images have their own digest")
+        yield Measure(
+            "source.images", images, f"{images} images were compared with their own digest"
+        )
         if target.raw_folder is not None:
             text = self._not_compared or f"{compared} images were compared with their raw files"
             yield Measure("source.compared", compared, text)
@@ -126,30 +127,20 @@ def _locating_source(
 ) -> tuple[GuardedSource | None, str]:
     """The source that made the dataset, opened on the raw folder; or None and the reason."""
     name = manifest.source.plugin
-    if not name:
-        return None, "not compared: the manifest does not name a source"
-    if is_adopted(manifest):
-        return None, "not compared: the shards were adopted, their raw data are unknown"
-    if is_python_data(manifest):
-        return None, "not compared: a program had the data, and they came from no raw files"
+    if not name or is_adopted(manifest) or is_python_data(manifest):
+        return None, "not compared: no source made the records from raw files"
     known = plugins_with(name, home)
     try:
         options, _ = known.source_options(name, manifest.source.options)
         source = known.open_source(name, raw, options)
         if not source.locates:
-            return (
-                None,
-                f"not compared: the source `{safe(name)}` does not make records from single files",
-            )
+            why = f"the source `{safe(name)}` does not make records from single files"
+            return None, f"not compared: {why}"
         for split in manifest.splits[:1]:
-            # Called once here, so that a folder with another layout is reported once.
+            # Called here, so that a folder with another layout is reported only once.
             source.raw_path(split.name, "any")
-    except UnknownPluginError as error:
-        origin = manifest.source
-        found = error.brought_by(origin.distribution, origin.version, f"`{manifest.dataset}`")
-        return None, f"not compared: {found.message}"
     except TfrecregError as error:
-        if isinstance(error, PluginError):
+        if isinstance(error, PluginError) and not isinstance(error, UnknownPluginError):
             raise  # a failing plugin must not let the check pass
         return None, f"not compared: {error.message}"
     return source, ""
@@ -195,10 +186,10 @@ class SourceVisitor(Visitor):
             found = hashlib.sha256(image).hexdigest()
             if digest.lower() != found.encode():
                 message = f"`{_DIGEST}` is not the SHA-256 of `{IMAGE}`"
-                detail = f"expected {_digest_text(digest)}, found {found[:16]}…"
+                expected = safe(digest[:16].decode("utf-8", "backslashreplace"))
+                detail = f"expected {expected}…, found {found[:16]}…"
                 self._add(SRC016, message, detail, batch, position)
-        if self._source is not None and self._raw is not None and self._index is not None:
-            self._compare_raw(image, batch, position)
+        self._compare_raw(image, batch, position)
 
     def _compare_raw(self, image: bytes, batch: RecordBatch, position: int) -> None:
         number = batch.first + position
@@ -216,12 +207,12 @@ class SourceVisitor(Visitor):
         except MissingFileError:
             detail = f"expected `{safe(path)}`"
             message = "the raw file named by its key does not exist"
-            self._add(SRC018, message, detail, batch, position)
+            self._add(SRC091, message, detail, batch, position)
             return
         self._part.compared += 1
         if not same:
             detail = f"`{safe(path)}` has {size} bytes, the record's image {len(image)}"
-            message = f"`{IMAGE}` is not the bytes of the raw file that its key names"
+            message = f"`{IMAGE}` differs from the raw file that its key names"
             self._add(SRC017, message, detail, batch, position)
 
     def _add(
@@ -231,7 +222,7 @@ class SourceVisitor(Visitor):
 
 
 def _single(example: Example, name: str) -> bytes | None:
-    """The single value of a feature of bytes; None if it is not one."""
+    """The single value of a feature of bytes; None if it does not have exactly one."""
     feature = example.get(name)
     if feature is None or feature.kind is not Kind.BYTES or feature.count != 1:
         return None
@@ -239,17 +230,13 @@ def _single(example: Example, name: str) -> bytes | None:
     return value
 
 
-def _digest_text(digest: bytes) -> str:
-    return f"{safe(digest[:16].decode('utf-8', 'backslashreplace'))}…"
-
-
 def _reconcile(
     tally: Tally, target: Target, manifest: Manifest, records: Mapping[str, int]
 ) -> None:
-    """Find SRC019: compare the ledger with the records, with itself, and with its list of items."""
+    """Find SRC019: the ledger contradicts the records, itself, or its list of items."""
     for split, ledger in sorted(manifest.ledger.items()):
         planned = sum(entry.records for entry in manifest.shards if entry.split == split)
-        # Missing shards and other counts of records are reported as `SHD`.
+        # Missing shards and wrong counts of records are reported as `SHD`.
         present = {shard.path for shard in target.shards if shard.split == split}
         whole = all(e.path in present for e in manifest.shards if e.split == split)
         found = records.get(split, 0) if whole else planned
@@ -257,12 +244,8 @@ def _reconcile(
             _disagree(tally, split, f"expected {ledger.written} records, found {found}")
         skipped = sum(ledger.skipped.values())
         if ledger.items != ledger.written + skipped:
-            _disagree(
-                tally,
-                split,
-                f"expected {ledger.items} items, found {ledger.written} written and {skipped} "
-                "skipped",
-            )
+            found_items = f"{ledger.written} written and {skipped} skipped"
+            _disagree(tally, split, f"expected {ledger.items} items, found {found_items}")
     for split in sorted(set(records) - set(manifest.ledger)):
         _disagree(tally, split, f"expected no records, found {records[split]}")
     if target.storage is not None and target.storage.stat(LEDGER_NAME) is not None:
@@ -272,7 +255,7 @@ def _reconcile(
 
 
 def _repeat_dropped(tally: Tally, manifest: Manifest) -> None:
-    """Find SRC047: objects that the build dropped, as its ledger counts them."""
+    """Find SRC047: objects that the build dropped, as counted by its ledger."""
     for split, ledger in sorted(manifest.ledger.items()):
         if dropped := ledger.remarks.get(SRC047.code, 0):
             message = f"{SRC047.count_text(dropped)} by the build"
@@ -287,18 +270,15 @@ def _compare_list(
     if listed is None:
         _disagree(tally, split, f"`{LEDGER_NAME}` does not parse")
         return
-    # A code can have both: an item was skipped for it, and another one has a remark.
+    # A code can have skipped items and items with a remark.
     expected = Counter(ledger.skipped)
     expected.update(ledger.remarks)
     found = {code: times for (where, code), times in listed.items() if where == split}
     for code in sorted(expected.keys() | found.keys()):
-        if expected.get(code, 0) != found.get(code, 0):
-            _disagree(
-                tally,
-                split,
-                f"expected {expected.get(code, 0)} of {safe(code)} in `{LEDGER_NAME}`, found "
-                f"{found.get(code, 0)}",
-            )
+        wanted, there = expected.get(code, 0), found.get(code, 0)
+        if wanted != there:
+            where = f"of {safe(code)} in `{LEDGER_NAME}`"
+            _disagree(tally, split, f"expected {wanted} {where}, found {there}")
 
 
 def _disagree(tally: Tally, split: str, message: str) -> None:

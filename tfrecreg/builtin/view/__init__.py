@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tfrecreg.core.terminal import complete
-from tfrecreg.core.terminal.options import jobs_option, where_option
+from tfrecreg.core.terminal.options import jobs_option
 from tfrecreg.core.terminal.session import Session, session_command
+from tfrecreg.core.terminal.verbs import options_of
 
 if TYPE_CHECKING:
     from tfrecreg.core.workers.interface import Engine
@@ -17,23 +19,15 @@ if TYPE_CHECKING:
 
 @session_command("view")
 @click.argument("targets", nargs=-1, metavar="[TARGET..]", shell_complete=complete.targets)
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=0,
-    metavar="N",
-    help="Port of the viewer. Default: 0, a free one.",
-)
+@options_of("files:Verbs.view", port={"type": click.IntRange(0, 65535), "default": 0})
 @click.option("--no-open", is_flag=True, help="Print the address, and open no browser.")
-@where_option
 @jobs_option
 def command(
     session: Session,
     targets: tuple[str, ...],
-    port: int,
     no_open: bool,
-    where: str | None,
     engine: Engine,
+    **arguments: Any,
 ) -> None:
     """See every record in the browser.
 
@@ -47,15 +41,16 @@ def command(
     from tfrecreg.builtin.view.run import open_server
 
     session.warn_of_broken_plugins()
-    server = open_server(targets, registry=session.registry, port=port, where=where, engine=engine)
+    server = open_server(targets, registry=session.registry, engine=engine, **arguments)
 
     def ready() -> None:
         if not session.printed_json({"url": server.url}):
-            print(server.url, flush=True)  # noqa: T201 - a console would wrap it
+            print(server.url)  # noqa: T201 - a console would wrap it
+        sys.stdout.flush()
         if not no_open:
             import webbrowser
 
-            # A browser in the terminal runs until it is left.
+            # A browser in the terminal runs until the user leaves it.
             threading.Thread(target=webbrowser.open, args=(server.url,), daemon=True).start()
 
     for note in server.notes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 import sys
 import traceback
@@ -23,11 +22,11 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from tfrecreg.builtin.view.background import ASKER, Asker, Child
+from tfrecreg.builtin.view.background import ASKER, Asker
 from tfrecreg.builtin.view.browsed import Browsed, Opened
 from tfrecreg.builtin.view.compare import Comparisons
 from tfrecreg.builtin.view.media import SIZES, Reply, Thumbnails, medium, part_of, whole
-from tfrecreg.builtin.view.record import tensors, whole_record
+from tfrecreg.builtin.view.record import whole_record
 from tfrecreg.builtin.view.selections import (
     ChosenRecords,
     ViewChoice,
@@ -36,7 +35,6 @@ from tfrecreg.builtin.view.selections import (
     derives,
     keys,
     python_line,
-    waiver,
 )
 from tfrecreg.builtin.view.shards import ChangedShardError
 from tfrecreg.core.values.errors import (
@@ -50,7 +48,7 @@ from tfrecreg.core.values.text import json_data, safe
 
 _THREADS = 6
 _QUESTIONS = 24
-"""Questions to catalogs at once: one may take a minute, and should not keep others waiting."""
+"""Maximum number of parallel questions to catalogs: one may take a minute, and others wait."""
 _TYPES = {
     "css": "text/css; charset=utf-8",
     "html": "text/html; charset=utf-8",
@@ -82,10 +80,7 @@ class Asked:
             found = self.text(name, "" if default is None else str(default))
         text = str(found)
         if not (text.isascii() and text.isdigit() and len(text) < 16):
-            raise UsageError(
-                f"`{safe(name)}` should be a number, found `{safe(text, limit=40)}`",
-                hint="numbers go from 0",
-            )
+            raise UsageError(f"`{name}` should be a number, found `{text}`")
         return int(text)
 
     def name(self, name: str) -> str:
@@ -96,16 +91,14 @@ Handler = Callable[[Asked], Reply | dict[str, Any]]
 
 
 class Viewer:
-    """The handlers of all addresses."""
+    """Handles the requests to all addresses."""
 
     def __init__(self, opened: Opened) -> None:
         self._opened = opened
         self._comparisons = Comparisons(opened.registry)
         self._thumbnails = Thumbnails()
-        self._child = Child()
 
     def close(self) -> None:
-        self._child.close()
         self._opened.close()
 
     def app(self) -> Starlette:
@@ -123,7 +116,6 @@ class Viewer:
             f"{of_target}/image/{of_record}": self._image,
             f"{of_target}/media/{of_record}": self._media,
             f"{of_target}/record/{of_record}": lambda asked: whole_record(*self._place(asked)),
-            f"{of_target}/tensors/{of_record}": self._tensors,
             f"{of_target}/select": self._select,
             f"{of_target}/facets": self._facets,
             f"{of_target}/findings": lambda asked: self._of(asked).report.to_json(),
@@ -157,17 +149,13 @@ class Viewer:
         seen, _ = browsed.shards.place(number)
         version = asked.text("v")
         if version and version != seen.identity:
-            raise ChangedShardError(
-                "this address is of another state of the shard", hint="reload the page"
-            )
+            raise ChangedShardError("this address belongs to another state of the shard")
         try:
             picture = self._thumbnails.thumbnail(browsed.image(number), size)
         except ValueError as error:
             why = safe(str(error), limit=300)
-            raise UsageError(
-                f"the image does not decode: {why}", hint="`tfrecreg check` finds such images"
-            ) from None
-        # With the state of its shard in its address, a browser keeps it.
+            raise UsageError(f"the image does not decode: {why}") from None
+        # The address contains the state of the shard, so the browser may cache it.
         kept = _IMMUTABLE if version else "no-store"
         return replace(picture, headers={"cache-control": kept})
 
@@ -179,14 +167,6 @@ class Viewer:
         browsed, number = self._place(asked)
         found = medium(browsed.example(number), asked.text("feature") or None)
         return part_of(*found, asked.range)
-
-    def _tensors(self, asked: Asked) -> dict[str, Any]:
-        browsed, number = self._place(asked)
-        target = browsed.target
-        found: dict[str, Any] = self._child.call(
-            tensors, browsed.shards.payload(number), target.schema, target.schema_path or "schema"
-        )
-        return found
 
     def _place(self, asked: Asked) -> tuple[Browsed, int]:
         browsed = self._of(asked)
@@ -237,7 +217,7 @@ class Viewer:
         without = {
             column: self._chosen(browsed, less)
             if less.findings or less.changed_since
-            # Conditions are counted as they are: nobody needs the numbers.
+            # Conditions are counted by a query: nobody needs the numbers.
             else ChosenRecords(less, range(0))
             for column, less in _less(selection.choice, asked.texts("own"))
         }
@@ -257,30 +237,21 @@ class Viewer:
         if form == "keys":
             headers = _attachment("keys.csv")
             return Reply(b"", "text/csv; charset=utf-8", headers, parts=keys(browsed, selection))
-        if form == "waiver":
-            today = datetime.datetime.now(datetime.timezone.utc).date()
-            codes = selection.choice.findings or tuple(browsed.report.codes)
-            text = waiver(browsed.report.findings(codes), today)
-        elif form == "toml":
-            text = derived(browsed, selection.choice)
-        else:
-            raise UsageError(
-                f"a selection cannot be saved as `{safe(form)}`", hint="keys, waiver or toml"
-            )
-        body = text.encode("utf-8", "backslashreplace")
-        headers = _attachment("waiver.toml" if form == "waiver" else "dataset.toml")
-        return Reply(body, "text/plain; charset=utf-8", headers)
+        if form != "toml":
+            raise UsageError(f"a selection cannot be saved as `{form}`")
+        body = derived(browsed, selection.choice).encode("utf-8", "backslashreplace")
+        return Reply(body, "text/plain; charset=utf-8", _attachment("dataset.toml"))
 
 
 def _less(choice: ViewChoice, own: Iterable[str]) -> Iterator[tuple[str, ViewChoice]]:
-    """By column of a facet: a choice without what the facet chooses."""
+    """For each column with a facet: the choice without the conditions of that facet."""
     if choice.splits:
         yield "split", replace(choice, splits=())
     for each in own:
         column, _, condition = each.partition("~")
         if condition in choice.where:
             rest = list(choice.where)
-            rest.reverse()  # what the user wrote comes first, and may be the same
+            rest.reverse()  # the user's own condition comes first, and may equal the facet's
             rest.remove(condition)
             yield unquote(column), replace(choice, where=tuple(reversed(rest)))
 
@@ -291,7 +262,7 @@ def _attachment(name: str) -> dict[str, str]:
 
 @cache
 def _static_files() -> Mapping[str, bytes]:
-    """The files of the browser's side, by their paths: no other path leads to a file."""
+    """The files of the browser's side, by path: no other path leads to a file."""
     root = files("tfrecreg.builtin.view") / "static"
     found: dict[str, bytes] = {}
     folders = [("", root)]
@@ -308,7 +279,7 @@ def _static_files() -> Mapping[str, bytes]:
 def _static(path: str) -> Reply:
     body = _static_files().get(path)
     if body is None:
-        raise NoSuchNameError(f"there is no file `{safe(path)}`", hint="open `/`")
+        raise NoSuchNameError(f"there is no file `{path}`")
     return Reply(body, _TYPES[path.rpartition(".")[2]], {"cache-control": "no-cache"})
 
 
@@ -338,12 +309,15 @@ def _endpoint(handler: Handler, limit: anyio.CapacityLimiter) -> Callable[[Reque
 
 
 def _answered(handler: Handler, asked: Asked, asker: Asker) -> Response:
-    """The answer to one request, or the error in its form."""
-    ASKER.set(asker)  # of a copy of the context
+    """The response to one request; an error becomes a JSON error response."""
+    ASKER.set(asker)  # set in a copy of the context
     try:
         found = handler(asked)
     except TfrecregError as error:
-        return _error(_status(error), error.message, error.hint)
+        status = 409 if isinstance(error, StorageError) else 400
+        if isinstance(error, NoSuchRecordError | NoSuchNameError):
+            status = 404
+        return _error(status, error.message, error.hint)
     except Exception as error:
         # A bug of ours, or of a plugin: the viewer goes on.
         traceback.print_exc(file=sys.stderr)
@@ -356,14 +330,8 @@ def _answered(handler: Handler, asked: Asked, asker: Asker) -> Response:
     return _json(200, found)
 
 
-def _status(error: TfrecregError) -> int:
-    if isinstance(error, NoSuchRecordError | NoSuchNameError):
-        return 404
-    return 409 if isinstance(error, StorageError) else 400
-
-
 def _json(status: int, document: object) -> Response:
-    # In ASCII: names that are not UTF-8 have surrogate escapes.
+    # In ASCII: names that are not UTF-8 contain surrogate escapes.
     body = json.dumps(json_data(document), allow_nan=False).encode("ascii")
     return Response(body, status, {"cache-control": "no-store"}, "application/json")
 

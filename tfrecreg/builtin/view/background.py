@@ -1,47 +1,42 @@
-"""Work beside the answers: the catalog of a target, and functions in a process of its own."""
+"""Work in parallel to the answers: the catalog of a target, and its progress."""
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from importlib import import_module
-from multiprocessing.connection import Connection as Pipe
-from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, Any, Literal
 
+from tfrecreg.builtin.query.answers import answer_rows
 from tfrecreg.builtin.query.catalog import CatalogCache, state_of
 from tfrecreg.core.check.scan.interface import Target
 from tfrecreg.core.values.errors import FailureError, TfrecregError, UsageError
 from tfrecreg.core.values.text import safe, si_bytes
 from tfrecreg.core.workers.interface import Engine
-from tfrecreg.core.workers.pool import interrupts_held
 
 if TYPE_CHECKING:
     from tfrecreg.builtin.query.ask import Questions
     from tfrecreg.builtin.query.connection import Connection
 
 REMOTE_BYTES = 1 << 30
-"""Size of a target behind a URL up to which its catalog is made by itself."""
+"""Maximum size of a target behind a URL whose catalog is made automatically."""
 PATIENCE = 2.0
 """Seconds that a question waits for the catalog."""
 ANSWER_SECONDS = 60
-"""Seconds that the questions of a request take, at most."""
+"""Maximum number of seconds for the questions of a request."""
 _FAREWELL = 10.0
-"""Seconds that the end waits for questions, at most."""
-_AGAIN = "start `tfrecreg view` again"
+"""Maximum number of seconds that the end waits for questions."""
 
 
 class Stopped(FailureError):
-    """The server ends."""
+    """The server ends, or the request is gone."""
 
 
 class Asker:
-    """A request. Its questions end with it, and after a minute."""
+    """A request. Its questions end with the request, and after a minute at the latest."""
 
     def __init__(self) -> None:
         self.is_gone = False
@@ -52,12 +47,12 @@ class Asker:
             raise Stopped("the question was given up")
 
     def expect_in_time(self) -> None:
-        """Refuse to go on for nobody, or for too long."""
+        """Raise if the request is gone or takes too long."""
         self.expect_here()
         if time.monotonic() > self._until:
             raise UsageError(
-                f"the answer was not found within {ANSWER_SECONDS} seconds, and the search ended",
-                hint="ask for less; `tfrecreg query` searches without a limit",
+                f"the answer was not found within {ANSWER_SECONDS} seconds; `tfrecreg query` "
+                "searches without a limit"
             )
 
 
@@ -66,7 +61,7 @@ ASKER: ContextVar[Asker] = ContextVar("ASKER")
 
 
 class Counted:
-    """A progress that others read. It ends the work when the server ends or the request is gone."""
+    """A progress that other threads read. It stops the work if server or request ends."""
 
     def __init__(self) -> None:
         self.done = 0
@@ -94,7 +89,7 @@ class Counted:
 
 
 class Catalog:
-    """The tables of a target, which are there after :meth:`make`. Safe for threads."""
+    """The tables of a target, which exist after :meth:`make`. Safe for threads."""
 
     def __init__(self, target: Target, engine: Engine) -> None:
         self._target = target
@@ -107,9 +102,9 @@ class Catalog:
         self._columns: tuple[tuple[str, str], ...] = ()
         self.state: Literal["making", "ready", "unavailable"] = "making"
         self.why = ""
-        """Why there is none; escaped."""
+        """Why there are no tables; escaped."""
         self.notes: tuple[str, ...] = ()
-        """What it lacks."""
+        """What the tables lack."""
 
     def close(self) -> None:
         self._progress.stopping.set()
@@ -133,24 +128,23 @@ class Catalog:
         return self._columns if self.state == "ready" else None
 
     def make(self) -> None:
-        """Make it, in a thread; not of a large target behind a URL: that would fetch all of it."""
-        remote = [each for each in self._target.shards if not each.storage.is_local]
+        """Make the catalog, unless a large target behind a URL would have to be fetched."""
         try:
-            states = [(each, state_of(each)) for each in remote]
-            large = sum(state.size for _, state in states if state is not None) > REMOTE_BYTES
+            states = [(each, state_of(each)) for each in self._target.shards]
+            far = (it for each, it in states if it and each.storage.local_path() is None)
+            large = sum(it.size for it in far) > REMOTE_BYTES
             with closing(CatalogCache(self._target)) as cache:
                 if large and not all(cache.known_digest(*each) for each in states):
                     raise UsageError(
-                        f"a catalog of more than {si_bytes(REMOTE_BYTES)} behind a URL is not "
-                        "made unasked",
-                        hint=f"`tfrecreg query {self._target.name}` makes it",
+                        f"the catalog of more than {si_bytes(REMOTE_BYTES)} behind a URL is not "
+                        f"made automatically: `tfrecreg query {self._target.name}` makes it"
                     )
             ask = import_module("tfrecreg.builtin.query.ask")
             questions: Questions = ask.ask_targets(
                 [self._target], engine=self._engine, progress=self._progress
             )
             columns = tuple(questions.connection.describe("records"))
-            # The first answer imports pandas, by Arrow: nobody should wait for that.
+            # Arrow imports pandas for the first answer: no user should wait for that.
             _, batches = questions.connection.batches("SELECT shard FROM records LIMIT 1")
             for batch in batches:
                 batch.column(0).dictionary_encode()
@@ -158,7 +152,7 @@ class Catalog:
             hint = f": {error.hint}" if error.hint else ""
             self.why, self.state = f"{error.message}{hint}", "unavailable"
         except Exception as error:
-            # The viewer goes on without it, and says so.
+            # The viewer goes on without the catalog, and reports the reason.
             self.why = f"{type(error).__name__}: {safe(str(error), limit=300)}"
             self.state = "unavailable"
         else:
@@ -175,15 +169,11 @@ class Catalog:
         """A connection to the tables, for the questions of one request."""
         if not self._ended.wait(PATIENCE):
             done = f"{self._progress.done:,} of {self._progress.of:,} records"
-            raise UsageError(
-                f"the catalog is being made: {done} are in it",
-                hint="conditions and facets work when it is complete",
-            )
+            raise UsageError(f"the catalog is being made: {done} are in it")
         with self._changed:
             if self._questions is None:
                 raise UsageError(
-                    f"there is no catalog: {self.why or 'the viewer ends'}",
-                    hint="without it, records are chosen by their split only",
+                    f"there is no catalog: {self.why or 'the viewer is shutting down'}"
                 )
             connection = self._questions.connection.cursor(self._expect_wanted)
             self._asking += 1
@@ -204,90 +194,4 @@ class Catalog:
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         with self.asking() as connection:
-            _, batches = connection.batches(sql)
-            return [
-                row
-                for batch in batches
-                for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)
-            ]
-
-
-class Child:
-    """A process that runs functions, one at a time. Started on first use. Safe for threads.
-
-    TensorFlow takes more memory and time to start than the viewer.
-    """
-
-    def __init__(self) -> None:
-        self._process: BaseProcess | None = None
-        self._connection: Pipe | None = None
-        self._lock = threading.Lock()
-        self._closed = False
-
-    def call(
-        self,
-        function: Callable[..., Any],
-        *given: Any,
-        report: Callable[[int], None] = lambda _: None,
-    ) -> Any:
-        """The result of ``function(report, *given)`` in the process."""
-        with self._lock:
-            try:
-                connection = self._connection or self._start()
-                connection.send((function, given))
-                while True:
-                    kind, found = connection.recv()
-                    if kind == "done":
-                        return found
-                    if kind == "error":
-                        raise found
-                    report(found)
-            except (EOFError, OSError) as error:
-                self._kill()
-                self._connection = None
-                raise FailureError("its process ended before it was done", hint=_AGAIN) from error
-
-    def close(self) -> None:
-        """End the process, whatever it does."""
-        self._closed = True
-        self._kill()
-
-    def _start(self) -> Pipe:
-        if self._closed:
-            raise FailureError("the viewer ends", hint=_AGAIN)
-        context = multiprocessing.get_context("spawn")
-        ours, theirs = context.Pipe()
-        process = context.Process(target=_serve, args=(theirs,))
-        with interrupts_held():
-            process.start()
-        theirs.close()
-        self._process, self._connection = process, ours
-        return ours
-
-    def _kill(self) -> None:
-        process = self._process
-        if process is not None:
-            process.kill()
-            process.join()
-
-
-def _serve(connection: Pipe) -> None:
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    # What TensorFlow and its like print as they start is not for the viewer's terminal.
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    for descriptor in (1, 2):
-        os.dup2(nowhere, descriptor)
-    os.close(nowhere)
-    while True:
-        try:
-            function, given = connection.recv()
-            try:
-                answer = "done", function(lambda done: connection.send(("so far", done)), *given)
-            except TfrecregError as error:
-                answer = "error", error
-            except Exception as error:
-                what = f"{type(error).__name__}: {safe(str(error), limit=300)}"
-                answer = "error", FailureError(what, hint="this is a bug: report it")
-            connection.send(answer)
-        except (EOFError, OSError):
-            return  # the viewer ended
+            return list(answer_rows(connection.batches(sql)[1]))

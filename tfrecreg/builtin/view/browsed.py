@@ -1,4 +1,4 @@
-"""The targets that are open, and the datasets of the registry."""
+"""The open targets, and the datasets of the registry."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from tfrecreg.builtin.view.facets import Facets
 from tfrecreg.builtin.view.findings import Findings
 from tfrecreg.builtin.view.record import (
     LedgerRows,
-    RawFiles,
     classes_of,
     drawn,
     example_of,
@@ -29,29 +28,29 @@ from tfrecreg.core.example.format_payload import ShownImage, images_in
 from tfrecreg.core.example.model import Example
 from tfrecreg.core.images.decoder import require_pillow
 from tfrecreg.core.plugins.decoders import Decoders, target_decoders
+from tfrecreg.core.registry.data import resolve
+from tfrecreg.core.registry.find import target_of
 from tfrecreg.core.registry.listing import list_datasets
-from tfrecreg.core.registry.lookup import resolve
 from tfrecreg.core.registry.registry import Registry
-from tfrecreg.core.registry.shardset.target import target_of
 from tfrecreg.core.values.errors import NoSuchNameError, TfrecregError, UsageError
 from tfrecreg.core.values.reference import parse_reference
 from tfrecreg.core.values.text import safe
 from tfrecreg.core.workers.interface import Engine
 
 PAGE = 500
-"""Records of one answer, at most."""
+"""Maximum number of records of one answer."""
 _SAMPLE = 5
-"""Records whose features are listed."""
+"""Number of records whose features are listed."""
 _HEAD_START = 0.4
-"""Seconds that work in the background waits for the first grid."""
+"""Maximum number of seconds that background work waits for the first grid."""
 _FAREWELL = 10.0
-"""Seconds that the end waits for work in the background, at most."""
+"""Maximum number of seconds that the end waits for background work."""
 _TARGETS = 32
-"""Targets that are open, at most."""
+"""Maximum number of open targets."""
 
 
 class Browsed:
-    """A target that is open."""
+    """An open target."""
 
     def __init__(
         self, number: int, target: Target, engine: Engine, registry: Registry | None = None
@@ -59,14 +58,13 @@ class Browsed:
         self.number = number
         self.target = target
         self.word = _word(target, registry)
-        """What names it in a command and in the library."""
+        """The name of the target in commands and in the library."""
         self.engine = engine
         self.shards = ViewedShards(target)
         self.decoders: Decoders = target_decoders(target)
         self.catalog = Catalog(target, engine)
         self.report = Findings(target, self.shards, engine.jobs)
         self.ledger = LedgerRows(target)
-        self.raws = RawFiles(target)
         self.selections = Selections(self.shards, self.catalog)
         self.facets = Facets(target, self.shards, self.catalog, self.selections)
 
@@ -142,24 +140,21 @@ class Browsed:
                 kinds.setdefault(name, Counter())[kind] += 1
                 types.setdefault(name, set()).add(feature.kind.name.lower())
                 counts.setdefault(name, set()).add(feature.count)
+        shapes = {name: sorted({min(found), max(found)}) for name, found in counts.items()}
         return [
             {
                 "name": safe(name),
                 "kind": kinds[name].most_common(1)[0][0],
                 "type": " or ".join(sorted(types[name])),
-                "shape": _shape(counts[name]),
+                "shape": "" if ends == [1] else " to ".join(map(str, ends)),
             }
-            for name in sorted(kinds)
+            for name, ends in sorted(shapes.items())
         ]
 
     def records(self, selection: str, start: int, count: int) -> dict[str, Any]:
-        if start < 0 or not 0 <= count <= PAGE:
-            raise UsageError(
-                f"expected from 0 on and at most {PAGE} records, found {count} from {start}",
-                hint="ask for them in parts",
-            )
         found = self.selections.get(selection)
-        numbers = [int(each) for each in found.numbers[start : start + count]]
+        stop = start + min(count, PAGE)
+        numbers = [int(each) for each in found.numbers[start:stop]]
         payloads = self.shards.payloads(numbers)
         return {
             "from": start,
@@ -190,7 +185,7 @@ class Browsed:
     def example(self, number: int) -> Example:
         found = example_of(self.shards.payload(number))
         if found is None:
-            raise UsageError("the record is not a tf.train.Example", hint="it has no features")
+            raise UsageError("the record is not a tf.train.Example")
         return found
 
     def image(self, number: int, feature: str | None = None) -> ShownImage:
@@ -202,14 +197,12 @@ class Browsed:
             named = (each for each in images if feature in (each.feature, safe(each.feature)))
             found = next(named, None)
         if found is None:
-            raise NoSuchNameError(
-                "the record has no such image", hint="`/record` lists its features"
-            )
+            raise NoSuchNameError("the record has no such image")
         return found
 
 
 class Opened:
-    """All targets that are open. Safe for threads."""
+    """All open targets. Safe for threads."""
 
     def __init__(
         self, targets: Sequence[Target], registry: Registry | None, engine: Engine, *, check: bool
@@ -226,7 +219,7 @@ class Opened:
         self._waiting: SimpleQueue[Browsed | None] = SimpleQueue()
         for each in self._browsed:
             self._waiting.put(each)
-        # One after the other: each uses all processors.
+        # One after the other: each check uses all processors.
         self._worker = threading.Thread(
             target=self._prepare, name="tfrecreg-view-work", daemon=True
         )
@@ -238,7 +231,7 @@ class Opened:
         self._waiting.put(None)
         for each in self._browsed:
             each.close()
-        # A thread that is in the code of Arrow or DuckDB when the program ends takes it down.
+        # A thread inside Arrow or DuckDB would crash the program when it ends.
         self._worker.join(_FAREWELL)
 
     def _prepare(self) -> None:
@@ -251,12 +244,12 @@ class Opened:
             each.prepare(check=self._check)
 
     def shown(self) -> None:
-        """The first records are on their way."""
+        """Report that the first records are on their way."""
         self._shown.set()
 
     def __getitem__(self, number: int) -> Browsed:
         if not 0 <= number < len(self._browsed):
-            raise NoSuchNameError(f"there is no target {number}", hint="`/api/targets` lists them")
+            raise NoSuchNameError(f"there is no target {number}")
         return self._browsed[number]
 
     def to_json(self) -> dict[str, Any]:
@@ -270,7 +263,7 @@ class Opened:
     def open(self, name: str) -> Browsed:
         """Open a build or a release of the registry."""
         if self.registry is None:
-            raise UsageError("there is no registry here", hint="tfrecreg -C REGISTRY view")
+            raise UsageError("there is no registry here")
         parse_reference(name)
         target = target_of(resolve(self.registry, name))
         with self._lock:
@@ -278,10 +271,7 @@ class Opened:
                 if each.word == target.reference and each.target.home is not None:
                     return each
             if len(self._browsed) >= _TARGETS:
-                raise UsageError(
-                    f"{_TARGETS} targets are open, and no more are opened",
-                    hint="start `tfrecreg view` again",
-                )
+                raise UsageError(f"the viewer opens at most {_TARGETS} targets")
             made = Browsed(len(self._browsed), target, self._engine, self.registry)
             self._browsed.append(made)
             self._waiting.put(made)
@@ -301,7 +291,7 @@ def _datasets(registry: Registry) -> Iterator[dict[str, Any]]:
 
 
 def _word(target: Target, registry: Registry | None) -> str:
-    """A reference where the registry is that of the target, else its path or URL."""
+    """A reference if the registry is the target's own, else its path or URL."""
     home = target.home
     if home is None or target.storage is None or target.partial:
         return target.name
@@ -311,16 +301,9 @@ def _word(target: Target, registry: Registry | None) -> str:
 
 
 def pillow_notes() -> list[str]:
-    """What is not shown without Pillow, in a line."""
+    """What is not shown without Pillow, in one line."""
     try:
         require_pillow("decoding images")
     except TfrecregError as error:
         return [f"large images have no thumbnails: {error.message}; {error.hint}"]
     return []
-
-
-def _shape(counts: set[int]) -> str:
-    low, high = min(counts), max(counts)
-    if low == high:
-        return "" if low == 1 else str(low)
-    return f"{low} to {high}"

@@ -1,4 +1,4 @@
-"""Two targets compared: counts, the number that the change asks for, and the records."""
+"""Two targets compared: counts, the version number that the change requires, and records."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from tfrecreg.builtin.view.background import Counted
 from tfrecreg.builtin.view.browsed import PAGE, Browsed
 from tfrecreg.builtin.view.record import example_of
 from tfrecreg.core.example.model import Example
+from tfrecreg.core.registry.data import Built
+from tfrecreg.core.registry.find import expect_built
 from tfrecreg.core.registry.registry import Registry
-from tfrecreg.core.registry.shardset.find import Built, find
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.text import safe
 
@@ -28,7 +29,7 @@ _Places = npt.NDArray[np.uint64]
 
 
 class Comparisons:
-    """The comparisons that were made last. Safe for threads; one is made at a time."""
+    """The most recent comparisons. Safe for threads; one is made at a time."""
 
     def __init__(self, registry: Registry | None) -> None:
         self._registry = registry
@@ -69,17 +70,10 @@ class Comparisons:
     def records(self, a: Browsed, b: Browsed, kind: str, start: int, count: int) -> dict[str, Any]:
         """Records of one kind, with their states on both sides."""
         if kind not in CHANGES:
-            raise UsageError(
-                f"there is no kind `{safe(kind)}`", hint=f"one of {', '.join(CHANGES)}"
-            )
-        if count > PAGE:
-            raise UsageError(
-                f"at most {PAGE} records are in one answer, asked for {count}",
-                hint="ask for them in parts",
-            )
+            raise UsageError(f"there is no kind `{kind}`")
         before, after = _places(_matched(self._between(a.word, b.word)), kind)
         every = max(len(before), len(after))
-        rows = range(start, min(start + count, every))
+        rows = range(start, min(start + count, start + PAGE, every))
         return {
             "of": every,
             "from": start,
@@ -87,7 +81,7 @@ class Comparisons:
         }
 
     def changed_since(self, reference: str, b: Browsed) -> npt.NDArray[np.int64]:
-        """Numbers of the records of `b` that a version does not have, or has otherwise."""
+        """Numbers of the records of `b` that a version lacks, or has in another form."""
         matched = _matched(self._between(reference, b.word))
         parts = (
             matched.added,
@@ -99,16 +93,7 @@ class Comparisons:
         return np.array(sorted(each for each in numbers if each is not None), np.int64)
 
     def _between(self, *words: str) -> DiffResult:
-        sides: list[Built] = []
-        for each in words:
-            built = find(each, self._registry)
-            if isinstance(built, str):
-                raise UsageError(
-                    f"`{safe(built, limit=1000)}` is not a build or a release",
-                    hint="two of these can be compared; `tfrecreg digest` compares files",
-                )
-            sides.append(built)
-        a, b = sides
+        a, b = (expect_built(each, self._registry) for each in words)
         name = _identity(a), _identity(b)
         with self._lock:
             found = self._kept.get(name)
@@ -120,7 +105,7 @@ class Comparisons:
 
 
 def _identity(found: Built) -> str:
-    """Two registries may have datasets of the same name."""
+    """A text that differs for targets of equal names in two registries."""
     return found.name if found.registry is None else f"{found.registry.storage.root}:{found.name}"
 
 
@@ -132,9 +117,9 @@ def _matched(result: DiffResult) -> Matched:
 
 
 def _places(matched: Matched, kind: str) -> tuple[_Places, _Places]:
-    """Places on both sides; of one side none, where a record is on one side only.
+    """Places of records before and after; a record that was added or removed has one place.
 
-    What was moved or renamed and changed as well is changed.
+    A record that was moved or renamed and also changed counts as changed.
     """
     none = np.empty(0, np.uint64)
     if kind == "added":
@@ -156,7 +141,7 @@ def _at(places: _Places, row: int) -> int | None:
 
 
 def _number(browsed: Browsed, place: int) -> int | None:
-    """The number of a record; None where its shard is not here."""
+    """The number of a record; None if its shard is not here."""
     manifest = browsed.target.manifest
     assert manifest is not None
     name = manifest.shards[shard_of(place)].path

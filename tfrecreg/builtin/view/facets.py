@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tfrecreg.builtin.query.cells import sql_name, sql_text
+from tfrecreg.builtin.query.entries import sql_name, sql_text
 from tfrecreg.builtin.view.background import Catalog
 from tfrecreg.builtin.view.record import finite
 from tfrecreg.builtin.view.selections import ChosenRecords, Selections
@@ -22,18 +22,16 @@ _FACETS = 30
 _VALUES = 50
 _BARS = 30
 _CLASS = ("label_name", "label")
-"""The column of classes, which has the first name where a feature has the second."""
+"""The column of classes has the first name if a feature has the second name."""
 _OBJECTS = "objects"
 """The facet of the classes of objects, of which a record may have several."""
 _FIRST = ("split", *_CLASS, _OBJECTS, "width", "height", "boxes", "bytes")
-_SIDES = ("width", "height")
-"""Either both are histograms, or none."""
 _LEFT_OUT = ("shard", "record", "offset", "key", "digest")
 _LABEL_TEXT = "image/class/text"
 _TITLES = {
     "split": "Split",
     "label": "Class",
-    "label_name": "Class",
+    "label_name": "Class name",
     "width": "Width",
     "height": "Height",
 }
@@ -41,7 +39,7 @@ _NUMBERS = ("BIGINT", "DOUBLE", "FLOAT")
 
 
 class Facets:
-    """The facets of one target. Those of all records are computed once."""
+    """The facets of one target. Facets of all records are computed once."""
 
     def __init__(
         self, target: Target, shards: ViewedShards, catalog: Catalog, selections: Selections
@@ -65,45 +63,45 @@ class Facets:
         """The facets of a selection, the most useful first."""
         all_of_it = self._selections.sql(selection) or "true"
         conditions = {name: self._selections.sql(each) or "true" for name, each in without.items()}
-        known = list(self._columns())
+        with self._catalog.asking() as connection:
+            described = connection.describe("records")
+        described.sort(key=lambda each: each[0] not in _FIRST)
+        known = [each for each in described if each[1] in (*_NUMBERS, "VARCHAR")]
+        known = known[: _FACETS + len(_LEFT_OUT)]
         if column:
             if column == _OBJECTS:
                 return [self._objects(conditions.get(column, all_of_it), find)]
             kinds = dict(known)
             if column not in kinds:
-                raise UsageError(f"there is no facet `{safe(column, limit=80)}`")
+                raise UsageError(f"there is no facet `{column}`")
             condition = conditions.get(column, all_of_it)
             return [self._values(column, kinds[column], column, condition, find)]
-        # What the column of classes says is said once.
+        # The values of the column of classes are not repeated.
         same = (IMAGE_LABEL, _LABEL_TEXT) if any(name in _CLASS for name, _ in known) else ()
-        # The size of the only value of bytes is nearly that of the record.
-        sizes = [name for name, _ in known if name.endswith(".size")]
-        left_out = (*_LEFT_OUT, *same, *(sizes if len(sizes) == 1 else ()))
-        columns = [each for each in known if each[0] not in left_out]
-        both = sum(name in _CLASS for name, _ in columns) > 1
+        columns = [each for each in known if each[0] not in (*_LEFT_OUT, *same)]
         with self._lock:
             self._look([(name, kind) for name, kind in columns if name not in self._spread])
-        found = [_findings(findings)] if findings else []
+        # Codes of findings are chosen by `findings` and not by a condition.
+        codes = [
+            {"value": code, "text": code, "count": count, "of": count, "where": ""}
+            for code, count in sorted(findings.items())
+        ]
+        found: list[dict[str, Any]] = []
+        if codes:
+            named = {"column": "findings", "title": "Findings", "kind": "values"}
+            found.append({**named, "values": codes})
         for name, kind in columns:
             made = self._facet(name, kind, conditions.get(name, all_of_it))
             if made is not None:
-                # Beside the names of classes, another feature has a name of its own.
-                found.append({**made, "title": name} if both and name == "label" else made)
+                found.append(made)
         if self._spread.get("boxes", (0, None, None, 0))[2]:
             found.append(self._objects(conditions.get(_OBJECTS, all_of_it)))
         order = {name: at for at, name in enumerate((*_FIRST, "findings"))}
         found.sort(key=lambda each: order.get(each["column"], len(order)))
         return found[:_FACETS]
 
-    def _columns(self) -> Iterator[tuple[str, str]]:
-        with self._catalog.asking() as connection:
-            known = connection.describe("records")
-        ordered = sorted(known, key=lambda each: each[0] not in _FIRST)
-        some = [each for each in ordered if each[1] in (*_NUMBERS, "VARCHAR")]
-        return iter(some[: _FACETS + len(_LEFT_OUT)])
-
     def _look(self, columns: list[tuple[str, str]]) -> None:
-        """How many values each column has, the lowest and highest, and how many are not finite."""
+        """Per column: number of values, lowest and highest value, and number of non-finite ones."""
         if not columns:
             return
         parts = []
@@ -122,20 +120,17 @@ class Facets:
 
     def _facet(self, name: str, kind: str, condition: str) -> dict[str, Any] | None:
         values, low, high, odd = self._spread[name]
-        many = values
-        if name in _SIDES:
-            many = max(self._spread[each][0] for each in _SIDES if each in self._spread)
         title = _TITLES.get(name, safe(name, limit=80))
         if not values:
             return None
-        if low is not None and high is not None and low < high and many > _VALUES // 2:
+        if low is not None and high is not None and low < high and values > _VALUES // 2:
             facet = self._histogram(name, kind, title, low, high, condition)
-            if odd:  # NaN and infinities, beside the bars
+            if odd:  # NaN and infinities, next to the bars
                 among = f"NOT isfinite({sql_name(name)})"
                 facet["values"] = self._values(name, kind, title, condition, "", among)["values"]
             return facet
         if values > 20 * _VALUES and name not in _CLASS:
-            return None  # such as names of files: a list of them is of no use
+            return None  # such as names of files: listing them is useless
         return self._values(name, kind, title, condition)
 
     def _values(
@@ -161,7 +156,7 @@ class Facets:
         return _facet_of(name, title, values, rows)
 
     def _objects(self, condition: str, find: str = "") -> dict[str, Any]:
-        """Of each class of objects: how many records have one."""
+        """The number of records with each class of objects."""
         rows = self._catalog.rows(
             "WITH marked AS (SELECT DISTINCT label, shard, record FROM objects), "
             f"chosen AS (SELECT DISTINCT shard, record FROM records WHERE {condition}) "
@@ -196,7 +191,7 @@ class Facets:
         column = sql_name(name)
         bars = _BARS
         if kind == "BIGINT":
-            # Bars as wide as whole numbers, so that none is empty by its place.
+            # The width of bars is a whole number, so that no bar is empty because of its place.
             step = max(1, math.ceil((high - low + 1) / _BARS))
             bars = math.ceil((high - low + 1) / step)
             edges = [low + at * step for at in range(bars + 1)]
@@ -232,7 +227,7 @@ def _contains(column: str, find: str) -> str:
 def _facet_of(
     column: str, title: str, values: list[dict[str, Any]], rows: Sequence[tuple[Any, ...]]
 ) -> dict[str, Any]:
-    """A facet of values, of which there are as many as the last column of the rows has."""
+    """A facet of values; the last column of the rows has the number of distinct values."""
     return {
         "column": column,
         "title": title,
@@ -242,17 +237,8 @@ def _facet_of(
     }
 
 
-def _findings(codes: Mapping[str, int]) -> dict[str, Any]:
-    """Codes of findings, which are chosen by `findings` and not by a condition."""
-    values = [
-        {"value": code, "text": code, "count": count, "of": count, "where": ""}
-        for code, count in sorted(codes.items())
-    ]
-    return {"column": "findings", "title": "Findings", "kind": "values", "values": values}
-
-
 def _counted(value: object, inside: int, every: int, where: str) -> dict[str, Any]:
-    """A value, how many records of the selection have it, and how many of all."""
+    """A value, and the numbers of records with it: in the selection, and in all."""
     return {
         "value": finite(value) if isinstance(value, str | int | float | None) else str(value),
         "text": "none" if value is None else safe(str(value), limit=80),

@@ -1,7 +1,7 @@
-"""Images, sounds and videos for the browser: never a format in which a program could be.
+"""Images, sounds and videos for the browser: never in a format that could contain a program.
 
-Images show the pixels as they are stored, as decoders return them: EXIF orientation is not
-applied, in the browser by `image-orientation: none`.
+Images show the stored pixels, as decoders return them: EXIF orientation is not
+applied; in the browser, `image-orientation: none` does this.
 """
 
 from __future__ import annotations
@@ -28,15 +28,14 @@ SHOWN = {
     "png": "image/png",
     "webp": "image/webp",
 }
-"""Formats that are sent as they are, and their media types."""
+"""Formats that are sent unchanged, and their media types."""
 SIZES = (32, 640)
 """The smallest and the largest side of a thumbnail."""
 _SMALL_BYTES = 1 << 16
 _DRAFT_PIXELS = 50_000_000
 _QUALITY = 80
-_SHOWN_ELSE = "its record shows its bytes"
 _AT_ONCE = 2
-"""Images that are decoded as a whole at the same time, for the sake of memory."""
+"""Number of images that may be decoded as a whole at the same time, to limit memory."""
 _TYPES = {
     "aiff": "audio/aiff",
     "flac": "audio/flac",
@@ -58,7 +57,7 @@ class Reply:
     headers: Mapping[str, str] = field(default_factory=dict)
     status: int = 200
     parts: Iterator[bytes] | None = field(default=None, repr=False)
-    """In place of `body`, what is sent part by part."""
+    """Parts to send one by one in place of `body`."""
 
 
 class Thumbnails:
@@ -68,7 +67,7 @@ class Thumbnails:
         self._free = threading.BoundedSemaphore(_AT_ONCE)
 
     def thumbnail(self, image: ShownImage, size: int) -> Reply:
-        """A picture of at most `size` pixels on each side; a small image as it is."""
+        """A picture of at most `size` pixels on each side; a small image stays as it is."""
         header = image.header
         if header is None:
             raise ValueError("its header cannot be read")
@@ -83,7 +82,7 @@ class Thumbnails:
                 return Reply(image.data, own)
             raise
         if made is None:
-            raise ValueError("its decoder makes no picture of it")
+            raise ValueError("its decoder returns no picture")
         return made
 
     def _made(self, image: ShownImage, header: ImageHeader, size: int) -> Reply | None:
@@ -106,7 +105,7 @@ class Thumbnails:
 
 
 def whole(image: ShownImage) -> Reply:
-    """An image in its own bytes if a browser shows its format; else as a PNG."""
+    """An image unchanged if browsers show its format; otherwise as a PNG or JPEG."""
     known = sniff(image.data)
     if known is not None and image.format == known:  # not pixels that begin like a PNG
         return Reply(image.data, SHOWN[known])
@@ -114,18 +113,18 @@ def whole(image: ShownImage) -> Reply:
     try:
         made = image.decoder.thumbnail(image.data, side)
     except ValueError as error:
-        raise UsageError(f"the image does not decode: {error}", hint=_SHOWN_ELSE) from None
+        raise UsageError(f"the image does not decode: {error}") from None
     if made is None:
-        raise UsageError("its decoder makes no picture of it", hint=_SHOWN_ELSE)
+        raise UsageError("its decoder returns no picture")
     return Reply(made.data, SHOWN[made.format])
 
 
 def _drafted(data: bytes, size: int) -> Reply:
-    """A thumbnail of a JPEG, of which only what the size needs is decoded."""
+    """A thumbnail of a JPEG; only the resolution that the size needs is decoded."""
     image_module = pillow("PIL.Image")
     try:
         with image_module.open(io.BytesIO(data), formats=["JPEG"]) as opened:
-            # Both sides as they will be: for a square, up to four times as many are decoded.
+            # The final sides: with a square, up to four times as many pixels would be decoded.
             longest = max(opened.size)
             width, height = (max(1, -(-side * size // longest)) for side in opened.size)
             opened.draft("RGB", (width, height))
@@ -149,13 +148,11 @@ def medium(example: Example, feature: str | None) -> tuple[bytes, str]:
             kind = _TYPES.get(sniff_media(value) or "")
             if kind is not None:
                 return value, kind
-    raise NoSuchNameError(
-        "the record has no such sound or video", hint="`/record` lists its features"
-    )
+    raise NoSuchNameError("the record has no such sound or video")
 
 
 def part_of(data: bytes, media_type: str, asked: str) -> Reply:
-    """All of the bytes, or the range that is asked for."""
+    """All of the bytes, or the requested range."""
     size = len(data)
     headers = {"accept-ranges": "bytes"}
     match = _RANGE.fullmatch(asked.strip())

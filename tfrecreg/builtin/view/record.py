@@ -1,20 +1,16 @@
-"""One record: its features, the objects on its image, the remarks of its build, its raw file."""
+"""One record: its features, the objects in its image, and the remarks of its build."""
 
 from __future__ import annotations
 
 import json
 import math
-import posixpath
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from importlib import import_module
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from blake3 import blake3
-
+from tfrecreg.builtin.query.tables import ledger_lines
 from tfrecreg.core.build.media import sniff_media
-from tfrecreg.core.build.sources.guarded import GuardedSource
 from tfrecreg.core.check.scan.interface import Target
 from tfrecreg.core.example.decode import decode_or_none
 from tfrecreg.core.example.format_payload import (
@@ -29,29 +25,20 @@ from tfrecreg.core.example.model import Example, Feature, Kind
 from tfrecreg.core.images.drawing import COLORS, Drawing, class_color, drawing_of, marks_of
 from tfrecreg.core.images.read import sniff
 from tfrecreg.core.plugins.decoders import Decoders
-from tfrecreg.core.plugins.manager import plugins_with
 from tfrecreg.core.records.hashing import record_digest
-from tfrecreg.core.registry.manifest import LEDGER_NAME, is_adopted
-from tfrecreg.core.registry.registry import Registry
-from tfrecreg.core.schema.compiled import TensorSpec, tensor_specs
 from tfrecreg.core.schema.labels import OBJECT_LABEL
-from tfrecreg.core.schema.proto import parse_schema
-from tfrecreg.core.storage.paths import is_url
-from tfrecreg.core.storage.raw import raw_storage
-from tfrecreg.core.values.errors import MissingExtraError, TfrecregError, UsageError
+from tfrecreg.core.values.errors import TfrecregError
 from tfrecreg.core.values.text import hex_start, safe, si_bytes
 
 if TYPE_CHECKING:
     from tfrecreg.builtin.view.browsed import Browsed
 
 TEXT = 300
-"""Characters of the text of a record."""
+"""Maximum number of characters of the text of a record."""
 _CLASSES = 6
-"""Classes named in a label."""
+"""Maximum number of classes named in a label."""
 _CELL = 80
-"""Characters of the longest text of a record that is drawn as a row of a table."""
-_FEW = 3
-"""Features of a record that is not."""
+"""A text with more characters is shown without the other values of its record."""
 
 
 def drawn(
@@ -60,7 +47,7 @@ def drawn(
     decoders: Decoders,
     key: str | None,
 ) -> dict[str, Any]:
-    """What is shown of a record in the grid."""
+    """The facts about a record in the grid."""
     shown: dict[str, Any] = {
         "key": safe(key) if key is not None else None,
         "label": None,
@@ -103,20 +90,20 @@ def drawn(
 
 
 def example_of(payload: bytes) -> Example | None:
-    """The features of a payload; None if it is no Example."""
+    """The features of a payload; None if it is not an Example."""
     example = decode_or_none(payload)
     kind = kind_of(payload, 0, len(payload), example)
     return example if kind is PayloadKind.EXAMPLE else None
 
 
 def payload_parts(payload: bytes, decoders: Decoders) -> Sequence[ShownPart]:
-    """The parts of a payload that is no Example."""
+    """The parts of a payload that is not an Example."""
     kind = kind_of(payload, 0, len(payload), decode_or_none(payload))
     return describe_payload(payload, kind, partial(words, decoders=decoders))
 
 
 def first_image(example: Example, decoders: Decoders) -> ShownImage | None:
-    """The image that stands for a record: the first with a header."""
+    """The image that represents the record: the first one with a header."""
     return next((each for each in images_in(example, decoders) if each.header is not None), None)
 
 
@@ -138,7 +125,7 @@ def kind_of_feature(name: str, feature: Feature, decoders: Decoders) -> str:
 
 
 def readable_text(value: bytes, limit: int = 4 * TEXT) -> str | None:
-    """The beginning of a value, where all of it that is shown can be printed."""
+    """The beginning of a value, if all shown characters are printable."""
     try:
         text = value[:limit].decode("utf-8", "strict" if len(value) <= limit else "ignore")
     except UnicodeDecodeError:
@@ -149,42 +136,33 @@ def readable_text(value: bytes, limit: int = 4 * TEXT) -> str | None:
 
 def _without_image(example: Example, decoders: Decoders) -> dict[str, Any]:
     """Kind, feature and text of a record without an image."""
-    texts: list[tuple[int, str, str]] = []
-    numbers: list[str] = []
-    others: list[str] = []
+    lines: list[str] = []
+    longest = ""
+    named = None
     for name, feature in sorted(example.items()):
         kind = kind_of_feature(name, feature, decoders)
         if kind == "audio":
             return {"kind": "audio", "feature": name}
         if kind == "text":
-            text = readable_text(feature.first(1)[0]) or ""
-            texts.append((len(text), name, text))
+            shown = readable_text(feature.first(1)[0]) or ""
+            if len(shown) > len(longest):
+                longest, named = shown, name
         elif kind in ("numbers", "pixels"):
             first = feature.first(8)
             shown = ", ".join(
                 f"{each:.6g}" if isinstance(each, float) else str(each) for each in first
             )
-            more = " …" if feature.count > 8 else ""
-            numbers.append(f"{safe(name, limit=60)}: {shown}{more}")
+            shown += " …" if feature.count > 8 else ""
         else:
-            size = sum(feature.sizes) if feature.kind is Kind.BYTES else 0
-            others.append(f"{safe(name, limit=60)}: {si_bytes(size)}")
-    longest = max(texts, default=None)
-    if longest is not None and longest[0] <= _CELL and len(texts) + len(numbers) > _FEW:
-        # A row of a table: no feature of it stands for the record.
-        cells = [f"{safe(name, limit=60)}: {text}" for _, name, text in texts]
-        return {"kind": "numbers", "text": "\n".join(sorted([*cells, *numbers]))[:TEXT]}
-    if longest is not None and (longest[0] > 20 or not numbers):
-        return {"kind": "text", "feature": longest[1], "text": longest[2][:TEXT]}
-    if numbers:
-        return {"kind": "numbers", "text": "\n".join(numbers)[:TEXT]}
-    if others:
-        return {"kind": "bytes", "text": "\n".join(others)[:TEXT]}
-    return {"kind": "none"}
+            shown = si_bytes(sum(feature.sizes) if feature.kind is Kind.BYTES else 0)
+        lines.append(f"{safe(name, limit=60)}: {shown}")
+    if len(longest) > _CELL or (named is not None and len(lines) == 1):
+        return {"kind": "text", "feature": named, "text": longest[:TEXT]}
+    return {"kind": "numbers" if lines else "none", "text": "\n".join(lines)[:TEXT] or None}
 
 
 def finite(value: Any) -> Any:
-    """A number that JSON has."""
+    """A number that JSON can express."""
     return value if not isinstance(value, float) or math.isfinite(value) else str(value)
 
 
@@ -195,13 +173,13 @@ def _label(example: Example, labels: Mapping[str, Sequence[str]]) -> str:
     ]
     plain = example.get("label")
     if not named and plain is not None and plain.kind is Kind.INT64 and plain.count == 1:
-        return str(plain.values[0])  # as the facet of classes has it
+        return str(plain.values[0])  # as in the facet of classes
     more = [f"{len(named) - _CLASSES} more"] if len(named) > _CLASSES else []
     return ", ".join(named[:_CLASSES] + more)
 
 
 def _shapes(drawing: Drawing, example: Example) -> dict[str, Any]:
-    """Boxes, polygons and points, in fractions of the sides."""
+    """Boxes, polygons and points, as fractions of the image's sides."""
     known = example.get(OBJECT_LABEL)
     numbers = known.values if known is not None and known.kind is Kind.INT64 else ()
     boxes, polygons, points = [], [], []
@@ -240,13 +218,11 @@ def classes_of(labels: Mapping[str, Sequence[str]], most: int = 1000) -> Iterato
 
 _VALUES = 64
 _HEX = 256
-_TENSOR_TEXT = 2000
 _UNITS = {"context": "value", "list": "step"}
-_LEDGER_BYTES = 64 << 20
 
 
 class LedgerRows:
-    """The remarks on items that are in the ledger of a build. Read when they are asked for."""
+    """The remarks on items in the ledger of a build. Read on first use."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -257,66 +233,16 @@ class LedgerRows:
 
     @cached_property
     def _rows(self) -> dict[tuple[str, str], dict[str, Any]]:
-        target = self._target
-        files = target.manifest.files if target.manifest is not None else ()
-        entry = next((each for each in files if each.path == LEDGER_NAME), None)
-        if entry is None or target.storage is None:
-            return {}
         try:
-            data = target.storage.read(LEDGER_NAME, limit=_LEDGER_BYTES)
+            lines = ledger_lines(self._target) or []
         except TfrecregError:
-            return {}  # the check says so
-        if blake3(data).hexdigest() != entry.blake3:
-            return {}
-        rows = map(json.loads, data.splitlines())
+            return {}  # the check reports it
+        rows = map(json.loads, lines)
         return {(str(row.get("split")), str(row.get("key"))): row for row in rows}
 
 
-class RawFiles:
-    """The raw files of a target's records. The source is opened when one is asked for."""
-
-    def __init__(self, target: Target) -> None:
-        self._target = target
-
-    def of(self, split: str, key: str | None) -> str | None:
-        """The path of the raw file of a record, escaped; None if it is not known or not there."""
-        source = self._source
-        if source is None or key is None:
-            return None
-        try:
-            path = source.raw_path(split, key)
-            there = path is not None and raw_storage(self._folder).stat(path, follow="all")
-        except TfrecregError:
-            return None
-        return safe(posixpath.join(self._folder, path), limit=1000) if path and there else None
-
-    @cached_property
-    def _folder(self) -> str:
-        """Of the raw data; empty for none on this machine: the viewer asks no other one."""
-        home = self._target.home
-        raw = Registry(home).dataset(self._target.dataset).raw_folder if home is not None else None
-        return "" if raw is None or is_url(raw) else raw
-
-    @cached_property
-    def _source(self) -> GuardedSource | None:
-        """The source that made the build, on the raw data; None where it does not know them."""
-        manifest, home = self._target.manifest, self._target.home
-        if manifest is None or not manifest.source.plugin or is_adopted(manifest):
-            return None
-        name = manifest.source.plugin
-        try:
-            if not self._folder:
-                return None
-            known = plugins_with(name, home)
-            options, _ = known.source_options(name, manifest.source.options)
-            source = known.open_source(name, raw_storage(self._folder), options)
-        except TfrecregError:
-            return None  # such as a plugin that is not installed here
-        return source if source.locates else None
-
-
 def whole_record(browsed: Browsed, number: int) -> dict[str, Any]:
-    """A record with its place, its features and its findings."""
+    """A record with its place, features and findings."""
     seen, record = browsed.shards.place(number)
     browsed.shards.expect_same(seen)
     (payload,) = browsed.shards.payloads([number])
@@ -330,7 +256,6 @@ def whole_record(browsed: Browsed, number: int) -> dict[str, Any]:
         "digest": record_digest(payload).hex() if isinstance(payload, bytes) else None,
         "features": [],
         "ledger": None,
-        "raw": browsed.raws.of(seen.split, key),
         "findings": browsed.report.about(seen.name, record),
         "hex": "",
         "previous": _place(browsed, number - 1),
@@ -391,69 +316,7 @@ def _feature(browsed: Browsed, name: str, feature: Feature) -> dict[str, Any]:
 
 def _value(value: bytes | float | int) -> Any:
     if not isinstance(value, bytes):
-        # Beyond 2^53 a number of JavaScript is another one.
+        # JavaScript rounds numbers beyond 2^53.
         return finite(value) if isinstance(value, float) or abs(value) < 1 << 53 else str(value)
     text = readable_text(value)
     return text[:TEXT] if text is not None else f"{len(value)} bytes"
-
-
-def tensors(
-    report: Callable[[int], None], payload: bytes, schema: str | None, path: str
-) -> dict[str, Any]:
-    """The tensors that TensorFlow parses of a record, in a child."""
-    del report
-    example = example_of(payload)
-    if example is None:
-        raise UsageError("the record is not a tf.train.Example", hint="it has no features")
-    types: dict[Kind, Any] = {Kind.BYTES: "string", Kind.FLOAT: "float32", Kind.INT64: "int64"}
-    specs: Sequence[TensorSpec] = (
-        tensor_specs(parse_schema(schema, path))
-        if schema is not None
-        else [
-            TensorSpec(name, "ragged", types[feature.kind])
-            for name, feature in sorted(example.items())
-            if feature.kind in types
-        ]
-    )
-    try:
-        tensorflow = import_module("tensorflow")
-    except ImportError as error:
-        raise MissingExtraError("parsing with TensorFlow", "tf") from error
-    forms = {
-        each.name: (
-            tensorflow.io.FixedLenFeature(each.shape, each.dtype)
-            if each.form == "fixed"
-            else tensorflow.io.RaggedFeature(each.dtype)
-        )
-        for each in specs
-    }
-    try:
-        parsed = tensorflow.io.parse_single_example(payload, forms) if forms else {}
-    except tensorflow.errors.OpError as error:
-        why = safe(str(error.message), limit=500)
-        raise UsageError(
-            f"TensorFlow does not parse the record: {why}",
-            hint="`tfrecreg check` compares records with the schema",
-        ) from None
-    return {
-        "tensors": [
-            {
-                "name": safe(name),
-                "dtype": tensor.dtype.name,
-                "shape": list(tensor.shape),
-                "values": safe(_shown(tensor.numpy()), limit=_TENSOR_TEXT),
-            }
-            for name, tensor in sorted(parsed.items())
-        ]
-    }
-
-
-def _shown(values: Any) -> str:
-    flat = values.reshape(-1)[:_VALUES].tolist() if hasattr(values, "reshape") else [values]
-    texts = (
-        (readable_text(each) if readable_text(each) is not None else f"{len(each)} bytes")
-        if isinstance(each, bytes)
-        else str(each)
-        for each in flat
-    )
-    return ", ".join(str(each)[:TEXT] for each in texts)

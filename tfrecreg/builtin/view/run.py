@@ -1,4 +1,4 @@
-"""From targets as the user names them to a server that shows them, and its handle in Python."""
+"""Opens the targets that a user names in a viewer, and has its handle in Python."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from html import escape
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from tfrecreg.core.registry.data import TargetLike, TargetsLike
+from tfrecreg.core.registry.find import find_target, named_targets
 from tfrecreg.core.registry.registry import RegistryLike, find_registry, open_registry
-from tfrecreg.core.registry.shardset.find import TargetLike, TargetsLike, named_targets
-from tfrecreg.core.registry.shardset.target import find_target
 from tfrecreg.core.values.errors import MissingExtraError, UsageError
 from tfrecreg.core.values.text import safe
 from tfrecreg.core.workers.interface import Engine
@@ -33,7 +33,7 @@ def open_server(
     engine: Engine | None = None,
     check: bool = True,
 ) -> ViewServer:
-    """A viewer of targets, which listens and is not running yet."""
+    """A viewer that listens and is not running yet."""
     try:
         server = import_module("tfrecreg.builtin.view.server")
     except ImportError as error:
@@ -44,10 +44,7 @@ def open_server(
     named = named_targets(targets)
     root = registry if registry is not None else find_registry()
     if not named and root is None:
-        raise UsageError(
-            "there is no target to view, and no registry here",
-            hint="name TFRecord files: `tfrecreg view 'data/*.tfrecord'`",
-        )
+        raise UsageError("there is no registry here: name TFRecord files to view")
     found = [find_target(each, registry=registry) for each in named]
     home = open_registry(root) if root is not None else None
     viewer = Viewer(Opened(found, home, engine or LocalEngine(1), check=check))
@@ -77,7 +74,7 @@ class View:
         return self._thread.is_alive()
 
     def close(self) -> None:
-        """End it."""
+        """End the viewer."""
         self._server.stop()
         self._thread.join(_FAREWELL)
 
@@ -106,13 +103,13 @@ def view(
     port: int = 0,
     engine: Engine | None = None,
 ) -> View:
-    """View targets beside the program. The same call again ends the viewer of the one before."""
+    """View targets beside the program. The same call again stops the earlier viewer."""
     title = ", ".join(safe(str(getattr(each, "name", each)), limit=200) for each in targets)
     name = (str(getattr(registry, "root", registry)), title, where or "")
     with _lock:
         before = _views.pop(name, None)
     if before is not None:
-        before.close()  # first: it may have the port
+        before.close()  # first, because it may use the port
     server = open_server(targets, registry=registry, port=port, where=where, engine=engine)
     made = View(server, title or "the registry")
     with _lock:
@@ -123,6 +120,6 @@ def view(
 
 
 def _close_all() -> None:
-    # A thread that is in the code of Arrow or DuckDB when the program ends takes it down.
+    # A thread inside Arrow or DuckDB would crash the program when it ends.
     while _views:
         _views.popitem()[1].close()

@@ -1,9 +1,8 @@
-"""The records that are chosen: an array of their numbers under a short name, and their files."""
+"""Chosen records: their numbers under a short name, and files that name them."""
 
 from __future__ import annotations
 
 import csv
-import datetime
 import io
 import json
 import shlex
@@ -12,68 +11,64 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 from blake3 import blake3
 
-from tfrecreg.builtin.query.cells import shown_text, sql_name, sql_text
+from tfrecreg.builtin.query.entries import shown_text, sql_name, sql_text
 from tfrecreg.builtin.view.background import Catalog
 from tfrecreg.builtin.view.shards import ViewedShards
 from tfrecreg.core.values.errors import UsageError
-from tfrecreg.core.values.findings import Finding
-from tfrecreg.core.values.text import did_you_mean, listed, safe
+from tfrecreg.core.values.text import did_you_mean
 
 if TYPE_CHECKING:
     from tfrecreg.builtin.view.browsed import Browsed
 
 NumberArray = npt.NDArray[np.int64]
-"""Numbers of records in a target."""
+"""Record numbers in a target."""
 _KEPT_BYTES = 48 << 20
-"""Bytes of the numbers of selections that are kept."""
+"""Maximum bytes of the numbers in all kept selections."""
 _PLACES = 20_000
-"""Records that a condition names one by one, at most."""
+"""Maximum number of records that a condition names one by one."""
 _ROWS = 10_000
-_DAYS = 90
-"""Days that a waiver holds, if nobody changes its date."""
 
 
 @dataclass(frozen=True, slots=True)
 class ViewChoice:
-    """What a selection is made by."""
+    """The criteria of a selection."""
 
     splits: tuple[str, ...] = ()
-    """Empty for all."""
+    """Splits; empty for all."""
     where: tuple[str, ...] = ()
-    """Conditions in SQL that hold together."""
+    """Conditions in SQL that must all hold."""
     sort: str = ""
-    """A column; empty for the order of the records."""
+    """A column to sort by; empty for the order of the records."""
     descending: bool = False
     findings: tuple[str, ...] = ()
     """Codes of findings: records with one of them."""
     changed_since: str = ""
-    """A version: records that it does not have, or has otherwise."""
+    """A version: only records that it lacks, or has in another form."""
 
     @property
     def name(self) -> str:
-        """A short name, empty for all records in their order."""
+        """A short name; empty for all records in their own order."""
         if self == ViewChoice():
             return ""
         return blake3(repr(self).encode("utf-8", "replace")).hexdigest(8)
 
     @property
     def condition(self) -> str:
-        """The conditions as one; empty without any."""
+        """All conditions as one; empty without conditions."""
         return all_of(self.where)
 
 
 def all_of(conditions: Sequence[str]) -> str:
-    """Conditions as one."""
+    """Several conditions as one."""
     if len(conditions) == 1:
         return conditions[0]
-    # A comment in one of them ends with its line.
+    # A line feed ends a comment in a condition.
     return " AND ".join(f"({each}\n)" if "--" in each else f"({each})" for each in conditions)
 
 
@@ -83,7 +78,7 @@ class ChosenRecords:
 
     choice: ViewChoice
     numbers: npt.NDArray[np.int64] | range = field(repr=False)
-    """In their order."""
+    """Numbers in the order of the selection."""
     milliseconds: int = 0
 
     def __len__(self) -> int:
@@ -104,7 +99,7 @@ class Selections:
         }
 
     def get(self, name: str) -> ChosenRecords:
-        """The selection of that name; made again where it was dropped."""
+        """The selection with that name; it is recomputed if it was dropped."""
         if not name:
             return ChosenRecords(ViewChoice(), range(len(self._shards)))
         with self._lock:
@@ -114,7 +109,7 @@ class Selections:
                 self._kept.move_to_end(name)
                 return found
         if choice is None or choice.findings or choice.changed_since:
-            raise UsageError(f"there is no selection `{safe(name)}`", hint="select again")
+            raise UsageError(f"there is no selection `{name}`")
         return self.select(choice)
 
     def select(self, choice: ViewChoice, among: Sequence[NumberArray] = ()) -> ChosenRecords:
@@ -143,10 +138,7 @@ class Selections:
             parts.append(f"split IN ({', '.join(map(sql_text, choice.splits))})")
         if choice.findings or choice.changed_since:
             if len(selection) > _PLACES:
-                raise UsageError(
-                    f"{len(selection):,} records are too many for facets",
-                    hint="add a condition",
-                )
+                raise UsageError(f"{len(selection):,} records are too many for facets")
             places = map(self._shards.place, map(int, selection.numbers))
             rows = [f"({sql_text(seen.name)}, {record})" for seen, record in places]
             parts.append(f"(shard, record) IN ({', '.join(rows)})" if rows else "false")
@@ -169,10 +161,7 @@ class Selections:
         known = self._shards.splits
         for each in splits:
             if each not in known:
-                raise UsageError(
-                    f"there is no split `{safe(each)}`{did_you_mean(each, known)}",
-                    hint=f"available: {listed(known)}",
-                )
+                raise UsageError(f"there is no split `{each}`{did_you_mean(each, known)}")
         starts = self._shards.starts
         parts = [
             np.arange(starts[seen.number], starts[seen.number + 1])
@@ -186,9 +175,6 @@ class Selections:
         return numbers
 
     def _asked(self, choice: ViewChoice) -> npt.NDArray[np.int64]:
-        where = import_module("tfrecreg.builtin.query.where")
-        for each in choice.where:
-            where.expect_expression(each)
         self._of_splits(choice.splits)
         condition = self.sql(ChosenRecords(ViewChoice(choice.splits, choice.where), range(0)))
         sql = "SELECT shard, record FROM records"
@@ -198,17 +184,14 @@ class Selections:
             with self._catalog.asking() as connection:
                 columns = dict(connection.describe("records"))
             if choice.sort not in columns:
-                raise UsageError(
-                    f"there is no column `{safe(choice.sort)}`{did_you_mean(choice.sort, columns)}",
-                    hint=f"available: {listed(columns)}",
-                )
+                near = did_you_mean(choice.sort, columns)
+                raise UsageError(f"there is no column `{choice.sort}`{near}")
             way = "DESC" if choice.descending else "ASC"
             sql += f" ORDER BY {sql_name(choice.sort)} {way} NULLS LAST, split, shard, record"
         parts: list[npt.NDArray[np.int64]] = [np.empty(0, np.int64)]
         with self._catalog.asking() as connection:
             for each in choice.where:
-                where.expect_lasting(connection, each)
-                _expect_condition(connection, each)
+                connection.expect_condition(each)
             _, batches = connection.batches(sql)
             for batch in batches:
                 names = batch.column(0).dictionary_encode()
@@ -222,17 +205,8 @@ class Selections:
 
 
 def _array(column: Any, kind: type[np.signedinteger[Any]]) -> npt.NDArray[Any]:
-    """The numbers of a column without nulls. Arrow's own way imports pandas."""
+    """The non-null numbers of a column. Arrow's own method imports pandas."""
     return np.frombuffer(column.buffers()[1], kind)[column.offset :][: len(column)]
-
-
-def _expect_condition(connection: Any, where: str) -> None:
-    kind = connection.relation(f"SELECT (\n{where}\n) FROM records").types[0]
-    if str(kind) != "BOOLEAN":
-        raise UsageError(
-            f"`{safe(where.strip(), limit=200)}` is {kind}, expected BOOLEAN",
-            hint="as in: label = 'cat' AND width >= 224",
-        )
 
 
 def _bytes(selection: ChosenRecords) -> int:
@@ -257,7 +231,7 @@ def python_line(target: str, splits: Iterable[str], choice: ViewChoice) -> str:
 
 
 def keys(browsed: Browsed, selection: ChosenRecords) -> Iterator[bytes]:
-    """A CSV file with a row for each record, in parts."""
+    """A CSV file with a row per record, in parts."""
     yield b"split,key,shard,record\n"
     for at in range(0, len(selection), _ROWS):
         text = io.StringIO()
@@ -267,28 +241,6 @@ def keys(browsed: Browsed, selection: ChosenRecords) -> Iterator[bytes]:
             key = browsed.shards.key(int(number))
             rows.writerow((seen.split, "" if key is None else key, seen.name, record))
         yield text.getvalue().encode("utf-8", "surrogateescape")
-
-
-def waiver(findings: Sequence[Finding], today: datetime.date) -> str:
-    """Waivers of findings for `tfrecreg.toml`, without owner and reason."""
-    if not findings:
-        raise UsageError(
-            "no finding is about these records", hint="select records by a code of a finding"
-        )
-    expires = today + datetime.timedelta(days=_DAYS)
-    lines = ["# Fill in `owner` and `reason`: without them the configuration is refused."]
-    for each in findings:
-        pattern = each.fingerprint.replace("[", "[[]").replace("*", "[*]").replace("?", "[?]")
-        lines += [
-            "",
-            f"# {each.code}: {' '.join(each.message.split())}",
-            "[[waivers]]",
-            f"fingerprint = {_text(pattern)}",
-            'owner = ""',
-            'reason = ""',
-            f"expires = {expires.isoformat()}",
-        ]
-    return "\n".join(lines) + "\n"
 
 
 def derives(browsed: Browsed, choice: ViewChoice) -> bool:
@@ -306,10 +258,7 @@ def derives(browsed: Browsed, choice: ViewChoice) -> bool:
 def derived(browsed: Browsed, choice: ViewChoice) -> str:
     """The file `datasets/NAME.toml` of a dataset with the records of a selection."""
     if not derives(browsed, choice):
-        raise UsageError(
-            "no dataset can be derived from this selection",
-            hint="select by splits and conditions, in a build or a release of a registry",
-        )
+        raise UsageError("no dataset can be derived from this selection")
     parts = [*choice.where]
     if choice.splits:
         parts.append(f"split IN ({', '.join(map(sql_text, choice.splits))})")

@@ -1,13 +1,11 @@
 """The server: a socket on the loopback address, and the application behind its guard.
 
-A page of another site can send requests to the loopback address, also under a name of its own whose
-address it changes later (DNS rebinding). So the `Host` and the `Origin` must be those of this
-server, and every request needs the token, which only the address that was printed has.
+A page of another site can send requests here, even under a name whose address it changes later (DNS
+rebinding). So `Host` and `Origin` must be those of this server, and every request needs the token.
 """
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 import signal
 import socket
@@ -15,29 +13,19 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from html import escape
-from operator import attrgetter
 from types import FrameType
-from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 import uvicorn
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tfrecreg.builtin.view.app import Viewer
 from tfrecreg.builtin.view.browsed import pillow_notes
 from tfrecreg.core.values.errors import FailureError
 
-if TYPE_CHECKING:
-    pass
-
 HOST = "127.0.0.1"
-STRANGERS = 64
-"""Connections that have not asked yet, at most: the oldest give way."""
-_SILENT_SECONDS = 5
-"""Seconds that a connection may take to ask."""
 _IDLE_SECONDS = 30
 _POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
@@ -54,7 +42,7 @@ _HEADERS = (
 
 
 class ViewServer:
-    """A viewer that is served. It listens from the beginning, and answers in :meth:`run`."""
+    """A running viewer. It listens from the beginning, and answers in :meth:`run`."""
 
     def __init__(self, viewer: Viewer, port: int = 0, where: str = "") -> None:
         self._socket = _listening(port)
@@ -66,7 +54,7 @@ class ViewServer:
         self._where = where
         config = uvicorn.Config(
             Guard(viewer.app(), self.token, self.port),
-            http=_Protocol,
+            http="h11",
             ws="none",
             lifespan="off",
             log_config=None,
@@ -82,7 +70,7 @@ class ViewServer:
 
     @property
     def address(self) -> str:
-        """Without its token."""
+        """The address without the token."""
         return f"http://{HOST}:{self.port}/"
 
     @property
@@ -96,7 +84,7 @@ class ViewServer:
         self._server.should_exit = True
 
     def run(self, ready: Callable[[], None] = lambda: None) -> None:
-        """Answer until :meth:`stop`; in the main thread also until a signal ends it."""
+        """Answer until :meth:`stop` is called; in the main thread also until a signal arrives."""
         try:
             with _signals(self.stop):
                 ready()
@@ -131,14 +119,14 @@ class Guard:
         await answer(scope, receive, with_headers)
 
     def _answer(self, request: Request) -> Response | None:
-        """The answer to a stranger, or to who comes with the token; None for one with a cookie."""
+        """The answer to a stranger, or to a request with the token; None if it has the cookie."""
         headers = request.headers
         hosts = [each.lower() for each in headers.getlist("host")]
         if len(hosts) != 1 or hosts[0] not in self._hosts:
             return _refused(403, "the host of this address is not served here")
         origins = {each.lower() for each in headers.getlist("origin")}
         if not origins <= {f"http://{each}" for each in self._hosts}:
-            return _refused(403, "no other origin is answered")
+            return _refused(403, "requests from another origin are not answered")
         given = request.query_params.getlist("token") if request.scope["path"] == "/" else []
         is_of_other_site = not set(headers.getlist("sec-fetch-site")) <= {"same-origin", "none"}
         follows_link = (
@@ -147,7 +135,9 @@ class Guard:
             and headers.getlist("sec-fetch-dest") == ["document"]
         )
         if is_of_other_site and not follows_link:
-            return _refused(403, "no other site is answered: open the address in a new tab")
+            return _refused(
+                403, "requests from another site are not answered: open the address in a new tab"
+            )
         if request.method not in ("GET", "HEAD"):
             return _refused(405, "only GET and HEAD are answered", allow="GET, HEAD")
         if given:
@@ -168,7 +158,7 @@ class Guard:
         return secrets.compare_digest(given.encode("utf-8", "replace"), self._token.encode())
 
     def _entered(self, place: str, is_of_other_site: bool) -> Response:
-        """Keep the token in a cookie, and take it out of the address."""
+        """Store the token in a cookie, and remove it from the address."""
         cookie = f"{self._cookie}={self._token}; HttpOnly; SameSite=Strict; Path=/"
         headers = {"cache-control": "no-store", "set-cookie": cookie}
         if not is_of_other_site:
@@ -180,42 +170,13 @@ class Guard:
 
 
 def _refused(status: int, text: str, **headers: str) -> Response:
-    """A reason, which closes the connection: a stranger does not keep it."""
+    """A refusal with its reason. It closes the connection, so that strangers cannot hold it."""
     every = {"connection": "close", "cache-control": "no-store", **headers}
     return Response(f"{text}\n", status, every, "text/plain")
 
 
-class _Protocol(H11Protocol):
-    """A connection, which is closed if it does not ask, so that it cannot keep the user out.
-
-    The guard closes those that ask without the token.
-    """
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._timer = self.loop.call_later(_SILENT_SECONDS, self._expect_question)
-        self.began = self.loop.time()
-        every = (each for each in self.connections if isinstance(each, _Protocol))
-        silent = [each for each in every if each.is_silent]
-        if len(silent) > STRANGERS:
-            min(silent, key=attrgetter("began")).transport.abort()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._timer.cancel()
-        super().connection_lost(exc)
-
-    @property
-    def is_silent(self) -> bool:
-        """Whether it has sent no whole head of a request; uvicorn's types leave out the None."""
-        return getattr(self, "cycle", None) is None
-
-    def _expect_question(self) -> None:
-        if self.is_silent:
-            self.transport.abort()
-
-
 class _Server(uvicorn.Server):
-    """A server that leaves signals to others."""
+    """A server that does not handle signals."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -237,7 +198,7 @@ def _signals(stop: Callable[[int, FrameType | None], None]) -> Iterator[None]:
 
 
 def _listening(port: int) -> socket.socket:
-    # By its protocol the event loop knows that small packets should not wait for each other.
+    # The protocol number tells the event loop not to delay small packets.
     found = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -245,9 +206,7 @@ def _listening(port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         found.close()
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise FailureError(
-            f"port {port} cannot be used: {reason}", hint="`--port 0` takes a free one"
-        ) from None
+        raise FailureError(f"port {port} cannot be used: {reason}") from None
     found.listen(128)
     found.set_inheritable(False)
     return found

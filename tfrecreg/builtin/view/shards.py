@@ -1,4 +1,4 @@
-"""The shards of a target by number, and whether they are still the files that they were."""
+"""The shards of a target by number, and whether their files have changed."""
 
 from __future__ import annotations
 
@@ -23,11 +23,9 @@ from tfrecreg.core.values.errors import (
 from tfrecreg.core.values.shards import in_reading_order
 from tfrecreg.core.values.text import safe
 
-_CHANGED = "start `tfrecreg view` again to see what is there now"
-
 
 class ChangedShardError(StorageError):
-    """A shard is not the file any more that it was when it was opened."""
+    """The file of a shard has changed since the shard was opened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,34 +33,34 @@ class ViewedShard:
     """A shard as it was when the target was opened."""
 
     number: int
-    """Among all shards of the target."""
+    """Number of the shard among all shards of the target."""
     shard: Shard | None
-    """None if the manifest names it and it is not here."""
+    """The shard; None if the manifest names it and its file is missing."""
     name: str
-    """As findings have it; not escaped."""
+    """The name as in findings; not escaped."""
     split: str
     records: int = 0
     stamp: tuple[int, int, int] = (0, 0, 0)
     """Size, modification time and inode."""
     state: Literal["ok", "damaged", "gone"] = "ok"
     why: str = ""
-    """Why it is not ok; escaped."""
+    """Why the shard is damaged or gone; escaped."""
 
     @property
     def size(self) -> int:
-        """Bytes of the file."""
+        """Size of the file in bytes."""
         return self.stamp[0]
 
     @property
     def identity(self) -> str:
-        """A text that is another one for other bytes under the same name."""
+        """A text that differs for other bytes under the same name."""
         place = f"{self.shard.storage.root}/{self.shard.path}" if self.shard is not None else ""
         text = f"{place} {self.stamp}"
         return blake3(text.encode("utf-8", "surrogateescape")).hexdigest(8)
 
 
 class ViewedShards:
-    """The shards of a target, and its records under numbers through all of them.
+    """The shards of a target, and its records, numbered through all shards.
 
     Shards are in order of their splits: train, validation, test, others. Safe for threads.
     """
@@ -73,9 +71,14 @@ class ViewedShards:
         self.shards: list[ViewedShard] = []
         places: list[ShardPlace] = []
         known: dict[int, RecordOffsets] = {}
-        for name, split, shard in sorted(
-            _found(target), key=lambda each: in_reading_order(each[1])
-        ):
+        named: list[tuple[str, str, Shard | None]]
+        if target.manifest is None or target.partial:
+            named = [(each.name, each.split, each) for each in target.shards]
+        else:  # the missing shards at their places
+            here = {each.path: each for each in target.shards}
+            listed = target.manifest.shards
+            named = [(each.path, each.split, here.get(each.path)) for each in listed]
+        for name, split, shard in sorted(named, key=lambda each: in_reading_order(each[1])):
             digest = digests.get(shard.index or "", "") if shard is not None else ""
             seen, place, offsets = _seen(len(places), name, split, shard, digest)
             if offsets is not None:
@@ -102,7 +105,7 @@ class ViewedShards:
         return found
 
     def where(self, number: int) -> tuple[int | None, int | None]:
-        """Offset of a record in the stream of its shard, and bytes of its payload, where known."""
+        """Offset of a record in its shard's stream, and bytes of its payload, if known."""
         shard, record = self.records.locate(number)
         try:
             offsets = self.records.located(shard)
@@ -113,15 +116,11 @@ class ViewedShards:
 
     def number(self, shard: int, record: int) -> int:
         if not 0 <= shard < len(self.shards):
-            raise NoSuchRecordError(
-                f"there is no shard {shard}", hint=f"there are {len(self.shards)}, from 0"
-            )
+            raise NoSuchRecordError(f"there is no shard {shard}")
         seen = self.shards[shard]
         if not 0 <= record < seen.records:
             raise NoSuchRecordError(
-                f"there is no record {record} in `{safe(seen.name, limit=1000)}`, "
-                f"which has {seen.records}",
-                hint="numbers go from 0",
+                f"there is no record {record} in `{seen.name}`, which has {seen.records}"
             )
         return int(self.starts[shard]) + record
 
@@ -134,14 +133,14 @@ class ViewedShards:
         name = safe(seen.name, limit=1000)
         stamp = _stamp(seen.shard) if seen.shard is not None else None
         if stamp is None:
-            raise ChangedShardError(f"`{name}` is not there any more", hint=_CHANGED)
+            raise ChangedShardError(f"`{name}` is not there any more")
         if stamp != seen.stamp:
-            raise ChangedShardError(f"`{name}` was changed since it was opened", hint=_CHANGED)
+            raise ChangedShardError(f"`{name}` was changed since it was opened: view it again")
 
     def payloads(
         self, numbers: Sequence[int] | npt.NDArray[np.int64]
     ) -> list[bytes | TfrecregError]:
-        """The payloads of records, in the order asked for; of those that cannot be read, why."""
+        """The payloads of records, in the order asked for; for unreadable ones, the reason."""
         wanted = np.asarray(numbers, np.int64)
         found: list[bytes | TfrecregError] = [b""] * len(wanted)
         shards = np.searchsorted(self.starts[1:], wanted, side="right")
@@ -161,23 +160,15 @@ class ViewedShards:
         if isinstance(found, bytes):
             return found
         if isinstance(found, StorageError) and not isinstance(found, ChangedShardError):
-            raise ChangedShardError(found.message, hint=found.hint)
+            raise ChangedShardError(found.message)
         raise found
 
     def key(self, number: int) -> str | None:
-        """The key of a record; None without an index that has it."""
+        """The key of a record; None without an index that contains it."""
         try:
             return self.records.key(number)
         except (ManifestError, StorageError, DamagedRecordError):
             return None
-
-
-def _found(target: Target) -> list[tuple[str, str, Shard | None]]:
-    """Name and split of each shard; those that are missing at their place."""
-    here = {each.path: each for each in target.shards}
-    if target.manifest is None or target.partial:
-        return [(each.name, each.split, each) for each in target.shards]
-    return [(each.path, each.split, here.get(each.path)) for each in target.manifest.shards]
 
 
 def _stamp(shard: Shard) -> tuple[int, int, int] | None:
@@ -193,7 +184,7 @@ def _stamp(shard: Shard) -> tuple[int, int, int] | None:
 def _seen(
     number: int, name: str, split: str, shard: Shard | None, index_digest: str
 ) -> tuple[ViewedShard, ShardPlace, RecordOffsets | None]:
-    """A shard with its place, and its offsets where they had to be looked up."""
+    """A shard with its place, and its offsets if they had to be looked up."""
     stamp = _stamp(shard) if shard is not None else None
     seen = ViewedShard(number, shard, name, split)
     place = ShardPlace("", "", name, split, "", 0, 0, 0)
@@ -212,7 +203,7 @@ def _seen(
         index_blake3=index_digest,
     )
     if entry is not None and index is not None and entry.bytes == stamp[0]:
-        # The index is read when a record is asked for.
+        # The index is read when a record is requested.
         return replace(seen, records=entry.records), place._replace(records=entry.records), None
     try:
         found = look_up(place)

@@ -1,29 +1,32 @@
-"""Growing from a release: its shards stay where nothing in them changed.
+"""Grow a dataset from a release. Shards in which nothing changed are kept.
 
 - A shard of the base keeps its items, in its order. Items that are missing from the raw data are
   removed.
-- Items that the base has not go into new shards, in the order of every plan.
-- Small shards at the end of a split are merged with the added items, as long as they are a tenth of
-  it at most: so an incremental build writes little more than the additions, and tails do not
-  accumulate.
+- Items missing from the base go into new shards, in the order that a plan gives to all items.
+- Small shards at the end of a split are merged with the added items, if those shards have at most a
+  tenth of the added bytes. So an incremental build writes little more than the additions, and small
+  last shards do not accumulate.
 
-Only the record shows whether an item changed: it is made and compared by its digest.
+Only its record shows whether an item changed: the record is made again, and its digest compared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
 from tfrecreg.core.build.sources.interface import Item
 from tfrecreg.core.plugins.discovery import Announced
 from tfrecreg.core.plugins.manager import plugins_of
 from tfrecreg.core.plugins.records import SourceRecord
 from tfrecreg.core.records.index import INDEX_LIMIT, Index, read_index
-from tfrecreg.core.registry.lookup import resolve
+from tfrecreg.core.registry.data import resolve
+from tfrecreg.core.registry.indexes import find_index, index_places
 from tfrecreg.core.registry.manifest import (
     LEDGER_NAME,
     FileEntry,
@@ -32,7 +35,6 @@ from tfrecreg.core.registry.manifest import (
     is_python_data,
 )
 from tfrecreg.core.registry.registry import Registry, not_yanked
-from tfrecreg.core.registry.shardset.indexes import find_index, index_places
 from tfrecreg.core.storage.interface import Readable
 from tfrecreg.core.values.documents import read_note, refusing
 from tfrecreg.core.values.errors import (
@@ -44,13 +46,10 @@ from tfrecreg.core.values.errors import (
 )
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
     from tfrecreg.core.build.plan import ItemStore
 
 _MERGED = 10
-"""Merge small shards up to one part in this many of the added bytes."""
+"""Small shards are merged if their size is at most the added bytes divided by this number."""
 _SMALL = 64 << 20
 """Shards of at least this size in bytes (TFDS's minimum) are never merged."""
 
@@ -60,21 +59,20 @@ class BaseShard:
     """A shard of the base. Picklable."""
 
     storage: Readable
-    """The registry."""
+    """The registry's storage."""
     entry: ShardEntry
     index: FileEntry
     index_path: str
-    """Path of its index, relative to the registry."""
+    """Path of the shard's index, relative to the registry."""
     path: str | None
     """Path of the shard, relative to the registry; None if it is not on this machine."""
 
     def read_index(self) -> Index:
-        """Its index, as it was released."""
+        """The shard's index, as it was released."""
         found = find_index([(self.storage, self.index_path)], self.index)
         if found is None:
             raise UsageError(
-                f"the index `{self.index_path}` is damaged",
-                hint="restore it, or build with `--base none`",
+                f"the index `{self.index_path}` is damaged: restore it, or build with `--base none`"
             )
         return read_index(found[1], self.index_path)
 
@@ -88,7 +86,7 @@ class Base:
     manifest: Manifest
     shards: tuple[BaseShard, ...]
     skipped: frozenset[tuple[str, str]] = frozenset()
-    """Split and key of items that had no record, as far as its ledger is on this machine."""
+    """Split and key of items without a record, if the ledger is on this machine."""
 
     def of_split(self, split: str) -> list[BaseShard]:
         """The shards of a split, in their order."""
@@ -97,27 +95,24 @@ class Base:
 
 @dataclass(frozen=True, slots=True)
 class ShardItems:
-    """Items of one planned shard, and the base's shard that they were in."""
+    """Items of one planned shard, and the base's shard that had them."""
 
     items: Sequence[Item]
     base: BaseShard | None = None
-    """None for a new shard, and for one that lost items."""
+    """None for a new shard, and for a shard that lost items."""
     lost_items: bool = False
-    """Whether it is a shard of the base that lost items."""
+    """Whether this is a shard of the base that lost items."""
 
 
 def find_base(registry: Registry, dataset: str, wanted: str | None) -> Base | None:
-    """The base that was asked for, or the latest release."""
+    """The base `wanted`, by default the latest release; None for ``none`` or without a release."""
     if wanted == "none" or (wanted is None and not not_yanked(registry.dataset(dataset))):
         return None
-    named = wanted is not None and ("@" in wanted or "#" in wanted)
-    text = wanted if wanted is not None and named else f"{dataset}@{wanted or 'latest'}"
+    text = wanted or "latest"
+    text = text if "@" in text or "#" in text else f"{dataset}@{text}"
     resolved = resolve(registry, text)
     if resolved.dataset.name != dataset:
-        raise UsageError(
-            f"`--base {text}` is a release of another dataset than `{dataset}`",
-            hint=f"`tfrecreg log {dataset}` shows its releases",
-        )
+        raise UsageError(f"`--base {text}` does not belong to the dataset `{dataset}`")
     files = {entry.path: entry for entry in resolved.manifest.files}
     shards = []
     for entry in resolved.manifest.shards:
@@ -127,8 +122,7 @@ def find_base(registry: Registry, dataset: str, wanted: str | None) -> Base | No
         if index is None or found is None:
             raise UsageError(
                 f"the index of `{entry.path}` of the base `{resolved.name}` is not on this machine",
-                hint=f"fetch its bytes: tfrecreg pull {resolved.name}; or build without a "
-                "base: --base none",
+                hint=f"tfrecreg pull {resolved.name}; or build without a base: --base none",
             )
         path = f"{resolved.folder}/{entry.path}" if resolved.folder is not None else None
         if path is not None and registry.storage.stat(path) is None:
@@ -139,7 +133,7 @@ def find_base(registry: Registry, dataset: str, wanted: str | None) -> Base | No
 
 
 class _Row(msgspec.Struct):
-    """A line of the ledger about an item, or about a remark, which has `times`."""
+    """A line of the ledger about an item, or about a remark. Only a remark has `times`."""
 
     split: str
     key: str
@@ -153,64 +147,45 @@ def _skipped(registry: Registry, folder: str | None) -> frozenset[tuple[str, str
     try:
         data = registry.storage.read(path, limit=INDEX_LIMIT)
     except MissingFileError:
-        return frozenset()  # an adopted build has none
-    hint = "restore it from DVC, or build without a base: --base none"
+        return frozenset()  # an adopted build has no ledger
+    hint = "build without a base: --base none"
     with refusing(ManifestError, f"`{path}` is not a ledger", hint=hint):
         rows = [read_note(line, _Row) for line in data.splitlines()]
     return frozenset((row.split, row.key) for row in rows if row.times is None)
 
 
 def deal_from(base: Base, store: ItemStore) -> tuple[list[ShardItems], npt.NDArray[np.int64]]:
-    """Give the items of a split to the shards that they lie in.
+    """Give the items of a split to the shards of the base that have them.
 
-    What had no record in the base goes with the last of its shards: without items, that shard stays
-    unchanged, and no empty shard is made.
+    Returns these shards, and the positions of the items for new shards. Items that were skipped in
+    the base join its last shard. If they are skipped again, that shard stays unchanged.
     """
-    import numpy as np
-
     left = np.ones(len(store), np.bool_)
-    dealt = list(_kept(base.of_split(store.split), store, left))
-    if dealt:
-        skipped = (key for split, key in sorted(base.skipped) if split == store.split)
-        again = np.sort(_taken(store.find(skipped), left))
-        last = dealt[-1]
-        dealt[-1] = replace(last, positions=np.concatenate((last.positions, again)))
-    added = int(store.sizes(np.flatnonzero(left)).sum())
-    merged = 0
-    while dealt:
-        last = dealt[-1]
-        size = int(store.sizes(last.positions).sum())
-        if not left.any() or size >= _SMALL or (merged + size) * _MERGED > added:
-            break
-        merged += size
-        left[dealt.pop().positions] = True
-    kept = [ShardItems(store.pick(each.positions), each.base, each.lost_items) for each in dealt]
-    return kept, np.flatnonzero(left)
-
-
-@dataclass(frozen=True, slots=True)
-class _Positions:
-    """As :class:`ShardItems`, with the positions of the items."""
-
-    positions: npt.NDArray[np.int64]
-    base: BaseShard | None
-    lost_items: bool
-
-
-def _kept(
-    shards: Sequence[BaseShard], store: ItemStore, left: npt.NDArray[np.bool_]
-) -> Iterator[_Positions]:
-    """Take from `left` the items of each shard of the base."""
-    for shard in shards:
+    dealt: list[tuple[npt.NDArray[np.int64], BaseShard | None]] = []
+    for shard in base.of_split(store.split):
         index = shard.read_index()
         positions = _taken(store.find(index.key(at) for at in range(len(index))), left)
         if positions.size:
-            whole = len(positions) == len(index)
-            yield _Positions(positions, shard if whole else None, lost_items=not whole)
+            dealt.append((positions, shard if len(positions) == len(index) else None))
+    if dealt:
+        skipped = (key for split, key in sorted(base.skipped) if split == store.split)
+        again = np.sort(_taken(store.find(skipped), left))
+        positions, last = dealt[-1]
+        dealt[-1] = np.concatenate((positions, again)), last
+    added = int(store.sizes(np.flatnonzero(left)).sum())
+    merged = 0
+    while dealt:
+        size = int(store.sizes(dealt[-1][0]).sum())
+        if not left.any() or size >= _SMALL or (merged + size) * _MERGED > added:
+            break
+        merged += size
+        left[dealt.pop()[0]] = True
+    kept = [ShardItems(store.pick(at), shard, shard is None) for at, shard in dealt]
+    return kept, np.flatnonzero(left)
 
 
 def _taken(positions: npt.NDArray[np.int64], left: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """Those that are left, which are taken."""
+    """The `positions` that are still left; `left` then marks them as taken."""
     positions = positions[positions >= 0]
     positions = positions[left[positions]]
     left[positions] = False
@@ -218,9 +193,9 @@ def _taken(positions: npt.NDArray[np.int64], left: npt.NDArray[np.bool_]) -> npt
 
 
 def made_before(registry: Registry, name: str) -> tuple[str, Manifest | None]:
-    """The newest release, which the next one is compared with, or the build without one.
+    """What a new build is compared with: the newest release or, without releases, the last build.
 
-    A damaged one is ignored.
+    Returns its name for messages, and its manifest; None for a damaged manifest.
     """
     versions = registry.dataset(name).versions
     try:
@@ -232,14 +207,8 @@ def made_before(registry: Registry, name: str) -> tuple[str, Manifest | None]:
         return "", None
 
 
-def made_of_python_data(registry: Registry, name: str) -> bool:
-    """Whether a program handed its data to the newest release, or to the build."""
-    manifest = made_before(registry, name)[1]
-    return manifest is not None and is_python_data(manifest)
-
-
 def announced_source(registry: Registry, name: str, source: str) -> Announced[SourceRecord]:
-    """The source of that name, to make the dataset `name` with."""
+    """The source named `source`, for the dataset `name`."""
     try:
         return plugins_of(registry.config).find(SourceRecord, source)
     except UnknownPluginError as error:

@@ -1,8 +1,8 @@
-"""The source of raw data for which no source is named.
+"""The choice of a source for raw data when none is named.
 
-Each source that a registry has is asked. The globs of its record are tried first; a source with
-`examine` looks further. The strongest recognition wins; two that are equally strong are both named,
-and the user chooses.
+Every source that is installed or in the registry is asked. The globs of its record are tried first;
+a source with `examine` looks further. The source with the strongest match is chosen. If two match
+equally well, the error names both and the user chooses.
 """
 
 from __future__ import annotations
@@ -29,10 +29,9 @@ from tfrecreg.core.plugins.recognition import (
 from tfrecreg.core.plugins.records import SourceRecord
 from tfrecreg.core.storage.interface import Entry
 from tfrecreg.core.storage.raw import RawStorage, raw_storage
-from tfrecreg.core.values.errors import TfrecregError, UsageError
-from tfrecreg.core.values.text import safe, type_text
+from tfrecreg.core.values.errors import UsageError
+from tfrecreg.core.values.text import listed, safe, type_text
 
-_SHOWN = 3
 _SPLITS = ("train", "val", "valid", "validation", "test")
 
 
@@ -41,22 +40,12 @@ class Candidate:
     """A source that can read a folder, and why."""
 
     source: str
-    """Its name, with the distribution where another one has the same."""
+    """The source's name, with the distribution if another source has the same name."""
     found: Recognition
 
-    @property
-    def rank(self) -> int:
-        """0 for the strongest."""
-        return STRENGTHS.index(self.found.strength)
-
     def to_json(self) -> dict[str, Any]:
-        """As the document of ``build --json`` has it."""
-        return {
-            "source": self.source,
-            "strength": self.found.strength,
-            "reason": self.found.reason,
-            "aside": list(self.found.aside),
-        }
+        """The entry in the document of ``build --json``."""
+        return {"source": self.source, **self.found._asdict()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,11 +56,11 @@ class Detection:
     """The raw data as the user named them."""
     chosen: Candidate
     others: tuple[Candidate, ...]
-    """Weaker sources that can also read some of it."""
+    """Sources that match less well, but can also read some of the raw data."""
     above: str
-    """A folder near it that the source can read as well; empty if there is none."""
+    """A nearby folder that the source can read as well; empty if there is none."""
     failed: tuple[str, ...]
-    """Why sources could not be asked, one line each."""
+    """Why some sources could not be asked, one line each."""
 
     @property
     def source(self) -> str:
@@ -79,10 +68,10 @@ class Detection:
         return self.chosen.source
 
     def notes(self) -> Iterator[str]:
-        """What was found, used and not read, one line each."""
+        """Lines about the chosen source, names that it does not read, and sources not used."""
         yield f"source `{self.chosen.source}`: `{self.raw}` has {self.chosen.found.reason}"
         if self.chosen.found.aside:
-            yield f"  not read: {_names(self.chosen.found.aside)}"
+            yield f"  not read: {listed(self.chosen.found.aside, most=3)}"
         for each in self.others:
             yield (
                 f"  not used: the source `{each.source}`, a weaker match: it has "
@@ -93,7 +82,7 @@ class Detection:
         yield from self.failed
 
     def to_json(self) -> dict[str, Any]:
-        """As the document of ``build --json`` has it."""
+        """The entry in the document of ``build --json``."""
         return {
             **self.chosen.to_json(),
             "others": [each.to_json() for each in self.others],
@@ -103,24 +92,25 @@ class Detection:
 
 
 def detect_source(raw: RawStorage, place: str, known: Plugins, dataset: str) -> Detection:
-    """The source that fits raw data best."""
+    """The source that fits the raw data best."""
     shown = safe(place, limit=1000)
     candidates, failed = candidates_for(raw, known)
     is_refused = bool(candidates) and candidates[0].found.strength == "refused"
-    near = None if candidates and not is_refused else _near(raw, place, known)
+    near = None
+    if is_refused or not candidates:
+        near = _near(raw, known.every(SourceRecord), place)
     if near or not candidates:
         takers = {each.name for each in known.every(SourceRecord) if each.record.raw is None}
         names = ", ".join(sorted(takers))
         raise UsageError(
             "; ".join((f"`{shown}` does not look like the raw data of any source", *failed)),
             hint=(
-                f"`{safe(near[1], limit=1000)}` has files for the source `{near[0]}`: "
-                f"{_command(dataset, near[0], near[1])}"
+                f"`{near[1]}` has files for the source `{near[0]}`: {_command(dataset, *near)}"
                 if near
                 else f"tfrecreg build {dataset} --source SOURCE --raw PATH; sources: {names}"
             ),
         )
-    best = [each for each in candidates if each.rank == candidates[0].rank]
+    best = [each for each in candidates if each.found.strength == candidates[0].found.strength]
     if len(best) > 1:
         reasons = " and ".join(f"`{each.source}` (it has {each.found.reason})" for each in best)
         raise UsageError(
@@ -128,68 +118,41 @@ def detect_source(raw: RawStorage, place: str, known: Plugins, dataset: str) -> 
             hint="; or ".join(_command(dataset, each.source, place) for each in best),
         )
     chosen = best[0]
+    near = _near(raw, [known.find(SourceRecord, chosen.source)])
     return Detection(
         raw=shown,
         chosen=chosen,
         others=tuple(each for each in candidates[1:] if each.found.strength != "refused"),
-        above=_above(raw, known.find(SourceRecord, chosen.source)),
+        above=near[1] if near and raw.root.startswith(near[1]) else "",
         failed=tuple(failed),
     )
 
 
-def other_source_hint(raw: RawStorage, used: str, known: Plugins) -> str:
-    """A hint where raw data were refused by a source and another one recognizes them exactly, or by
-    their layout; empty otherwise.
-    """
-    candidates, _ = candidates_for(raw, known)
-    strong = [each for each in candidates if each.found.strength in ("exact", "layout")]
-    if not strong or any(used == each.source.rpartition(":")[2] for each in candidates):
-        return ""
-    first = strong[0]
-    return f"it has {first.found.reason}: --source {first.source}"
-
-
-def stronger_sources(raw: RawStorage, used: str, known: Plugins) -> Iterator[str]:
-    """A note where another source than the one that the user named recognizes raw data exactly."""
-    with suppress(TfrecregError):  # of a folder that cannot be listed: the build says so
-        candidates, _ = candidates_for(raw, known, enough=used)
-        exact = [each for each in candidates if each.found.strength == "exact"]
-        if exact and not any(used == each.source.rpartition(":")[2] for each in exact):
-            first = exact[0]
-            yield f"the source `{first.source}` may fit better: there are {first.found.reason}"
-
-
-def candidates_for(
-    raw: RawStorage, known: Plugins, *, enough: str = ""
-) -> tuple[list[Candidate], list[str]]:
-    """The sources that can read raw data, the strongest first, and why others could not be
-    asked.
-    """
+def candidates_for(raw: RawStorage, known: Plugins) -> tuple[list[Candidate], list[str]]:
+    """The sources that can read raw data, strongest first; and errors of sources, one line each."""
     raw = cast("RawStorage", _ListedOnce(raw))
-    RawPreview(raw).entries()  # so that what fails for every source is said once
+    RawPreview(raw).entries()  # so that an error common to all sources is reported once
     candidates: list[Candidate] = []
     failed: list[str] = []
     announced = known.every(SourceRecord)
     names = [each.name for each in announced]
-    for each in sorted(announced, key=lambda each: each.name != enough):
+    for each in announced:
         name = each.name if names.count(each.name) == 1 else each.qualified
         try:
-            with calling(each.plugin_id, "examine"):
-                found = _recognized(each, RawPreview(raw))
+            found = _recognized(each, raw)
         except Exception as error:
             told = failure(each.plugin_id, "failed in `examine`", error)
             failed.append(f"{told.message}, so it was not asked")
             continue
         if found is not None:
             candidates.append(Candidate(name, found))
-            if each.name == enough and found.strength == "exact":
-                break
-    candidates.sort(key=lambda each: each.rank)  # stable: by name among equals
+    # A stable sort: equal candidates stay in order of name.
+    candidates.sort(key=lambda each: STRENGTHS.index(each.found.strength))
     return candidates, failed
 
 
 class _ListedOnce:
-    """Raw data each folder of which is listed once for all sources."""
+    """Raw data in which each folder is listed once for all sources."""
 
     def __init__(self, raw: RawStorage) -> None:
         self._raw = raw
@@ -199,20 +162,21 @@ class _ListedOnce:
         return getattr(self._raw, name)
 
     def list(self, folder: str, *, recursive: bool) -> Iterator[Entry]:
-        """The names directly in a folder, as many as a :class:`RawPreview` offers."""
+        """The names directly in a folder, at most as many as a :class:`RawPreview` offers."""
         if folder not in self._listed:
             found = self._raw.list(folder, recursive=recursive)
             self._listed[folder] = [*islice(found, MAX_NAMES)]
         return iter(self._listed[folder])
 
 
-def _recognized(announced: Announced[SourceRecord], preview: RawPreview) -> Recognition | None:
-    record = announced.record
+def _recognized(announced: Announced[SourceRecord], raw: RawStorage) -> Recognition | None:
+    record, preview = announced.record, RawPreview(raw)
     matches = [
         (glob, path) for glob in record.recognizes for path in islice(preview.matches(glob), 1)
     ]
     if record.examine is not None and (matches or not record.recognizes):
-        found = _checked(record.examine(preview))
+        with calling():
+            found = _checked(record.examine(preview))
         if found is not None:
             return found
     if record.examine is not None or not matches:
@@ -226,10 +190,10 @@ def _recognized(announced: Announced[SourceRecord], preview: RawPreview) -> Reco
 
 
 def glob_strength(glob: str) -> Strength:
-    """The strength of a match of a glob.
+    """How strongly a match of this glob speaks for a source.
 
-    ``exact`` if the glob has a name in it, of a file or of a folder, apart from suffixes and the
-    names of splits: ``data.yaml``, ``Annotations/*.xml``. ``general`` for ``*.csv``.
+    ``exact`` if the glob contains a file or folder name that is not just a suffix or the name of a
+    split: ``data.yaml``, ``Annotations/*.xml``. Otherwise ``general``, as for ``*.csv``.
     """
     *folders, name = glob.split("/")
     stem = name.rpartition(".")[0] or name
@@ -241,7 +205,7 @@ def glob_strength(glob: str) -> Strength:
 
 
 def _checked(found: object) -> Recognition | None:
-    """What a plugin returned, with texts that can be shown."""
+    """A plugin's answer, with a reason that is escaped and at most 500 characters long."""
     if found is None:
         return None
     if not isinstance(found, Recognition) or found.strength not in STRENGTHS:
@@ -250,56 +214,31 @@ def _checked(found: object) -> Recognition | None:
     return Recognition(found.strength, reason[:500], [str(each) for each in found.aside])
 
 
-def _near(raw: RawStorage, place: str, known: Plugins) -> tuple[str, str] | None:
-    """The source and the folder, one or two levels away, that fit best."""
-    folders: dict[str, None] = {}
-    for each in known.every(SourceRecord):
-        if raw.is_local:
-            folders[raw_folder(raw.root, each.record)] = None
-            continue
-        for glob in each.record.recognizes:
-            for path in islice(RawPreview(raw).matches(f"*/{glob}"), 1):
-                folders[f"{place.rstrip('/')}/{path.partition('/')[0]}"] = None
-    found = [
-        (best[0].rank, best[0].source, folder)
-        for folder in folders
-        if folder not in ("", raw.root)
-        for best in candidates_for(raw_storage(folder), known)[:1]
-        if best and _fits(best[0].found, raw, folder)
-    ]
-    return min(found)[1:] if found else None
+def _near(
+    raw: RawStorage, announced: Sequence[Announced[SourceRecord]], place: str = ""
+) -> tuple[str, str] | None:
+    """The source that best fits a nearby folder (one or two levels away), and the folder's path.
 
-
-def fitting_folder(raw: RawStorage, announced: Announced[SourceRecord]) -> str:
-    """The folder at, above or below local raw data that a source recognizes; empty if there is
-    none. One above has nothing else in it, apart from what only this source reads.
+    None if no source fits. A folder above must match exactly, or have a matching layout and no
+    other files.
     """
-    folder = raw_folder(raw.root, announced.record) if raw.is_local else ""
-    if folder in ("", raw.root):
-        return folder
-    with suppress(Exception), calling(announced.plugin_id, "examine"):
-        found = _recognized(announced, RawPreview(raw_storage(folder)))
-        if found is not None and (announced.record.examine is None or _fits(found, raw, folder)):
-            return folder
-    return ""
-
-
-def _fits(found: Recognition, raw: RawStorage, folder: str) -> bool:
-    """Whether a hint may name a folder below raw data; one above has nothing else in it."""
-    if found.strength == "exact" or not raw.root.startswith(folder):
-        return found.strength != "refused"
-    return found.strength == "layout" and not found.aside
-
-
-def _above(raw: RawStorage, announced: Announced[SourceRecord]) -> str:
-    """The folder above that a source can read, if the raw data are a part of it."""
-    folder = fitting_folder(raw, announced)
-    return folder if folder and folder != raw.root and raw.root.startswith(folder) else ""
-
-
-def _names(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
-    return ", ".join(f"`{safe(name, limit=60)}`" for name in names[:_SHOWN]) + more
+    found: list[tuple[int, str, str]] = []
+    for each in announced:
+        folder = raw_folder(raw.root, each.record)
+        if place and not folder:
+            matches = (RawPreview(raw).matches(f"*/{glob}") for glob in each.record.recognizes)
+            path = next((path for match in matches for path in match), "")
+            folder = path and f"{place.rstrip('/')}/{path.partition('/')[0]}"
+        if folder in ("", raw.root):
+            continue
+        with suppress(Exception):
+            here = _recognized(each, raw_storage(folder))
+            if here is None or here.strength == "refused":
+                continue
+            apart = not raw.root.startswith(folder) or here.strength == "exact"
+            if apart or (here.strength == "layout" and not here.aside):
+                found.append((STRENGTHS.index(here.strength), each.name, folder))
+    return min(found)[1:] if found else None
 
 
 def _command(dataset: str, source: str, place: str) -> str:

@@ -1,6 +1,6 @@
-"""Sounds, videos and images as features of an example, and what their headers say.
+"""Sounds, videos and images as features of an example, and the facts in their headers.
 
-The names begin with a base, by default that of the kind: `audio/encoded`, `audio/sample_rate`.
+Feature names begin with a base, by default the name of the kind, as in `audio/sample_rate`.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ MEDIA_FORMATS = ("aiff", "flac", "mp3", "mp4", "ogg", "wav", "wma")
 
 _WMA = b"\x30\x26\xb2\x75\x8e\x66\xcf\x11"
 _WAV_HEADER = 44
-"""Fewest bytes of the header of a WAV."""
+"""Minimum size in bytes of a WAV header."""
 _UNKNOWN = 0xFFFFFFFF
-"""Size of the samples of a WAV that was written to a pipe."""
+"""The sample size in the header of a WAV that was written to a pipe."""
 _IMAGES = (b"avif", b"avis", b"heic", b"heix", b"mif1", b"msf1")
 """Brands of images in the boxes of an MP4."""
 
@@ -37,17 +37,18 @@ class MediaError(ValueError):
 
     Args:
         detail: the problem in words; one line, without characters that need escaping.
-        code: the code of a skipped item.
     """
 
-    def __init__(self, detail: str, code: str = "SRC060") -> None:
-        super().__init__(detail, code)
+    code = "SRC110"
+    """The code of an item that is skipped because of this error."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail)
         self.detail = detail
-        self.code = code
 
 
 class MediaHeader(NamedTuple):
-    """What a sound or a video says of itself."""
+    """The facts in the header of a sound or a video."""
 
     format: str
     """One of :data:`MEDIA_FORMATS`."""
@@ -58,15 +59,11 @@ class MediaHeader(NamedTuple):
     channels: int | None
     """Channels of sound; None without sound."""
     problem: str
-    """Why the file is incomplete although its header can be read; empty if nothing is missing."""
+    """Why the file is incomplete although its header can be read; empty if it is complete."""
 
 
 def require_tinytag(what: str) -> None:
-    """Check that headers of sounds and videos can be read, without importing anything.
-
-    Raises:
-        MissingExtraError: tinytag is not installed.
-    """
+    """Check that headers of sounds and videos can be read, without importing anything."""
     if find_spec("tinytag") is None:
         raise MissingExtraError(what, "media")
 
@@ -94,14 +91,9 @@ def sniff_media(data: bytes) -> str | None:
 
 
 def read_media(data: bytes) -> MediaHeader:
-    """What a sound or a video says of itself. Nothing is decoded.
-
-    Raises:
-        MediaError: it is none of a known format, or its header is invalid.
-        MissingExtraError: tinytag is not installed.
-    """
+    """Read the header of a sound or a video. Nothing is decoded."""
     if not data:
-        raise MediaError("the file has no bytes", "SRC061")
+        raise MediaError("the sound or video has no bytes")
     found = sniff_media(data)
     if found is None:
         raise MediaError("not a sound or a video of a known format")
@@ -114,7 +106,7 @@ def read_media(data: bytes) -> MediaHeader:
         raise MediaError(f"a damaged {found.upper()}: {safe(str(error), limit=200)}") from error
     duration, problem = tag.duration or None, ""
     if found == "wav" and duration and tag.bitrate:
-        # tinytag believes a header that says more than there is.
+        # tinytag does not notice a header that declares more samples than the file has.
         rate = tag.bitrate * 125
         size, present = round(duration * rate), len(data) - _WAV_HEADER
         if size > present:
@@ -133,6 +125,7 @@ _SUFFIXES: dict[str, MediaKind] = {
     **dict.fromkeys(("mp4", "m4v", "mov"), "video"),
 }
 _FORMATS = {"image": IMAGE_FORMATS, "audio": MEDIA_FORMATS, "video": ("mp4",)}
+_CONTENT = {"image": "encoded", "audio": "encoded", "video": "encoded", "file": "bytes"}
 _NUMBERS: dict[str, tuple[str, ...]] = {
     "image": ("height", "width"),
     "audio": ("sample_rate", "channels"),
@@ -151,21 +144,21 @@ class MadeMedia(NamedTuple):
 
 
 def media_kind(name: str) -> MediaKind:
-    """The kind of a file by the suffix of its name: ``file`` if no other is known."""
+    """The kind of a file by the suffix of its name; ``file`` if the suffix is unknown."""
     return _SUFFIXES.get(name.rpartition(".")[2].lower(), "file")
 
 
 def media_features(kind: MediaKind, base: str, name: str, data: bytes) -> MadeMedia:
-    """The features of a file; its bytes are one of them, unchanged.
+    """The features of a file. One of them holds the bytes of the file, unchanged.
 
     Args:
-        base: the names of the features begin with it.
+        base: the start of the features' names.
         name: the name of the file, without folders.
 
     Raises:
-        ImageError: it should be an image, and its header cannot be read.
-        MediaError: it should be a sound or a video, and its header cannot be read.
-        MissingExtraError: it should be a sound or a video, and tinytag is not installed.
+        ImageError: the kind is an image, and its header cannot be read.
+        MediaError: the kind is a sound or a video, and its header cannot be read.
+        MissingExtraError: the kind is a sound or a video, and tinytag is not installed.
     """
     code = detail = ""
     features: dict[str, Feature] = {}
@@ -188,22 +181,18 @@ def media_features(kind: MediaKind, base: str, name: str, data: bytes) -> MadeMe
         durations = () if header.duration is None else (header.duration,)
         features[f"{base}/duration"] = float_feature(durations)
         if header.problem:
-            code, detail = "SRC062", f"{header.problem}; written unchanged"
-    features[f"{base}/{_content(kind)}"] = bytes_feature(data)
+            code, detail = "SRC014", f"{header.problem}; written unchanged"
+    features[f"{base}/{_CONTENT[kind]}"] = bytes_feature(data)
     features[f"{base}/filename"] = bytes_feature(name)
     features[f"{base}/key/sha256"] = bytes_feature(hashlib.sha256(data).hexdigest())
     return MadeMedia(features, code, detail)
 
 
-def _content(kind: MediaKind) -> str:
-    return "bytes" if kind == "file" else "encoded"
-
-
 def media_codecs(kinds: Iterable[MediaKind]) -> Mapping[str, str]:
-    """What reads the headers of files of these kinds, with its version, for `Source.codecs`.
+    """The library that reads the headers of these kinds, with its version, for `Source.codecs`.
 
     Raises:
-        MissingExtraError: sounds or videos are among them, and tinytag is not installed.
+        MissingExtraError: `kinds` has sounds or videos, and tinytag is not installed.
     """
     if {"audio", "video"}.isdisjoint(kinds):
         return {}
@@ -215,8 +204,8 @@ def media_schema(kind: MediaKind, base: str, *, required: bool = True) -> str:
     """The part of a schema for the features of :func:`media_features`.
 
     Args:
-        base: ASCII without quotes and backslashes, or escaped.
-        required: whether every record has them.
+        base: ASCII without quotes and backslashes, or escaped text.
+        required: whether every record has the features.
 
     Raises:
         MissingExtraError: as :func:`media_codecs`.
@@ -231,7 +220,7 @@ def _schema(kind: MediaKind, base: str, presence: str) -> Iterator[str]:
         return f"{text}  {more}\n}}\n"
 
     domain = " image_domain {}" if kind == "image" else ""
-    yield feature(_content(kind), "BYTES", f"shape {{}}{domain}")
+    yield feature(_CONTENT[kind], "BYTES", f"shape {{}}{domain}")
     if kind != "file":
         values = " ".join(f'value: "{each}"' for each in _FORMATS[kind])
         domain = f'string_domain {{ name: "{base}/format" {values} }}'
@@ -246,20 +235,20 @@ def _schema(kind: MediaKind, base: str, presence: str) -> Iterator[str]:
 
 
 _MAX_BYTES = 1 << 30
-"""Most bytes of a file: a record may have twice as many, and a worker holds a few copies."""
+"""Maximum bytes of a file: a record may have twice as many, and a worker holds a few copies."""
 
 
 def read_media_file(raw: Readable, path: str) -> bytes:
     """The bytes of an image, a sound, a video or any other file, at most 1 GiB.
 
     Raises:
-        MediaError: it is larger (SRC063).
-        RawDataError: it became shorter since.
+        MediaError: the file is larger.
+        RawDataError: it became shorter while it was read.
         StorageError: it cannot be read.
     """
     with raw.open(path) as file:
         if file.size > _MAX_BYTES:
-            raise MediaError(f"a file of {file.size} bytes, at most {_MAX_BYTES} go in", "SRC063")
+            raise MediaError(f"a file of {file.size} bytes, more than {_MAX_BYTES}")
         return read_whole_file(file, path)
 
 
@@ -270,15 +259,13 @@ def read_whole_file(file: Reader, path: str) -> bytes:
         path: for messages.
 
     Raises:
-        RawDataError: it became shorter since.
+        RawDataError: it became shorter while it was read.
         StorageError: it cannot be read.
     """
     size = file.size
     data = file.read_at(0, size)
     if len(data) != size:
         raise RawDataError(
-            f"`{safe(path)}` became shorter while it was read: expected {size} bytes, found "
-            f"{len(data)}",
-            hint="build again when no other process writes to the raw data",
+            f"`{path}` became shorter while it was read: expected {size} bytes, found {len(data)}"
         )
     return data

@@ -1,14 +1,11 @@
-"""The plan of a build: the shard of each item. Made before any work starts.
+"""The plan of a build: the shard of each item. The plan is made before any work starts.
 
-The order of the records is that of a keyed hash of (split, key): a global shuffle that anyone can
-reproduce, and that neither the machine, the workers, the locale nor the order of a folder can
-change.
+The records are ordered by a keyed hash of (split, key). This global shuffle can be reproduced by
+anyone. The machine, the workers, the locale and the order of files in a folder do not change it.
 
-Items of one split in the order of a plan, on disk where memory should not hold them.
-
-Memory has 40 bytes of an item: its order key, its number in the order, its size and the place of
-its data. The data are in memory up to a limit, then in a temporary file without a name, which ends
-with the process.
+Memory holds 40 bytes per item: its order key, its number in the order, its size, and the place of
+its data. The data stay in memory up to a limit, then go to a temporary file without a name, which
+disappears with the process.
 """
 
 from __future__ import annotations
@@ -28,17 +25,16 @@ from blake3 import blake3
 
 from tfrecreg.core.build.base import Base, BaseShard, ShardItems, deal_from
 from tfrecreg.core.build.sources.interface import Item, Remark, Skipped
+from tfrecreg.core.plugins.guard import PluginId
 from tfrecreg.core.registry.manifest import INDEX_FOLDER
-from tfrecreg.core.storage.paths import advice
-from tfrecreg.core.values.errors import PluginError, StorageError, UsageError
+from tfrecreg.core.values.errors import StorageError, UsageError
 from tfrecreg.core.values.shards import ShardPolicy, bounds, is_split_name, shard_count, shard_name
-from tfrecreg.core.values.text import DOCS, safe
 
 if TYPE_CHECKING:
     from tfrecreg.core.build.sources.guarded import GuardedSource
 
 SEGMENT_BYTES = 2 << 20
-"""Small enough for all cores to end at about the same time, large enough to be worth a task."""
+"""Small enough for all cores to finish at about the same time, large enough to be worth a task."""
 
 _LEAST_ITEM = 256
 """Minimum weight of an item in bytes: small items also take time."""
@@ -57,16 +53,14 @@ class PlannedShard:
     items: Sequence[Item]
     """Items in the order of the records; slices of them are tuples."""
     base: BaseShard | None = None
-    """The shard of the base that it is, if no record of these items changed."""
+    """The shard of the base that it equals, if no record of these items changed."""
     lost_items: bool = False
-    """It is a shard of the base that has lost items."""
-    size: int | None = None
-    """Estimated size of the items in bytes; None if only the size of each item is known."""
+    """Whether this is a shard of the base that lost items."""
 
     def segments(self) -> Iterator[tuple[Item, ...]]:
-        """The items in stretches of about :data:`SEGMENT_BYTES`, which can be made apart.
+        """The items in segments of about :data:`SEGMENT_BYTES`, which can be made separately.
 
-        They depend on the plan alone: a gzip member ends where a segment ends.
+        Segments depend only on the plan, because a gzip member ends where a segment ends.
         """
         weight = sum(max(item.size, _LEAST_ITEM) for item in self.items)
         count = max(1, min(-(-weight // SEGMENT_BYTES), len(self.items)))
@@ -76,7 +70,7 @@ class PlannedShard:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All shards to make, and the items that the source skipped while it listed them."""
+    """All shards to make, and the items that the source skipped while it listed the raw data."""
 
     dataset: str
     shards: tuple[PlannedShard, ...]
@@ -84,19 +78,19 @@ class Plan:
     skipped: tuple[Skipped, ...]
     """Skipped items in order of split and key."""
     digest: str
-    """Hex. Equal plans make equal bytes: the journal of a killed build is found by it."""
+    """Hex. Equal plans make equal bytes, so this digest names the journal of a killed build."""
     remarks: tuple[Remark, ...] = ()
-    """Remarks of the source from listing, in order of split and key."""
+    """The source's remarks from listing, in order of split and key."""
     base: Base | None = None
-    """The release that it grows from."""
+    """The release that the build grows from."""
 
     @property
     def items(self) -> int:
-        """Items that get an example, if nothing is wrong with them."""
+        """Number of items that get an example unless they are skipped later."""
         return sum(len(shard.items) for shard in self.shards)
 
     def splits(self) -> dict[str, int]:
-        """Items a split, in order of its name."""
+        """Number of items per split, in order of name."""
         counts: dict[str, int] = {}
         for shard in self.shards:
             counts[shard.split] = counts.get(shard.split, 0) + len(shard.items)
@@ -113,8 +107,7 @@ def make_plan(
     source: GuardedSource | None = None,
 ) -> Plan:
     """Order the items and deal them to shards."""
-
-    who = str(source.plugin_id) if source is not None else "the source"
+    plugin_id = PluginId("source", "unknown") if source is None else source.plugin_id
     splits: dict[str, ItemStore] = {}
     skipped: list[Skipped] = []
     remarks: list[Remark] = []
@@ -128,39 +121,35 @@ def make_plan(
         store = splits.get(entry.split)
         if store is None:
             if not is_split_name(entry.split):
-                raise PluginError(
-                    f"{who} lists the split `{safe(entry.split)}`",
-                    hint="this is an error in the plugin: a split is letters, digits and "
-                    "underscores",
+                raise plugin_id.error(
+                    f"lists the split `{entry.split}`, expected letters, digits and `_`"
                 )
             store = splits[entry.split] = ItemStore(entry.split)
         store.add(entry)
     if not splits and not skipped:
-        raise UsageError(
-            "the source found no items in the raw data",
-            hint=f"check that this is the right folder; {DOCS}/sources has the supported layouts",
-        )
+        raise UsageError("the source found no items in the raw data")
     shards: list[PlannedShard] = []
     for split in sorted(splits):
         store = splits.pop(split)
         twice = store.sort()
         if twice is not None:
-            place = source.place("items") if source is not None else ""
-            raise PluginError(
-                f"{who} lists `{safe(twice.key)}` twice in the split `{split}`{place}",
-                hint="this is an error in the plugin: keys are unique in a split",
+            raise plugin_id.error(f"lists `{twice.key}` twice in the split `{split}`")
+        dealt = list(_deal(store, policy, base))
+        for number, each in enumerate(dealt):
+            path = shard_name(dataset, split, number, len(dealt))
+            index = f"{INDEX_FOLDER}/{path}.index"
+            shards.append(
+                PlannedShard(split, number, path, index, each.items, each.base, each.lost_items)
             )
-        shards.extend(_shards(dataset, split, _deal(store, policy, base)))
     skipped.sort(key=lambda each: (each.split, each.key))
     remarks.sort()
-    parent = base.manifest.digest if base is not None else None
-    digest = _plan_digest(salt, parent, shards, (*skipped, *remarks))
+    digest = _plan_digest(salt, base, shards, (*skipped, *remarks))
     return Plan(dataset, tuple(shards), tuple(skipped), digest, tuple(remarks), base)
 
 
 def _plan_digest(
     salt: Mapping[str, str],
-    base: str | None,
+    base: Base | None,
     shards: Iterable[PlannedShard],
     rest: Iterable[Skipped | Remark],
 ) -> str:
@@ -169,7 +158,7 @@ def _plan_digest(
     for name, value in sorted(salt.items()):
         hasher.update(f"{name}={value}\n".encode("utf-8", "surrogateescape"))
     if base is not None:
-        hasher.update(f"base={base}\n".encode())
+        hasher.update(f"base={base.manifest.digest}\n".encode())
     for shard in shards:
         hasher.update(f"{shard.path} {len(shard.items)}\n".encode())
         for items in shard.segments():
@@ -184,46 +173,30 @@ def _plan_digest(
 
 
 def _deal(store: ItemStore, policy: ShardPolicy, base: Base | None) -> Iterator[ShardItems]:
-    import numpy as np
-
     added = np.arange(len(store))
     if base is not None:
         kept, added = deal_from(base, store)
         yield from kept
-        if kept:
-            policy = _of_growth(policy, base.of_split(store.split))
+        if kept and (policy.shards is not None or policy.hosts is not None):
+            # If the dataset's settings name a number of shards, new shards get the average size.
+            sizes = [shard.entry.payload_bytes for shard in base.of_split(store.split)]
+            policy = ShardPolicy(shard_size=max(1, sum(sizes) // len(sizes)))
     if added.size:
         count = shard_count(policy, len(added), int(store.sizes(added).sum()))
         for start, stop in bounds(len(added), count):
             yield ShardItems(store.pick(added[start:stop]))
 
 
-def _of_growth(policy: ShardPolicy, shards: list[BaseShard]) -> ShardPolicy:
-    """A requested number of shards applies to added shards through their size."""
-    if policy.shards is None and policy.hosts is None:
-        return policy
-    size = sum(shard.entry.payload_bytes for shard in shards) // len(shards)
-    return ShardPolicy(shard_size=max(1, size))
-
-
-def _shards(dataset: str, split: str, dealt: Iterable[ShardItems]) -> Iterator[PlannedShard]:
-    every = list(dealt)
-    for number, each in enumerate(every):
-        path = shard_name(dataset, split, number, len(every))
-        index = f"{INDEX_FOLDER}/{path}.index"
-        yield PlannedShard(split, number, path, index, each.items, each.base, each.lost_items)
-
-
 _Ints = npt.NDArray[np.int64]
 
 _KEY = b"tfrecreg item order v1".ljust(32, b"\0")
 _ORDER_KEY = np.dtype("S16")
-"""An order key. NumPy ignores zeros at its end, which does not change its place among others."""
+"""An order key. NumPy drops zeros at its end, which does not change the order."""
 
 _HELD = 1 << 25
-"""Bytes of items that are kept in memory."""
+"""Maximum size in bytes of the items that are kept in memory."""
 _AT_ONCE = 1 << 12
-"""Items that are decoded ahead."""
+"""Number of items that are decoded ahead."""
 
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(tuple[bytes, int, bytes])
@@ -236,7 +209,7 @@ def order_key(split: str, key: str) -> bytes:
 
 
 class ItemStore:
-    """Takes the items of a split in any order and returns them in that of a plan.
+    """Takes the items of a split in any order and returns them in the plan's order.
 
     A **position** is the number of an item in that order, from 0.
     """
@@ -267,7 +240,7 @@ class ItemStore:
             self._spill()
 
     def sort(self) -> Item | None:
-        """Order the items, after the last one was added."""
+        """Order the items, after the last was added. Returns an item whose key occurs twice."""
         if self._file is not None:
             self._spill()
             self._data = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -315,7 +288,7 @@ class ItemStore:
         except OSError as error:
             raise StorageError(
                 f"cannot write the plan's items to `{tempfile.gettempdir()}`: {error.strerror}",
-                hint=advice(error) or "TMPDIR names another folder",
+                hint="set TMPDIR to another folder",
             ) from error
         self._written += len(self._held)
         self._held.clear()

@@ -1,24 +1,23 @@
-"""What a request leaves open, decided: the source, its raw data, the settings of the build."""
+"""Decides what a request leaves open: the source, its raw data, the settings of the build."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from importlib import import_module
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from tfrecreg.core.build.base import announced_source, made_before, made_of_python_data
+from tfrecreg.core.build.base import announced_source, made_before
 from tfrecreg.core.build.sources.guarded import GuardedSource
 from tfrecreg.core.plugins.bundled import OURS
-from tfrecreg.core.plugins.code_digest import code_digest, code_of
-from tfrecreg.core.plugins.discovery import Announced
+from tfrecreg.core.plugins.code_digest import code_of
 from tfrecreg.core.plugins.manager import Plugins, plugins_of
 from tfrecreg.core.plugins.records import SourceRecord
 from tfrecreg.core.registry import layout
-from tfrecreg.core.registry.manifest import BUILD_AGAIN, SourceEntry, is_adopted
+from tfrecreg.core.registry.manifest import BUILD_AGAIN, SourceEntry, is_adopted, is_python_data
 from tfrecreg.core.registry.registry import Registry
-from tfrecreg.core.storage.raw import RawStorage, absolute_place, raw_storage
+from tfrecreg.core.storage.raw import RawStorage, absolute_place, place_in, raw_storage
 from tfrecreg.core.values.config import DatasetConfig
 from tfrecreg.core.values.errors import TfrecregError, UsageError
 from tfrecreg.core.values.progress import SILENT, Progress
@@ -28,49 +27,13 @@ from tfrecreg.core.values.text import safe
 from tfrecreg.core.values.typed_values import SkipLimit
 from tfrecreg.core.workers.interface import Engine
 
-DEFAULT_MAX_DROPPED = "1%"
-"""The default limit on dropped objects."""
+if TYPE_CHECKING:
+    from tfrecreg.core.build.detection import Detection
+
 _SIZING = ("shards", "shard_size", "records_per_shard", "hosts")
 """The ways to size shards; at most one may be given."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BuildSettings:
-    """What a build does with its raw data."""
-
-    source: str | None
-    raw: str | None
-    options: Mapping[str, Any]
-    """The source's options, as they were given."""
-    policy: ShardPolicy
-    compression: Literal["none", "gzip"]
-    max_skipped: SkipLimit
-    max_dropped: SkipLimit
-
-    @classmethod
-    def saved(cls, config: DatasetConfig) -> BuildSettings:
-        """The settings in the file of a dataset, with the defaults."""
-        return cls(
-            source=config.source,
-            raw=config.raw,
-            options=config.options,
-            policy=ShardPolicy(**{name: getattr(config, name) for name in _SIZING}),
-            compression=config.compression,
-            max_skipped=config.max_skipped or SkipLimit.parse(0),
-            max_dropped=config.max_dropped or SkipLimit.parse(DEFAULT_MAX_DROPPED),
-        )
-
-    def table(self) -> dict[str, Any]:
-        """The form in the dataset's file; None for missing keys."""
-        return {
-            "source": self.source,
-            "raw": self.raw,
-            "options": dict(self.options) or None,
-            **{name: getattr(self.policy, name) for name in _SIZING},
-            "compression": self.compression,
-            "max_skipped": str(self.max_skipped),
-            "max_dropped": str(self.max_dropped),
-        }
+_UNDEALT = {"split": "", "split_of": "train", "group": "none"}
+"""The default options of all sources, as text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,47 +43,38 @@ class BuildRequest:
     name: str
     source: str | None = None
     raw: str | None = None
-    """Folder of the raw data, relative to the current folder, or the URL of one."""
+    """Folder of the raw data, relative to the current folder, or its URL."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """The source's options; they override those of the configuration."""
+    """The source's options, which override the configured options."""
     policy: ShardPolicy | None = None
     compression: Literal["none", "gzip"] | None = None
     max_skipped: SkipLimit | int | str | None = None
     """Maximum number of skipped items: a number, or a share such as ``"0.5%"``."""
     max_dropped: SkipLimit | int | str | None = None
-    """Maximum number of dropped objects of each split, or their share."""
+    """Maximum number of dropped objects per split, or their share."""
     default_schema: bool = False
-    """Whether a missing schema may become the source's own, although the dataset had another."""
+    """Whether the source's own schema may replace a missing schema that differed from it."""
     base: str | None = None
-    """The release to grow from: a version or a reference, or ``none``. None for the latest one,
-    unless the number of shards is asked for or another compression: then everything is new."""
+    """The release to grow from: a version, a reference, or ``none``. None means the latest release,
+    unless the request sets the number of shards or another compression: then all shards are new."""
     save: bool = False
-    """Whether what this request asks for is written into `datasets/<name>.toml`, so that
-    ``build NAME`` does it again. The first build of a dataset is saved in any case."""
+    """Whether the settings of this request are written into `datasets/<name>.toml`, so that
+    ``build NAME`` uses them again. The first build of a dataset always saves them."""
     anew: bool = False
-    """Whether every shard is made again, although an earlier run that ended early had finished
-    some."""
+    """Whether to make every shard again, even shards that an interrupted run had finished."""
 
-    def over(self, saved: BuildSettings) -> BuildSettings:
-        """The settings of the build. Options of another source are not taken over."""
+    def given(self) -> dict[str, Any]:
+        """The requested settings, by their keys in the dataset's file, without `options`."""
+        found = {name: getattr(self, name) for name in ("source", "raw", "compression")}
+        found |= {name: self._limit(name) for name in ("max_skipped", "max_dropped")}
+        found = {name: value for name, value in found.items() if value is not None}
+        return found if self.policy is None else {**found, **asdict(self.policy)}
+
+    def over(self, saved: DatasetConfig) -> DatasetConfig:
+        """The settings of the build. Saved options of another source are not used."""
         same = self.source in (None, saved.source)
-        return BuildSettings(
-            source=self.source or saved.source,
-            raw=saved.raw if self.raw is None else self.raw,
-            options={**(saved.options if same else {}), **self.options},
-            policy=self.policy or saved.policy,
-            compression=self.compression or saved.compression,
-            max_skipped=self._limit("max_skipped") or saved.max_skipped,
-            max_dropped=self._limit("max_dropped") or saved.max_dropped,
-        )
-
-    def keys(self) -> Iterator[str]:
-        """The keys of the file of a dataset that it names, apart from `options`."""
-        for name in ("source", "raw", "compression", "max_skipped", "max_dropped"):
-            if getattr(self, name) is not None:
-                yield name
-        if self.policy is not None:
-            yield from _SIZING
+        options = {**(saved.options if same else {}), **self.options}
+        return replace(saved, options=options, **self.given())
 
     def _limit(self, name: str) -> SkipLimit | None:
         limit: SkipLimit | int | str | None = getattr(self, name)
@@ -129,26 +83,51 @@ class BuildRequest:
         try:
             return SkipLimit.parse(limit)
         except ValueError as error:
-            raise UsageError(
-                f"`{name}`: {error}, found `{safe(str(limit))}`",
-                hint="0 accepts none",
-            ) from None
+            raise UsageError(f"`{name}`: {error}, found `{limit}`") from None
 
 
-def to_save(request: BuildRequest, saved: BuildSettings, used: BuildSettings) -> dict[str, Any]:
-    """The settings to save in the dataset's file; empty if the user wrote it, unless asked
-    to save.
+def shard_policy(settings: DatasetConfig) -> ShardPolicy:
+    """How shards are sized."""
+    return ShardPolicy(**{name: getattr(settings, name) for name in _SIZING})
+
+
+def max_skipped(settings: DatasetConfig) -> SkipLimit:
+    """The limit on skipped items. By default, no item may be skipped."""
+    return settings.max_skipped or SkipLimit.parse(0)
+
+
+def max_dropped(settings: DatasetConfig) -> SkipLimit:
+    """The limit on dropped objects: 1 % by default."""
+    return settings.max_dropped or SkipLimit.parse("1%")
+
+
+def _table(settings: DatasetConfig) -> dict[str, Any]:
+    """Settings by their keys in a dataset's file; None for a key without value or default."""
+    return {
+        "source": settings.source,
+        "raw": settings.raw,
+        "options": settings.options or None,
+        **{name: getattr(settings, name) for name in _SIZING},
+        "compression": settings.compression,
+        "max_skipped": str(max_skipped(settings)),
+        "max_dropped": str(max_dropped(settings)),
+    }
+
+
+def _to_save(request: BuildRequest, saved: DatasetConfig, used: DatasetConfig) -> dict[str, Any]:
+    """The settings to save in the dataset's file. Empty if the user wrote the file, unless the
+    request asks to save.
     """
     if saved.source is not None and saved.raw is not None and not request.save:
         return {}
-    keys = {*request.keys(), *(key for key in ("source", "raw") if getattr(saved, key) is None)}
+    keys = {*request.given(), *(key for key in ("source", "raw") if getattr(saved, key) is None)}
     if used.options != saved.options:
         keys.add("options")
-    return {key: value for key, value in used.table().items() if key in keys}
+    return {key: value for key, value in _table(used).items() if key in keys}
 
 
 class GivenData(Protocol):
-    """The data of a program, as a source of this process."""
+    """Data that a program handed over, as a source in this process."""
 
     @property
     def travels(self) -> bool:
@@ -161,39 +140,27 @@ class GivenData(Protocol):
         """The engine that makes the records."""
 
 
-class DetectedSource(Protocol):
-    """Why a source was chosen that nobody had named."""
-
-    @property
-    def source(self) -> str:
-        """The name of the chosen source."""
-
-    def notes(self) -> Iterator[str]:
-        """What was found, used and not read, one line each."""
-
-    def to_json(self) -> dict[str, Any]:
-        """The same, as the document of ``build --json`` has it."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """A request with everything decided."""
+    """A request in which everything is decided."""
 
+    registry: Registry
+    progress: Progress
     request: BuildRequest
     source: GuardedSource
     entry: SourceEntry
     """The source as the manifest describes it."""
     raw: RawStorage | None
-    """Folder of the raw data; None where a program has the data."""
-    settings: BuildSettings
-    remember: dict[str, Any]
+    """Folder of the raw data; None if a program holds the data."""
+    settings: DatasetConfig
+    remember: dict[str, Any] = field(default_factory=dict)
     """Settings to save in `datasets/<name>.toml` so that ``build NAME`` repeats the build; empty if
-    it has them already.
+    the file has them already.
     """
     data: GivenData | None = None
-    """The data of a program; None where a plugin reads raw files."""
-    detected: DetectedSource | None = None
-    """Why the source was chosen; None where it was named."""
+    """The program's data; None if a plugin reads raw files."""
+    detected: Detection | None = None
+    """How the source was found; None if the user named it."""
 
     @property
     def name(self) -> str:
@@ -201,59 +168,45 @@ class Prepared:
         return self.request.name
 
 
-def code_of_source(
-    distribution: str, source: GuardedSource, said: Mapping[str, str] | None = None
-) -> dict[str, str]:
-    """Distribution to the digest of its code, where that can change under the same version."""
-    found = {}
-    for name in sorted({distribution, OURS}):
-        modules = (source.module,) if name != OURS else ()
-        find = code_digest if said and name in said else code_of
-        found[name] = find(name, *modules)
+def code_of_source(distribution: str, source: GuardedSource) -> dict[str, str]:
+    """The digest of each distribution's code, if the code can change without a new version."""
+    found = {
+        name: code_of(name, *((source.module,) if name != OURS else ()))
+        for name in sorted({distribution, OURS})
+    }
     return {name: digest for name, digest in found.items() if digest}
 
 
 def prepare(registry: Registry, request: BuildRequest, progress: Progress = SILENT) -> Prepared:
     """Decide everything that the request leaves open, and load the source."""
     check_dataset_name(request.name)
-    saved = BuildSettings.saved(registry.dataset(request.name).config)
+    saved = registry.dataset(request.name).config
     settings = request.over(saved)
     known = plugins_of(registry.config)
     raw: RawStorage | None = None
-    detected: DetectedSource | None = None
+    detected: Detection | None = None
     source = settings.source
     if source is None:
-        if made_of_python_data(registry, request.name):
-            raise UsageError(
-                f"`{request.name}` was built from the data of a program, which this command does "
-                "not have",
-                hint=f"{BUILD_AGAIN}; or name raw files: --source SOURCE --raw PATH",
-            )
-        if settings.raw is None:
-            raise UsageError(
-                f"no source is known for `{request.name}`",
-                hint=f"tfrecreg build {request.name} --raw PATH finds one; or name it with "
-                f"`--source`: {', '.join(known.names(SourceRecord))}",
-            )
-        raw, raw_text = _raw(registry, request, saved.raw, progress)
-        detected = source_detection().detect_source(raw, settings.raw, known, request.name)
+        _expect_raw_named(registry, request, settings, known)
+        raw, raw_text = _raw(registry, request, saved.raw)
+        from tfrecreg.core.build.detection import detect_source
+
+        detected = detect_source(raw, settings.raw or "", known, request.name)
         source = detected.source
         settings = replace(settings, source=source)
     announced = announced_source(registry, request.name, source)
     options, options_text = known.source_options(source, settings.options)
     if raw is None:
-        place = saved.raw or announced.record.raw
-        raw, raw_text = _raw(registry, request, place, progress)
-        if saved.source is None and raw.is_local:  # elsewhere every look is a request
-            for note in source_detection().stronger_sources(raw, announced.record.name, known):
-                progress.note(note)
+        raw, raw_text = _raw(registry, request, saved.raw or announced.record.raw)
     typed = {name: getattr(options.own, name, given) for name, given in settings.options.items()}
     numbers = {name: each for name, each in typed.items() if type(each) in (bool, int, float)}
     used = replace(settings, raw=raw_text, options={**settings.options, **numbers})
-    remember = to_save(request, saved, used)
+    remember = _to_save(request, saved, used)
     if "raw" in remember:
         _expect_text(request.name, raw_text)
     return Prepared(
+        registry=registry,
+        progress=progress,
         request=request,
         source=known.open_source(source, raw, options),
         entry=SourceEntry(
@@ -269,21 +222,23 @@ def prepare(registry: Registry, request: BuildRequest, progress: Progress = SILE
     )
 
 
-class _Detection(Protocol):
-    def detect_source(
-        self, raw: RawStorage, place: str, known: Plugins, dataset: str
-    ) -> DetectedSource: ...
-
-    def stronger_sources(self, raw: RawStorage, used: str, known: Plugins) -> Iterator[str]: ...
-
-    def fitting_folder(self, raw: RawStorage, announced: Announced[SourceRecord]) -> str: ...
-
-    def other_source_hint(self, raw: RawStorage, used: str, known: Plugins) -> str: ...
-
-
-def source_detection() -> _Detection:
-    """The room that looks into raw data, which only the first build of a dataset needs."""
-    return cast("_Detection", import_module("tfrecreg.core.build.detection"))
+def _expect_raw_named(
+    registry: Registry, request: BuildRequest, settings: DatasetConfig, known: Plugins
+) -> None:
+    """Refuse a build if neither its source nor its raw data are known."""
+    manifest = made_before(registry, request.name)[1]
+    if manifest is not None and is_python_data(manifest):
+        raise UsageError(
+            f"`{request.name}` was built from the data of a program, which this command does "
+            "not have",
+            hint=f"{BUILD_AGAIN}; or name raw files: --source SOURCE --raw PATH",
+        )
+    if settings.raw is None:
+        raise UsageError(
+            f"no source is known for `{request.name}`",
+            hint=f"tfrecreg build {request.name} --raw PATH finds one; or name it with "
+            f"`--source`: {', '.join(known.names(SourceRecord))}",
+        )
 
 
 def _expect_text(name: str, raw: str) -> None:
@@ -292,16 +247,12 @@ def _expect_text(name: str, raw: str) -> None:
         raw.encode("utf-8")
     except UnicodeEncodeError:
         raise UsageError(
-            f"the raw folder is `{safe(raw, limit=1000)}`, which is not UTF-8, and "
-            f"`{layout.dataset_path(name)}` is",
-            hint="rename it, or name it by a link",
+            f"the raw folder `{raw}` is not UTF-8, so `{layout.dataset_path(name)}` cannot name it"
         ) from None
 
 
-def _raw(
-    registry: Registry, request: BuildRequest, saved: str | None, progress: Progress
-) -> tuple[RawStorage, str]:
-    """The raw data's storage, and its path as the configuration should have it."""
+def _raw(registry: Registry, request: BuildRequest, saved: str | None) -> tuple[RawStorage, str]:
+    """The raw data's storage, and the path to write into the configuration."""
     root = registry.storage.root
     place = saved if request.raw is None else request.raw
     if place is None:
@@ -309,39 +260,33 @@ def _raw(
             f"no raw data are named for `{request.name}`",
             hint=f"tfrecreg build {request.name} --raw PATH",
         )
-    raw = raw_storage(place, progress, start=root if request.raw is None else "")
+    raw = raw_storage(place, start=root if request.raw is None else "")
     raw.expect_folder()
-    # A relative path stays relative, so that the registry can move with its raw data.
+    # A relative path stays relative, so that the registry and its raw data can move together.
     relative = request.raw is None or not (
         request.raw.startswith("~") or Path(request.raw).is_absolute()
     )
-    return raw, raw.told_in(root, relative=relative)
-
-
-@dataclass(frozen=True, slots=True)
-class _Difference:
-    """A setting of this build, and its value elsewhere."""
-
-    name: str
-    here: str
-    there: str
+    return raw, place_in(root, raw.root, relative=relative)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedSettings:
-    """How the settings of a build differ from those that were written down."""
+    """How the settings of a build differ from recorded settings.
+
+    Differences map the name of a setting to its value in this build and to the recorded value.
+    """
 
     dataset: str
     where: str
-    """File with the settings of the dataset, for messages."""
-    unsaved: tuple[_Difference, ...]
-    """Differences from the saved settings, which the next build uses."""
+    """The dataset's settings file, for messages."""
+    unsaved: dict[str, tuple[str, str]]
+    """Differences from the saved settings, which the next build would use."""
     since: str | None
-    """The newest release, or the build before, where that was made with other settings."""
-    changed: tuple[_Difference, ...]
-    """Against `since`."""
-    detected: DetectedSource | None = None
-    """Why the source was chosen; None where it was named."""
+    """The newest release or the previous build, if it was made with other settings."""
+    changed: dict[str, tuple[str, str]]
+    """Differences from the settings of `since`."""
+    detected: Detection | None = None
+    """How the source was found; None if the user named it."""
 
     def notes(self) -> Iterator[str]:
         """Notes for the user, one line each."""
@@ -349,103 +294,91 @@ class ChangedSettings:
             yield from self.detected.notes()
         if self.unsaved:
             shown = ", ".join(
-                f"`{_text(each.name, each.here)}` (there `{_text(each.name, each.there)}`)"
-                for each in self.unsaved
+                f"`{_text(name, here)}` (there `{_text(name, there)}`)"
+                for name, (here, there) in self.unsaved.items()
             )
             yield (
-                f"{self.where} does not have these settings: {shown}; the next "
+                f"`{self.where}` does not have these settings: {shown}; the next "
                 f"`tfrecreg build {self.dataset}` will not use them unless `--save-options` writes "
                 "them there"
             )
         if self.changed:
             shown = ", ".join(
-                f"`{_text(each.name, each.there)}` (now `{_text(each.name, each.here)}`)"
-                for each in self.changed
+                f"`{_text(name, there)}` (now `{_text(name, here)}`)"
+                for name, (here, there) in self.changed.items()
             )
             yield f"{self.since} was made with other settings: {shown}"
 
     def to_json(self) -> dict[str, Any]:
-        """As the document of ``build --json`` has it."""
-        return {
-            **({} if self.detected is None else {"detected": self.detected.to_json()}),
-            "unsaved": {
-                each.name: {"used": each.here, "saved": each.there} for each in self.unsaved
-            },
-            "since": self.since,
-            "changed": {
-                each.name: {"used": each.here, "before": each.there} for each in self.changed
-            },
-        }
+        """The entry in the document of ``build --json``."""
+        unsaved = {name: {"used": one, "saved": two} for name, (one, two) in self.unsaved.items()}
+        changed = {name: {"used": one, "before": two} for name, (one, two) in self.changed.items()}
+        detected = {} if self.detected is None else {"detected": self.detected.to_json()}
+        return {**detected, "unsaved": unsaved, "since": self.since, "changed": changed}
 
 
-def compare_settings(registry: Registry, prepared: Prepared) -> ChangedSettings:
+def compare_settings(prepared: Prepared) -> ChangedSettings:
     """Compare the settings of a build with the configuration and with earlier builds."""
-    unsaved: tuple[_Difference, ...] = ()
-    if not prepared.remember and prepared.raw is not None:
-        unsaved = tuple(_unsaved(registry, prepared, prepared.raw.root))
-    since, changed = _changed(registry, prepared)
-    where = f"`{registry.dataset(prepared.name).config_file}`"
+    dataset = prepared.registry.dataset(prepared.name)
+    since, changed = _changed(prepared)
     return ChangedSettings(
         dataset=prepared.name,
-        where=where,
-        unsaved=unsaved,
+        where=dataset.config_file,
+        unsaved={} if prepared.remember else _unsaved(prepared),
         since=since,
         changed=changed,
         detected=prepared.detected,
     )
 
 
-def _unsaved(registry: Registry, prepared: Prepared, raw: str) -> Iterator[_Difference]:
-    request, saved = prepared.request, BuildSettings.saved(registry.dataset(prepared.name).config)
-    there, here = saved.table(), prepared.settings.table()
-    if raw == absolute_place(saved.raw or "", registry.storage.root):
-        here["raw"] = there["raw"]  # the same folder, perhaps in other words
-    yield from _differences(
-        {key: _as_text(here[key]) for key in request.keys()},  # noqa: SIM118 - no mapping
-        {key: _as_text(value) for key, value in there.items()},
-    )
+def _unsaved(prepared: Prepared) -> dict[str, tuple[str, str]]:
+    if prepared.raw is None:
+        return {}
+    registry, request = prepared.registry, prepared.request
+    saved = registry.dataset(prepared.name).config
+    there, here = _table(saved), _table(prepared.settings)
+    if prepared.raw.root == absolute_place(saved.raw or "", registry.storage.root):
+        here["raw"] = there["raw"]  # the same folder, perhaps spelled differently
+    found = _differences({key: here[key] for key in request.given()}, there)
     if request.options or prepared.settings.source != saved.source:
-        yield from _differences(prepared.entry.options, _saved_options(registry, saved, prepared))
+        next_options = {**_UNDEALT, **_saved_options(prepared, saved)}
+        found |= _differences({**_UNDEALT, **prepared.entry.options}, next_options)
+    return found
 
 
-def _saved_options(registry: Registry, saved: BuildSettings, prepared: Prepared) -> dict[str, str]:
-    """The source's options of the next build."""
+def _saved_options(prepared: Prepared, saved: DatasetConfig) -> dict[str, str]:
+    """The options that the next build would give to the source."""
     same = prepared.request.source in (None, saved.source)
+    known = plugins_of(prepared.registry.config)
     for given in (saved.options if same else {}), {}:
-        try:
-            known = plugins_of(registry.config)
+        with suppress(TfrecregError):
             return known.source_options(prepared.settings.source or "", given)[1]
-        except TfrecregError:
-            continue  # they depend on other settings, so they differ from those in use in any case
-    return dict.fromkeys(prepared.entry.options, "")
+    return {}  # saved options do not fit this source, so all options in use differ from them
 
 
-def _changed(registry: Registry, prepared: Prepared) -> tuple[str | None, tuple[_Difference, ...]]:
-    where, manifest = made_before(registry, prepared.name)
+def _changed(prepared: Prepared) -> tuple[str | None, dict[str, tuple[str, str]]]:
+    where, manifest = made_before(prepared.registry, prepared.name)
     if manifest is None or not manifest.source.name or is_adopted(manifest):
-        return None, ()
+        return None, {}
     before, here = manifest.source, prepared.entry
-    found = [
-        *_differences(
-            {"source": here.name, "compression": prepared.settings.compression},
-            {"source": before.name, "compression": manifest.compression},
-        )
-    ]
+    found = _differences(
+        {"source": here.name, "compression": prepared.settings.compression},
+        {"source": before.name, "compression": manifest.compression},
+    )
     if before.name == here.name:
-        # An option added by a newer plugin was not chosen by the user.
-        both = {name: text for name, text in here.options.items() if name in before.options}
-        found += _differences(both, before.options)
-    return (where, tuple(found)) if found else (None, ())
+        # A newer plugin may have added an option, which the user did not choose.
+        there = {**_UNDEALT, **before.options}
+        both = {**_UNDEALT, **here.options}
+        found |= _differences({name: both[name] for name in both if name in there}, there)
+    return (where, found) if found else (None, {})
 
 
-def _differences(here: Mapping[str, str], there: Mapping[str, str]) -> Iterator[_Difference]:
-    for name, text in here.items():
-        if text != there.get(name, ""):
-            yield _Difference(name, text, there.get(name, ""))
+def _differences(here: Mapping[str, Any], there: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    def text(value: object) -> str:
+        return "" if value is None else str(value)
 
-
-def _as_text(value: object) -> str:
-    return "" if value is None else str(value)
+    both = {name: (text(value), text(there.get(name))) for name, value in here.items()}
+    return {name: (one, two) for name, (one, two) in both.items() if one != two}
 
 
 def _text(name: str, value: str) -> str:

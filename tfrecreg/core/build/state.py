@@ -1,9 +1,4 @@
-"""The state of the raw data that a build was made from, and the note of it.
-
-Temporary files that writers leave in a stage when they are killed.
-
-Protection of files that do not belong to a build, and of builds that cannot be rebuilt.
-"""
+"""The state that a build finds: raw data, leftovers of writers, files that it must not lose."""
 
 from __future__ import annotations
 
@@ -21,14 +16,14 @@ from tfrecreg.core.storage.interface import Readable, Storage
 from tfrecreg.core.storage.raw import RawStorage, raw_storage
 from tfrecreg.core.storage.writer import is_temporary
 from tfrecreg.core.values.documents import read_note, render_note
-from tfrecreg.core.values.errors import PluginError, RawDataError, TfrecregError, UsageError
+from tfrecreg.core.values.errors import RawDataError, TfrecregError, UsageError
 from tfrecreg.core.values.progress import SILENT, Progress, counting
 from tfrecreg.core.values.text import safe
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildRecord:
-    """A note beside the build, on this machine only: nothing that is released depends on it."""
+    """A note beside the build, on this machine only. Nothing released depends on it."""
 
     manifest: str
     """Digest of the build's manifest."""
@@ -41,9 +36,9 @@ class BuildRecord:
 def raw_files(
     source: GuardedSource, raw: Readable | None, progress: Progress = SILENT
 ) -> tuple[RawTotals, dict[str, tuple[int, int]]]:
-    """The raw files that the source reads: totals, and size and time of each.
+    """The raw files that the source reads: totals, and the size and time of each file.
 
-    A program's data have none.
+    A program's data have no raw files.
     """
     if raw is None:
         return RawTotals(files=0, stored=0, decoded=0), {}
@@ -57,16 +52,12 @@ def raw_files(
             entry = raw.stat(file.path, follow="all")
             if entry is None:
                 raise RawDataError(
-                    f"{source.plugin_id} lists the raw file `{safe(file.path)}`, which does not "
-                    f"exist{source.place('raw_files')}",
-                    hint="build again if it was just removed; otherwise report this to its authors",
+                    f"{source.plugin_id} lists the raw file `{file.path}`, which does not exist"
                 )
             if entry.size != file.stored:
-                raise PluginError(
-                    f"{source.plugin_id} says in `raw_files` that `{safe(file.path)}` has "
-                    f"{file.stored:,} bytes, and it has {entry.size:,}"
-                    f"{source.place('raw_files')}",
-                    hint="`stored` is its size on disk; build again if it was just written",
+                raise source.plugin_id.error(
+                    f"says in `raw_files` that `{file.path}` has {file.stored:,} bytes, and it has "
+                    f"{entry.size:,}"
                 )
             files[file.path] = (file.stored, entry.mtime_ns)
             stored += file.stored
@@ -78,26 +69,35 @@ def raw_files(
 def expect_raw_unchanged(
     raw: RawStorage | None, files: dict[str, tuple[int, int]], progress: Progress
 ) -> None:
-    """Raise if a raw file changed during the build: it would mix two states of the data.
+    """Raise if a raw file changed during the build, which would mix two states of the data.
 
-    The data of a program have no files: they are compared when they are read again.
+    A program's data have no files; the data are compared when they are read again.
     """
     if raw is None:
         return
     raw.forget()
+    if path := _changed(raw, files, progress):
+        raise RawDataError(f"the raw file `{path}` changed during the build: build again")
+
+
+def _changed(
+    raw: RawStorage, files: Mapping[str, tuple[int, int]], progress: Progress = SILENT
+) -> str:
+    """The first raw file that is missing, or whose size or time changed; empty if none did."""
     with counting(progress, "checking whether raw data changed", "files") as ticker:
         for path, before in files.items():
-            entry = raw.stat(path, follow="all")
+            try:
+                entry = raw.stat(path, follow="all")
+            except UsageError:
+                entry = None
             if entry is None or (entry.size, entry.mtime_ns) != before:
-                raise RawDataError(
-                    f"the raw file `{safe(path)}` changed during the build",
-                    hint="build again when no other process writes to the raw data",
-                )
+                return path
             ticker.add(1, 0)
+    return ""
 
 
 def raw_state(files: Mapping[str, tuple[int, int]]) -> str:
-    """One digest over all raw files' sizes and times: part of a plan."""
+    """One digest of all raw files' sizes and times: part of a plan."""
     hasher = blake3(b"tfrecreg raw state v1\n")
     for path in sorted(files):
         hasher.update(f"{path}\0{files[path]}\n".encode("utf-8", "surrogateescape"))
@@ -111,7 +111,7 @@ def remember(registry: Registry, dataset: str, record: BuildRecord) -> None:
 
 
 def recall(registry: Registry, dataset: str, manifest: str) -> BuildRecord | None:
-    """The note on the build with this manifest, None where this machine has none."""
+    """The note on the build with this manifest; None if this machine has no such note."""
     path = layout.build_record(dataset)
     if registry.storage.stat(path) is None:
         return None
@@ -123,27 +123,20 @@ def recall(registry: Registry, dataset: str, manifest: str) -> BuildRecord | Non
 
 
 def raw_changed(record: BuildRecord) -> str | None:
-    """The first raw file that changed since the build, None if none did or if the raw data are not
-    on this machine any more.
+    """The first raw file that changed since the build. None if no file changed, or if the raw data
+    are no longer on this machine.
     """
     raw = raw_storage(record.raw)
     if raw.stat("") is None:
         return None
-    for path, (size, mtime_ns) in record.files.items():
-        try:
-            entry = raw.stat(path, follow="all")
-        except UsageError:
-            entry = None
-        if entry is None or (entry.size, entry.mtime_ns) != (size, mtime_ns):
-            return safe(path)
-    return None
+    return safe(_changed(raw, record.files)) or None
 
 
 def remove_leftovers(stage: Storage) -> None:
-    """Remove the temporary files of a stage, before and after workers write into it.
+    """Remove the temporary files of a stage, before and after workers write to it.
 
-    An engine may run the task of a worker that died again: then the result is whole, and what the
-    worker was writing is still there. A worker that still writes fails to rename its file.
+    If a worker died, an engine may run its task again: then the result is whole, but the unfinished
+    file of the dead worker remains. If a worker still writes, it fails to rename its file.
     """
     for entry in list(stage.list()):
         if is_temporary(entry.path):
@@ -151,7 +144,7 @@ def remove_leftovers(stage: Storage) -> None:
 
 
 def expect_no_foreign_files(dataset: Dataset) -> None:
-    """Refuse to replace a folder of files that are not a build."""
+    """Refuse to replace a folder whose files are not a build."""
     folder, storage = layout.build_folder(dataset.name), dataset.registry.storage
     entry = storage.stat(folder)
     if entry is None or dataset.is_built():
@@ -159,8 +152,7 @@ def expect_no_foreign_files(dataset: Dataset) -> None:
     if entry.kind != "dir" or next(storage.list(folder, recursive=False), None):
         raise UsageError(
             f"`{folder}` holds files that do not belong to a build and would be replaced",
-            hint=f"move them away, or `tfrecreg adopt {dataset} --in-place` makes a build of "
-            "TFRecords",
+            hint=f"`tfrecreg adopt {dataset} --in-place` makes a build of TFRecords",
         )
 
 
@@ -174,7 +166,7 @@ def expect_no_loss(dataset: Dataset, before: Manifest | None, content: str) -> N
         if release is not None and release.build == before.digest:
             return
     raise UsageError(
-        f"`{layout.build_folder(name)}` was adopted, holds other records and was never released: "
-        "they would be lost",
+        f"`{layout.build_folder(name)}` was adopted, holds other records than this build and was "
+        "never released: they would be lost",
         hint=f"`tfrecreg release {name}` keeps them; or remove that folder",
     )

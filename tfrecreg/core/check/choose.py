@@ -1,4 +1,4 @@
-"""The validators that run on a target, those that do not, and why."""
+"""Chooses the validators that run on a target, with reasons for validators that do not run."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Literal
 from tfrecreg.core.check.reports import SkippedValidator
 from tfrecreg.core.check.scan.interface import Target, Validator
 from tfrecreg.core.plugins.discovery import Announced
-from tfrecreg.core.plugins.entry_points import canonical_name, is_local
+from tfrecreg.core.plugins.entry_points import is_local
 from tfrecreg.core.plugins.guard import PluginId, calling, is_told, reason_of, traced
 from tfrecreg.core.plugins.manager import Plugins, has_name, plugins
-from tfrecreg.core.plugins.records import SourceRecord, ValidatorRecord
+from tfrecreg.core.plugins.records import ValidatorRecord
 from tfrecreg.core.values.config import CONFIG_NAME, GateConfig, read_limits
 from tfrecreg.core.values.errors import (
     ConfigError,
@@ -21,7 +21,7 @@ from tfrecreg.core.values.errors import (
     UnknownPluginError,
     UsageError,
 )
-from tfrecreg.core.values.text import did_you_mean, listed, safe
+from tfrecreg.core.values.text import safe
 
 
 @dataclass(slots=True)
@@ -29,7 +29,7 @@ class Choice:
     """The chosen validators."""
 
     running: list[Validator] = field(default_factory=list)
-    """Fresh ones, in order of name."""
+    """New validators, in order of name."""
     announced: list[tuple[PluginId, frozenset[str] | None]] = field(default_factory=list)
     """Distribution of each validator, and the codes that it may use; None for any."""
     skipped: list[SkippedValidator] = field(default_factory=list)
@@ -49,14 +49,15 @@ def choose(
     *,
     known: Plugins | None = None,
 ) -> Choice:
-    """The validators for `target`.
+    """The validators that run on `target`.
 
-    What the user names beats what the gate names, and without either all run that apply. Unless the
-    user names validators, limits for one that is not installed make the check incomplete. Where two
-    plugins announce one name, both run.
+    The user's choice of validators replaces the gate's. If neither names any validators, all that
+    apply to the target run. Unless the user names validators, limits for a missing validator make
+    the check incomplete. If two plugins announce the same name, both validators run.
     """
     known = known or plugins()
-    unknown = _unknown_limits(gate, known)
+    names = {*known.names(ValidatorRecord), *(each.announced.name for each in known.disabled)}
+    unknown = [name for name in gate.limits if name not in names]
     chosen = [each for each in known.every(ValidatorRecord) if each.record.runs_with == "always"]
     named = True
     if only:
@@ -84,10 +85,14 @@ def choose(
     choice = Choice()
     choice.notes += (f"{each.announced.plugin_id} is disabled by {each.by}" for each in off)
     if target.expected is not None and not comparing:
-        choice.problems.append("nothing compares the records with what is expected of them")
+        choice.problems.append("no validator compares the records with the expected records")
     if not only:
-        absent = [name for name in unknown if name not in skip]
-        choice.problems += [_not_judged(name, target, known) for name in absent]
+        choice.problems += (
+            f"`limits.{safe(name)}` in `{CONFIG_NAME}` is not judged: no validator `{safe(name)}` "
+            f"is installed; hint: install the plugin, or leave it out: --skip {safe(name)}"
+            for name in unknown
+            if name not in skip
+        )
     if not named:
         choice.problems += (
             f"the local plugin `{safe(each.distribution)}` is broken: {each.reason}"
@@ -107,8 +112,8 @@ def choose(
 def validators_with(
     given: Literal["baseline", "expected", "items", "limits"], known: Plugins
 ) -> list[Announced[ValidatorRecord]]:
-    """The validators that run only with a baseline, expected records, items to look for, or options
-    in the gate.
+    """The validators that run only if this is given: a baseline, expected records, items to look
+    for, or options in the gate.
     """
     every = known.every(ValidatorRecord)
     return [each for each in every if each.record.runs_with == given]
@@ -117,7 +122,7 @@ def validators_with(
 def asked_for(
     validators: Iterable[Announced[ValidatorRecord]], only: Sequence[str], skip: Sequence[str]
 ) -> list[Announced[ValidatorRecord]]:
-    """Those that the user does not leave out."""
+    """The validators that the user does not exclude."""
     return [
         each
         for each in validators
@@ -135,8 +140,8 @@ def _consider(
     *,
     must: bool,
 ) -> None:
-    """Make the validator, ask whether it applies, hold the gate's limits for it against the options
-    that it declares, and note what comes of it.
+    """Make the validator, ask whether it applies, compare the gate's limits with the options that
+    it declares, and record the outcome.
     """
     plugin = announced.plugin_id
     try:
@@ -148,12 +153,12 @@ def _consider(
         _not_running(choice, plugin, error, must=must)
         return
     try:
-        with calling(plugin, "__init__"):
+        with calling():
             validator = kind()
             found = getattr(validator, "name", None)
             if found != announced.name:
                 raise TypeError(f"its `name` is {found!r}")
-        with calling(plugin, "applies"):
+        with calling():
             reason: object = validator.applies(target)
             if reason is not None and not (isinstance(reason, str) and reason):
                 raise TypeError(f"its `applies` returned {reason!r}, expected None or a reason")
@@ -163,7 +168,7 @@ def _consider(
         return
     if reason is None:
         choice.running.append(validator)
-        # Ours are not looked up: their tests hold them to their codes.
+        # Bundled validators are not checked here: their tests check their codes.
         codes = None if plugin.is_ours else frozenset(code.code for code in announced.record.codes)
         choice.announced.append((plugin, codes))
     else:
@@ -173,25 +178,24 @@ def _consider(
 def _judge_limits(
     announced: Announced[ValidatorRecord], kind: type[Validator], gate: GateConfig
 ) -> None:
-    """Hold the gate's limits for a validator against the options that it declares. One that runs
-    for limits alone reads them itself.
+    """Compare the gate's limits for a validator with the options that it declares. A validator that
+    runs only with limits compares them itself.
     """
     plugin, options = announced.plugin_id, gate.options_of(announced.name)
     declared = getattr(kind, "Options", None)
     if declared is not None:
-        with calling(plugin, "Options"):
+        with calling():
             read_limits(declared, options, announced.name)
     elif plugin.is_ours and options and announced.record.runs_with != "limits":
         raise ConfigError(
-            f"`{CONFIG_NAME}`: `limits.{announced.name}.{safe(next(iter(options)))}` is unknown: "
-            f"the validator `{announced.name}` has no options",
-            hint="remove it",
+            f"`{CONFIG_NAME}`: `limits.{announced.name}.{next(iter(options))}` is unknown: "
+            f"the validator `{announced.name}` has no options"
         )
 
 
 def _judge_other_limits(known: Plugins, chosen: Container[str], gate: GateConfig) -> None:
-    """The same for validators that do not run now: what else is wrong with one of them shows where
-    it runs.
+    """Check the limits of validators that do not run now. Any other problem of these validators is
+    reported when they run.
     """
     for announced in known.every(ValidatorRecord):
         if announced.name in gate.limits and announced.qualified not in chosen:
@@ -203,7 +207,7 @@ def _judge_other_limits(known: Plugins, chosen: Container[str], gate: GateConfig
 
 
 def _not_running(choice: Choice, plugin: PluginId, error: Exception, *, must: bool) -> None:
-    """Note why a validator cannot run; raises an error meant for the user."""
+    """Record why a validator cannot run; raises an error meant for the user."""
     if isinstance(error, MissingExtraError) and is_told(error):
         needs = f"{error.message}: {error.hint}"
         if must:
@@ -219,38 +223,14 @@ def _not_running(choice: Choice, plugin: PluginId, error: Exception, *, must: bo
 def _by_name(
     known: Plugins, names: Iterable[str], where: str = ""
 ) -> list[Announced[ValidatorRecord]]:
-    """The validators of these names, each once, in order; `where` the names are, for messages."""
-    found = [_announced(known, name, where) for name in sorted(names)]
-    return list({each.qualified: each for each in found}.values())
-
-
-def _announced(known: Plugins, name: str, where: str) -> Announced[ValidatorRecord]:
-    try:
-        return known.find(ValidatorRecord, name)
-    except UnknownPluginError as error:
-        if not where:
-            raise
-        raise ConfigError(f"`{where}`: {error.message}", hint=error.hint) from None
-
-
-def _unknown_limits(gate: GateConfig, known: Plugins) -> list[str]:
-    """Validators that have limits but are not installed."""
-    names = {*known.names(ValidatorRecord), *(each.announced.name for each in known.disabled)}
-    return [name for name in gate.limits if name not in names]
-
-
-def _not_judged(name: str, target: Target, known: Plugins) -> str:
-    """Why limits are not held, and what to install or to say."""
-    said = (
-        f"`limits.{safe(name)}` in `{CONFIG_NAME}` is not judged: no validator `{safe(name)}` is "
-        f"installed{did_you_mean(name, known.names(ValidatorRecord))}"
-    )
-    made = target.manifest.source if target.manifest is not None else None
-    here = {canonical_name(each.distribution) for each in known.every(SourceRecord)}
-    if made is not None and made.distribution and canonical_name(made.distribution) not in here:
-        origin = f"`{safe(made.distribution)}` {safe(made.version)}"
-        said += f", nor is {origin}, which made `{safe(target.dataset)}`"
-    broken = sorted({each.distribution for each in known.broken if each.distribution})
-    if broken:
-        said += f"; broken plugins of {listed(broken)}: see `tfrecreg plugins list`"
-    return f"{said}; hint: install the plugin, or leave it out: --skip {safe(name)}"
+    """The validators with these names, each once, in order. Errors say `where` the names are."""
+    found = {}
+    for name in sorted(names):
+        try:
+            each = known.find(ValidatorRecord, name)
+        except UnknownPluginError as error:
+            if not where:
+                raise
+            raise ConfigError(f"`{where}`: {error.message}", hint=error.hint) from None
+        found[each.qualified] = each
+    return list(found.values())

@@ -1,4 +1,4 @@
-"""What the targets of a check should hold, and the `content` validator, which compares.
+"""The expected content of a check's targets, and the `content` validator, which compares it.
 
 Records are compared by their digests, split by split, as multisets: order, shards and compression
 do not matter.
@@ -32,10 +32,10 @@ from tfrecreg.core.plugins.manager import plugins
 from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.core.records.batch_columns import batch_digests
 from tfrecreg.core.records.hashing import DIGEST_BYTES, ContentHasher, content_digest, record_digest
+from tfrecreg.core.registry.data import resolve_in
 from tfrecreg.core.registry.manifest import SplitEntry
 from tfrecreg.core.registry.registry import RegistryLike
-from tfrecreg.core.registry.shardset.find import resolve_in
-from tfrecreg.core.registry.shardset.side import Side, side_of
+from tfrecreg.core.registry.side import Side, side_of
 from tfrecreg.core.storage.raw import raw_storage
 from tfrecreg.core.values.codes import SHD010, SHD011, CodeList
 from tfrecreg.core.values.errors import TfrecregError, UsageError
@@ -43,10 +43,10 @@ from tfrecreg.core.values.findings import MAX_LOCATIONS, Code, Finding, Location
 from tfrecreg.core.values.text import safe
 
 _ROW = f"S{DIGEST_BYTES}"
-# NumPy strips trailing NULs of an element that is taken out, but compares elements with them.
+# NumPy strips trailing NULs when it returns an element, but compares elements with them.
 
 SplitRows = npt.NDArray[np.bytes_]
-"""Record digests, one an element."""
+"""Record digests, one per element."""
 
 
 class DigestPart(NamedTuple):
@@ -55,9 +55,9 @@ class DigestPart(NamedTuple):
     digests: bytes
     """The digests, concatenated in the order of the records."""
     numbers: npt.NDArray[np.int64]
-    """Their numbers in the shard."""
+    """The numbers of these records in the shard."""
     faults: int
-    """Damaged places."""
+    """Number of damaged places."""
 
 
 class DigestVisitor(Visitor):
@@ -66,11 +66,10 @@ class DigestVisitor(Visitor):
     def __init__(self, shard: Shard) -> None:
         self._digests = bytearray()
         self._numbers: list[npt.NDArray[np.int64]] = []
-        self._large = LargeRecords(shard, "check")
+        self._large = LargeRecords(shard)
         self._faults = 0
 
     def batch(self, batch: RecordBatch) -> None:
-        """Add the records of a batch."""
         if batch.whole:
             self._digests += batch_digests(batch)
         else:
@@ -99,7 +98,7 @@ class ContentValidator(Validator):
 
     def applies(self, target: Target) -> str | None:
         if target.expected is None:
-            return "nothing is expected: say it with --same-as or --expect"
+            return "no content is expected: --same-as or --expect names it"
         return None
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Visitor]:
@@ -118,7 +117,11 @@ class ContentValidator(Validator):
             splits = {each.name: [] for each in target.manifest.splits}
         for shard, part in parts:
             splits.setdefault(shard.split, []).append((shard, part))
-        _name_the_unnamed(splits, expected)
+        known = set(expected.counts)
+        if expected.manifest is not None:
+            known |= {each.name for each in expected.manifest.splits}
+        if list(splits) == [""] and len(known) == 1:  # files without a split in their names
+            splits[known.pop()] = splits.pop("")
         tally = Tally()
         _check_counts(tally, splits, expected.counts)
         if expected.manifest is not None:
@@ -129,15 +132,6 @@ class ContentValidator(Validator):
 
 
 _Splits = dict[str, list[tuple[Shard, DigestPart]]]
-
-
-def _name_the_unnamed(splits: _Splits, expected: Expected) -> None:
-    """Give the only split of files whose names do not say one the only name that is expected."""
-    known = set(expected.counts)
-    if expected.manifest is not None:
-        known |= {each.name for each in expected.manifest.splits}
-    if list(splits) == [""] and len(known) == 1:
-        splits[known.pop()] = splits.pop("")
 
 
 def _records(parts: Iterable[tuple[Shard, DigestPart]]) -> int:
@@ -175,12 +169,12 @@ def _check_version(
     name = expected.name
     for split in sorted(splits.keys() - {each.name for each in wanted}):
         records = _records(splits[split])
-        message = f"`{name}` has no split `{safe(split)}`, found one of {records:,} records"
+        message = f"`{name}` has no split `{safe(split)}`, found one with {records:,} records"
         tally.add(SHD011, message, Location(split=split), split=split)
     for entry in wanted:
         parts = splits.get(entry.name)
         if parts is None and not entry.records:
-            continue  # files have no shard of such a split
+            continue  # files have no shard of an empty split
         if parts is None:
             message = f"the split `{safe(entry.name)}` of `{name}` is missing"
             where = Location(split=entry.name, detail=f"expected {entry.records:,} records")
@@ -194,11 +188,11 @@ def _check_version(
 def _check_split(
     tally: Tally, parts: list[tuple[Shard, DigestPart]], expected: Expected, entry: SplitEntry
 ) -> None:
-    """Name the records of a split that differ, as far as indexes know them."""
+    """Report the differing records of a split, as far as indexes name them."""
     name, split = expected.name, entry.name
     other = _Version(expected, split)
     if other.problem:
-        message = f"the records of `{safe(split)}` are not those of `{name}`"
+        message = f"the records of `{safe(split)}` differ from `{name}`"
         found = f"expected {entry.records:,}, found {_records(parts):,}; {other.problem}"
         tally.add(SHD011, message, Location(split=split, detail=found), split=split)
         return
@@ -207,22 +201,15 @@ def _check_split(
     if len(extra):
         message = f"records of `{safe(split)}` that `{name}` does not have"
         places = [_place(parts, position) for position in extra[:MAX_LOCATIONS]]
-        _add(tally, message, split, places, len(extra))
+        tally.add_places(SHD011, message, places, len(extra), split=split)
     if len(missing):
         message = f"records of `{safe(split)}` in `{name}` that are missing"
         places = [other.place(position) for position in missing[:MAX_LOCATIONS]]
-        _add(tally, message, split, places, len(missing))
-
-
-def _add(tally: Tally, message: str, split: str, places: list[Location], count: int) -> None:
-    for each in places[:-1]:
-        tally.add(SHD011, message, each, split=split)
-    rest = count - len(places) + 1
-    tally.add(SHD011, message, places[-1], split=split, count=rest)
+        tally.add_places(SHD011, message, places, len(missing), split=split)
 
 
 class _Version:
-    """The records of a split of the version to compare with, from its indexes."""
+    """The records of one split in the version compared against, read from its indexes."""
 
     def __init__(self, expected: Expected, split: str) -> None:
         manifest = expected.manifest
@@ -230,7 +217,7 @@ class _Version:
         self._entries = [each for each in entries if each.split == split]
         self._expected = expected
         self.problem = ""
-        """Why the records are not known; empty where they are."""
+        """Why the records are unknown; empty if they are known."""
         rows = [np.empty(0, _ROW)]
         for entry in self._entries:
             try:
@@ -246,7 +233,7 @@ class _Version:
                 return
             rows.append(_rows(index.digests.tobytes()))
         self.digests: SplitRows = np.concatenate(rows)
-        """Digests of its records, in the order of its shards."""
+        """Digests of the split's records, in the order of its shards."""
 
     def place(self, position: int) -> Location:
         """The location of a record, by its key and its place in the version."""
@@ -274,9 +261,9 @@ def _rows(digests: bytes) -> SplitRows:
 
 
 def _difference(some: SplitRows, others: SplitRows) -> list[int]:
-    """Positions in `some` of the records that `others` does not have, or not as often.
+    """Positions in `some` of the records that `others` lacks, or has less often.
 
-    Of equal records the last ones are those too many.
+    Of equal records, the last count as surplus.
     """
     names, inverse, counts = np.unique(some, return_inverse=True, return_counts=True)
     known, known_counts = np.unique(others, return_counts=True)
@@ -300,12 +287,11 @@ _DIGEST = re.compile("[0-9a-f]{64}")
 def expected_of(
     same_as: str | None, counts: Mapping[str, int], registry: RegistryLike | None
 ) -> Expected:
-    """What the targets of a check should hold."""
+    """The expected content of a check's targets."""
     for split, count in counts.items():
         if count < 0:
             raise UsageError(
-                f"the number of records of a split should be at least 0, found {count}",
-                hint=f"`--expect {safe(split)}=60000`",
+                f"the number of records of `{split}` should be at least 0, found {count}"
             )
     if same_as is None:
         return Expected(counts)
@@ -326,16 +312,14 @@ def expected_of(
 def raw_items(options: CheckOptions) -> RawItems:
     """The items that the options name."""
     if options.source is None:
-        raise UsageError("`--option` is for a source", hint="name it: --source coco --raw DIR")
+        raise UsageError("`--option` needs a source, such as `--source coco --raw DIR`")
     if options.raw is None:
-        raise UsageError(
-            f"`--source {options.source}` needs the raw data", hint="name their folder: --raw DIR"
-        )
+        raise UsageError(f"`--source {options.source}` needs the raw data: `--raw DIR`")
     parsed, _ = plugins().source_options(options.source, options.source_options)
     raw = raw_storage(options.raw)
     raw.expect_folder()
     source = plugins().open_source(options.source, raw, parsed)
-    source.labels()  # reads the annotations: what is wrong with them is said before the scan
+    source.labels()  # reads the annotations, to report their problems before the scan
     return RawItems(options.source, lambda: _items(source))
 
 

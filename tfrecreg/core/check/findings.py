@@ -1,13 +1,13 @@
-"""From the findings of validators to those of a report, in this order:
+"""Turns the findings of validators into a report's findings, in this order:
 
-1. :func:`without_repetitions` drops what another finding explains better;
+1. :func:`without_repetitions` drops findings that another finding explains better;
 2. :func:`complete_findings` adds records, keys and repair commands;
 3. :func:`judge_findings` applies the gate and the waivers.
 
-What `dvc metrics` and `dvc plots` read: numbers alone, and tables, as other files.
+The module also makes the files for `dvc metrics` (only numbers) and `dvc plots` (tables).
 
-DVC flattens nested objects and drops lists, so metrics are objects of numbers. Both hold
-measurements, independent of the gate.
+DVC flattens nested objects and drops lists, so metrics are objects of numbers. Metrics and plots do
+not depend on the gate.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import csv
 import datetime
 import io
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -32,11 +33,11 @@ from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.values.codes import REG009, SCH005
 from tfrecreg.core.values.codes.pages import record_code
 from tfrecreg.core.values.config import FailOn, GateConfig, Lowered, Waiver, judge, severity_of
-from tfrecreg.core.values.findings import MAX_LOCATIONS, Finding, Location, Severity, fingerprint
+from tfrecreg.core.values.findings import MAX_LOCATIONS, Finding, Severity, fingerprint
 from tfrecreg.core.values.text import overrides, safe
 
 _SHOWN = 16
-"""Maximum number of features that a finding names, and of their declarations in its hint."""
+"""Maximum number of features that a finding names, and of declarations in its hint."""
 _NOT_TFRECORD = "CRC008"
 _REPAIRABLE = frozenset(
     {
@@ -58,21 +59,21 @@ def without_repetitions(
     validators: Iterable[tuple[PluginId, Validator]],
     severity: Mapping[str, Severity],
 ) -> tuple[list[Finding], list[str]]:
-    """The findings that no validator explains better, and what failed on the way.
+    """The findings that no other finding explains better, and messages about failed validators.
 
-    `severity` has what the gate says of codes. A finding that it lowers explains none that is more
-    severe: no error leaves the report with a warning.
+    `severity` maps codes to the severities that the gate gives them. A finding that the gate
+    lowered never explains a more severe finding, so no error is dropped because of a warning.
     """
 
     def rank(finding: Finding) -> int:
-        return severity_of(finding.code, finding.severity, severity).rank
+        return severity_of(finding, severity).rank
 
     kept, problems = list(findings), []
     for plugin_id, validator in validators if len(findings) > 1 else ():
         if not overrides(validator, Validator, "explains"):
             continue
         try:
-            with calling(plugin_id, "explains"):
+            with calling():
                 codes = {code.code for code in validator.codes}
                 own = [each for each in findings if each.code in codes]
                 others = [each for each in kept if each.code not in codes]
@@ -125,20 +126,19 @@ def with_keys(findings: Sequence[Finding], shards: Sequence[Shard]) -> list[Find
             if each.shard is not None and each.record is not None and each.key is None:
                 wanted.setdefault(each.shard, set()).add(each.record)
     keys = keys_of(shards, wanted)
-    return [
-        replace(finding, locations=tuple(_with_key(each, keys) for each in finding.locations))
-        for finding in findings
-    ]
-
-
-def _with_key(location: Location, keys: dict[tuple[str | None, int | None], str]) -> Location:
-    key = keys.get((location.shard, location.record))
-    return location if key is None or location.key is not None else replace(location, key=key)
+    completed = []
+    for finding in findings:
+        places = (
+            each if each.key is not None else replace(each, key=keys.get((each.shard, each.record)))
+            for each in finding.locations
+        )
+        completed.append(replace(finding, locations=tuple(places)))
+    return completed
 
 
 def _hint(finding: Finding, target: Target) -> str:
     """The command that repairs damaged bytes of this target, or an empty text."""
-    # with NumPy, which `audit` does not need
+    # imports NumPy, which `audit` does not need
     from tfrecreg.core.records.resync import LFS_POINTER, ZLIB
 
     if finding.code == _NOT_TFRECORD:
@@ -149,13 +149,13 @@ def _hint(finding: Finding, target: Target) -> str:
             return "write the files again with `GZIP` or without compression"
     if finding.code not in _REPAIRABLE:
         return ""
-    # A build that is not published yet has no home, and nothing to repair.
+    # An unpublished build has no home, and nothing to repair.
     manifest = target.manifest
     if target.home is None or manifest is None:
         return ""
     if command := fetch_command(Registry(target.home).dataset(target.dataset), manifest):
         return f"`{command}` fetches the bytes of the release again"
-    # Files that no source can make again may still be in DVC.
+    # Files that no source can rebuild may still be in DVC.
     kept = manifest.release is not None and manifest.release.dvc is not None
     if not kept and (is_adopted(manifest) or is_python_data(manifest)):
         return ""
@@ -187,7 +187,7 @@ def judge_findings(
     fail_on: FailOn | None = None,
     today: datetime.date | None = None,
 ) -> FindingsJudgement:
-    """Judge findings by a gate and its waivers."""
+    """Apply a gate and its waivers to findings."""
     day = today or datetime.datetime.now(datetime.timezone.utc).date()
     limit = fail_on or gate.fail_on
     found = judge(
@@ -200,7 +200,13 @@ def judge_findings(
     lapsed: dict[Waiver, list[Finding]] = {}
     for finding, waiver in found.lapsed:
         lapsed.setdefault(waiver, []).append(finding)
-    marked = {id(finding): _marked(finding, waiver) for finding, waiver in found.lapsed}
+    marked = {
+        id(finding): replace(
+            finding,
+            message=f"{finding.message} (waived by {safe(waiver.owner)} until {waiver.expires})",
+        )
+        for finding, waiver in found.lapsed
+    }
     shown = [marked.get(id(finding), finding) for finding in found.findings]
     shown += [_expired(waiver, len(covered), dataset) for waiver, covered in lapsed.items()]
     return FindingsJudgement(
@@ -210,14 +216,18 @@ def judge_findings(
         waived=tuple(finding for finding, _ in found.waived),
         waivers=tuple(waiver for _, waiver in found.waived),
         lowered=found.lowered,
-        notes=tuple(_note(waiver) for waiver in lapsed),
+        notes=tuple(
+            f"the waiver of `{safe(_subject(waiver))}` by {safe(waiver.owner)} expired on "
+            f"{waiver.expires.isoformat()}: its findings count again"
+            for waiver in lapsed
+        ),
     )
 
 
 def _in_common(
     findings: Iterable[Finding], waivers: Sequence[Waiver], dataset: str
 ) -> list[Finding]:
-    """The findings, those about undeclared features of the same records as one.
+    """The findings, with one finding for all undeclared features of the same records.
 
     A feature that a waiver covers keeps its own finding.
     """
@@ -239,7 +249,7 @@ def _in_common(
         together = _of_features(sorted(group, key=_first_feature), about, dataset)
         same = together.fingerprint, together.message, together.hint
         several.setdefault(same, []).append(together)
-    for first, *others in several.values():  # one of each split
+    for first, *others in several.values():  # one per split
         count = sum((each.count for each in others), first.count)
         places = sum((each.locations for each in others), first.locations)[:MAX_LOCATIONS]
         kept.append(replace(first, count=count, locations=places))
@@ -247,7 +257,7 @@ def _in_common(
 
 
 def _of_features(group: Sequence[Finding], about: str, dataset: str) -> Finding:
-    """One finding in place of those about several features, in the same records."""
+    """One finding that replaces findings about several features in the same records."""
     names = list(map(_first_feature, group))
     shown, hint = ", ".join(f"`{safe(each)}`" for each in names[:_SHOWN]), SCH005.hint
     more = f", and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
@@ -274,13 +284,6 @@ def severity_order(finding: Finding) -> tuple[int, str]:
     return -finding.severity.rank, finding.fingerprint
 
 
-def _marked(finding: Finding, waiver: Waiver) -> Finding:
-    day = waiver.expires.isoformat()
-    return replace(
-        finding, message=f"{finding.message} (waived by {safe(waiver.owner)} until {day})"
-    )
-
-
 def _expired(waiver: Waiver, count: int, dataset: str) -> Finding:
     code = REG009
     what = _subject(waiver)
@@ -297,13 +300,6 @@ def _expired(waiver: Waiver, count: int, dataset: str) -> Finding:
     )
 
 
-def _note(waiver: Waiver) -> str:
-    return (
-        f"the waiver of `{safe(_subject(waiver))}` by {safe(waiver.owner)} expired on "
-        f"{waiver.expires.isoformat()}: its findings count again"
-    )
-
-
 def _subject(waiver: Waiver) -> str:
     return waiver.fingerprint if waiver.code == "*" else waiver.code
 
@@ -314,14 +310,17 @@ PLOTS = {
     "features": ("feature", "bytes"),
     "classes": ("class", "records"),
 }
-"""Columns by name of a table: the counted values, and their number."""
+"""Columns of each table, by name: the counted values, and their number."""
 
 _FORMULA = ("=", "+", "-", "@")
-"""A spreadsheet takes a cell that begins so for a formula."""
+"""Spreadsheets interpret a cell that begins with one of these as a formula."""
 
 
 def metrics(report: Report) -> dict[str, Any]:
-    """Numbers, in objects of objects: sizes, records of each split, findings, measures."""
+    """Numbers in nested objects: sizes, records per split, findings, measures."""
+    codes: Counter[str] = Counter()
+    for finding in report.findings:
+        codes[finding.code] += finding.count
     found: dict[str, Any] = {
         "shards": report.shards,
         "records": report.records,
@@ -329,7 +328,7 @@ def metrics(report: Report) -> dict[str, Any]:
         "payload_bytes": report.payload_bytes,
         "splits": dict(report.splits),
         "findings": dict(_severities(report)),
-        "codes": _codes(report),
+        "codes": dict(sorted(codes.items())),
     }
     for measure in report.measures:
         if isinstance(measure.value, int | float) and math.isfinite(measure.value):
@@ -340,35 +339,20 @@ def metrics(report: Report) -> dict[str, Any]:
 def plots(report: Report) -> dict[str, str]:
     """The tables of :data:`PLOTS` as CSV, by name. A table may have no rows."""
     measures = {measure.name: measure.value for measure in report.measures}
+    classes = sorted(name for name in measures if name.startswith("annotations.histogram."))
     rows: dict[str, Iterable[tuple[str, int]]] = {
         "findings": _severities(report),
         "splits": report.splits.items(),
         "features": _mapping(measures.get("inflation.features")),
-        "classes": _classes(measures),
+        "classes": _mapping(measures[classes[0]]) if classes else (),
     }
     return {name: _table(columns, rows[name]) for name, columns in PLOTS.items()}
 
 
 def _severities(report: Report) -> Iterator[tuple[str, int]]:
-    """The number of findings of each severity; all of them, so that a plot has its axis."""
+    """The number of findings per severity; includes zeros, so that every plot has the same axis."""
     for severity in Severity:
         yield severity.value, sum(found.severity is severity for found in report.findings)
-
-
-def _codes(report: Report) -> dict[str, int]:
-    """Code to the number of places at which it was found."""
-    counts: dict[str, int] = {}
-    for finding in report.findings:
-        counts[finding.code] = counts.get(finding.code, 0) + finding.count
-    return dict(sorted(counts.items()))
-
-
-def _classes(measures: Mapping[str, object]) -> Iterable[tuple[str, int]]:
-    """The class histogram of the first feature that has classes."""
-    for name in sorted(measures):
-        if name.startswith("annotations.histogram."):
-            return _mapping(measures[name])
-    return ()
 
 
 def _mapping(value: object) -> Iterable[tuple[str, int]]:
@@ -378,7 +362,7 @@ def _mapping(value: object) -> Iterable[tuple[str, int]]:
 
 
 def _put(found: dict[str, Any], name: str, value: float) -> None:
-    """Set ``a.b.c``; a name that runs through another number is left as one word."""
+    """Set ``a.b.c`` in nested objects, or as one key if ``a`` or ``a.b`` is a number already."""
     *above, last = name.split(".")
     inner: Any = found
     for part in above:

@@ -1,14 +1,11 @@
-"""The operation `gate`: judging the report of a check under today's gate and waivers.
+"""The operation `gate`: applies today's gate and waivers to the report of a check.
 
-A check is a function of the data and may be cached; a verdict also depends on the date. So a
-pipeline measures in one stage and judges in the next. A report counts only where it is about the
-current state of the target, and covers everything that the gate now requires.
+A check depends only on the data and may be cached; a verdict also depends on the date. So a
+pipeline checks in one stage and applies the gate in the next. A report is valid only if it
+describes the current state of the target and covers everything that the gate now requires.
 
-Gates and waivers that could never apply, refused before any work is judged by them.
-
-The configuration is parsed without knowing which datasets and codes there are. Here both are known:
-the datasets of the registry, the codes of the bundled validators and those of the plugins that are
-installed.
+Gates and waivers that could never apply are refused. The parser of the configuration cannot do
+that, because it does not know the registry's datasets, or the codes of validators and plugins.
 """
 
 from __future__ import annotations
@@ -18,7 +15,7 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 
 import msgspec
@@ -31,9 +28,10 @@ from tfrecreg.core.plugins.manager import plugins_of
 from tfrecreg.core.plugins.records import ValidatorRecord
 from tfrecreg.core.records.hashing import hash_file
 from tfrecreg.core.registry import layout
+from tfrecreg.core.registry.data import Resolved, expect_schema, resolve
 from tfrecreg.core.registry.keeper import tracker
-from tfrecreg.core.registry.lookup import Resolved, expect_schema, resolve
 from tfrecreg.core.registry.registry import Registry
+from tfrecreg.core.values.codes import what_became_of
 from tfrecreg.core.values.config import CONFIG_NAME, Config, GateConfig, Waiver
 from tfrecreg.core.values.errors import ConfigError, UsageError
 from tfrecreg.core.values.progress import SILENT, Progress
@@ -42,39 +40,31 @@ from tfrecreg.core.values.typed_values import KeyPath
 
 _DEFAULT = "default"
 _POINTER, _SCHEMA = ".dvc", ".pbtxt"
-_ALL_CODES = "`tfrecreg explain` lists all codes; those of a plugin are known where it is installed"
 
 
 def expect_policy(
     registry: Registry, *names: str | None, today: datetime.date | None = None
 ) -> None:
-    """Refuse a policy that is silently not applied, and a waiver that covers nearly everything, or
-    for longer than `policy.max_waiver_days`.
+    """Refuse a policy that would silently never apply, and a waiver that covers nearly everything
+    or lasts longer than `policy.max_waiver_days`.
     """
     config = registry.config
     _expect_datasets(registry, {_DEFAULT, *filter(None, names)})
     if config.waivers or any(gate.severity for gate in config.gates.values()):
         known = list(plugins_of(config).codes())
         _expect_severities(config, known)
-        last = _last_day(config, today)
+        last = None
+        if (days := config.policy.max_waiver_days) is not None:
+            day = today or datetime.datetime.now(datetime.timezone.utc).date()
+            last = day + datetime.timedelta(days=min(days, (datetime.date.max - day).days))
         for number, waiver in enumerate(config.waivers):
             place = KeyPath(CONFIG_NAME) / "waivers" / number
             _expect_waiver(waiver, place, known)
             if last is not None and waiver.expires > last:
                 raise (place / "expires").error(
-                    f"is {waiver.expires}, more than {config.policy.max_waiver_days} days from "
-                    "today, the `policy.max_waiver_days`",
-                    hint=f"let it expire on {last} or earlier, and renew it then",
+                    f"is {waiver.expires}, later than {last}: `policy.max_waiver_days` is "
+                    f"{config.policy.max_waiver_days}"
                 )
-
-
-def _last_day(config: Config, today: datetime.date | None) -> datetime.date | None:
-    """The last day that a waiver may have; None for any."""
-    days = config.policy.max_waiver_days
-    if days is None:
-        return None
-    day = today or datetime.datetime.now(datetime.timezone.utc).date()
-    return day + datetime.timedelta(days=min(days, (datetime.date.max - day).days))
 
 
 def _expect_datasets(registry: Registry, names: set[str]) -> None:
@@ -85,14 +75,12 @@ def _expect_datasets(registry: Registry, names: set[str]) -> None:
     for name in unknown:
         if name not in datasets:
             raise (KeyPath(CONFIG_NAME) / "gates" / name).error(
-                f"matches no dataset{did_you_mean(name, datasets)}",
-                hint=f"datasets: {listed(sorted(datasets))}; for a new dataset, add "
-                f"`{layout.DATASETS}/{safe(name)}.toml`",
+                f"matches no dataset{did_you_mean(name, datasets)}"
             )
 
 
 def _datasets(registry: Registry) -> set[str]:
-    """Configured, built or released, or known to git by a schema or by DVC's pointer."""
+    """Datasets that are configured, built, released, or known to git by a schema or DVC pointer."""
     found = set(registry.dataset_names())
     for folder, suffix in (("schemas", _SCHEMA), (layout.BUILDS, _POINTER)):
         for entry in registry.storage.list(folder, recursive=False):
@@ -103,17 +91,25 @@ def _datasets(registry: Registry) -> set[str]:
 
 
 def _expect_severities(config: Config, known: Iterable[str]) -> None:
-    # The default's first: a key of it is in every gate.
+    # The default gate comes first, because every gate inherits its keys.
     for name in sorted(config.gates, key=lambda each: each != _DEFAULT):
         for glob in config.gates[name].severity:
-            if not any(fnmatchcase(code, glob) for code in known):
+            named = glob.partition(" ")[0]
+            if not any(fnmatchcase(code, named) for code in known):
                 place = KeyPath(CONFIG_NAME) / "gates" / name / "severity" / glob
-                raise place.error(f"matches no code{did_you_mean(glob, known)}", hint=_ALL_CODES)
+                raise _no_code(place, named, known)
+
+
+def _no_code(place: KeyPath, pattern: str, known: Iterable[str]) -> ConfigError:
+    """The error if no code matches `pattern`, with the codes that replaced it or a similar code."""
+    instead = what_became_of(pattern) or did_you_mean(pattern, known)
+    return place.error(f"matches no code: `{pattern}`{instead}")
 
 
 def _expect_waiver(waiver: Waiver, place: KeyPath, known: list[str]) -> None:
-    if not any(fnmatchcase(code, waiver.code) for code in known):
-        raise _no_code(place / "code", waiver.code, known)
+    glob = waiver.code.partition(" ")[0]
+    if not any(fnmatchcase(code, glob) for code in known):
+        raise _no_code(place / "code", glob, known)
     named, colon, _ = waiver.fingerprint.partition(":")
     # A `*` may match more than the rest of the code.
     start = f"{named.partition('*')[0]}*" if "*" in named or not colon else named
@@ -128,17 +124,12 @@ def _expect_waiver(waiver: Waiver, place: KeyPath, known: list[str]) -> None:
         )
 
 
-def _no_code(place: KeyPath, pattern: str, known: Iterable[str]) -> ConfigError:
-    return place.error(
-        f"matches no code: `{safe(pattern)}`{did_you_mean(pattern, known)}", hint=_ALL_CODES
-    )
-
-
 def _covered_families(waiver: Waiver, known: Iterable[str]) -> Iterator[str]:
-    """The families whose every code it covers, in any dataset, split and shard."""
+    """The families of codes of which a waiver covers every finding, in any dataset and split."""
+    glob = waiver.code.partition(" ")[0]
     for family, codes in groupby(sorted(known), key=lambda code: code[:3]):
         if all(
-            fnmatchcase(code, waiver.code)
+            fnmatchcase(code, glob)
             and fnmatchcase(f"{code}:any dataset:any split:any subject", waiver.fingerprint)
             for code in codes
         ):
@@ -153,7 +144,7 @@ def gate(
     today: datetime.date | None = None,
     progress: Progress = SILENT,
 ) -> Report:
-    """Hold a report against the gate of its dataset."""
+    """Apply the gate of a report's dataset to the report."""
     resolved = resolve(registry, reference)
     path = os.fspath(report)
     found = read_report(path, resolved.name)
@@ -162,8 +153,17 @@ def gate(
     if resolved.kind == "build":
         tracker().expect_current(registry, dataset)
     policy = registry.config.gate(dataset)
-    _is_of_today(found, resolved, path)
-    _looked_at_all(found, registry.config, policy, resolved, path)
+    basis = found.basis or Basis()
+    for reason in chain(
+        _of_another_state(found, basis, resolved),
+        _other_bytes(basis, resolved, path),
+        _not_looked_at(found, basis, registry.config, policy, dataset),
+    ):
+        raise UsageError(
+            f"the report `{path}` {reason}",
+            hint=f"tfrecreg check {resolved.name} --fail-on never --format json --output {path}; "
+            "in a pipeline: tfrecreg pipeline, then dvc repro",
+        )
     verdict = judge_findings(
         found.findings, policy, registry.config.waivers, dataset=dataset, today=today
     )
@@ -192,34 +192,24 @@ def wanted_validators(config: Config, policy: GateConfig) -> list[str]:
     return sorted({*wanted, *limited})
 
 
-def _is_of_today(found: Report, resolved: Resolved, path: str) -> None:
-    """Refuse a report about another target, or one that lacks findings."""
+def _of_another_state(found: Report, basis: Basis, resolved: Resolved) -> Iterator[str]:
+    """Reasons why a report is about another target, or lacks findings."""
     if found.judged:
-        raise UsageError(
-            f"the report `{safe(path)}` was judged already: it lacks the findings that "
-            "waivers covered",
-            hint=_command(resolved, path),
-        )
-    schema = expect_schema(resolved)
-    basis = found.basis or Basis()
+        yield "has the results of a gate: it lacks the findings that waivers covered"
+    schema = schema_digest(expect_schema(resolved))
     for what, then, now in (
         (f"`{resolved.name}`", basis.manifest, resolved.manifest.digest),
-        ("the schema", basis.schema, schema_digest(schema)),
+        ("the schema", basis.schema, schema),
     ):
         if then != now:
-            raise UsageError(
-                f"the report `{safe(path)}` is about another state of {what}: expected digest "
-                f"{_digest(now)}, found {_digest(then)}",
-                hint=_command(resolved, path),
-            )
-    _has_the_bytes(basis, resolved, path)
+            yield _differs(what, f"digest {_digest(now)}", _digest(then))
 
 
-def _has_the_bytes(basis: Basis, resolved: Resolved, path: str) -> None:
-    """Refuse a report about other bytes than those of the shards on this machine.
+def _other_bytes(basis: Basis, resolved: Resolved, path: str) -> Iterator[str]:
+    """Reasons why the shards on this machine do not have the bytes that a report describes.
 
-    Sizes are compared. A shard that changed after the report was written, or was put in its place
-    again, is read for its digest.
+    Sizes are compared. If a shard was changed or replaced after the report was written, it is read
+    and its digest is compared.
     """
     if resolved.folder is None:
         return
@@ -231,53 +221,33 @@ def _has_the_bytes(basis: Basis, resolved: Resolved, path: str) -> None:
         now = storage.stat(place, follow="all") if then is not None else None
         if then is None or now is None or now.kind != "file":
             continue
-        expected, found = f"{now.size} bytes", f"{then.bytes} bytes"
-        if expected == found and now.mtime_ns >= written:
-            if then.blake3 is None:
-                raise UsageError(
-                    f"`{safe(place)}` changed after the report `{safe(path)}` was written, and the "
-                    "report has no digest of it",
-                    hint=_command(resolved, path),
-                )
-            digest = hash_file(storage, place)[1]
-            expected, found = f"blake3 {_digest(digest)}", f"blake3 {_digest(then.blake3)}"
-        if expected != found:
-            raise UsageError(
-                f"the report `{safe(path)}` is about another state of `{safe(place)}`: expected "
-                f"{expected}, found {found}",
-                hint=_command(resolved, path),
-            )
+        if now.size != then.bytes:
+            yield _differs(f"`{safe(place)}`", f"{now.size} bytes", f"{then.bytes} bytes")
+        elif now.mtime_ns >= written and then.blake3 is None:
+            yield f"was written before `{safe(place)}` changed, and has no digest of it"
+        elif now.mtime_ns >= written and (digest := hash_file(storage, place)[1]) != then.blake3:
+            expected, known = f"blake3 {_digest(digest)}", f"blake3 {_digest(then.blake3)}"
+            yield _differs(f"`{safe(place)}`", expected, known)
 
 
-def _looked_at_all(
-    found: Report, config: Config, policy: GateConfig, resolved: Resolved, path: str
-) -> None:
-    """Refuse a report that lacks something that the gate requires."""
-    basis = found.basis or Basis()
+def _not_looked_at(
+    found: Report, basis: Basis, config: Config, policy: GateConfig, dataset: str
+) -> Iterator[str]:
+    """The gate's requirements that a report does not meet."""
     looked = {*found.validators, *(each.name for each in found.skipped)}
     missing = [name for name in wanted_validators(config, policy) if name not in looked]
     if missing and found.status != "error":
-        raise UsageError(
-            f"the report `{safe(path)}` lacks {listed(missing)}, which the gate of "
-            f"`{resolved.dataset}` asks for",
-            hint=_command(resolved, path),
-        )
+        yield f"lacks {listed(missing)}, which the gate of `{dataset}` asks for"
     for name in found.validators:
-        now = limits_of(config, policy, resolved.dataset.name, name)
+        now = limits_of(config, policy, dataset, name)
         then = dict(basis.limits.get(name, {}))
         if then != msgspec.to_builtins(now):
-            raise UsageError(
-                f"the report `{safe(path)}` was measured under other limits of `{safe(name)}`: "
-                f"expected {safe(str(now))}, found {safe(str(then))}",
-                hint=_command(resolved, path),
-            )
+            what = f"was measured under other limits of `{safe(name)}`"
+            yield f"{what}: expected {safe(str(now))}, found {safe(str(then))}"
 
 
-def _command(resolved: Resolved, path: str) -> str:
-    return (
-        f"tfrecreg check {resolved.name} --fail-on never --format json --output {safe(path)}; in a "
-        "pipeline: tfrecreg pipeline, then dvc repro"
-    )
+def _differs(what: str, expected: str, found: str) -> str:
+    return f"is about another state of {what}: expected {expected}, found {found}"
 
 
 def _digest(digest: str | None) -> str:

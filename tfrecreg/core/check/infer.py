@@ -1,16 +1,14 @@
-"""Drafts of a schema, and other results of every record of a target."""
+"""Drafts a schema, and makes other results that need every record of a target."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tfrecreg.core.check.scan.interface import Shard, Target, Validator, Visitor
-from tfrecreg.core.check.scan.run import ScanResult, run_scan
 from tfrecreg.core.example.kinds import PayloadKind
-from tfrecreg.core.example.sequences import PayloadSketch
 from tfrecreg.core.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.core.records.framing import HEADER_BYTES
 from tfrecreg.core.records.gzip_access import DamagedGzipError, Inflater
@@ -23,24 +21,28 @@ from tfrecreg.core.values.progress import SILENT, Progress
 from tfrecreg.core.values.text import safe, si_bytes
 from tfrecreg.core.workers.interface import Engine
 
+if TYPE_CHECKING:
+    from tfrecreg.core.check.scan.run import ScanResult
+    from tfrecreg.core.example.sequences import PayloadSketch
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassedOver:
-    """Damage that was skipped while the undamaged records were read. Strings are escaped."""
+    """Damage that a reader of the undamaged records skipped. Strings are escaped."""
 
     shard: str
     record: int | None
     """Number of the first damaged record, if known."""
     offset: int
-    """Offset in the stream where it starts."""
+    """Offset in the stream where the damage starts."""
     reason: str
     """``CRC002: …``."""
     count: int = 1
-    """Damaged places in the shard, as far as it was read."""
+    """Number of damaged places in the part of the shard that was read."""
 
 
 def passed_over(name: str, damage: Sequence[PassedOver]) -> RefusedError:
-    """The error for a result without the damaged records of a target."""
+    """The error for a result that lacks the damaged records of a target."""
     first, total = damage[0], sum(each.count for each in damage)
     where = "" if first.record is None else f"record {first.record} of "
     places = "1 damaged place was" if total == 1 else f"{total} damaged places were"
@@ -58,10 +60,11 @@ def read_whole(
     progress: Progress,
     *,
     doing: str,
-    otherwise: str,
     options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> ScanResult:
     """Scan all shards of `target`."""
+    from tfrecreg.core.check.scan.run import run_scan  # `head` reads no shard as a whole
+
     result = run_scan(
         target,
         validators,
@@ -73,15 +76,12 @@ def read_whole(
     if not result.complete:
         lost = [f"`{safe(each.shard)}`: {each.reason}" for each in result.unreadable]
         lost += [each.reason for each in result.crashes]
-        raise FailureError(
-            f"`{target.name}` was not read completely: {lost[0]}",
-            hint=f"{otherwise}: fix that first",
-        )
+        raise FailureError(f"`{target.name}` was not read completely: {lost[0]}")
     return result
 
 
 LARGE_LIMIT = 1 << 30
-"""Maximum size of a record in bytes: its digest needs it in memory."""
+"""Maximum size of a record in bytes: a digest needs the record in memory."""
 
 _SNIFF_BYTES = 1 << 16
 
@@ -89,21 +89,17 @@ _SNIFF_BYTES = 1 << 16
 class LargeRecords:
     """Reads payloads of one shard by their offsets, in ascending order."""
 
-    def __init__(self, shard: Shard, verb: Literal["adopt", "check", "export"] = "adopt") -> None:
+    def __init__(self, shard: Shard) -> None:
         self._shard = shard
-        self._done = f"{verb}ed"
-        self._verb = verb
         self._reader: Reader | None = None
         self._inflater: Inflater | None = None
 
     def payload(self, record: int, offset: int, length: int) -> bytes:
-        """The payload of a record whose checksums were verified before."""
-        name = safe(self._shard.name, limit=1000)
+        """The payload of a record whose checksums were already verified."""
         if length > LARGE_LIMIT:
             raise UsageError(
-                f"record {record} of `{name}` has {si_bytes(length)}, at most "
-                f"{si_bytes(LARGE_LIMIT)} can be {self._done}",
-                hint="let the tool that wrote it split its records",
+                f"record {record} of `{self._shard.name}` has {si_bytes(length)}, but at most "
+                f"{si_bytes(LARGE_LIMIT)} can be read"
             )
         start = offset + HEADER_BYTES
         if self._reader is None:
@@ -120,14 +116,10 @@ class LargeRecords:
             except DamagedGzipError:
                 data = b""
         if len(data) != length:
-            raise UsageError(
-                f"`{name}` changed while it was read",
-                hint=f"{self._verb} it when no other process writes to it",
-            )
+            raise UsageError(f"`{self._shard.name}` changed while it was read")
         return data
 
     def close(self) -> None:
-        """Close the file."""
         if self._reader is not None:
             self._reader.close()
 
@@ -141,19 +133,9 @@ def infer_schema(
 ) -> str:
     """Draft a schema for people to review, from every undamaged record of a target."""
     sketcher = _Sketcher()
-    result = read_whole(
-        target,
-        [sketcher],
-        engine,
-        progress,
-        doing="looking at",
-        otherwise="a schema from incomplete data would refuse the rest",
-    )
+    result = read_whole(target, [sketcher], engine, progress, doing="looking at")
     if result.records == 0:
-        raise UsageError(
-            f"`{target.name}` has no readable record to infer a schema from",
-            hint="`tfrecreg check` gives the reason",
-        )
+        raise UsageError(f"`{target.name}` has no readable record to infer a schema from")
     kinds = sketcher.kinds
     kind = PayloadKind.EXAMPLE
     if kinds[PayloadKind.SEQUENCE_EXAMPLE.value] > kinds[kind.value]:
@@ -162,8 +144,7 @@ def infer_schema(
     if not (names if kind is PayloadKind.EXAMPLE else sketcher.sketch.has_names):
         raise UsageError(
             f"`{target.name}` has no Example with a feature, so there is no schema to infer: found "
-            f"{described(kinds)}",
-            hint="a schema describes Examples or SequenceExamples; `tfrecreg head` shows records",
+            f"{described(kinds)}"
         )
     if damage is not None:
         damage += sketcher.damage
@@ -186,6 +167,8 @@ class _Sketcher(Validator):
     codes: Sequence[Code] = ()
 
     def __init__(self) -> None:
+        from tfrecreg.core.example.sequences import PayloadSketch
+
         self.sketch = PayloadSketch()
         self.kinds: Counter[str] = Counter()
         self.damage: list[PassedOver] = []
@@ -217,6 +200,8 @@ class _Sketcher(Validator):
 
 class _SketchVisitor(Visitor):
     def __init__(self, shard: Shard) -> None:
+        from tfrecreg.core.example.sequences import PayloadSketch
+
         self._sketch = PayloadSketch()
         self._payloads = PayloadCounter(shard)
         self._fault: Fault | None = None
@@ -229,7 +214,6 @@ class _SketchVisitor(Visitor):
             self._sketch.add(payload, kind or PayloadKind.OTHER, example)
 
     def fault(self, fault: Fault) -> None:
-        """Damaged records are left out of the sketch."""
         self._fault = self._fault or fault
         self._faults += 1
 

@@ -1,8 +1,7 @@
-"""The options of a check, as commands and programs give them."""
+"""The options of a check, from commands and programs."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from blake3 import blake3
 
 from tfrecreg.core.check.scan.interface import Target
+from tfrecreg.core.storage.raw import place_in
 from tfrecreg.core.values.config import Config, FailOn, GateConfig
 
 
@@ -21,34 +21,33 @@ class CheckOptions:
     """Names of the validators to run; empty for all."""
     skip: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
-    """Names of validators to run in addition to those that run anyway."""
+    """Names of validators to run in addition."""
     raw: str | None = None
-    """Folder of raw data, as the base of inflation."""
+    """Folder of the raw data, the base of inflation."""
     source: str | None = None
-    """The source of `raw`, whose items are looked for in the records: the validator `items` then
-    runs."""
+    """The source that reads `raw`. The validator `items` looks for its items in the records."""
     source_options: Sequence[str] | Mapping[str, Any] = ()
     """Options of that source, as ``K=V`` or by name."""
     schema: str | None = None
     """Path of a schema to use instead of the target's own."""
     fail_on: FailOn | str | None = None
-    """None for what the gate says, or ``error``. ``never`` measures and does not judge: findings
-    have the severities of their codes, and waivers are ignored, so the result does not depend on
-    the date."""
+    """None for the gate's setting (by default ``error``). With ``never`` there is no verdict:
+    findings have the severities of their codes and waivers are ignored, so the result does not
+    depend on the date."""
     against: str | None = None
     """A reference or files to compare with: the validator `drift` then runs."""
     same_as: str | None = None
     """A reference, or a content digest of 64 hex digits: the validator `content` then runs."""
     expect: Mapping[str, int] = field(default_factory=dict)
-    """Number of records by split; splits that are not named may have any."""
+    """Number of records by split; other splits may have any number."""
     gate: str | None = None
-    """Name of a gate to use, such as that of another dataset; None for the dataset's own, else the
-    default one."""
+    """Name of the gate to use, such as another dataset's gate; None for the dataset's own gate,
+    else the default gate."""
     ignore_missing: bool = False
-    """Without targets: whether datasets whose bytes are not on this machine are passed over."""
+    """Without targets: whether to skip datasets whose bytes are not on this machine."""
     cached: bool = False
-    """Whether shards that did not change since an earlier check with this option, by their size,
-    time and inode, are not read again."""
+    """Whether to skip shards whose size, time and inode did not change since an earlier check with
+    this option."""
 
 
 def schema_digest(text: str | None) -> str | None:
@@ -68,11 +67,11 @@ def limits_of(config: Config, gate: GateConfig, dataset: str, validator: str) ->
 
 
 def folder_of(target: Target) -> str | None:
-    """The folder of the target's bytes, relative to its registry, POSIX; outside of one its
-    absolute path, or its URL; None for bare files.
+    """The folder of the target's bytes as a POSIX path relative to its registry; outside of a
+    registry its absolute path or its URL; None for bare files.
     """
     if target.storage is None:
         return None
-    if target.home is None or not target.storage.is_local:
+    if target.home is None:
         return target.storage.root
-    return os.path.relpath(target.storage.root, target.home.root).replace(os.sep, "/")
+    return place_in(target.home.root, target.storage.root, relative=True)

@@ -10,13 +10,13 @@ from typing import Any, Literal
 
 from tfrecreg._version import JSON_VERSION
 from tfrecreg.core.values.config import FailOn, Lowered, Waiver
-from tfrecreg.core.values.errors import FailureError, RefusedError
+from tfrecreg.core.values.errors import FailureError, RefusedError, TfrecregError
 from tfrecreg.core.values.findings import Finding, Location, Measure, Severity
-from tfrecreg.core.values.text import count, json_data, safe
+from tfrecreg.core.values.text import count, json_data, safe, safe_message
 
 
 def location_text(location: Location) -> str:
-    """Shard, record, offset and key as far as known, escaped. Never empty."""
+    """The known shard, record, offset and key, escaped. Never empty."""
     pieces = []
     if location.shard is not None:
         pieces.append(safe(location.shard))
@@ -34,7 +34,7 @@ def location_text(location: Location) -> str:
 
 
 def location_lines(finding: Finding, limit: int) -> Iterator[str]:
-    """The first locations of a finding with their details, and the number of the others."""
+    """The first locations of a finding with their details, and the number of further locations."""
     for location in finding.locations[:limit]:
         detail = f": {safe(location.detail, limit=300)}" if location.detail else ""
         outcome = f" (TensorFlow {location.tensorflow.value})" if location.tensorflow else ""
@@ -51,33 +51,18 @@ def subject_text(finding: Finding) -> str:
     return safe(finding.fingerprint.rsplit(":", 1)[-1])
 
 
-def safe_message(text: str, *, limit: int = 2000) -> str:
-    """A message, escaped only if it contains misleading characters.
-
-    Messages escape the names in them; those of plugins may not.
-
-    Args:
-        text: the message.
-        limit: the maximum number of characters.
-    """
-    bare = text.replace("\\", "")
-    if len(text) <= limit and safe(bare, limit=len(bare) + 1) == bare:
-        return text
-    return safe(text, limit=limit)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadShard:
-    """The bytes of a shard that a check read to their end."""
+    """A shard that a check read to its end."""
 
     path: str
-    """As in the manifest; for bare files as it was given."""
+    """The path in the manifest; for bare files, the path as given."""
     bytes: int
     blake3: str | None = None
     """Hex digest of the file; None if no validator needed it."""
 
     def to_json(self) -> dict[str, str | int]:
-        """As the report's JSON has it."""
+        """The entry in the report's JSON."""
         digest = {"blake3": self.blake3} if self.blake3 is not None else {}
         return {"path": self.path, "bytes": self.bytes, **digest}
 
@@ -89,26 +74,26 @@ class Basis:
     manifest: str | None = None
     """Digest of the target's manifest; None for bare files."""
     schema: str | None = None
-    """blake3 of the schema's text; None where there was none."""
+    """blake3 of the schema's text; None without a schema."""
     raw: str | None = None
-    """The folder of raw data that was named; None for the manifest's word."""
+    """The folder of raw data that the user named; None if the manifest's numbers were used."""
     against: str | None = None
-    """Reference or files that it was compared with."""
+    """Reference or files that the target was compared with."""
     same_as: str | None = None
-    """Reference or digest whose records it should have."""
+    """Reference or digest whose records the target should have."""
     expect: Mapping[str, int] = field(default_factory=dict)
-    """Number of records that its splits should have."""
+    """Expected number of records by split."""
     only: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
     limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Options by validator, for validators that ran with options."""
     shards: tuple[ReadShard, ...] = field(default=(), repr=False)
-    """In the order of the target. Without modification times: the same data have the same report on
-    every machine.
+    """In the order of the target. They have no modification times, so that a report about the same
+    data is the same on every machine.
     """
 
     def to_json(self) -> dict[str, Any]:
-        """As the report's JSON has it."""
+        """The entry in the report's JSON."""
         return {
             "manifest": self.manifest,
             "schema": self.schema,
@@ -145,7 +130,7 @@ class Report:
 
     target: str
     status: Literal["pass", "fail", "error"]
-    """``error`` where the check is incomplete: a shard was not read or a validator crashed."""
+    """``error`` if the check is incomplete: a shard was not read or a validator crashed."""
     shards: int
     records: int
     """Number of records with matching checksums."""
@@ -153,21 +138,20 @@ class Report:
     """Size of the shard files in bytes."""
     payload_bytes: int
     cached: int | None = None
-    """Shards that were not read again, unchanged since an earlier check; None where the check
-    was not asked to reuse anything."""
+    """Number of unchanged shards that were not read again; None if the check did not reuse earlier
+    results."""
     releases: int | None = None
-    """Releases whose manifests and history alone were read; None for every
-    other check."""
+    """Number of releases of which only manifests and history were read; None for other checks."""
     splits: Mapping[str, int] = field(default_factory=dict)
-    """Split to its records whose checksums hold; empty where nothing was read."""
+    """Number of records whose checksums hold, by split; empty if nothing was read."""
     judged: bool = True
-    """False for a check that only measured: its findings are not yet judged by a gate."""
+    """Whether a gate was applied to the findings; False for a check that only measured."""
     fail_on: FailOn | None = None
-    """Lowest severity that failed; None if nothing was judged."""
+    """Lowest severity that makes the check fail; None if no gate was applied."""
     findings: tuple[Finding, ...] = ()
     """The worst first, then by fingerprint."""
     waived: tuple[Finding, ...] = ()
-    """Found, and accepted by a waiver."""
+    """Findings that a waiver accepts."""
     waivers: tuple[Waiver, ...] = ()
     """Waivers that accept `waived`, in the same order."""
     lowered: tuple[Lowered, ...] = ()
@@ -183,15 +167,15 @@ class Report:
     files, whose locations have complete paths.
     """
     changes: tuple[str, ...] = ()
-    """What the builds and releases changed since the ones before, one line each."""
+    """What the build or release changed since the version before it, one line each."""
     notes: tuple[str, ...] = ()
-    """What the target was judged by, or why not by the files beside the shards, one line each."""
+    """Files beside the shards that the check used, or why it did not use them, one line each."""
     basis: Basis | None = None
     """Inputs of the check; None if it did not run."""
 
     @property
     def failing(self) -> tuple[Finding, ...]:
-        """The findings that made it fail."""
+        """The findings that made the check fail."""
         if not self.judged or self.fail_on is None:
             return ()
         return tuple(found for found in self.findings if self.fail_on.fails(found.severity))
@@ -200,11 +184,11 @@ class Report:
         """Raise an error if the check is incomplete, or has findings of a severity or higher.
 
         Args:
-            severity: ``error`` or ``warning``; None for what the report was judged by.
+            severity: ``error`` or ``warning``; None for the severity that the report used.
 
         Raises:
             FailureError: the check is incomplete.
-            RefusedError: there are such findings; its `findings` has them.
+            RefusedError: there are such findings; the error's `findings` has them.
             UsageError: `severity` is another word.
 
         Example:
@@ -212,10 +196,7 @@ class Report:
         """
         limit = None if severity is None else FailOn.parse(severity)
         if self.status == "error":
-            raise FailureError(
-                f"the check of `{self.target}` is incomplete: {self.errors[0]}",
-                hint="`errors` of the report has every reason",
-            )
+            raise FailureError(f"the check of `{self.target}` is incomplete: {self.errors[0]}")
         found = self.failing
         if limit is not None:
             found = tuple(each for each in self.findings if limit.fails(each.severity))
@@ -269,7 +250,7 @@ class Report:
 
     @property
     def accepted(self) -> Iterator[tuple[Finding, str]]:
-        """Each waived finding, and by whom, until when and why; empty if that is not known."""
+        """Each waived finding, and who waived it, until when and why; empty if unknown."""
         for number, finding in enumerate(self.waived):
             waiver = self.waivers[number] if number < len(self.waivers) else None
             by = f"by {waiver.owner} until {waiver.expires}: {waiver.reason}" if waiver else ""
@@ -292,7 +273,7 @@ class Report:
 
     @property
     def kinds(self) -> Mapping[str, int] | None:
-        """What the payloads of bare files are: kind to number; None where that was not counted."""
+        """Number of payloads in bare files, by kind; None if they were not counted."""
         for measure in self.measures:
             if measure.name == "manifest.kinds" and isinstance(measure.value, Mapping):
                 return measure.value
@@ -352,8 +333,9 @@ def severities_of(findings: Iterable[Finding]) -> dict[str, int]:
     return {severity.value: counts[severity] for severity in Severity}
 
 
-def error_report(target: str, error: str, *, findings: tuple[Finding, ...] = ()) -> Report:
-    """The report about a target that could not be judged."""
+def error_report(target: str, error: TfrecregError) -> Report:
+    """The report about a target that could not be checked."""
+    hint = f"; hint: {error.hint}" if error.hint else ""
     return Report(
         target=target,
         status="error",
@@ -361,6 +343,6 @@ def error_report(target: str, error: str, *, findings: tuple[Finding, ...] = ())
         records=0,
         bytes=0,
         payload_bytes=0,
-        findings=findings,
-        errors=(error,),
+        findings=error.findings if isinstance(error, RefusedError) else (),
+        errors=(f"{error.message}{hint}",),
     )

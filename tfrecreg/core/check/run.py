@@ -1,27 +1,42 @@
-"""The operation: find the targets, and check each, so that none hides another."""
+"""The operation `check`: finds the targets and checks each, independent of the others."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from tfrecreg.core.check.choose import asked_for, validators_with
 from tfrecreg.core.check.gate import expect_policy
 from tfrecreg.core.check.options import CheckOptions
 from tfrecreg.core.check.reports import Report, error_report
 from tfrecreg.core.check.scan.cache import ScanCache
-from tfrecreg.core.check.scan.interface import Baseline, Expected, RawItems, Target, Validator
+from tfrecreg.core.check.scan.interface import Baseline, Expected, Target, Validator
 from tfrecreg.core.check.target import check_target
 from tfrecreg.core.plugins.bundled import CHANGES
 from tfrecreg.core.plugins.guard import PluginId
 from tfrecreg.core.plugins.manager import plugins
 from tfrecreg.core.registry import layout
 from tfrecreg.core.registry.absence import has_shards, missing_build, strays
-from tfrecreg.core.registry.lookup import Resolved, open_release, resolve
+from tfrecreg.core.registry.data import (
+    Built,
+    Resolved,
+    TargetLike,
+    TargetsLike,
+    open_release,
+    resolve,
+)
+from tfrecreg.core.registry.find import (
+    display_name,
+    files_by_build,
+    find_built,
+    find_target,
+    named_targets,
+    target_of,
+)
 from tfrecreg.core.registry.registry import (
     Dataset,
     Registry,
@@ -29,13 +44,6 @@ from tfrecreg.core.registry.registry import (
     find_registry,
     not_yanked,
     open_registry,
-)
-from tfrecreg.core.registry.shardset.find import Built, TargetLike, TargetsLike, find, named_targets
-from tfrecreg.core.registry.shardset.target import (
-    display_name,
-    files_targets,
-    find_target,
-    target_of,
 )
 from tfrecreg.core.storage.local import user_cache
 from tfrecreg.core.storage.raw import is_absolute
@@ -50,307 +58,254 @@ from tfrecreg.core.values.errors import (
     TfrecregError,
     UsageError,
 )
-from tfrecreg.core.values.progress import SILENT, Progress
+from tfrecreg.core.values.progress import Progress
 from tfrecreg.core.values.text import listed, safe
+from tfrecreg.core.workers.context import Context, Travelling
 from tfrecreg.core.workers.interface import Engine
 from tfrecreg.core.workers.local import LocalEngine
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _BROKEN = (DatasetConfigError, ManifestError, NewerFormatError, SchemaError, StorageError)
 """Errors of one target that do not affect the others."""
 _UNFIT = (*_BROKEN, NotHereError)
 
 Beside: TypeAlias = Callable[[Target], Sequence[tuple[PluginId, Validator]]]
-"""Gives validators that look at the records of a target beside those that judge them, and whose
-they are."""
+"""Returns validators that look at a target's records without making findings, and their owner."""
 
-_Judged: TypeAlias = tuple[Target, "Registry | None", str]
-"""A target, the registry whose gate judges it, and the build that is not here where a release is
-judged in its place, else an empty text."""
+
+class _Todo(NamedTuple):
+    """A target to check."""
+
+    target: Target
+    home: Registry | None
+    """The registry whose gate applies."""
+    unread: str = ""
+    """The build whose bytes are missing, if a release is checked in its place."""
 
 
 def check(
     targets: TargetsLike = (),
     *,
-    registry: RegistryLike | None = None,
     options: CheckOptions | None = None,
-    engine: Engine | None = None,
-    progress: Progress = SILENT,
     beside: Beside | None = None,
+    **context: Unpack[Context],
 ) -> list[Report]:
     """Check references and files."""
+    registry, engine, progress = Travelling(**context)
     options = options or CheckOptions()
-    engine = engine or LocalEngine(1)
+    call = _Check(registry, options, engine or LocalEngine(1), progress, beside)
     named = named_targets(targets)
-    if not named and (options.same_as is not None or options.expect):
-        raise UsageError(
-            "`--same-as` and `--expect` need a TARGET",
-            hint="tfrecreg check TARGET --same-as REF",
-        )
-    if not named and options.source is not None:
-        raise UsageError(
-            "`--source` is for a target", hint="tfrecreg check TARGET --source S --raw DIR"
-        )
-    if not named:
-        return _check_all(open_registry(registry), options, engine, progress, beside)
-    if options.ignore_missing:
-        raise UsageError(
-            "`--ignore-missing` cannot be used with targets", hint="leave it out, or name no target"
-        )
-    todo = _find_all(named, registry, options, progress)
-    return _judge_all(todo, registry, options, engine, progress, beside)
+    if named:
+        return call.judge(call.find(named))
+    needing = {
+        "--same-as": options.same_as,
+        "--expect": options.expect,
+        "--source": options.source,
+    }
+    if given := [name for name, value in needing.items() if value]:
+        raise UsageError(f"{listed(given)} cannot be used without a TARGET")
+    return call.all()
 
 
-def check_one(
-    target: TargetLike,
-    *,
-    registry: RegistryLike | None = None,
-    options: CheckOptions,
-    engine: Engine | None = None,
-    progress: Progress = SILENT,
-) -> Report:
+def check_one(target: TargetLike, options: CheckOptions, **context: Unpack[Context]) -> Report:
     """Check a single target."""
-    todo = _find_all(named_targets(target), registry, options, progress)
+    registry, engine, progress = Travelling(**context)
+    call = _Check(registry, options, engine or LocalEngine(1), progress)
+    todo = call.find(named_targets(target))
     if len(todo) != 1:
         raise UsageError(
-            f"`{safe(str(target))}` names shards of several builds, and each gets its own report",
-            hint=f"`tfrecreg.check([{safe(str(target))!r}])` returns a list of reports",
+            f"`{target}` names shards of several builds: `tfrecreg.check([{str(target)!r}])` "
+            "returns a report for each"
         )
-    return _judge_all(todo, registry, options, engine or LocalEngine(1), progress, None)[0]
+    return call.judge(todo)[0]
 
 
-def _find_all(
-    named: Sequence[str | Resolved],
-    registry: RegistryLike | None,
-    options: CheckOptions,
-    progress: Progress,
-) -> list[_Judged | Report]:
-    """The targets of these names, or reports about those that cannot be checked."""
-    expected, items = _expected(options, registry), _items(options)
-    todo: list[_Judged | Report] = []
-    files: list[str] = []
-    for name in named:
+@dataclass(frozen=True, slots=True)
+class _Check:
+    """A call of :func:`check`."""
+
+    registry: RegistryLike | None
+    options: CheckOptions
+    engine: Engine
+    progress: Progress
+    beside: Beside | None = None
+
+    def find(self, named: Sequence[str | Built]) -> list[_Todo | Report]:
+        """The targets of these names, or reports about targets that cannot be checked."""
+        if self.options.ignore_missing:
+            raise UsageError("`--ignore-missing` cannot be used with targets")
+        expected, items = self._expected(), None
+        if self.options.source is not None or self.options.source_options:
+            from tfrecreg.core.check.content import raw_items
+
+            items = raw_items(self.options)
+        todo: list[_Todo | Report] = []
+        files: list[str] = []
+        for name in named:
+            try:
+                found = find_built(name, self.registry)
+                if found is None:
+                    files.append(str(name))
+                    continue
+                target = replace(self._target(found), expected=expected, raw_items=items)
+                home = found.registry or self._registry_here()
+                unread = ""
+                if isinstance(found, Resolved) and name != found.name:
+                    # `mnist@latest` may be a release in place of the build; `mnist@1.0.0` is only
+                    # that release.
+                    of_build = str(name).startswith(f"{found.dataset}@")
+                    unread = missing_build(found.dataset) if of_build else ""
+                todo.append(_Todo(target, home, unread))
+            except _UNFIT as error:
+                todo.append(self._unjudged(str(name), error, alone=len(named) == 1))
+        if files:
+            schema, raw = self.options.schema, self.options.raw
+            try:
+                for each in files_by_build(files):
+                    target = target_of(each, schema=schema, raw=raw, progress=self.progress)
+                    home = Registry(target.home) if target.home is not None else None
+                    target = replace(target, expected=expected, raw_items=items)
+                    todo.append(_Todo(target, home or self._registry_here()))
+            except _UNFIT as error:
+                todo.append(self._unjudged(display_name(files), error, alone=not todo))
+        return todo
+
+    def judge(self, todo: Sequence[_Todo | Report]) -> list[Report]:
+        """The reports, one per target."""
+        homes = {id(each.home): each.home for each in todo if isinstance(each, _Todo)}
+        for home in filter(None, homes.values()):
+            expect_policy(home, self.options.gate)
+        alone = len(todo) == 1
+        return [self._judged(each, alone=alone) for each in todo]
+
+    def all(self) -> list[Report]:
+        """Check all datasets of the registry."""
+        opened = open_registry(self.registry)
+        expect_policy(opened, self.options.gate)
+        within = replace(self, registry=opened.storage.root)
+        ignoring = self.options.ignore_missing
+        known = (each.name for each in opened.datasets() if not _is_history(each))
+        names = sorted({*known, *strays(opened)})
+        reports: list[Report] = []
+        for name in names:
+            found: _Todo | Report
+            dataset = opened.dataset(name)
+            try:
+                target = self._target(_local(dataset))
+                missing = missing_build(dataset)
+                found = _Todo(target, opened, "" if ignoring else missing)
+                if missing and ignoring:
+                    self.progress.note(f"not checked: {missing}")
+            except _UNFIT as error:
+                if ignoring and isinstance(error, NotHereError):
+                    self.progress.note(f"not checked: {error.message}")
+                    continue
+                found = self._unjudged(name, error, alone=False)
+            reports.append(within._judged(found, alone=False))
+        if not names:
+            raise UsageError(
+                "the registry has no dataset yet", hint="tfrecreg build NAME, or name files"
+            )
+        if not reports:
+            raise NotHereError(
+                f"none of {listed(names)} is here; without `--ignore-missing`, the report names a "
+                "command for each of them"
+            )
+        return reports
+
+    def _judged(self, found: _Todo | Report, *, alone: bool) -> Report:
+        """Check one target. If one of several cannot be checked, the others are still checked."""
+        if isinstance(found, Report):
+            return found
+        target, home, unread = found
+        options, beside = self.options, self.beside
         try:
-            found = find(name, registry)
-            if isinstance(found, str):
-                files.append(found)
-            else:
-                target = _target(found, options, progress)
-                home = found.registry or _registry_here(registry)
-                target = replace(target, expected=expected, raw_items=items)
-                todo.append((target, home, _unread_build(found, name)))
-        except _UNFIT as error:
-            if len(named) == 1 or _is_the_users(error, options):
-                raise
-            todo.append(_unjudged(str(name), error))
-    if files:
-        try:
-            for target in files_targets(
-                files, schema=options.schema, raw=options.raw, progress=progress
-            ):
-                home = _registry_here(registry if target.home is None else Registry(target.home))
-                todo.append((replace(target, expected=expected, raw_items=items), home, ""))
-        except _UNFIT as error:
-            if not todo or _is_the_users(error, options):
-                raise
-            todo.append(_unjudged(display_name(files), error))
-    return todo
-
-
-def _judge_all(
-    todo: Sequence[_Judged | Report],
-    registry: RegistryLike | None,
-    options: CheckOptions,
-    engine: Engine,
-    progress: Progress,
-    beside: Beside | None,
-) -> list[Report]:
-    homes = {id(each[1]): each[1] for each in todo if not isinstance(each, Report)}
-    for home in filter(None, homes.values()):
-        expect_policy(home, options.gate)
-    alone = len(todo) == 1
-    return [
-        _judged(each, registry, options, engine, progress, beside, alone=alone) for each in todo
-    ]
-
-
-def _target(found: Built, options: CheckOptions, progress: Progress) -> Target:
-    raw = _raw(found, options, progress) if isinstance(found, Resolved) else options.raw
-    return target_of(found, schema=options.schema, raw=raw, progress=progress)
-
-
-def _expected(options: CheckOptions, registry: RegistryLike | None) -> Expected | None:
-    if options.same_as is None and not options.expect:
-        return None
-    comparing = validators_with("expected", plugins())
-    if comparing and not asked_for(comparing, (), options.skip):
-        names = " ".join(f"--skip {each.name}" for each in comparing)
-        raise UsageError(
-            f"`{names}` excludes the validators of `--same-as` and `--expect`",
-            hint=f"leave out `{names}`",
-        )
-    from tfrecreg.core.check.content import expected_of
-
-    return expected_of(options.same_as, options.expect, registry)
-
-
-def _items(options: CheckOptions) -> RawItems | None:
-    if options.source is None and not options.source_options:
-        return None
-    from tfrecreg.core.check.content import raw_items
-
-    return raw_items(options)
-
-
-def _raw(resolved: Resolved, options: CheckOptions, progress: Progress) -> str | None:
-    """The raw data to measure: those that were named, or the configured ones of a build whose
-    manifest knows none.
-    """
-    if options.raw is not None or resolved.kind != "build" or resolved.manifest.raw.files:
-        return options.raw
-    folder = resolved.dataset.raw_folder
-    if folder is not None and not Path(folder).is_dir():
-        progress.note(
-            f"`{safe(folder, limit=1000)}`, the `raw` of `{resolved.dataset}`, is not here: "
-            "inflation is not judged"
-        )
-        return None
-    return folder
-
-
-def _judged(
-    found: _Judged | Report,
-    registry: RegistryLike | None,
-    options: CheckOptions,
-    engine: Engine,
-    progress: Progress,
-    beside: Beside | None,
-    *,
-    alone: bool,
-) -> Report:
-    """Check one target; one of several that cannot be judged hides no other."""
-    if isinstance(found, Report):
-        return found
-    target, home, unread = found
-    try:
-        if options.against is not None:
-            other = find_target(options.against, registry=registry)
-            target = replace(target, baseline=Baseline(other, engine, progress))
-        report = check_target(
-            target,
-            home.config if home is not None else Config(),
-            options,
-            engine=engine,
-            progress=progress,
-            cache=scan_cache(home, reuse=options.cached),
-            beside=beside(target) if beside is not None else [],
-        )
-        report = replace(report, changes=tuple(_changes(target, progress, beside)))
+            if options.against is not None:
+                other = find_target(options.against, registry=self.registry)
+                target = replace(target, baseline=Baseline(other, self.engine, self.progress))
+            report = check_target(
+                target,
+                home.config if home is not None else Config(),
+                options,
+                engine=self.engine,
+                progress=self.progress,
+                cache=scan_cache(home, reuse=options.cached),
+                beside=beside(target) if beside is not None else [],
+            )
+        except _BROKEN as error:
+            return self._unjudged(target.name, error, alone=alone)
+        report = replace(report, changes=tuple(self._changes(target)))
         if unread:
             unread = f"`{report.target}` was checked in place of {unread}"
             report = replace(report, status="error", errors=(*report.errors, unread))
-        return _placed(report, target, registry)
-    except _BROKEN as error:
-        if alone or _is_the_users(error, options):
-            raise
-        return _unjudged(target.name, error)
+        here = self._registry_here()
+        elsewhere = here is None or target.home is None or here.storage.root != target.home.root
+        if target.home is None or report.folder is None or is_absolute(report.folder):
+            return report
+        # For a target in another registry, use the full path of its folder.
+        folder = str(Path(target.home.root, report.folder)) if elsewhere else report.folder
+        return replace(report, folder=folder)
 
+    def _unjudged(self, name: str, error: TfrecregError, *, alone: bool) -> Report:
+        """The report about a target that could not be read. Raises `error` if the target is
+        `alone`, or if the schema that the user named is wrong.
+        """
+        if alone or (isinstance(error, SchemaError) and self.options.schema is not None):
+            raise error
+        return error_report(name, error)
 
-def _unread_build(found: Built, name: str | Resolved) -> str:
-    """The build that is not here, if a name such as `mnist@latest` means a release in its place.
+    def _target(self, found: Built) -> Target:
+        """The target, with the raw data to measure: the folder that the user names or, for a build
+        whose manifest lists no raw files, the folder in the dataset's configuration.
+        """
+        raw = self.options.raw
+        if raw is None and isinstance(found, Resolved) and found.kind == "build":
+            raw = found.dataset.raw_folder if not found.manifest.raw.files else None
+            if raw is not None and not Path(raw).is_dir():
+                self.progress.note(
+                    f"`{safe(raw, limit=1000)}`, the `raw` of `{found.dataset}`, is not here: "
+                    "inflation is not judged"
+                )
+                raw = None
+        return target_of(found, schema=self.options.schema, raw=raw, progress=self.progress)
 
-    `mnist@1.0.0` means that release and nothing else.
-    """
-    if not isinstance(found, Resolved) or name == found.name:
-        return ""
-    return missing_build(found.dataset) if str(name).startswith(f"{found.dataset}@") else ""
+    def _expected(self) -> Expected | None:
+        options = self.options
+        if options.same_as is None and not options.expect:
+            return None
+        comparing = validators_with("expected", plugins())
+        if comparing and not asked_for(comparing, (), options.skip):
+            names = " ".join(f"--skip {each.name}" for each in comparing)
+            raise UsageError(f"`{names}` excludes the validators of `--same-as` and `--expect`")
+        from tfrecreg.core.check.content import expected_of
 
+        return expected_of(options.same_as, options.expect, self.registry)
 
-def _changes(target: Target, progress: Progress, beside: Beside | None) -> Iterator[str]:
-    """The build that is not here, and where a reader is to see it, what a build or release of a
-    registry changed since the one before.
-    """
-    if target.home is None or target.manifest is None:
-        return
-    registry = Registry(target.home)
-    if missing := missing_build(registry.dataset(target.dataset)):
-        yield missing
-    if beside is None:
-        return
-    changes = import_module(CHANGES)  # a room: few checks compare versions
-    with suppress(TfrecregError):  # findings say why
-        yield changes.changes_of(resolve(registry, target.reference), progress)
+    def _registry_here(self) -> Registry | None:
+        """The registry that the user named or that was found; None if there is no registry."""
+        root = self.registry if self.registry is not None else find_registry()
+        return open_registry(root) if root is not None else None
 
-
-def _placed(report: Report, target: Target, registry: RegistryLike | None) -> Report:
-    """The report, with a full path to the folder of a target in another registry."""
-    if target.home is None or report.folder is None or is_absolute(report.folder):
-        return report
-    here = _registry_here(registry)
-    if here is not None and here.storage.root == target.home.root:
-        return report
-    return replace(report, folder=str(Path(target.home.root, report.folder)))
-
-
-def _is_the_users(error: TfrecregError, options: CheckOptions) -> bool:
-    """Whether the user's own schema is wrong, independent of the target."""
-    return isinstance(error, SchemaError) and options.schema is not None
-
-
-def _unjudged(name: str, error: TfrecregError) -> Report:
-    """The report about a target that could not be read."""
-    hint = f"; hint: {error.hint}" if error.hint else ""
-    return error_report(name, f"{error.message}{hint}")
-
-
-def _registry_here(registry: RegistryLike | None) -> Registry | None:
-    """The registry that was named or is found: bare files need none."""
-    root = registry if registry is not None else find_registry()
-    return open_registry(root) if root is not None else None
-
-
-def _check_all(
-    opened: Registry,
-    options: CheckOptions,
-    engine: Engine,
-    progress: Progress,
-    beside: Beside | None,
-) -> list[Report]:
-    expect_policy(opened, options.gate)
-    reports: list[Report] = []
-    known = (each.name for each in opened.datasets() if not _is_history(each))
-    names = sorted({*known, *strays(opened)})
-    for name in names:
-        found: _Judged | Report
-        dataset = opened.dataset(name)
-        try:
-            target = _target(_local(dataset), options, progress)
-            missing = missing_build(dataset)
-            found = target, opened, "" if options.ignore_missing else missing
-            if missing and options.ignore_missing:
-                progress.note(f"not checked: {missing}")
-        except _UNFIT as error:
-            if _is_the_users(error, options):
-                raise
-            if options.ignore_missing and isinstance(error, NotHereError):
-                progress.note(f"not checked: {error.message}")
-                continue
-            found = _unjudged(name, error)
-        root = opened.storage.root
-        reports.append(_judged(found, root, options, engine, progress, beside, alone=False))
-    if not names:
-        raise UsageError(
-            "the registry has no dataset yet", hint="tfrecreg build NAME, or name files"
-        )
-    if not reports:
-        raise NotHereError(
-            f"none of {listed(names)} is here",
-            hint="without `--ignore-missing`, the report names the command for each of them",
-        )
-    return reports
+    def _changes(self, target: Target) -> Iterator[str]:
+        """Lines about a missing build and, if `beside` collects data for a page, about the changes
+        since the version before.
+        """
+        if target.home is None or target.manifest is None:
+            return
+        registry = Registry(target.home)
+        if missing := missing_build(registry.dataset(target.dataset)):
+            yield missing
+        if self.beside is None:
+            return
+        changes = import_module(CHANGES)  # imported here, because few checks compare versions
+        with suppress(TfrecregError):  # findings report the reason
+            yield changes.changes_of(resolve(registry, target.reference), self.progress)
 
 
 def _is_history(dataset: Dataset) -> bool:
-    """Whether a dataset is known only by yanked releases, which should not be used."""
+    """Whether a dataset has only yanked releases, which should not be used."""
     config = dataset.registry.config
     if dataset.name in config.datasets or dataset.name in config.broken or dataset.is_built():
         return False
@@ -361,7 +316,7 @@ def _is_history(dataset: Dataset) -> bool:
 
 
 def _local(dataset: Dataset) -> Resolved:
-    """The build of a dataset, else its newest release if its bytes are here."""
+    """The build of a dataset, or else its newest release, if the bytes are here."""
     versions = not_yanked(dataset)
     if versions and not dataset.is_built() and not has_shards(dataset):
         newest = open_release(dataset, versions[-1])
@@ -371,7 +326,7 @@ def _local(dataset: Dataset) -> Resolved:
 
 
 def scan_cache(registry: Registry | None, *, reuse: bool) -> ScanCache | None:
-    """The cache of a registry, else of this user; None without a folder for it."""
+    """The cache of a registry or, without one, of this user; None if there is no folder for it."""
     if registry is not None:
         return ScanCache(registry.storage, layout.CHECKS, reuse=reuse)
     storage = user_cache()

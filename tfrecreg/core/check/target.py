@@ -1,10 +1,11 @@
-"""Checking one target: choose validators, scan, judge, report."""
+"""Checks one target: chooses validators, scans, applies the gate and reports."""
 
 from __future__ import annotations
 
 import datetime
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from tfrecreg.core.check.choose import asked_for, choose
 from tfrecreg.core.check.findings import (
@@ -27,7 +28,7 @@ from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.values.config import CONFIG_NAME, Config, FailOn, GateConfig
 from tfrecreg.core.values.errors import ConfigError, StorageError, TfrecregError
 from tfrecreg.core.values.progress import SILENT, Progress
-from tfrecreg.core.values.text import did_you_mean, listed, safe
+from tfrecreg.core.values.text import listed, safe
 from tfrecreg.core.workers.interface import Engine
 
 
@@ -42,7 +43,7 @@ def check_target(
     cache: ScanCache | None = None,
     beside: Sequence[tuple[PluginId, Validator]] = (),
 ) -> Report:
-    """Check one target under the gate that `options` name."""
+    """Check one target with the gate in `options`."""
     gate = _gate(config, options, target)
     choice = choose(
         target, gate, options.only, options.skip, options.also, known=plugins_of(config)
@@ -52,7 +53,7 @@ def check_target(
         each.name: limits_of(config, gate, target.dataset, each.name)
         for each, _ in choice.announced
     }
-    # Those that look for a page: what they measure is no part of the report.
+    # Validators that collect data for a page: their measures are not part of the report.
     unjudged = {each.name for _, each in beside} - {each.name for each in choice.running}
     splits: Counter[str] = Counter()
     read: dict[str, ReadShard] = {}
@@ -66,7 +67,7 @@ def check_target(
     result = run_scan(
         target,
         [*choice.running, *(validator for _, validator in beside)],
-        engine_for(target, engine),
+        engine.for_work(map(_seconds, target.shards)),
         announced=[*choice.announced, *((plugin_id, frozenset[str]()) for plugin_id, _ in beside)],
         options=limits,
         label=f"checking {target.name}",
@@ -89,20 +90,27 @@ def check_target(
         fail_on=fail_on,
         today=today,
     )
-    for note in verdict.notes:
-        progress.note(note)
+    notes = list(verdict.notes)
     if options.cached and result.uncacheable and not beside:
         names = listed(result.uncacheable)
-        progress.note(f"every shard was read: what the validator {names} finds cannot be cached")
+        notes.append(f"every shard was read: the results of the validator {names} cannot be cached")
     if cache is not None and cache.problem:
-        progress.note(f"the result could not be cached: {cache.problem}")
+        notes.append(f"the result could not be cached: {cache.problem}")
+    for note in notes:
+        progress.note(note)
     errors = (
         *choice.problems,
         *unexplained,
         *_schema_problems(target, options),
         *_errors(result),
-        *_replaced(target, before),
     )
+    if target.kind == "build" and target.manifest is not None:
+        before = target.manifest.digest
+    after = _digest_beside(target)
+    if None not in (before, after) and after != before:
+        # Then the findings are meaningless: they describe neither build.
+        replaced = f"the build under `{target.name}` was replaced while it was checked"
+        errors = (*errors, f"{replaced}: check it again")
     return Report(
         target=target.name,
         status="error" if errors else verdict.status,
@@ -126,26 +134,34 @@ def check_target(
         errors=errors,
         folder=folder_of(target),
         notes=(*target.notes, *choice.notes),
-        basis=Basis(
-            manifest=target.manifest.digest if target.manifest is not None else None,
-            schema=schema_digest(target.schema),
-            raw=options.raw,
-            against=options.against,
-            same_as=options.same_as,
-            expect=dict(options.expect),
-            only=options.only,
-            skip=options.skip,
-            limits={name: given for name, given in limits.items() if given},
-            shards=tuple(read[each.name] for each in target.shards if each.name in read),
-        ),
+        basis=_basis(target, options, limits, read),
+    )
+
+
+def _basis(
+    target: Target,
+    options: CheckOptions,
+    limits: Mapping[str, Mapping[str, Any]],
+    read: Mapping[str, ReadShard],
+) -> Basis:
+    return Basis(
+        manifest=target.manifest.digest if target.manifest is not None else None,
+        schema=schema_digest(target.schema),
+        raw=options.raw,
+        against=options.against,
+        same_as=options.same_as,
+        expect=dict(options.expect),
+        only=options.only,
+        skip=options.skip,
+        limits={name: given for name, given in limits.items() if given},
+        shards=tuple(read[each.name] for each in target.shards if each.name in read),
     )
 
 
 def _schema_problems(target: Target, options: CheckOptions) -> Iterator[str]:
-    """Reason that a build cannot be checked against its schema; None if no such check was
-    requested.
+    """Why a build cannot be checked against its schema; empty if no such check was requested.
 
-    Every build was made with a schema, so one without is not a build that has none.
+    Every build was made with a schema, so a missing schema is an error.
     """
     if target.kind != "build" or target.schema is not None or target.home is None:
         return
@@ -159,14 +175,15 @@ def _gate(config: Config, options: CheckOptions, target: Target) -> GateConfig:
     name = options.gate
     if name is not None and name not in config.gates:
         raise ConfigError(
-            f"`{CONFIG_NAME}` has no gate `{safe(name)}`{did_you_mean(name, config.gates)}",
-            hint=f"available: {listed(sorted(config.gates))}",
+            f"`{CONFIG_NAME}` has no gate `{name}`; it has {listed(sorted(config.gates))}"
         )
     return config.gate(name or target.dataset)
 
 
 def _digest_beside(target: Target) -> str | None:
-    """The digest in the manifest beside the shards; None without a valid one."""
+    """The digest in the manifest beside the shards; None if the manifest cannot be read, which the
+    `manifest` validator reports.
+    """
     if target.storage is None:
         return None
     try:
@@ -175,21 +192,8 @@ def _digest_beside(target: Target) -> str | None:
         return None
 
 
-def _replaced(target: Target, before: str | None) -> Iterator[str]:
-    """Whether another build replaced the checked one.
-
-    Then nothing that was found means anything: it is of neither. An invalid manifest is reported by
-    the `manifest` validator.
-    """
-    if target.kind == "build" and target.manifest is not None:
-        before = target.manifest.digest
-    after = _digest_beside(target)
-    if after is not None and before is not None and after != before:
-        yield f"the build under `{target.name}` was replaced while it was checked: check it again"
-
-
 def _errors(result: ScanResult) -> Iterator[str]:
-    """Reasons why the scan is incomplete; a validator that fails on many shards is listed once."""
+    """Reasons why the scan is incomplete. A validator that fails on many shards is listed once."""
     for each in result.unreadable:
         yield f"`{safe(each.shard)}` was not read: {each.reason}"
     crashes: dict[tuple[PluginId, str], list[str]] = {}
@@ -203,13 +207,6 @@ def _errors(result: ScanResult) -> Iterator[str]:
 
 _BYTE_SECONDS, _RECORD_SECONDS = 2e-9, 10e-6
 """Approximate cost of a byte and a record with the default validators."""
-_WORTH_SECONDS = 0.4
-"""Work above which workers pay: they import less than those of a build."""
-
-
-def engine_for(target: Target, engine: Engine) -> Engine:
-    """`engine`, or this very process for a target so small that local workers do not pay."""
-    return engine.for_work(map(_seconds, target.shards), _WORTH_SECONDS)
 
 
 def _seconds(shard: Shard) -> float:

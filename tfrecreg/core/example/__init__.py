@@ -7,18 +7,14 @@ For code that creates examples (sources) or reads them (validators, digests, dif
     decode(payload)["label"].values  # (7,)
     canonical(someone_elses_payload)  # the same bytes for the same content
 
-* :mod:`.model` - `Feature`, `Kind`, `Example`
-* :mod:`.features` - the constructors: `bytes_feature`, `float_feature`, `int64_feature`, …
-* :mod:`.encode` - examples to canonical bytes
+* :mod:`.model` - `Feature`, `Kind`, `Example`, `encode`, and protobuf's wire format
+* :mod:`.values` - features from values, arrays and images: `int64_feature`, `to_example`, …
 * :mod:`.decode` - bytes to examples, and `canonical`
 * :mod:`.kinds` - the message type of a payload: an Example, a SequenceExample, an event, or another
+* :mod:`.sequences` - the rules of a schema for SequenceExamples
 * :mod:`.columns` - many payloads with the same layout at once, as columns, with NumPy
 * :mod:`.tensors` - tensors in a value, as `tf.io.serialize_tensor` writes them
-* :mod:`.values` - from Python values, arrays and images to features
-* :mod:`.arrow` - imports pyarrow
-* :mod:`.keys` - the key of a record, from a feature
-* :mod:`.declared` - what a description beside the records says of a feature
-* :mod:`.wire` - protobuf's wire format: varints and fields
+* :mod:`.format_payload` - payloads as text
 
 The canonical form is a format that never changes: see "Canonical Example" in `docs/formats.md`.
 """

@@ -1,11 +1,11 @@
 """Many payloads of one layout, read at once with NumPy.
 
 The records of one source mostly hold the same features in the same order, each with the same number
-of values. After one of them is decoded, a few array operations test for hundreds of others whether
-they have the same layout, byte by byte except for lengths and values; this takes a fiftieth of the
-time of decoding each. A record with another layout may still be a valid example, and is decoded.
+of values. After one record is decoded, a few array operations test hundreds of other records for
+the same layout, byte by byte except for lengths and values. This takes a fiftieth of the time of
+decoding each record. A record with another layout may still be a valid example, and is decoded.
 
-Layouts hold features of a single BYTES or INT64 value, and of any number of FLOATs.
+In a layout, a feature has a single BYTES or INT64 value, or any number of FLOAT values.
 """
 
 from __future__ import annotations
@@ -21,16 +21,15 @@ from tfrecreg.core.example.model import Example, Kind, varint
 _Ints = NDArray[np.int64]
 _Bools = NDArray[np.bool_]
 
-_LONG_BYTES = 1 << 12
-"""From this size on, names are compared row by row instead of word by word."""
-
 MAX_SLOTS = 200
-"""Maximum number of features of a layout: the cost of trying one grows with their number."""
+_MAX_NAME = 1 << 10
+"""Maximum number of features of a layout, and of characters of a name, because the cost of a trial
+grows with both."""
 
 _TRIES = 6
-"""Maximum number of records of a batch whose layout is tried on the others."""
+"""Maximum number of records of a batch whose layout is tried on the other records."""
 _WORTH_IT = 32
-"""Number of records from which on arrays are faster than decoding each record."""
+"""Minimum number of records for which arrays are faster than decoding each record."""
 
 
 class Slot(NamedTuple):
@@ -52,19 +51,19 @@ class Column(NamedTuple):
     start: _Ints
     """Offset of the value in memory; for FLOAT, of the first value."""
     stop: _Ints
-    """Its end."""
+    """Offset of the end of the value or values."""
     integers: _Ints
     """Values of an INT64 slot; empty for other kinds."""
 
 
 def layout_of(example: Example) -> Layout | None:
-    """The layout of an example that was decoded from a payload, None if it does not have a simple
-    one.
-    """
+    """The layout of a decoded example; None if the layout is not simple."""
     slots: list[Slot] = []
     for name, feature in example.items():
         kind, count = feature.kind, feature.count
         if kind is Kind.UNSET or not count or (count > 1 and kind is not Kind.FLOAT):
+            return None
+        if len(name) > _MAX_NAME:
             return None
         slots.append(Slot(name, kind, count))
     return tuple(slots) if 0 < len(slots) <= MAX_SLOTS else None
@@ -73,7 +72,7 @@ def layout_of(example: Example) -> Layout | None:
 def read_columns(
     layout: Layout, memory: bytes, starts: Sequence[int] | _Ints, lengths: Sequence[int] | _Ints
 ) -> tuple[_Ints, list[Column]]:
-    """The payloads that have `layout`, and their values."""
+    """The positions of the payloads that have `layout`, and their values, a column per slot."""
     reader = _Reader(memory)
     position = np.asarray(starts, dtype=np.int64)
     last = position + np.asarray(lengths, dtype=np.int64)
@@ -104,12 +103,12 @@ def divide(
     starts: Sequence[int],
     lengths: Sequence[int],
     example: Callable[[int], Example | None],
-    read: Callable[..., tuple[_Ints, list[Column]]] = read_columns,
+    read: Callable[..., tuple[_Ints, list[Column]]],
 ) -> tuple[list[Group], Sequence[int]]:
-    """Divide payloads into groups of one layout, and the positions of all others, ascending.
+    """Divide payloads into groups of one layout, and the ascending positions of the rest.
 
-    There are no groups if they would hold less than half of the payloads: reading both ways costs
-    more than decoding all.
+    If groups would hold less than an eighth of the payloads, no groups are made, because reading in
+    both ways costs more than decoding everything.
     """
     rows = np.arange(len(lengths))
     offsets, sizes = np.asarray(starts, np.int64), np.asarray(lengths, np.int64)
@@ -130,7 +129,7 @@ def divide(
         named = {slot.name: (slot, column) for slot, column in zip(layout, columns, strict=True)}
         groups.append((rows[found], sample, named))
         rows = np.delete(rows, found)
-    if 2 * (len(apart) + len(rows)) > len(lengths):
+    if 8 * sum(len(positions) for positions, _, _ in groups) < len(lengths):
         return [], range(len(lengths))
     return groups, sorted((*apart, *rows.tolist()))
 
@@ -153,7 +152,7 @@ def _read_entry(reader: _Reader, slot: Slot, position: _Ints, good: _Bools) -> t
     good &= reader.byte(position) == (slot.kind << 3 | 2)
     size, position = reader.sizes(position + 1)
     good &= position + size == end
-    # The list: one value of BYTES, or packed numbers.
+    # The list has one value of BYTES, or packed numbers.
     good &= reader.byte(position) == 0x0A
     size, position = reader.sizes(position + 1)
     good &= position + size == end
@@ -189,11 +188,6 @@ class _Reader:
             for at, byte in enumerate(expected):
                 same &= self.byte(position + at) == byte
             return same
-        if len(expected) > _LONG_BYTES:
-            wanted, size = np.frombuffer(expected, np.uint8), len(expected)
-            places = position.tolist()
-            equal = (np.array_equal(self._bytes[at : at + size], wanted) for at in places)
-            return np.fromiter(equal, np.bool_, len(places))
         # A read past the end of the memory is also past the end of its payload, so the bytes
         # returned instead do not matter.
         same = np.ones(len(position), np.bool_)
@@ -204,9 +198,7 @@ class _Reader:
         return same
 
     def sizes(self, position: _Ints) -> tuple[_Ints, _Ints]:
-        """The length at each offset, and the offset where it ends; a negative length if it is
-        invalid.
-        """
+        """The length at each offset, negative if it is invalid, and where it ends."""
         byte = self.byte(position)
         size = byte.astype(np.int64)
         more = byte > 127
@@ -239,7 +231,7 @@ class _Reader:
             value += np.where(more, part, np.uint64(0))
             position += more
             if shift == 63:
-                more &= byte > 1  # only one of 64 bits is left for the tenth byte
+                more &= byte > 1  # the tenth byte holds only one of 64 bits
             else:
                 more &= byte > 127
             if not more.any():

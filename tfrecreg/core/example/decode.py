@@ -1,14 +1,16 @@
 """Bytes to examples, and to their canonical form.
 
-There are two ways to read a payload. The fast one accepts payloads whose map entries are all
-canonical, in any order: all that protobuf's own encoders write. All other payloads, valid or not,
-are read by the full one, which follows all of protobuf's rules. The reference is protobuf's own
-parser (upb, which TensorFlow uses in Python), including its corner cases: `docs/formats.md` lists
-them. The messages nest five levels deep, so there is no recursion; groups, which can nest to any
-depth, are counted, up to 100.
+There are two readers. The fast reader accepts payloads whose map entries are all canonical, in any
+order, which includes everything that protobuf's own encoders write. The full reader reads all other
+payloads, valid or not, and follows all of protobuf's rules. The reference is protobuf's own parser
+(upb, which TensorFlow uses in Python), including its corner cases: `docs/formats.md` lists them.
+The messages nest five levels deep, so there is no recursion; groups, which can nest to any depth,
+are counted, up to 100.
 """
 
 from __future__ import annotations
+
+from contextlib import suppress
 
 from tfrecreg.core.example.model import (
     DELIMITED,
@@ -57,7 +59,7 @@ def decode(payload: bytes) -> Example:
 
 
 def decode_or_none(payload: bytes) -> Example | None:
-    """As :func:`decode`; None if the payload is not a `tf.train.Example`."""
+    """Like :func:`decode`; None if the payload is not a `tf.train.Example`."""
     try:
         return decode(payload)
     except NotAnExampleError:
@@ -81,22 +83,12 @@ def canonical(payload: bytes) -> bytes:
 
 
 def decode_fast(payload: bytes) -> tuple[dict[str, Feature], bool] | None:
-    """The features, and whether `payload` is canonical; None if only :func:`decode_fully` can read
-    it.
-    """
+    """The features, and whether `payload` is canonical; None if it needs :func:`decode_fully`."""
     if not payload:
         return {}, True
     try:
         return _features(payload)
     except (IndexError, UnicodeDecodeError):
-        return None
-
-
-def _fast_feature(payload: bytes, field: int, start: int, end: int) -> Feature | None:
-    """The `Feature` message at `start` to `end`, if it is canonical, with its tag and length."""
-    try:
-        return _feature(payload, field, start, end)
-    except IndexError:
         return None
 
 
@@ -214,7 +206,7 @@ def _key(raw: bytes) -> str:
     return key
 
 
-# Maximum depth of groups in each message: protobuf's 100 levels less those of the messages.
+# Maximum depth of groups in each message: protobuf's 100 levels minus the messages' levels.
 _IN_EXAMPLE, _IN_FEATURES, _IN_ENTRY, _IN_FEATURE, _IN_LIST = range(100, 95, -1)
 
 _MAX_PAYLOAD = 2**31 - 1
@@ -242,9 +234,9 @@ def decode_fully(payload: bytes) -> tuple[dict[str, Feature], bool]:
 
 
 def _read_entry(payload: bytes, start: int, end: int) -> tuple[str, Feature | None, bool]:
-    """Key, value, and whether there were unknown fields; no value if the entry itself has some.
+    """The key, the value, and whether there were unknown fields: then the value is None.
 
-    For upb such an entry as a whole is an unknown field.
+    upb treats an entry with unknown fields as one unknown field.
     """
     key = ""
     value = FeatureReader(payload)
@@ -265,14 +257,14 @@ def _read_entry(payload: bytes, start: int, end: int) -> tuple[str, Feature | No
 
 
 class FeatureReader:
-    """A `Feature`, which may come in several pieces that protobuf merges: a map entry's value."""
+    """Reads a map entry's `Feature`, which may come in several pieces that protobuf merges."""
 
     def __init__(self, payload: bytes) -> None:
         self.unknown = False
         """Whether there were fields that a `Feature` does not have."""
         self._payload = payload
         self._first: Feature | None = None  # the only piece so far, if it is canonical
-        self._span = (0, 0)  # of that piece
+        self._span = (0, 0)  # of the first piece
         self._pieces = 0
         self._kind = 0
         self._count = 0
@@ -282,11 +274,12 @@ class FeatureReader:
         """Merge the `Feature` message at `start` to `end`."""
         self._pieces += 1
         if self._pieces == 1:
-            # Do not copy large values if the bytes before them are also canonical.
+            # Do not copy large values if the bytes before the values are canonical.
             head = b"\x12" + varint(end - start)
             field = start - len(head)
             if self._payload[field:start] == head:
-                self._first = _fast_feature(self._payload, field, start, end)
+                with suppress(IndexError):  # it is not canonical
+                    self._first = _feature(self._payload, field, start, end)
                 self._span = start, end
             if self._first is not None:
                 return

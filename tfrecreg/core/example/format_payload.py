@@ -1,4 +1,4 @@
-"""Payloads as text: features of Examples, and the parts of payloads that are not Examples."""
+"""Payloads as text: the features of Examples, and the parts of other payloads."""
 
 from __future__ import annotations
 
@@ -12,8 +12,19 @@ from math import prod
 from typing import Any
 
 from tfrecreg.core.example.kinds import PayloadKind, decode_sequence
-from tfrecreg.core.example.model import Example, Feature, Kind, NotAnExampleError, fields
-from tfrecreg.core.example.tensors import Tensor, read_tensor
+from tfrecreg.core.example.model import (
+    DELIMITED,
+    FIXED32,
+    FIXED64,
+    VARINT,
+    Example,
+    Feature,
+    Kind,
+    NotAnExampleError,
+    fields,
+    varints,
+)
+from tfrecreg.core.example.tensors import read_tensor
 from tfrecreg.core.example.values import bytes_feature
 from tfrecreg.core.images.decoder import FeatureDecoder, pixel_bytes
 from tfrecreg.core.images.model import ImageHeader
@@ -25,29 +36,27 @@ from tfrecreg.core.values.text import hex_start, safe, si_bytes
 _VALUES = 8
 """Maximum number of values shown per feature."""
 _TEXT = 100
-"""Maximum number of characters shown of a text."""
+"""Maximum number of characters shown per text."""
 _SIDE = 160
-"""Pixels of the shorter side of a thumbnail, at most."""
+"""Maximum number of pixels of a thumbnail's shorter side."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownImage:
-    """One encoded image of a record, as its bytes are."""
+    """One encoded image of a record, with its original bytes."""
 
     feature: str
-    """Name of its feature, as it is: not escaped."""
+    """Not escaped."""
     value: int
-    """Its position among the values of that feature."""
+    """Position of the image among the feature's values."""
     format: str
-    """Image format, as its header has it."""
     header: ImageHeader | None
-    """None where it cannot be read."""
+    """None if the header cannot be read."""
     data: bytes = field(repr=False)
     decoder: FeatureDecoder = field(repr=False)
-    """That reads it."""
 
     def thumbnail_html(self) -> str:
-        """A thumbnail as HTML, or why there is none; empty where the decoder makes none."""
+        """A thumbnail as HTML, or the reason for its absence; empty if the decoder makes none."""
         try:
             made = self.decoder.thumbnail(self.data, _SIDE)
         except (ValueError, TfrecregError) as error:
@@ -58,7 +67,7 @@ class ShownImage:
         return f'<img src="data:image/{made.format};base64,{data}">'
 
     def to_json(self) -> dict[str, Any]:
-        """All but the bytes themselves."""
+        """All fields except the bytes."""
         return {
             "feature": safe(self.feature),
             "value": self.value,
@@ -70,7 +79,7 @@ class ShownImage:
 
 
 def words(feature: Feature, decoders: Decoders, name: str = "") -> str:
-    """The first values of a feature, or a description of them. Every string is escaped."""
+    """The first values of a feature, or a description of the values. Every string is escaped."""
     if feature.kind is not Kind.BYTES and name in decoders.pixels:
         sides = "x".join(map(str, decoders.pixels[name].size))
         return f"pixels, {sides}, as {feature.count:,} numbers"
@@ -103,7 +112,7 @@ def images_in(example: Example, decoders: Decoders) -> Iterator[ShownImage]:
 
 
 def _decoder(name: str, value: bytes, decoders: Decoders) -> FeatureDecoder | None:
-    """The decoder of a value. Those of others are asked about bytes that are nothing else."""
+    """The decoder of a value. Plugins' decoders are asked only about bytes of unknown formats."""
     found = decoders.find_bundled(name, value)
     if found is None and read_tensor(value) is None and _as_text(value) is None:
         found = decoders.find_third_party(name, value)
@@ -121,23 +130,17 @@ def _value(kind: Kind, value: bytes | float | int, name: str, decoders: Decoders
             return f"{si_bytes(len(value))}, unreadable: {error}"
     tensor = read_tensor(value)
     if tensor is not None:
-        return _tensor(tensor, value)
+        sides = ", ".join(map(str, tensor.shape[:_VALUES]))
+        more = ", …" if len(tensor.shape) > _VALUES else ""
+        return f"serialized tensor, {tensor.dtype}[{sides}{more}], {si_bytes(len(value))}"
     text = _as_text(value)
     if text is not None:
         return f'"{safe(text, limit=_TEXT)}"'
     return f"{si_bytes(len(value))}: {hex_start(value)}"
 
 
-def _tensor(tensor: Tensor, data: bytes) -> str:
-    sides = ", ".join(map(str, tensor.shape[:_VALUES]))
-    more = ", …" if len(tensor.shape) > _VALUES else ""
-    return f"serialized tensor, {tensor.dtype}[{sides}{more}], {si_bytes(len(data))}"
-
-
 def _as_text(data: bytes) -> str | None:
-    """The text that bytes are, where nine of ten characters of its start can be printed, or are
-    tabs and ends of lines.
-    """
+    """The bytes as text, if at least nine of ten characters of the start are printable."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
@@ -148,15 +151,14 @@ def _as_text(data: bytes) -> str | None:
 
 
 _STEPS = 4
-"""Steps shown of a list."""
+"""Maximum number of steps shown per list."""
 _PARTS = 8
-"""Fields shown of a message."""
+"""Maximum number of fields shown per message."""
 _DEPTH = 100
 _TEXT_LIMIT = 1 << 16
 """Largest payload that is tried as text, in bytes."""
 
-_VARINT, _FIXED64, _DELIMITED, _FIXED32 = 0, 1, 2, 5
-_WIRES = {_VARINT: "varint", _FIXED64: "fixed64", _DELIMITED: "bytes", _FIXED32: "fixed32"}
+_WIRES = {VARINT: "varint", FIXED64: "fixed64", DELIMITED: "bytes", FIXED32: "fixed32"}
 
 _Values = Callable[[Feature], str]
 
@@ -170,9 +172,9 @@ class ShownPart:
     name: str
     """Name of the feature or list, or number of the field; empty for a text."""
     kind: str
-    """``bytes``, ``float``, ``int64`` or ``text``; of a field, its wire type."""
+    """``bytes``, ``float``, ``int64`` or ``text``; for a field, its wire type."""
     count: int
-    """Values of a feature, steps of a list, bytes of anything else."""
+    """Number of a feature's values or of a list's steps; size in bytes of any other part."""
     shown: str
     """The content, shortened."""
 
@@ -180,9 +182,7 @@ class ShownPart:
 def describe_payload(
     payload: bytes, kind: PayloadKind | None, values: _Values
 ) -> tuple[ShownPart, ...]:
-    """Describe the parts of a payload; empty for an Example and for a payload that does not
-    parse.
-    """
+    """The parts of a payload; empty for an Example, and for a payload that does not parse."""
     if kind is PayloadKind.SEQUENCE_EXAMPLE:
         return tuple(_sequence(payload, values))
     if kind in (PayloadKind.EVENT, PayloadKind.OTHER):
@@ -227,7 +227,7 @@ def _text(payload: bytes, values: _Values) -> tuple[ShownPart, ...]:
 
 
 def _message(payload: bytes, values: _Values) -> tuple[ShownPart, ...]:
-    """The first fields, if the payload is a protobuf message from its first byte to its last."""
+    """The first fields of a payload, if the whole payload parses as a protobuf message."""
     try:
         for _ in fields(payload, 0, len(payload), _DEPTH):
             pass
@@ -247,24 +247,10 @@ def _message(payload: bytes, values: _Values) -> tuple[ShownPart, ...]:
 
 
 def _content(payload: bytes, wire: int, start: int, end: int, values: _Values) -> str:
-    if wire == _VARINT:
-        return str(_varint(payload, start))
-    if wire == _FIXED64:
+    if wire == VARINT:
+        return str(*varints(payload[start:end]))  # as int64, the type of most fields
+    if wire == FIXED64:
         return f"{struct.unpack_from('<d', payload, start)[0]:.6g} as a double"
-    if wire == _FIXED32:
+    if wire == FIXED32:
         return f"{struct.unpack_from('<f', payload, start)[0]:.6g} as a float"
-    return values(bytes_feature(payload[start:end])) if wire == _DELIMITED else ""
-
-
-def _varint(payload: bytes, position: int) -> int:
-    """As int64, the type of most fields."""
-    number = shift = 0
-    while True:
-        byte = payload[position]
-        number |= (byte & 127) << shift
-        if byte < 128:
-            break
-        position += 1
-        shift += 7
-    number &= 0xFFFF_FFFF_FFFF_FFFF
-    return number - (1 << 64) if number >> 63 else number
+    return values(bytes_feature(payload[start:end])) if wire == DELIMITED else ""

@@ -1,17 +1,17 @@
 """The kind of a payload: an Example, a SequenceExample, an event, or something else.
 
-TFRecords do not declare the type of their payloads, and a protobuf message of one type often parses
-as another type whose fields are all unknown. So the kinds are distinguished by the fields that a
-message has, and by those that it must not have:
+TFRecords do not declare the type of their payloads, and a protobuf message often parses as another
+type with only unknown fields. So the kinds are distinguished by the fields that a message must have
+and must not have:
 
-- an **Example** parses as one, and has at least one feature, or is empty;
-- a **SequenceExample** parses as one, has feature lists and no field besides its two. One without
-  lists has the bytes of an Example. `ExampleListWithContext` of TensorFlow Ranking has fields of
-  the same numbers: if its features happen to parse as names, it counts as one;
-- an **event** is a line of TensorBoard's logs: a time, possibly a step, and one occurrence;
+- an **Example** parses as an Example, and has at least one feature or is empty;
+- a **SequenceExample** parses as a SequenceExample, with feature lists and without unknown fields.
+  Without lists, it has the bytes of an Example. TensorFlow Ranking's `ExampleListWithContext` has
+  the same field numbers, so it is taken for a SequenceExample if its features parse as names;
+- an **event** is an entry in TensorBoard's logs: a time, possibly a step, and one kind of content;
 - everything else is **other**: other messages, images, text, JSON.
 
-The messages are those of TensorFlow's `example.proto` and `feature.proto`: `SequenceExample` has
+TensorFlow's `example.proto` and `feature.proto` define the messages: `SequenceExample` has
 `Features context = 1` and `FeatureLists feature_lists = 2`, a map from a name to a `FeatureList`.
 """
 
@@ -38,7 +38,7 @@ _CONTEXT, _LISTS = (1, 2), (2, 2)
 _ENTRY = _STEP = _KEY = (1, 2)
 _VALUE = (2, 2)
 
-# Maximum depth of groups; payloads with groups are refused anyway, because groups are unknown
+# Maximum depth of groups; payloads with groups are refused in any case, because groups are unknown
 # fields.
 _SEQUENCE_DEPTH = 95
 
@@ -57,11 +57,10 @@ class _UnknownField(Exception):
 
 
 def decode_sequence(payload: bytes) -> SequenceExample | None:
-    """`payload` as a SequenceExample that has feature lists; None for anything else.
+    """`payload` as a SequenceExample with feature lists; None for anything else.
 
-    Without lists its bytes are those of an Example, and it counts as one. Payloads with unknown
-    fields are rejected, because without that rule nearly any message would parse as nearly any
-    other.
+    Payloads with unknown fields are rejected, because otherwise nearly any message would parse as
+    any other type.
     """
     context = bytearray()
     lists: dict[str, list[Feature]] | None = None
@@ -71,7 +70,7 @@ def decode_sequence(payload: bytes) -> SequenceExample | None:
                 lists = {} if lists is None else lists
                 _read_lists(payload, start, end, lists)
             elif tag == _CONTEXT:
-                # The bytes of an Example's only field; its pieces are merged.
+                # The context has the same bytes as an Example's only field; its pieces are merged.
                 context += payload[start:end]
             else:
                 return None
@@ -91,7 +90,10 @@ def _read_lists(payload: bytes, start: int, end: int, lists: dict[str, list[Feat
         steps: list[Feature] = []
         for inner, begin, stop in fields(payload, first, last, _SEQUENCE_DEPTH):
             if inner == _KEY:
-                name = _text(payload[begin:stop])
+                try:
+                    name = payload[begin:stop].decode()
+                except UnicodeDecodeError:
+                    raise _UnknownField from None
             elif inner == _VALUE:
                 _read_steps(payload, begin, stop, steps)
             else:
@@ -110,13 +112,6 @@ def _read_steps(payload: bytes, start: int, end: int, steps: list[Feature]) -> N
         steps.append(reader.feature())
 
 
-def _text(key: bytes) -> str:
-    try:
-        return key.decode()
-    except UnicodeDecodeError:
-        raise _UnknownField from None
-
-
 class PayloadKind(str, Enum):
     """The kind of a payload. The values occur in reports: they never change."""
 
@@ -133,7 +128,6 @@ class PayloadKind(str, Enum):
 
     @property
     def plural(self) -> str:
-        """The plural, in words."""
         return _PLURALS[self]
 
 
@@ -161,10 +155,12 @@ def payload_kind(payload: bytes) -> PayloadKind:
 
 
 def kind_of(memory: bytes, start: int, length: int, example: Example | None) -> PayloadKind:
-    """As :func:`payload_kind`, for a payload that is already decoded."""
-    # Nearly all records: a single field 1, with features in it.
-    if example and _is_one_field(memory, start, length):
-        return PayloadKind.EXAMPLE
+    """Like :func:`payload_kind`, for a payload that is already decoded."""
+    # Nearly all records have a single field 1, of bytes, that contains features.
+    if example and memory[start] == 0x0A:
+        size, position = read_varint(memory, start + 1, start + length)
+        if position + size == start + length:
+            return PayloadKind.EXAMPLE
     payload = memory[start : start + length]
     if example is not None and not payload.replace(b"\n\x00", b""):
         return PayloadKind.EXAMPLE
@@ -173,15 +169,6 @@ def kind_of(memory: bytes, start: int, length: int, example: Example | None) -> 
     if example:
         return PayloadKind.EXAMPLE
     return PayloadKind.EVENT if _is_event(payload) else PayloadKind.OTHER
-
-
-def _is_one_field(memory: bytes, start: int, length: int) -> bool:
-    """Whether all of a payload that was decoded is one field with the number 1 that holds bytes."""
-    if memory[start] != 0x0A:
-        return False
-    end = start + length
-    size, position = read_varint(memory, start + 1, end)
-    return position + size == end
 
 
 def _is_event(payload: bytes) -> bool:

@@ -23,8 +23,8 @@ VARINT, FIXED64, DELIMITED, START_GROUP, END_GROUP, FIXED32 = range(6)
 _ONE_BYTE = tuple(bytes((number,)) for number in range(128))
 
 _CONTINUED = bytes(range(128, 256))
-# A last byte of zero is redundant; nine bytes hold 63 bits, so a tenth can only be 1; an eleventh
-# is not allowed.
+# A last byte of zero is redundant. Nine bytes hold 63 bits, so a tenth byte can only be 1, and an
+# eleventh byte is not allowed.
 _PADDED = re.compile(rb"[\x80-\xff](?:\x00|[\x80-\xff]{8}[\x02-\xff])")
 
 
@@ -168,9 +168,9 @@ class Feature:
     __slots__ = ("_count", "_end", "_field", "_kind", "_source", "_start", "_values")
 
     # `_source[_field:_end]` is the canonical value field of a map entry (tag, length, Feature
-    # message), and `_start` in it is where the body begins: the packed numbers, or for BYTES the
-    # tagged, length-prefixed values. `_source` is None for BYTES that are too large to copy: then
-    # only `_values` holds them.
+    # message), and its body begins at `_start`: packed numbers, or for BYTES the tagged,
+    # length-prefixed values. `_source` is None for BYTES that are too large to copy, which only
+    # `_values` holds.
     def __init__(
         self,
         kind: Kind,
@@ -208,7 +208,7 @@ class Feature:
         return values
 
     def first(self, most: int) -> tuple[Any, ...]:
-        """At most the first `most` values, without creating the others."""
+        """At most the first `most` values, without creating further values."""
         if self._values is None and self._kind is Kind.FLOAT:
             count = min(most, self._count)
             return struct.unpack_from(f"<{count}f", self._source or b"", self._start)
@@ -282,7 +282,7 @@ class Feature:
     def _require(self, kind: Kind, attribute: str) -> None:
         if self._kind is not kind:
             raise TypeError(
-                f"`{attribute}` is for {kind.name} features only, and this one is {self._kind.name}"
+                f"`{attribute}` is for {kind.name} features only, but this one is {self._kind.name}"
             )
 
     def __eq__(self, other: object) -> bool:
@@ -304,7 +304,10 @@ class Feature:
     def __repr__(self) -> str:
         if self._kind is Kind.UNSET:
             return "<Feature UNSET>"
-        shown = [_value_text(value) for value in islice(self._iterate(), 3)]
+        shown = []
+        for value in islice(self._iterate(), 3):
+            is_long = isinstance(value, bytes) and len(value) > 16
+            shown.append(f"{value[:16]!r}… of {len(value)} bytes" if is_long else repr(value))
         if self._count > 3:
             shown.append("…")
         plural = "" if self._count == 1 else "s"
@@ -313,12 +316,6 @@ class Feature:
 
 Example = Mapping[str, Feature]
 """A `tf.train.Example`: features by name. Their order has no meaning."""
-
-
-def _value_text(value: bytes | float | int) -> str:
-    if isinstance(value, bytes) and len(value) > 16:
-        return f"{value[:16]!r}… of {len(value)} bytes"
-    return repr(value)
 
 
 @lru_cache(maxsize=4096)
@@ -346,14 +343,14 @@ def packed_feature(
     """A feature of `count` values whose canonical body is `body`.
 
     The caller guarantees that `body` is valid: packed little-endian floats, packed minimal varints,
-    or for BYTES ``0a``, length and value repeatedly. `values`, if given, are the same values.
+    or for BYTES a sequence of ``0a``, length and value. `values`, if given, are the same values.
     """
     head = value_head(kind, len(body))
     return Feature(kind, count, head + body, 0, len(head), len(head) + len(body), values)
 
 
 def feature_key(example: Example | None, feature: str) -> str | None:
-    """The one value of `feature` as text; None where it has none, several, or a float."""
+    """The single value of `feature` as text; None if it has no value, several, or a float."""
     found = example.get(feature) if example is not None else None
     if found is None or found.count != 1 or found.kind not in (Kind.BYTES, Kind.INT64):
         return None
@@ -363,22 +360,22 @@ def feature_key(example: Example | None, feature: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredFeature:
-    """One feature of a record, as somebody else declares it."""
+    """One feature of a record, as another tool's description declares it."""
 
     kind: Kind | None
-    """None if only the rest is declared."""
+    """None if only other properties are declared."""
     shape: tuple[int, ...] | None = None
-    """Sizes of the dimensions in which the values of every record lie, ``()`` for one value; None
-    if their number varies or is not declared.
+    """Shape of the values in every record, ``()`` for a single value; None if the number of values
+    varies or is not declared.
     """
     classes: int = 0
-    """Number of classes, numbered from 0; 0 for what is not a class."""
+    """Number of classes, numbered from 0; 0 if the feature is not a class."""
     is_image: bool = False
     """Whether its values are encoded images."""
     is_text: bool = False
     is_bool: bool = False
     pixels: tuple[int, int, int] | None = None
-    """Height, width and channels of an image whose pixels the values are, row by row."""
+    """Height, width and channels, if the values are an image's pixels, row by row."""
 
 
 _MAX_PAYLOAD = 2**31 - 1  # protobuf's own limit, in every language
@@ -455,7 +452,7 @@ def _prefix(key: str) -> bytes:
 
 
 def _loose(feature: Feature) -> tuple[list[bytes], int]:
-    """The value field of a BYTES feature with large values, in pieces, and its length."""
+    """The value field of a BYTES feature with large values, as pieces, with its length."""
     pieces: list[bytes] = [b""]
     for value in feature.values:
         pieces += (b"\n" + varint(len(value)), value)

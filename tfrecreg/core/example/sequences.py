@@ -1,4 +1,4 @@
-"""What a schema says of a SequenceExample, in the form that TFX has for it.
+"""The rules that a schema declares for SequenceExamples, in TFX's form.
 
 Features of the context are features of the schema. The lists are in the `struct_domain` of a
 feature `##SEQUENCE##` of type STRUCT. There `value_counts` has two levels: the number of steps, and
@@ -17,12 +17,8 @@ the number of values of a step::
       }
     }
 
-A step that always has one value is a scalar, one with n values an array of n. A `shape` instead of
-`value_counts` is that of a step, and leaves the number of steps open.
-
-A payload to context and lists.
-
-Drafts of a schema from payloads of either kind: Examples or SequenceExamples.
+A step that always has one value is a scalar; a step with n values is an array. A `shape`
+instead of `value_counts` is the shape of a step, and allows any number of steps.
 """
 
 from __future__ import annotations
@@ -42,7 +38,7 @@ from tfrecreg.core.example.model import (
     NotAnExampleError,
     fields,
 )
-from tfrecreg.core.schema.check import KIND_NAMES
+from tfrecreg.core.schema.check import KIND_NAMES, KINDS
 from tfrecreg.core.schema.compiled import CompiledSchema, belongs, compile_schema
 from tfrecreg.core.schema.definition import (
     SEQUENCE,
@@ -62,29 +58,25 @@ from tfrecreg.core.schema.infer import (
 from tfrecreg.core.values.errors import SchemaError
 from tfrecreg.core.values.text import count, safe
 
-_KINDS = {"BYTES": Kind.BYTES, "INT": Kind.INT64, "FLOAT": Kind.FLOAT}
-
 
 @dataclass(frozen=True, kw_only=True)
 class ListRule:
-    """What a schema says of one list."""
+    """The rule of a schema for one list."""
 
     feature: SchemaFeature
     """Its declaration, for its name, type, presence and domain."""
     steps: ValueCount
-    """Bounds of the number of steps."""
     values: ValueCount
-    """Bounds of the number of values of a step."""
+    """Number of values per step."""
 
     @property
     def name(self) -> str:
-        """Its name."""
         return self.feature.name
 
     @property
     def kind(self) -> Kind | None:
         """The kind of each step; None for any."""
-        return _KINDS.get(self.feature.kind or "")
+        return KINDS.get(self.feature.kind or "")
 
     @property
     def is_required(self) -> bool:
@@ -111,11 +103,11 @@ class SequenceRules:
     lists: tuple[ListRule, ...]
     """The lists to check and to read, in order of their names."""
     ignored: frozenset[str] = frozenset()
-    """Lists that may be there, in any form."""
+    """Lists that may be present in any form."""
 
     @cached_property
     def together(self) -> CompiledSchema:
-        """Context and lists as features of one schema, for what is judged of whole splits."""
+        """Context and lists as features of one schema, for the rules on whole splits."""
         features = (*self.context.features, *(each.feature for each in self.lists))
         return replace(self.context, features=tuple(sorted(features, key=lambda each: each.name)))
 
@@ -130,9 +122,8 @@ def compile_sequences(schema: Schema, environment: str | None = None) -> Sequenc
     for each in members:
         if each.name in context_names and not each.is_ignored:
             raise SchemaError(
-                f"{safe(schema.where)}: `{safe(each.name)}` is a feature of the context and a list",
-                hint="elements have one value for each name: rename one of them in the records, or "
-                "give the list `lifecycle_stage: PLANNED`",
+                f"{schema.where}: `{each.name}` is a feature of the context and a list, which is "
+                "possible with `lifecycle_stage: PLANNED` only"
             )
     return SequenceRules(
         context=context,
@@ -148,20 +139,14 @@ def compile_sequences(schema: Schema, environment: str | None = None) -> Sequenc
 def _rule(schema: Schema, feature: SchemaFeature) -> ListRule:
     levels = feature.levels
     if feature.kind == "STRUCT" or feature.value_count is not None or len(levels) > 2:
-        what = "is a STRUCT" if feature.kind == "STRUCT" else "has another number of levels"
+        what = "is a STRUCT" if feature.kind == "STRUCT" else "does not have two levels"
         raise SchemaError(
-            f"{safe(schema.where)}: the list `{safe(feature.name)}` {what}, a list has steps of "
-            "values",
-            hint="`value_counts { value_count { min: 1 } value_count { min: 4 max: 4 } }` is one "
-            "step or more, of 4 values each",
-        )
-    if feature.shape is not None:
-        return ListRule(
-            feature=feature,
-            steps=ValueCount(),
-            values=ValueCount(feature.min_values, feature.max_values),
+            f"{schema.where}: the list `{feature.name}` {what}, expected steps of values: "
+            "`value_counts { value_count { min: 1 } value_count { min: 4 max: 4 } }`"
         )
     steps, values = levels or (ValueCount(), ValueCount())
+    if feature.shape is not None:
+        steps, values = ValueCount(), ValueCount(feature.min_values, feature.max_values)
     return ListRule(feature=feature, steps=steps, values=values)
 
 
@@ -172,8 +157,8 @@ _DEPTH = 100
 def read_sequence(payload: bytes) -> SequenceExample | None:
     """`payload` as a SequenceExample, with or without lists; None for anything else.
 
-    One without lists has the bytes of an Example. So where a schema says that records are
-    SequenceExamples, an Example is a context alone.
+    A SequenceExample without lists has the bytes of an Example. So if a schema describes
+    SequenceExamples, an Example is read as a context alone.
     """
     found = decode_sequence(payload)
     if found is not None:
@@ -186,10 +171,10 @@ def read_sequence(payload: bytes) -> SequenceExample | None:
 
 
 def has_lists_field(payload: bytes) -> bool:
-    """Whether a message has the field of the lists, so that it is no context alone.
+    """Whether a message has the field of the lists, so that it is more than a context.
 
-    Such a message may parse as an Example, of which protobuf ignores the field, though its lists
-    are damaged or have fields that are not known here.
+    Such a message may parse as an Example, because protobuf ignores the field, even if its lists
+    are damaged or have unknown fields.
     """
     try:
         return any(tag == _LISTS for tag, _, _ in fields(payload, 0, len(payload), _DEPTH))
@@ -213,39 +198,35 @@ class SeenList:
     records: int = 0
     """Number of records that have it."""
     fewest: int | None = None
-    """Fewest steps in a record that has it."""
+    """Number of steps per record that has the list."""
     most: int = 0
-    """Most steps."""
     values: SeenFeature = field(default_factory=SeenFeature)
-    """The values, each step for an example."""
+    """Each step counts as an example."""
 
     def add(self, steps: Sequence[Feature]) -> None:
         """Add the steps of one more record."""
-        self._count(1, len(steps), len(steps))
+        self.merge(SeenList(1, len(steps), len(steps)))
         for step in steps:
             self.values.add(step)
 
     def merge(self, other: SeenList) -> None:
-        """Add the steps seen elsewhere."""
+        """Add the steps of another part."""
         if other.fewest is not None:
-            self._count(other.records, other.fewest, other.most)
+            self.records += other.records
+            self.fewest = min(other.fewest, other.fewest if self.fewest is None else self.fewest)
+            self.most = max(self.most, other.most)
         self.values.merge(other.values)
-
-    def _count(self, records: int, fewest: int, most: int) -> None:
-        self.records += records
-        self.fewest = fewest if self.fewest is None else min(self.fewest, fewest)
-        self.most = max(self.most, most)
 
 
 class PayloadSketch:
-    """A summary of the payloads of a dataset, and the draft that follows from it.
+    """A summary of a dataset's payloads, and the resulting draft.
 
     Picklable and mergeable: make one per shard, then merge them. Its size is bounded.
     """
 
     def __init__(self) -> None:
         self.examples = SchemaSketch()
-        """Of the Examples; all other records are counted as others."""
+        """Sketch of the Examples; all other records are counted as others."""
         self._contexts = SchemaSketch()
         self._lists: dict[str, SeenList] = {}
         self._too_many = False
@@ -260,11 +241,16 @@ class PayloadSketch:
         self.examples.add(example if kind is PayloadKind.EXAMPLE else None)
         if kind is PayloadKind.SEQUENCE_EXAMPLE:
             sequence = decode_sequence(payload)
-            if sequence is not None:
-                self._add(sequence)
+            if sequence is None:
+                return
+            self._contexts.add(sequence.context)
+            for name, steps in sequence.lists.items():
+                seen = self._list(name)
+                if seen is not None:
+                    seen.add(steps)
 
     def merge(self, other: PayloadSketch) -> None:
-        """Add the records seen elsewhere."""
+        """Add the records of another part."""
         self.examples.merge(other.examples)
         self._contexts.merge(other._contexts)
         self._too_many |= other._too_many
@@ -279,22 +265,15 @@ class PayloadSketch:
         kind: PayloadKind,
         declared: Mapping[str, DeclaredFeature] | None = None,
     ) -> str:
-        """The draft, as text that :func:`tfrecreg.core.schema.proto.parse_schema` takes."""
+        """The draft, as text for :func:`tfrecreg.core.schema.proto.parse_schema`."""
         if kind is PayloadKind.EXAMPLE:
             return self.examples.render(dataset, declared)
         contexts = SchemaSketch()
         contexts.merge(self._contexts)
         contexts.merge(self.examples)
         contexts.others = self.examples.others - self._contexts.examples
-        contexts.empty = 0  # a context may well be empty
+        contexts.empty = 0  # a context may be empty
         return contexts.render(dataset, declared, list(self._draft(contexts)))
-
-    def _add(self, sequence: SequenceExample) -> None:
-        self._contexts.add(sequence.context)
-        for name, steps in sequence.lists.items():
-            seen = self._list(name)
-            if seen is not None:
-                seen.add(steps)
 
     def _list(self, name: str) -> SeenList | None:
         if name not in self._lists and len(self._lists) >= _MAX_LISTS:
@@ -355,7 +334,7 @@ def _draft_list(name: str, seen: SeenList, records: int, *, is_common: bool) -> 
 
 
 def _bounds(fewest: int, most: int, may_fix: bool) -> list[str]:
-    """The lines of one level."""
+    """The lines for one level of `value_counts`."""
     if fewest == most and most and may_fix:
         return block("value_count", f"min: {most}", f"max: {most}")
     return block("value_count", f"min: {min(fewest, 1)}")

@@ -1,7 +1,7 @@
 """Features from Python values, arrays, tensors, images and packed buffers, without loss.
 
-An Example holds lists of bytes, of float32 and of int64, and nothing else. Whatever has no lossless
-place in it is an error that names the feature.
+An Example holds lists of bytes, of float32 and of int64, and nothing else. A value that cannot be
+stored without loss is an error that names the feature.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import struct
 import sys
-from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from operator import index
@@ -26,16 +25,16 @@ from tfrecreg.core.example.model import (
 )
 from tfrecreg.core.example.tensors import serialize_tensor
 from tfrecreg.core.values.errors import UsageError
-from tfrecreg.core.values.text import safe, type_text
+from tfrecreg.core.values.text import type_text
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_LOOSE = 4096  # size from which on values are stored unchanged rather than encoded
+_LOOSE = 4096  # from this size on, values are stored unchanged rather than encoded
 _HEADS = tuple(b"\n" + varint(size) for size in range(128))  # before a value of such a size
 _SINGLES = tuple(packed_feature(Kind.INT64, 1, varint(n), (n,)) for n in range(128))
-_BYTES, _FLOAT, _INT64 = Kind.BYTES, Kind.FLOAT, Kind.INT64  # slow to get from their class
+_BYTES, _FLOAT, _INT64 = Kind.BYTES, Kind.FLOAT, Kind.INT64  # slow to look up in their class
 _UNSET = packed_feature(Kind.UNSET, 0, b"", ())
 _MIN, _MAX = -(2**63), 2**63 - 1
 
@@ -58,7 +57,7 @@ def bytes_feature(value: bytes | str | Iterable[bytes | str]) -> Feature:
         return Feature(_BYTES, len(values), None, 0, 0, 0, values)
     try:
         body = b"".join([_HEADS[len(each)] + each for each in values])
-    except IndexError:  # one is longer
+    except IndexError:  # a value is longer
         body = b"".join([b"\n" + varint(len(each)) + each for each in values])
     return packed_feature(_BYTES, len(values), body, values)
 
@@ -67,7 +66,7 @@ def float_feature(value: float | Iterable[float]) -> Feature:
     """A FLOAT feature of one value or of many; each is rounded to float32.
 
     `value` may also be a flat array of numbers, or `bytes`, which are read as packed little-endian
-    float32. Of these, and of float32 arrays, every bit is kept.
+    float32. Every bit of such bytes, and of a little-endian float32 array, is kept.
 
     Raises:
         TypeError: a value is not a number, or an array has more than one dimension.
@@ -80,14 +79,14 @@ def float_feature(value: float | Iterable[float]) -> Feature:
 
 
 def float_features(columns: Sequence[tuple[float, ...]]) -> list[Feature]:
-    """What :func:`float_feature` makes of each of several columns of one length, packed at once."""
+    """Like :func:`float_feature` for several columns of the same length, packed at once."""
     count = len(columns[0])
     head = value_head(_FLOAT, 4 * count)
     try:
         layout = _columns_layout(len(columns), count, len(head))
         packed = layout.pack(*[each for column in columns for each in (head, *column)])
     except (OverflowError, struct.error):
-        return [float_feature(column) for column in columns]  # with an error that says which
+        return [float_feature(column) for column in columns]  # raises the error of one value
     size, start = len(head) + 4 * count, len(head)
     return [
         Feature(_FLOAT, count, packed, place, place + start, place + size)
@@ -115,8 +114,8 @@ def int64_feature(value: int | Iterable[int]) -> Feature:
         items = tuple(items) if isinstance(items, Iterable) else (items,)
     try:
         values = tuple(map(index, items))
-    except TypeError:
-        values = tuple(map(_integer, items))
+    except TypeError as error:
+        raise TypeError(f"expected integers: {error}") from None
     return packed_feature(_INT64, len(values), _packed_ints(values), values)
 
 
@@ -132,7 +131,7 @@ def _as_bytes(value: object) -> bytes:
         except UnicodeEncodeError as error:
             raise ValueError(
                 f"a string holds a lone surrogate at character {error.start}, "
-                "which has no UTF-8: encode it first"
+                "which UTF-8 cannot represent: encode it first"
             ) from None
     if isinstance(value, (bytes, bytearray, memoryview)):
         return value if type(value) is bytes else bytes(value)
@@ -145,7 +144,7 @@ def _packed_ints(values: tuple[int, ...]) -> bytes:
     low, high = min(values), max(values)
     if low < _MIN or high > _MAX:
         wrong = low if low < _MIN else high
-        raise ValueError(f"{_number_text(wrong)} is outside int64, which ends at {_MIN} and {_MAX}")
+        raise ValueError(f"{_number_text(wrong)} is outside int64, from {_MIN} to {_MAX}")
     if low >= 0 and high < 128:
         return bytes(values)
     return pack_varints(values)
@@ -161,7 +160,7 @@ def _packed_floats(values: tuple[Any, ...]) -> bytes:
 
 
 def _float_values(value: Any) -> tuple[Any, ...] | bytes:
-    """The values of anything that may be floats; packed where it has exactly the bits."""
+    """The values of anything that may be floats; packed bytes if every bit is to be kept."""
     if isinstance(value, (bytes, bytearray)) or (
         isinstance(value, memoryview) and value.format in {"B", "b", "c"}
     ):
@@ -181,39 +180,26 @@ def _float_values(value: Any) -> tuple[Any, ...] | bytes:
 
 
 def _float32_buffer(value: Any) -> bytes | None:
-    """The bits of an array of float32, little-endian; None for anything else."""
+    """The bits of a little-endian float32 array; None for anything else."""
     try:
         view = memoryview(value)
     except (TypeError, ValueError, BufferError):
         return None
-    if view.ndim > 1 or view.format not in {"f", "=f", "<f", ">f"}:
-        return None
-    packed = view.tobytes()
-    if (view.format == ">f") or (view.format in {"f", "=f"} and sys.byteorder == "big"):
-        swapped = array("I", packed)
-        swapped.byteswap()
-        return swapped.tobytes()
-    return packed
+    formats = {"<f"} if sys.byteorder == "big" else {"f", "=f", "<f"}
+    return view.tobytes() if view.ndim <= 1 and view.format in formats else None
 
 
 def _float_error(value: Any) -> Exception | None:
-    """The error of a value that should be a float32; None if it is one."""
+    """The error for a value that does not fit a float32; None if it fits."""
     try:
         struct.pack("<f", value)
     except (OverflowError, struct.error):
         if hasattr(value, "__float__") or hasattr(value, "__index__"):
             return ValueError(
-                f"{_number_text(value)} does not fit in a float32, which ends at 3.4028235e38"
+                f"{_number_text(value)} does not fit in a float32 (at most 3.4028235e38)"
             )
         return TypeError(f"a value is a `{type(value).__name__}`, expected a number")
     return None
-
-
-def _integer(value: Any) -> int:
-    try:
-        return index(value)
-    except TypeError:
-        raise TypeError(f"a value is a `{type(value).__name__}`, expected an integer") from None
 
 
 def _number_text(number: object) -> str:
@@ -224,13 +210,13 @@ def _number_text(number: object) -> str:
 
 
 _EXACT = 2**24
-"""Up to here, float32 holds every integer."""
+"""float32 holds every integer up to this one."""
 _IMAGE_MODES = ("1", "L", "LA", "P", "RGB", "RGBA", "I;16")
-"""Modes of Pillow that PNG keeps as they are."""
+"""Modes of Pillow that PNG stores unchanged."""
 
 
 def to_example(values: Mapping[str, object]) -> Example:
-    """Make an example of a dictionary: feature name to value.
+    """Make an example from a dictionary of feature names and values.
 
     ========================================  ====================================================
     value                                     feature
@@ -252,8 +238,8 @@ def to_example(values: Mapping[str, object]) -> Example:
     Tensors of TensorFlow, PyTorch and JAX count as arrays.
 
     Raises:
-        UsageError: it is no dictionary, a name is not a string, or a value cannot be stored in an
-            example without loss.
+        UsageError: `values` is not a dictionary, a name is not a string, or a value cannot be
+            stored in an example without loss.
 
     Example:
         >>> example = tr.to_example({"label": 7, "name": "seven"})
@@ -261,44 +247,23 @@ def to_example(values: Mapping[str, object]) -> Example:
         (b'seven',)
     """
     if not isinstance(values, Mapping):
-        raise UsageError(
-            f"an example is a dictionary of features, found {type_text(values)}",
-            hint='to_example({"label": 7})',
-        )
+        raise UsageError(f"an example is a dictionary of features, found {type_text(values)}")
     example: dict[str, Feature] = {}
     for name, value in values.items():
         if not isinstance(name, str):
-            raise UsageError(
-                f"a feature has the name {safe(repr(name))}, which is not a string",
-                hint="name features by strings",
-            )
+            raise UsageError(f"a feature has the name {name!r}, which is not a string")
         if value is None:
             continue
         try:
             example[name] = _feature(value)
-        except _UnfitError as error:
-            raise UsageError(
-                f"feature `{safe(name)}`: {safe(str(error))}", hint=error.hint
-            ) from None
-        except (TypeError, ValueError, OverflowError) as error:  # of the constructors of features
-            raise UsageError(f"feature `{safe(name)}`: {safe(str(error))}", hint=_HINT) from None
+        except (TypeError, ValueError, OverflowError) as error:
+            raise UsageError(f"feature `{name}`: {error}") from None
     return example
 
 
 def is_image(value: object) -> bool:
-    """Whether it is an image of Pillow, which is encoded."""
+    """Whether a value is an image of Pillow, which :func:`to_example` encodes."""
     return hasattr(value, "getbands") and hasattr(value, "save")
-
-
-_HINT = "an example holds bytes, float32 and int64, alone or in flat lists"
-
-
-class _UnfitError(Exception):
-    """A value cannot be stored in an example without loss."""
-
-    def __init__(self, message: str, hint: str = _HINT) -> None:
-        super().__init__(message)
-        self.hint = hint
 
 
 def _feature(value: Any) -> Feature:
@@ -315,33 +280,30 @@ def _feature(value: Any) -> Feature:
     if isinstance(value, (list, tuple)):
         return _list(value)
     if is_image(value):
-        return bytes_feature(_png(value))
-    return _array(_as_array(value))
-
-
-def _as_array(value: Any) -> NDArray[Any]:
-    """The array that `value` is, or holds as the tensors of other libraries do."""
+        if value.mode not in _IMAGE_MODES:
+            raise ValueError(f"PNG does not store mode `{value.mode}` unchanged")
+        data = io.BytesIO()
+        value.save(data, "PNG")
+        return bytes_feature(data.getvalue())
     import numpy as np
 
     if hasattr(value, "detach"):  # PyTorch: a tensor that takes part in a gradient has no array
         value = value.detach().cpu()
     if isinstance(value, np.ma.MaskedArray) and value.mask.any():
-        raise _UnfitError(
-            "a masked array has values that are missing, and a feature has no mask",
-            "`array.compressed()` leaves them out, `array.filled(0)` gives them a value",
+        raise ValueError(
+            "a masked array has values that are missing: `array.compressed()` leaves them out, "
+            "`array.filled(0)` gives them a value"
         )
     if isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array__"):
-        return np.asarray(value)
-    raise _UnfitError(f"a value of type `{type(value).__name__}` cannot be stored in an example")
+        return _array(np.asarray(value))
+    raise TypeError(f"a value of type `{type(value).__name__}` cannot be stored in an example")
 
 
 def _list(values: list[Any] | tuple[Any, ...]) -> Feature:
     import numpy as np
 
     if not values:
-        raise _UnfitError(
-            "an empty list has no type", "give an empty array: `np.zeros(0, np.int64)`"
-        )
+        raise ValueError("an empty list has no type; `np.zeros(0, np.int64)` has one")
     plain = [each.item() if isinstance(each, np.generic) else each for each in values]
     if all(isinstance(each, (bytes, bytearray, str)) for each in plain):
         return bytes_feature(plain)
@@ -352,14 +314,14 @@ def _list(values: list[Any] | tuple[Any, ...]) -> Feature:
         _single(np.array(doubles), "a list of")
         wide = [each for each in plain if isinstance(each, int) and abs(each) > _EXACT]
         if wide:
-            raise _UnfitError(
-                f"{wide[0]} is in a list of floats, and float32 does not hold it exactly"
+            raise ValueError(
+                f"{wide[0]} is in a list of floats, but float32 does not hold it exactly"
             )
         return float_feature(plain)
     kinds = sorted({type(each).__name__ for each in plain})
-    raise _UnfitError(
-        f"a list of {' and '.join(kinds)} cannot be stored in an example",
-        "lists are flat and of one kind; an array of two dimensions or more becomes a tensor",
+    raise TypeError(
+        f"a list of {' and '.join(kinds)} cannot be stored in an example; lists are flat and of "
+        "one kind, and arrays of two dimensions or more become tensors"
     )
 
 
@@ -368,49 +330,27 @@ def _array(array: NDArray[Any]) -> Feature:
         return bytes_feature(serialize_tensor(array))
     flat = array.reshape(-1)
     kind = array.dtype.kind
-    if kind in "bi":
+    if kind in "biu":
         return int64_feature(flat)
-    if kind == "u":
-        return int64_feature(_signed(flat))
     if kind == "f":
         return float_feature(_single(flat, "an array of" if array.ndim else "type"))
     # TensorFlow and pandas keep strings as objects.
     if kind in "SU" or (kind == "O" and all(isinstance(each, (bytes, str)) for each in flat)):
         return bytes_feature(flat.tolist())
-    raise _UnfitError(f"an array of `{array.dtype}` cannot be stored in an example")
-
-
-def _signed(flat: NDArray[Any]) -> NDArray[np.int64]:
-    import numpy as np
-
-    most = np.iinfo(np.int64).max
-    if flat.size and int(flat.max()) > most:
-        raise _UnfitError(f"{int(flat.max())} does not fit in an int64")
-    return flat.astype(np.int64)
+    raise TypeError(f"an array of `{array.dtype}` cannot be stored in an example")
 
 
 def _single(flat: NDArray[Any], form: str) -> NDArray[np.float32]:
-    """The same values as float32; `form` names their place in messages."""
+    """The same values as float32; `form` describes the array in messages."""
     import numpy as np
 
-    # Whatever a program has NumPy do about a loss; a NaN that signals is a NaN.
+    # Ignore the program's NumPy settings for errors; a signaling NaN is a NaN.
     with np.errstate(all="ignore"):
         single = flat.astype(np.float32)
         lost = ~((single == flat) | np.isnan(flat))
     if lost.any():
-        raise _UnfitError(
-            f"float32 does not hold {flat[lost][0]} of {form} `{flat.dtype}` exactly",
-            "round it: `.astype(np.float32)`; or keep it as a tensor: `tfrecreg.serialize_tensor`",
+        raise ValueError(
+            f"float32 does not hold {flat[lost][0]} of {form} `{flat.dtype}` exactly; "
+            "`.astype(np.float32)` rounds it"
         )
     return single
-
-
-def _png(image: Any) -> bytes:
-    if image.mode not in _IMAGE_MODES:
-        raise _UnfitError(
-            f"PNG does not keep an image of the mode `{image.mode}`",
-            "convert it, or give encoded bytes",
-        )
-    data = io.BytesIO()
-    image.save(data, "PNG")
-    return data.getvalue()

@@ -1,6 +1,6 @@
 """Images as bytes: their formats and headers.
 
-For sources, which store images unchanged, and for code that checks records. It works without Pillow
-and TensorFlow, does not decode pixels, never reads past the end, and for any bytes returns a result
-or raises :class:`ImageError`.
+For sources, which store images unchanged, and for code that checks records. Reading headers needs
+neither Pillow nor TensorFlow and decodes no pixels. For any bytes it returns a result or raises
+:class:`ImageError`.
 """

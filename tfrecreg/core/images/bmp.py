@@ -15,31 +15,25 @@ _COMPRESSIONS = frozenset((_PLAIN, 1, 2, _FIELDS, _ALPHA_FIELDS))
 
 
 def header(data: bytes) -> ImageHeader:
-    """The content of the second header. A negative height means rows from the top: its sign is
-    dropped.
-    """
+    """The content of the second header. A negative height means rows from the top."""
     size = int.from_bytes(data[14:18], "little")
     if len(data) < 14 + min(size, 40):
-        raise ImageError(
-            "truncated-header", f"a BMP that ends after {len(data)} bytes, inside its header"
-        )
+        raise ImageError(f"a BMP that ends after {len(data)} bytes, inside its header")
     width, height, depth, compression = _fields(data, size)
     if depth not in _DEPTHS:
-        raise ImageError("corrupt-header", f"a BMP of {depth} bits a pixel")
+        raise ImageError(f"a BMP of {depth} bits a pixel")
     if compression in _EMBEDDED:
-        raise ImageError("unsupported", f"a BMP with {_EMBEDDED[compression]} inside")
+        raise ImageError(f"a BMP with {_EMBEDDED[compression]} inside")
     if compression not in _COMPRESSIONS:
-        raise ImageError("corrupt-header", f"a BMP of the unknown compression {compression}")
+        raise ImageError(f"a BMP of the unknown compression {compression}")
     if width < 0:
-        raise ImageError("corrupt-header", f"a BMP {width} pixels wide")
+        raise ImageError(f"a BMP {width} pixels wide")
     channels = 4 if depth == 32 else 3
     return sized(ImageHeader("bmp", abs(height), width, channels, 8, animated=False))
 
 
 def ends(data: bytes) -> bool:
-    """Whether all rows are present; if they are packed, whether the file has the size in its
-    header.
-    """
+    """Whether all rows are present; for packed rows, all bytes that the header declares."""
     width, height, depth, compression = _fields(data, int.from_bytes(data[14:18], "little"))
     if compression in (_PLAIN, _FIELDS, _ALPHA_FIELDS):
         start = int.from_bytes(data[10:14], "little")

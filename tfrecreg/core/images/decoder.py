@@ -1,9 +1,6 @@
-"""Decoders: their interface for the formats of a feature's bytes, and decoding by Pillow.
+"""The interface of decoders for values of BYTES features, and decoding of images by Pillow.
 
-A decoder serves ``data_source(decode=…)``, the check of images, and pages at once.
-:mod:`tfrecreg.core.plugins.decoders` finds the one that reads a value.
-
-Training decodes by `pixels`, without limits of its own.
+The same decoder serves ``data_source(decode=…)``, the check of images, and pages.
 """
 
 from __future__ import annotations
@@ -23,7 +20,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from tfrecreg.core.images.model import ImageHeader
+from tfrecreg.core.images.model import UNREADABLE, ImageHeader
 from tfrecreg.core.values.errors import MissingExtraError
 from tfrecreg.core.values.text import safe
 
@@ -33,7 +30,7 @@ if TYPE_CHECKING:
     from tfrecreg.core.images.pixels import Resizing
 
 START = 64
-"""Number of bytes of a value that decide which decoder reads it."""
+"""Number of first bytes of a value by which its decoder is chosen."""
 _COLOURS = {1: 0, 2: 4, 3: 2, 4: 6}
 """Color type of a PNG by its number of channels."""
 
@@ -48,14 +45,14 @@ class Thumbnail(NamedTuple):
 class FeatureDecoder(ABC):
     """Reads the values of features that hold encoded data of one kind, such as depth maps.
 
-    One object serves all features and all records of a process, and several threads. Each method
-    gets one value. A :class:`ValueError` of a method means that the value is damaged, and its text
-    says how; any other exception is a failure of the decoder.
+    One object serves all features, records and threads of a process. Each method gets one value. If
+    the value is damaged, it raises a :class:`ValueError` with the reason as text; any other
+    exception is a failure of the decoder.
     """
 
     @abstractmethod
     def reads(self, feature: str, start: bytes) -> bool:
-        """Whether it reads a value. Called for the first value of a feature, not for each.
+        """Whether it reads a value. Called only for the first value of a feature.
 
         Args:
             feature: name of the feature.
@@ -64,7 +61,7 @@ class FeatureDecoder(ABC):
 
     @abstractmethod
     def array(self, data: bytes) -> npt.NDArray[Any]:
-        """The decoded value, as an element of ``data_source(decode=…)`` has it.
+        """The decoded value, for an element of ``data_source(decode=…)``.
 
         Returns:
             An array that may be written to, of numbers; for images of shape
@@ -76,20 +73,20 @@ class FeatureDecoder(ABC):
         """
 
     def resized(self, data: bytes, fit: Resizing) -> npt.NDArray[Any]:
-        """A decoded image in another size; by default made of :meth:`array`.
+        """A decoded image in another size; by default made from :meth:`array`.
 
         Args:
             data: the value.
-            fit: from height and width of the image to those that it gets, and to the part of it
-                that gets them: top, left, height and width.
+            fit: takes the image's height and width. Returns its new height and width, and the part
+                of the image that is resized to them: top, left, height and width.
 
         Raises:
-            ValueError: the value is damaged, or no image of 8 bits.
+            ValueError: the value is damaged, or is not an 8-bit image.
         """
         pixels = self.array(data)
         if pixels.ndim != 3 or pixels.dtype.name != "uint8":
             raise ValueError(
-                f"`image_size` applies to images of 8 bits, and this is {pixels.dtype} of shape "
+                f"`image_size` applies to images of 8 bits, but this is {pixels.dtype} of shape "
                 f"{pixels.shape}"
             )
         from tfrecreg.core.images.pixels import resized
@@ -97,9 +94,9 @@ class FeatureDecoder(ABC):
         return resized(pixels, fit)
 
     def header(self, data: bytes) -> ImageHeader | None:
-        """The facts that the value states about itself, without decoding it: a check compares them
-        with the declarations of the record. None, the default, for values that are not pictures;
-        these have no thumbnail.
+        """The facts in the value's header, without decoding it. A check compares them with the
+        declarations of the record. None, the default, for values that are not pictures and have no
+        thumbnail.
 
         Raises:
             ValueError: the value is damaged.
@@ -109,7 +106,7 @@ class FeatureDecoder(ABC):
 
     def thumbnail(self, data: bytes, side: int) -> Thumbnail | None:
         """A small image for a page, or None. By default it shows :meth:`array`, if that has the
-        shape of an image: numbers other than uint8 go from black, the lowest, to white.
+        shape of an image. Numbers other than uint8 are scaled from black (lowest) to white.
 
         Args:
             data: the value.
@@ -121,8 +118,8 @@ class FeatureDecoder(ABC):
         return _small_png(self.array(data), side)
 
     def caption(self, data: bytes) -> str:
-        """A few words for ``head`` and pages: ``depth map, 640x480, 1.2 MB``. If they are empty, as
-        by default, name and size are shown.
+        """A few words for ``head`` and pages, such as ``depth map, 640x480, 1.2 MB``. Empty by
+        default: then ``head`` and pages show the name and size.
 
         Raises:
             ValueError: the value is damaged.
@@ -132,9 +129,7 @@ class FeatureDecoder(ABC):
 
 
 class PixelsDecoder(FeatureDecoder):
-    """Reads the values of a feature that the schema declares as the pixels of an image, row by
-    row, a byte for each channel of each pixel.
-    """
+    """Reads a feature that the schema declares as an image's pixels, one byte per channel."""
 
     def __init__(self, size: tuple[int, int, int]) -> None:
         self.size = size
@@ -154,8 +149,7 @@ class PixelsDecoder(FeatureDecoder):
         return pixels
 
     def header(self, data: bytes) -> ImageHeader:
-        del data  # all have the declared size
-
+        del data  # all values have the declared size
         return ImageHeader("pixels", *self.size, bits=8, animated=False)
 
     def caption(self, data: bytes) -> str:
@@ -164,9 +158,7 @@ class PixelsDecoder(FeatureDecoder):
 
 
 def pixel_bytes(numbers: Sequence[float]) -> bytes:
-    """Numbers that are pixels, a byte each: those from 0 to 255 as they are, if one is above 1;
-    others from black, the lowest, to white.
-    """
+    """Numbers as pixels: 0 to 255 unchanged; other ranges scaled from black (lowest) to white."""
     import numpy as np
 
     values = np.nan_to_num(np.asarray(numbers, np.float64), posinf=0, neginf=0)
@@ -189,28 +181,24 @@ def _small_png(array: npt.NDArray[Any], side: int) -> Thumbnail | None:
         numbers -= numbers.min()
         pixels = (numbers * (255 / max(float(numbers.max()), 1e-300))).astype(np.uint8)
     height, width, channels = pixels.shape
-    lines = np.zeros((height, 1 + width * channels), np.uint8)  # each begins with: no filter
+    lines = np.zeros((height, 1 + width * channels), np.uint8)  # each line begins with 0: no filter
     lines[:, 1:] = pixels.reshape(height, -1)
     head = struct.pack(">2I5B", width, height, 8, _COLOURS[channels], 0, 0, 0)
-    chunks = ((b"IHDR", head), (b"IDAT", zlib.compress(lines.tobytes())), (b"IEND", b""))
-    made = b"".join(_chunk(kind, content) for kind, content in chunks)
-    return Thumbnail("png", b"\x89PNG\r\n\x1a\n" + made)
-
-
-def _chunk(kind: bytes, content: bytes) -> bytes:
-    checksum = zlib.crc32(kind + content)
-    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", checksum)
+    made = b"\x89PNG\r\n\x1a\n"
+    for chunk in (b"IHDR" + head, b"IDAT" + zlib.compress(lines.tobytes()), b"IEND"):
+        made += struct.pack(">I", len(chunk) - 4) + chunk + struct.pack(">I", zlib.crc32(chunk))
+    return Thumbnail("png", made)
 
 
 _PIXELS = 1 << 28
 """Maximum number of pixels of an image, each of at most 4 bytes in memory."""
 _SECONDS = 60
-"""For all frames of an animation."""
+"""Maximum number of seconds for all frames of an animation."""
 _STRIP = 1 << 22
-"""Pixels that a digest copies at once."""
+"""Number of pixels that a digest copies at once."""
 _ANIMATED = ("gif", "png", "webp")
 _NAMES = {"bmp": "Bmp", "gif": "Gif", "jpeg": "Jpeg", "png": "Png", "webp": "WebP"}
-"""Pillow's module for a format and the class in it begin so."""
+"""Beginning of the names of Pillow's module for a format and of its class."""
 
 
 class Conversion(NamedTuple):
@@ -225,7 +213,7 @@ class Conversion(NamedTuple):
     format: str
     """``jpeg``, ``png``, or ``ppm`` for plain pixels."""
     quality: int
-    """Quality of a JPEG, 1 to 100; 0 for that of the JPEG it was, and for others."""
+    """Quality of a JPEG, 1 to 100; 0 for the original JPEG's quality, and for other formats."""
     upright: bool = True
     """Whether to rotate it by its EXIF orientation."""
 
@@ -234,14 +222,17 @@ class Undecodable(Exception):
     """The image cannot be decoded.
 
     Args:
-        code: ``SRC008`` if the image is damaged, ``SRC009`` if it exceeds a limit.
         detail: one line, escaped.
+        costly: whether it takes too many pixels, too much memory or time; otherwise it is damaged.
     """
 
-    def __init__(self, code: str, detail: str) -> None:
-        super().__init__(code, detail)
-        self.code = code
+    code = UNREADABLE
+    """The code of an item that is skipped because of this error."""
+
+    def __init__(self, detail: str, *, costly: bool = False) -> None:
+        super().__init__(detail)
         self.detail = detail
+        self.costly = costly
 
 
 def require_pillow(what: str) -> None:
@@ -277,15 +268,14 @@ def verify_pixels(data: bytes, header: ImageHeader) -> None:
             _load_frames(image)
     if size != (header.width, header.height):
         raise Undecodable(
-            "SRC008",
             f"it decodes to {size[0]} × {size[1]} pixels, and its header says "
             f"{header.width} × {header.height}",
         )
 
 
 def digest_pixels(data: bytes, header: ImageHeader) -> bytes:
-    """A digest of 16 bytes of the pixels, independent of the format: of the first frame, as RGBA of
-    8 bits if that is lossless, and without EXIF rotation.
+    """A 16-byte digest of the first frame's pixels, independent of the format: as RGBA of 8 bits if
+    that is lossless, and without EXIF rotation.
 
     Raises:
         Undecodable, MissingExtraError: as :func:`verify_pixels`.
@@ -315,8 +305,10 @@ def convert_image(data: bytes, header: ImageHeader, conversion: Conversion) -> b
 
 @contextmanager
 def _decoded(data: bytes, header: ImageHeader) -> Iterator[Any]:
-    """The image with the pixels of its first frame. What fails with it is :class:`Undecodable`."""
-    opener = _opener(header.format)
+    """The image with the pixels of its first frame. Failures raise :class:`Undecodable`."""
+    name = _NAMES[header.format]
+    # Pillow's `Image.open` has a limit for the whole process, which may be lower than ours.
+    opener = getattr(pillow(f"PIL.{name}ImagePlugin"), f"{name}ImageFile")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -329,29 +321,23 @@ def _decoded(data: bytes, header: ImageHeader) -> Iterator[Any]:
     except (MissingExtraError, Undecodable):
         raise
     except MemoryError:
-        raise Undecodable("SRC009", "it takes more memory to decode than there is") from None
+        detail = "decoding it takes more memory than is available"
+        raise Undecodable(detail, costly=True) from None
     except Exception as error:
         # Decoders raise many types of errors: OSError, SyntaxError, struct.error, KeyError …
         why = re.sub(r" at 0x[0-9a-f]+", "", f"{type(error).__name__}: {error}")
-        code = "SRC009" if type(error).__name__ == "DecompressionBombError" else "SRC008"
-        raise Undecodable(code, safe(why)) from error
-
-
-def _opener(kind: str) -> Any:
-    """Pillow's class for a format. Its `Image.open` has a limit for the whole process, which may be
-    lower than the one here.
-    """
-    return getattr(pillow(f"PIL.{_NAMES[kind]}ImagePlugin"), f"{_NAMES[kind]}ImageFile")
+        costly = type(error).__name__ == "DecompressionBombError"
+        raise Undecodable(safe(why), costly=costly) from error
 
 
 def _opened(opener: Any, data: bytes, header: ImageHeader) -> Any:
     try:
         image = opener(io.BytesIO(data))
     except (SyntaxError, IndexError, TypeError, struct.error):
-        raise Undecodable("SRC008", f"Pillow reads no {header.format} of this kind") from None
+        raise Undecodable(f"Pillow cannot read this kind of {header.format}") from None
     if image.width * image.height > _PIXELS:
         detail = f"{image.width} × {image.height} pixels, and at most {_PIXELS} are decoded"
-        raise Undecodable("SRC009", detail)
+        raise Undecodable(detail, costly=True)
     return image
 
 
@@ -364,12 +350,15 @@ def _load_frames(image: Any) -> None:
         except EOFError:
             return
         image.load()
-    raise Undecodable("SRC009", "it took too long to decode")
+    raise Undecodable("it took too long to decode", costly=True)
 
 
 def _converted(image: Any, conversion: Conversion) -> bytes:
     kind, quality = conversion.format, conversion.quality
-    options = {"quality": quality} if quality else _jpeg_tables(image) if kind == "jpeg" else {}
+    options: dict[str, Any] = {"quality": quality} if quality else {}
+    if kind == "jpeg" and not quality:  # the tables and the sampling with which it was encoded
+        sampling = pillow("PIL.JpegImagePlugin").get_sampling(image)
+        options = {"qtables": image.quantization, "subsampling": sampling}
     if conversion.upright:
         image = pillow("PIL.ImageOps").exif_transpose(image)
     image = _plain(image, kind)
@@ -384,14 +373,8 @@ def _converted(image: Any, conversion: Conversion) -> bytes:
     return made.getvalue()
 
 
-def _jpeg_tables(image: Any) -> dict[str, Any]:
-    """The tables and the sampling with which a JPEG was encoded."""
-    sampling = pillow("PIL.JpegImagePlugin").get_sampling(image)
-    return {"qtables": image.quantization, "subsampling": sampling}
-
-
 def _plain(image: Any, kind: str) -> Any:
-    """Gray or RGB; for PNG with alpha, if there is any. For JPEG, alpha is blended over white."""
+    """The image as gray or RGB. PNG keeps alpha, if any; for JPEG, alpha is blended over white."""
     if image.mode.startswith("I"):  # 16 bits, which a conversion would clip
         return image.convert("I").point(lambda value: value * (1 / 256)).convert("L")
     if image.mode in ("1", "L"):

@@ -1,22 +1,17 @@
-"""The objects of a record as drawn over its image: boxes, keypoints, and masks as strips.
+"""Draws the objects of a record over its image: boxes, keypoints, and masks as strips.
 
-All places are fractions of the sides of the image, from its upper left corner, clipped to it: the
-drawing fits the image in any size. Numbers of shapes are bounded, and names are escaped by `safe`.
+Positions are fractions of the image's sides, from its upper left corner, clipped to it, so that the
+drawing fits the image in any size. The number of shapes is bounded; `safe` escapes names.
 
-The color of a class: a class with a number has the color `number % 8`; a class that has only a name
-has the color `crc32(name) % 8`, of the name in UTF-8. So a class has one color in every document,
-whatever else is in it. With more than eight classes colors repeat, so a name always stands beside a
-color. A script needs no rule: documents and answers name colors by their number, and `tokens.css`
-has them as `--c0` to `--c7`.
+A class has one color in every document: `number % 8`, or `crc32(name) % 8` without a number. Colors
+repeat, so each is shown with a name. They differ by at least 20 in CIELAB for people with any kind
+of color blindness, and :data:`INK` is readable on all of them.
 
-The eight colors differ for people with each kind of color blindness, by at least 20 in CIELAB, and
-:data:`INK` can be read on all of them: `tests/core/images/test_colors.py` computes both.
-
-Masks have two forms, which the source `coco` writes. The text form of run lengths is that of COCO's
-`maskApi.c`: columns from the left, each from the top, as numbers of zeros and ones in turn. A
-number has base-32 digits, the lowest first, each as the character 48 + digit, plus 32 where more
-follow; bit 16 of the last is the sign. From the fourth on it is the difference from the number two
-before.
+Masks have two forms, which the source `coco` writes. The text form of run lengths follows COCO's
+`maskApi.c`: the lengths of runs of zeros and of ones in turn, by columns from the left, from top to
+bottom. A number has base-32 digits, the lowest first, each as the character 48 + digit, plus 32 if
+more digits follow; bit 16 of the last digit is the sign. From the fourth number on, the difference
+from the number two before is stored.
 """
 
 from __future__ import annotations
@@ -43,22 +38,20 @@ from tfrecreg.core.values.text import safe, safe_value
 COUNTS, SIZE = "image/object/rle/counts", "image/object/rle/size"
 """Run lengths in text form, and height and width, for each object."""
 MASK = "image/object/mask"
-"""An image for each object, in which zero is not the object; as TensorFlow's Object Detection API
-reads it.
-"""
+"""An image per object, in which zero is background, as in TensorFlow."""
 
 _LINES = 64
-"""Columns or rows of a mask that are drawn; the others look like their neighbours."""
+"""Maximum number of columns or rows drawn per mask; other columns look like their neighbours."""
 _MASKS = 60
-"""Masks drawn on an image, as many as objects."""
+"""Maximum number of masks drawn on an image, equal to that of objects."""
 _STRIPS = 1000
-"""Strips drawn on an image."""
+"""Maximum number of strips drawn on an image."""
 _DIGITS = 7
-"""Digits of a number below 2^31."""
+"""Maximum number of digits of a number below 2^31."""
 
 
 class Strip(NamedTuple):
-    """A rectangle that an object covers, in fractions of the sides of the image."""
+    """A box, or a rectangle that an object covers, in fractions of the sides of the image."""
 
     left: float
     top: float
@@ -67,7 +60,7 @@ class Strip(NamedTuple):
 
 
 def strips_of(example: Example) -> list[tuple[Strip, ...]]:
-    """The strips of the mask of each object. A mask that does not parse or decode has none."""
+    """The strips of each object's mask; empty for a mask that does not parse or decode."""
     found: list[tuple[Strip, ...]] = []
     left = _STRIPS
     for strips in islice(_masks(example), _MASKS):
@@ -78,14 +71,10 @@ def strips_of(example: Example) -> list[tuple[Strip, ...]]:
 
 def _masks(example: Example) -> Iterator[Iterator[Strip]]:
     counts, sizes = example.get(COUNTS), example.get(SIZE)
-    if (
-        counts is not None
-        and sizes is not None
-        and counts.kind is Kind.BYTES
-        and sizes.kind is Kind.INT64
-    ):
+    runs = counts.values if counts is not None and counts.kind is Kind.BYTES else None
+    if runs is not None and sizes is not None and sizes.kind is Kind.INT64:
         pairs = zip(sizes.values[::2], sizes.values[1::2], strict=False)
-        for text, (height, width) in zip(counts.values, pairs, strict=False):
+        for text, (height, width) in zip(runs, pairs, strict=False):
             yield _of_runs(text, height, width)
         return
     images = example.get(MASK)
@@ -94,7 +83,7 @@ def _masks(example: Example) -> Iterator[Iterator[Strip]]:
 
 
 def _of_runs(text: bytes, height: int, width: int) -> Iterator[Strip]:
-    """One strip for each run in a column that is drawn."""
+    """One strip per run in each drawn column."""
     if min(height, width) < 1:
         return
     step = -(-width // _LINES)
@@ -117,7 +106,7 @@ def _of_runs(text: bytes, height: int, width: int) -> Iterator[Strip]:
 
 
 def _numbers(text: bytes) -> Iterator[int]:
-    """The run lengths of a text form, up to the first fault in it."""
+    """The run lengths in text form, up to the first fault."""
     before: list[int] = []
     value = shift = 0
     for byte in text:
@@ -138,7 +127,7 @@ def _numbers(text: bytes) -> Iterator[int]:
 
 
 def _of_image(data: bytes) -> Iterator[Strip]:
-    """One strip for each run in a row of the image, made small."""
+    """One strip per run in each row of the reduced image."""
     conversion = Conversion(
         shorter=_LINES, width=0, height=0, format="ppm", quality=0, upright=False
     )
@@ -148,7 +137,7 @@ def _of_image(data: bytes) -> Iterator[Strip]:
     except (ImageError, Undecodable, TfrecregError):
         return
     if kind != b"P5":
-        return  # in colours: not a mask
+        return  # an image in colours is not a mask
     width, height = map(int, size.split())
     rows = np.frombuffer(pixels, np.uint8).reshape(height, width)
     inside = np.zeros((height, width + 2), np.int8)
@@ -160,14 +149,8 @@ def _of_image(data: bytes) -> Iterator[Strip]:
 
 
 COLORS = (
-    "#49d8ff",
-    "#ff8e00",
-    "#149d78",
-    "#bd64ac",
-    "#feff17",
-    "#8b8ffb",
-    "#e45433",
-    "#a9e5a7",
+    *("#49d8ff", "#ff8e00", "#149d78", "#bd64ac"),
+    *("#feff17", "#8b8ffb", "#e45433", "#a9e5a7"),
 )
 """Colors of classes in hex, by number."""
 INK = "#101418"
@@ -185,20 +168,18 @@ Outline = tuple[tuple[float, float], ...]
 """Points, in fractions of the sides of the image."""
 
 OBJECTS = 60
-"""Objects drawn on an image."""
+"""Maximum number of objects drawn on an image."""
 _CORNERS = 2000
-"""Corners of polygons drawn on an image."""
+"""Maximum number of polygon corners drawn on an image."""
 _POINTS = 400
-"""Keypoints drawn on an image."""
+"""Maximum number of keypoints drawn on an image."""
 _CROWD = 6
-"""Objects from which on their names are shown only on an enlarged image."""
+"""With this many objects or more, names are shown only on an enlarged image."""
 _UNITS = 1000
 """Width and height of the coordinates in the SVG."""
 
 POLYGON = tuple(f"image/object/polygon/{name}" for name in ("x", "y", "points", "parts"))
-"""Corners of all polygons of a record, the number of corners of each, and the number of polygons of
-each object.
-"""
+"""Corners of all polygons, the number of corners per polygon, and of polygons per object."""
 OBJECT_TEXT = "image/object/class/text"
 
 
@@ -210,16 +191,7 @@ class ClassMark(NamedTuple):
     color: int
     """A position in :data:`~tfrecreg.core.images.drawing.COLORS`."""
     objects: int = 1
-    """Objects of the class in the record; 1 for the class of the image itself."""
-
-
-class DrawnBox(NamedTuple):
-    """A box, in fractions of the sides of the image."""
-
-    left: float
-    top: float
-    width: float
-    height: float
+    """Number of objects of the class in the record; 1 for the class of the image itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,11 +199,11 @@ class DrawnObject:
     """One object of a record."""
 
     mark: ClassMark
-    box: DrawnBox | None = None
+    box: Strip | None = None
     polygons: tuple[Outline, ...] = ()
     """Outlines of its mask."""
     strips: tuple[Strip, ...] = ()
-    """Its mask, if it is not polygons."""
+    """Its mask, if the mask does not consist of polygons."""
     points: Outline = ()
     """Its visible keypoints."""
 
@@ -242,11 +214,11 @@ class Drawing:
 
     objects: tuple[DrawnObject, ...] = ()
     more: int = 0
-    """Objects that are not drawn."""
+    """Number of objects that are not drawn."""
 
 
 def drawing_of(example: Example, labels: Mapping[str, Sequence[str]]) -> Drawing:
-    """What is drawn over the image of a record."""
+    """The drawing for the image of a record."""
     marks = object_marks(example, labels)
     boxes = list(_boxes(example))
     polygons, strips, points = _polygons(example), strips_of(example), _points(example, len(marks))
@@ -265,7 +237,7 @@ def drawing_of(example: Example, labels: Mapping[str, Sequence[str]]) -> Drawing
 
 
 def marks_of(example: Example, labels: Mapping[str, Sequence[str]]) -> tuple[ClassMark, ...]:
-    """The class of a record; or the classes of its objects, the most frequent first."""
+    """The class of a record, or the classes of its objects, the most frequent first."""
     for name in dict.fromkeys((IMAGE_LABEL, *sorted(labels))):
         feature = example.get(name)
         if feature is not None and feature.kind is Kind.INT64 and feature.count == 1:
@@ -277,7 +249,7 @@ def marks_of(example: Example, labels: Mapping[str, Sequence[str]]) -> tuple[Cla
 
 
 def object_marks(example: Example, labels: Mapping[str, Sequence[str]]) -> list[ClassMark]:
-    """The class of each object of a record. An object with a number has its color."""
+    """The class of each object of a record. A class number determines the color."""
     number_list, text_list = example.get(OBJECT_LABEL), example.get(OBJECT_TEXT)
     numbers = number_list.values if number_list and number_list.kind is Kind.INT64 else ()
     texts = text_list.values if text_list and text_list.kind is Kind.BYTES else ()
@@ -306,12 +278,12 @@ def name_of_class(
 
 
 def text_of(feature: str) -> str:
-    """The feature with the names of the classes whose numbers a feature has."""
+    """The feature with the names for a feature of class numbers."""
     return feature.replace("class/label", "class/text")
 
 
 def overlay(drawing: Drawing) -> Markup:
-    """SVG that lies over the image, of the same size. It needs no styles but its position.
+    """SVG of the image's size that lies over the image. It needs only a style for its position.
 
     Shapes are in groups by class, with its name as `data-name`, so that a script can hide a class.
     Lines and texts keep their size when the image is enlarged.
@@ -331,9 +303,7 @@ def overlay(drawing: Drawing) -> Markup:
 
 
 def draw_over(example: Example | None, images: Iterable[str]) -> Iterator[str]:
-    """The images of a record as HTML, the first with its objects drawn over it: for a notebook,
-    which has no style sheet of ours.
-    """
+    """The images of a record as HTML for a notebook, the first with its objects."""
     drawing = drawing_of(example, {}) if example is not None else Drawing()
     for number, image in enumerate(images):
         if number or not drawing.objects:
@@ -380,7 +350,7 @@ def _mask_path(each: DrawnObject) -> str:
     return "".join((*outlines, *map(_rectangle, each.strips)))
 
 
-def _rectangle(box: DrawnBox | Strip) -> str:
+def _rectangle(box: Strip) -> str:
     left, top, width, height = (_number(_UNITS * side) for side in box)
     return f"M{left} {top}h{width}v{height}H{left}z"
 
@@ -394,9 +364,7 @@ def _number(value: float) -> str:
 
 
 def _name(each: DrawnObject) -> Markup:
-    """The name inside a corner of a box: the upper left one, or the right one if that is near the
-    edge of the image.
-    """
+    """The name in the upper left corner of a box; near the image's edge, in the upper right."""
     assert each.box is not None
     at_right = each.box.left > 0.6
     across = each.box.left + each.box.width if at_right else each.box.left
@@ -426,17 +394,17 @@ def _integers(example: Example, name: str) -> Sequence[int] | None:
     return feature.values if feature is not None and feature.kind is Kind.INT64 else None
 
 
-def _boxes(example: Example) -> Iterator[DrawnBox]:
+def _boxes(example: Example) -> Iterator[Strip]:
     sides = [_floats(example, name) for name in BOX]
     if any(side is None for side in sides) or len({len(side or ()) for side in sides}) != 1:
         return
     for each in zip(*(side or () for side in sides), strict=True):
         left, right, top, bottom = map(_clipped, each)
-        yield DrawnBox(left, top, max(right - left, 0), max(bottom - top, 0))
+        yield Strip(left, top, max(right - left, 0), max(bottom - top, 0))
 
 
 def _points(example: Example, objects: int) -> list[Outline]:
-    """The visible keypoints of each object: all objects have the same number in their list."""
+    """The visible keypoints of each object. All objects have the same number of list entries."""
     x, y = (_floats(example, name) for name in KEYPOINTS[:2])
     if not x or not y:
         return []
@@ -450,9 +418,7 @@ def _points(example: Example, objects: int) -> list[Outline]:
 
 
 def _polygons(example: Example) -> list[tuple[Outline, ...]]:
-    """The outlines of each object, as the source `coco` writes them; all of one object, if the
-    record does not say how many each has.
-    """
+    """The outlines of each object. If their number per object is missing, one object has all."""
     x, y = (_floats(example, name) for name in POLYGON[:2])
     counts = _integers(example, POLYGON[2])
     if x is None or y is None or not counts:
@@ -465,17 +431,13 @@ def _polygons(example: Example) -> list[tuple[Outline, ...]]:
             break
         outlines.append(tuple(corners[start:end]))
         start = end
-    parts = _integers(example, POLYGON[3]) or (len(outlines),)
-    return list(_divided(outlines, parts))
-
-
-def _divided(outlines: Sequence[Outline], parts: Iterable[int]) -> Iterator[tuple[Outline, ...]]:
-    start = 0
-    for count in parts:
+    found, start = [], 0
+    for count in _integers(example, POLYGON[3]) or (len(outlines),):
         if count < 0 or start > len(outlines):
-            return
-        yield tuple(outlines[start : start + count])
+            break
+        found.append(tuple(outlines[start : start + count]))
         start += count
+    return found
 
 
 def _clipped(share: float) -> float:

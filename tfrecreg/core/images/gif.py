@@ -1,4 +1,4 @@
-"""GIF: the logical screen, and whether there is a second frame. GIF89a specification."""
+"""GIF: reads the logical screen, and whether a second frame exists. GIF89a specification."""
 
 from __future__ import annotations
 
@@ -14,27 +14,22 @@ _MOST_BLOCKS = 1 << 20
 def header(data: bytes) -> ImageHeader:
     """The content of the logical screen descriptor: the canvas for the frames."""
     if len(data) < 13:
-        raise ImageError(
-            "truncated-header", f"a GIF that ends after {len(data)} bytes, inside its header"
-        )
+        raise ImageError(f"a GIF that ends after {len(data)} bytes, inside its header")
     width, height = int.from_bytes(data[6:8], "little"), int.from_bytes(data[8:10], "little")
     frames, _ = _walk(data, most=2)
     return sized(ImageHeader("gif", height, width, 3, 8, animated=frames > 1))
 
 
 def ends(data: bytes) -> bool:
-    """Whether the trailer is reached, or blocks are damaged in a way that truncation does not
-    explain.
+    """Whether the trailer is reached, or blocks have damage other than truncation.
 
-    Decoders skip bytes after a whole frame that are not a block, and ignore wrong lengths.
+    Decoders skip bytes after a whole frame if they are not a block, and ignore wrong lengths.
     """
     return _walk(data, most=_MOST_BLOCKS)[1] or data.endswith(_LAST)
 
 
 def _walk(data: bytes, most: int) -> tuple[int, bool]:
-    """Number of frames, up to `most`, and whether the trailer or bytes that are not a block follow
-    them.
-    """
+    """Number of frames, up to `most`, and whether a trailer or bytes other than a block follow."""
     last = len(data)
     position = 13 + _table(data[10]) if last >= 13 else last
     frames = 0

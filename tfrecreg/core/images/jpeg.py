@@ -29,16 +29,12 @@ def header(data: bytes) -> ImageHeader:
 
 
 def is_lossless(data: bytes) -> bool:
-    """Whether a JPEG with a sound header is lossless or hierarchical, which few decoders
-    support.
-    """
+    """Whether a JPEG is lossless or hierarchical, which few decoders support."""
     return _find_frame(data)[0] not in _USUAL
 
 
 def _find_frame(data: bytes) -> tuple[int, int, int, slice | None]:
-    """The marker of the first frame header, the offset after it, the header's length, and the place
-    of the EXIF data before it.
-    """
+    """Marker, offset and length of the first frame header, and the place of EXIF data."""
     position, exif = 2, None
     for _ in range(_MOST_SEGMENTS):
         found = _MARKER.search(data, position)
@@ -50,24 +46,20 @@ def _find_frame(data: bytes) -> tuple[int, int, int, slice | None]:
             continue
         if marker in (_SOS, _EOI):
             name = "scan" if marker == _SOS else "end"
-            raise ImageError("corrupt-header", f"a JPEG whose {name} comes before a frame header")
+            raise ImageError(f"a JPEG whose {name} comes before a frame header")
         size = int.from_bytes(data[position : position + 2], "big")
         if position + 2 > len(data):
             raise _too_short(data)
         if size < 2:
-            raise ImageError(
-                "corrupt-header", f"a JPEG with a segment of length {size} at byte {position - 2}"
-            )
+            raise ImageError(f"a JPEG with a segment of length {size} at byte {position - 2}")
         if marker in _FRAMES:
             return marker, position, size, exif
         if marker == _SOF55:
-            raise ImageError("unsupported", "a JPEG-LS, which shares JPEG's first bytes only")
+            raise ImageError("a JPEG-LS, which shares JPEG's first bytes only")
         if marker == _APP1 and exif is None and data.startswith(_EXIF, position + 2):
             exif = slice(position + 2 + len(_EXIF), position + size)
         position += size
-    raise ImageError(
-        "corrupt-header", f"a JPEG without a frame header in {_MOST_SEGMENTS} segments"
-    )
+    raise ImageError(f"a JPEG without a frame header in {_MOST_SEGMENTS} segments")
 
 
 def _frame(data: bytes, position: int, size: int) -> ImageHeader:
@@ -75,37 +67,30 @@ def _frame(data: bytes, position: int, size: int) -> ImageHeader:
     if len(segment) < size - 2:
         raise _too_short(data)
     if size < 8 or size != 8 + 3 * segment[5]:
-        raise ImageError("corrupt-header", f"a JPEG with a frame header of length {size}")
+        raise ImageError(f"a JPEG with a frame header of length {size}")
     bits, channels = segment[0], segment[5]
     height, width = int.from_bytes(segment[1:3], "big"), int.from_bytes(segment[3:5], "big")
     if not 2 <= bits <= 16 or not 1 <= channels <= 4:
-        raise ImageError(
-            "corrupt-header", f"a JPEG of {channels} components with {bits} bits a sample"
-        )
+        raise ImageError(f"a JPEG of {channels} components with {bits} bits a sample")
     return sized(ImageHeader("jpeg", height, width, channels, bits, animated=False))
 
 
 def ends(data: bytes) -> bool:
     """Whether the end marker comes after the start of a scan.
 
-    Inside a scan an ``ff`` of the data is followed by a zero, so the bytes of the marker there are
-    the marker; that of a thumbnail comes before the scan.
+    Inside a scan, a zero follows each ``ff`` of the data, so the bytes of the end marker occur only
+    as the marker. The end marker of a thumbnail comes before the scan.
     """
     if data.endswith(b"\xff\xd9"):
         return True
     end = data.rfind(b"\xff\xd9")
-    return end >= 0 and data.find(b"\xff\xda", _after_header(data)) < end
-
-
-def _after_header(data: bytes) -> int:
-    """Offset where the segments with lengths end, as far as they can be followed."""
+    if end < 0:
+        return False
     position = 2
     while position + 4 <= len(data) and data[position] == 0xFF and data[position + 1] != _SOS:
         position += 2 + int.from_bytes(data[position + 2 : position + 4], "big")
-    return position
+    return data.find(b"\xff\xda", position) < end
 
 
 def _too_short(data: bytes) -> ImageError:
-    return ImageError(
-        "truncated-header", f"a JPEG that ends after {len(data)} bytes, before its frame header"
-    )
+    return ImageError(f"a JPEG that ends after {len(data)} bytes, before its frame header")

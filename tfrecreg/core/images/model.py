@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 IMAGE_FORMATS = ("bmp", "gif", "jpeg", "png", "webp")
 """The known formats, as in `image/format`."""
 
-REASONS: Mapping[str, str] = MappingProxyType(
-    {
-        "empty": "SRC002",
-        "unknown-format": "SRC003",
-        "truncated-header": "SRC004",
-        "corrupt-header": "SRC005",
-        "zero-size": "SRC006",
-        "unsupported": "SRC007",
-    }
-)
-"""The code of a skipped item by reason of its :class:`ImageError`."""
+UNREADABLE = "SRC110"
+"""The code of an item that is skipped because its image is unreadable."""
 
 
 class ImageHeader(NamedTuple):
     """The content of an image's header.
 
-    `height` and `width` are those of the stored pixels, as returned by decoders that ignore EXIF
-    orientation (such as TensorFlow's).
+    `height` and `width` count stored pixels, as returned by decoders that ignore EXIF orientation
+    (such as TensorFlow's).
     """
 
     format: str
@@ -42,11 +31,11 @@ class ImageHeader(NamedTuple):
     animated: bool
     """Whether there is more than one frame."""
     orientation: int = 1
-    """EXIF orientation, 1 to 8: how a viewer turns the stored pixels. 1 where it does not."""
+    """EXIF orientation, 1 to 8: how a viewer turns the stored pixels; 1 for not at all."""
 
     @property
     def shown(self) -> tuple[int, int]:
-        """Width and height as a viewer shows it, which turns it by its EXIF orientation."""
+        """Width and height in a viewer, which turns the image by its EXIF orientation."""
         sides = self.width, self.height
         return sides if self.orientation < _ON_ITS_SIDE else sides[::-1]
 
@@ -60,26 +49,19 @@ class ImageError(ValueError):
     """The bytes are not an image of a known format, or their header is invalid.
 
     Args:
-        reason: one of :data:`REASONS`.
         detail: the problem in words; one line, without characters that need escaping.
     """
 
-    def __init__(self, reason: str, detail: str) -> None:
-        super().__init__(reason, detail)
-        self.reason = reason
+    code = UNREADABLE
+    """The code of an item that is skipped because of this error."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail)
         self.detail = detail
-
-    @property
-    def code(self) -> str:
-        """The code of an item that is skipped for this: ``SRC002`` … ``SRC007``."""
-        return REASONS[self.reason]
-
-    def __str__(self) -> str:
-        return self.detail
 
 
 def exif_orientation(exif: bytes) -> int:
-    """The orientation in EXIF data, which begin with the header of a TIFF; 1 if there is none."""
+    """The orientation in EXIF data, which begin with a TIFF header; 1 if they do not state it."""
     order: Literal["little", "big"] = "little" if exif[:2] == b"II" else "big"
     first = int.from_bytes(exif[4:8], order)
     count = int.from_bytes(exif[first : first + 2], order)
@@ -93,9 +75,7 @@ def exif_orientation(exif: bytes) -> int:
 
 
 def sized(header: ImageHeader) -> ImageHeader:
-    """`header`, if it has at least one pixel."""
+    """Return `header`, or raise an error if it has no pixels."""
     if header.height < 1 or header.width < 1:
-        raise ImageError(
-            "zero-size", f"the header says {header.width} pixels wide and {header.height} high"
-        )
+        raise ImageError(f"the header says {header.width} pixels wide and {header.height} high")
     return header

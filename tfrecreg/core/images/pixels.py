@@ -1,15 +1,9 @@
-"""Encoded images to arrays, for training: by Pillow, without limits of its own.
-Small plain PNGs take a shorter way.
+"""Decodes images to arrays for training, with Pillow. The module adds no limits.
 
-Checks, which read any data, use `decoder` instead.
-
-The pixels of small PNGs with equal headers, decoded together.
-
-Decoders spend most of the time of a small image on setting themselves up: for digits of 28 by 28
-pixels Pillow takes 36 µs, TensorFlow 18, inflating the pixels less than 4. This module reads only
-plain PNGs: 8 bits per sample, no palette, no interlacing, no chunks but one IDAT, and rows that
-have no filter or the filters Sub and Up, which NumPy undoes for many images at once. The caller
-decodes anything else, including any image with a fault, by other means.
+Small plain PNGs with equal headers are decoded together: for digits of 28 by 28 pixels Pillow takes
+36 µs, inflating the pixels less than 4. Such a PNG has 8 bits per sample, no palette, no
+interlacing, no chunks but one IDAT, and rows without a filter, as the source `mnist` writes them.
+Pillow decodes all other images, and images with a fault.
 """
 
 from __future__ import annotations
@@ -28,7 +22,7 @@ from tfrecreg.core.images.decoder import pillow
 from tfrecreg.core.values.text import safe
 
 LARGEST = 1 << 14
-"""Bytes of pixels of an image: for larger ones the cost of a decoder does not count."""
+"""Maximum size of an image's pixels in bytes; for more pixels, Pillow's overhead is negligible."""
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _HEADER = struct.Struct(">8sI4sIIBBBBBI")
@@ -37,12 +31,11 @@ _CHUNK = struct.Struct(">I4s")
 _CHECKSUM = struct.Struct(">I")
 _END = b"\0\0\0\0IEND\xaeB`\x82"
 _CHANNELS = {0: 1, 2: 3, 4: 2, 6: 4}
-"""Number of samples of a pixel by its type of colour: grey, RGB, grey with alpha, RGBA."""
-_NONE, _SUB, _UP = range(3)
+"""Samples per pixel by colour type: grey, RGB, grey with alpha, RGBA."""
 
 
 def decode_alike(images: Sequence[bytes]) -> npt.NDArray[np.uint8] | None:
-    """The pixels of PNGs with the same header."""
+    """The pixels of PNGs with the same header; None if Pillow has to decode them."""
     if not images:
         return None
     shape = _shape(images[0])
@@ -58,12 +51,14 @@ def decode_alike(images: Sequence[bytes]) -> npt.NDArray[np.uint8] | None:
             return None
         parts.append(rows)
     found = np.frombuffer(b"".join(parts), np.uint8).reshape(len(images), height, -1)
-    pixels = found[:, :, 1:].copy().reshape(-1, height, width, channels)
-    return pixels if _unfilter(pixels, found[:, :, 0]) else None
+    if found[:, :, 0].any():  # a row has a filter
+        return None
+    pixels: npt.NDArray[np.uint8] = found[:, :, 1:].copy().reshape(-1, height, width, channels)
+    return pixels
 
 
 def _shape(image: bytes) -> tuple[int, int, int] | None:
-    """Height, width and channels of an image whose header is of the kind that is read here."""
+    """Height, width and channels of an image that this module can read; None for other images."""
     if len(image) < _HEADER.size:
         return None
     signature, length, name, width, height, depth, colour, *methods, checksum = _HEADER.unpack_from(
@@ -80,7 +75,7 @@ def _shape(image: bytes) -> tuple[int, int, int] | None:
 
 
 def _inflated(image: bytes, header: bytes, size: int) -> bytes | None:
-    """The filtered rows of an image; None if it has other parts, or a fault."""
+    """The filtered rows of an image; None if it has other chunks or a fault."""
     start = len(header)
     if not image.startswith(header) or not image.endswith(_END):
         return None
@@ -92,31 +87,15 @@ def _inflated(image: bytes, header: bytes, size: int) -> bytes | None:
         return None
     inflater = zlib.decompressobj()
     try:
-        # One byte more than there should be, so that the stream comes to its end.
+        # Read one more byte than expected, so that zlib reaches the end of the stream.
         rows = inflater.decompress(image[start + 8 : end], size + 1)
     except zlib.error:
         return None
     return rows if len(rows) == size and inflater.eof and not inflater.unused_data else None
 
 
-def _unfilter(pixels: npt.NDArray[np.uint8], filters: npt.NDArray[np.uint8]) -> bool:
-    """Undo the filters of all rows, in place; False if one of them is not known here."""
-    last = int(filters.max())
-    if last > _UP:
-        return False
-    if last > _NONE:
-        rows = filters == _SUB
-        pixels[rows] = np.add.accumulate(pixels[rows], axis=1, dtype=np.uint8)
-    if last == _UP:
-        for row in range(1, filters.shape[1]):
-            images = np.flatnonzero(filters[:, row] == _UP)
-            if len(images):
-                pixels[images, row] += pixels[images, row - 1]
-    return True
-
-
 Resizing: TypeAlias = Callable[[int, int], tuple[tuple[int, int], Sequence[int]]]
-"""From height and width of an image to those that it gets, and to the part of it that gets them:
+"""From an image's height and width to its new height and width, and to the part that is resized:
 top, left, height and width."""
 
 _PIXELS_CHANNELS = {"L": "L", "LA": "LA", "RGB": "RGB", "RGBA": "RGBA", "1": "L", "F": "L"}
@@ -129,7 +108,7 @@ def decode_pixels(data: bytes) -> npt.NDArray[np.uint8]:
 
     Returns:
         Shape (height, width, channels), as `tf.io.decode_image` gives it: 1 channel for grey, 2 for
-        grey with alpha, 3 or 4 for colours. Of 16 bits the upper 8.
+        grey with alpha, 3 or 4 for colours. Samples of 16 bits keep the upper 8.
 
     Raises:
         ValueError: it does not decode; the text is the reason, escaped.
@@ -142,7 +121,7 @@ def decode_pixels(data: bytes) -> npt.NDArray[np.uint8]:
 
 
 def decode_resized(data: bytes, fit: Resizing) -> npt.NDArray[np.uint8]:
-    """As :func:`resized` of :func:`decode_pixels`, without the two copies of all pixels.
+    """Like :func:`resized` after :func:`decode_pixels`, but without two copies of all pixels.
 
     Raises:
         ValueError, MissingExtraError: as :func:`decode_pixels`.
@@ -155,7 +134,7 @@ def decode_resized(data: bytes, fit: Resizing) -> npt.NDArray[np.uint8]:
 
 
 def _decoded(data: bytes) -> Any:
-    """An image of Pillow, in a mode that has bytes for channels."""
+    """An image of Pillow, in a mode with bytes as channels."""
     image_module = pillow("PIL.Image")
     try:
         with image_module.open(io.BytesIO(data)) as image:
@@ -175,7 +154,7 @@ def _decoded(data: bytes) -> Any:
 
 
 def resized(pixels: npt.NDArray[np.uint8], fit: Resizing) -> npt.NDArray[np.uint8]:
-    """A part of an image in a size: bilinear, filtered where it becomes smaller."""
+    """Resize a part of an image, bilinear, with a filter when it becomes smaller."""
     channels = pixels.shape[2]
     return _resized(
         pillow("PIL.Image").fromarray(pixels[:, :, 0] if channels == 1 else pixels), channels, fit

@@ -23,28 +23,22 @@ _MOST_CHUNKS = 10_000_000
 
 
 def header(data: bytes) -> ImageHeader:
-    """The content of IHDR, and what the chunks before the pixels say of animation and
-    orientation.
-    """
+    """The content of IHDR, and of the chunks on animation and orientation."""
     if len(data) < 33:
-        raise ImageError(
-            "truncated-header", f"a PNG that ends after {len(data)} bytes, inside its header"
-        )
+        raise ImageError(f"a PNG that ends after {len(data)} bytes, inside its header")
     size, kind = int.from_bytes(data[8:12], "big"), data[12:16]
     if kind == b"CgBI":
-        raise ImageError("unsupported", "a PNG of Apple's own kind (CgBI)")
+        raise ImageError("a PNG of Apple's own kind (CgBI)")
     if size != 13 or kind != b"IHDR":
-        raise ImageError("corrupt-header", "a PNG that does not begin with the chunk IHDR")
+        raise ImageError("a PNG that does not begin with the chunk IHDR")
     if zlib.crc32(data[12:29]) != int.from_bytes(data[29:33], "big"):
-        raise ImageError("corrupt-header", "a PNG whose header has a wrong CRC")
+        raise ImageError("a PNG whose header has a wrong CRC")
     width, height, depth, colour, compression, method, interlace = _IHDR.unpack(data[16:29])
     channels, depths = _COLOURS.get(colour, (0, ()))
     if depth not in depths:
-        raise ImageError(
-            "corrupt-header", f"a PNG of colour type {colour} with a bit depth of {depth}"
-        )
+        raise ImageError(f"a PNG of colour type {colour} with a bit depth of {depth}")
     if compression or method or interlace > 1 or max(height, width) >= 1 << 31:
-        raise ImageError("corrupt-header", "a PNG whose header has values that do not exist")
+        raise ImageError("a PNG whose header has values that do not exist")
     bits = 8 if colour == _PALETTE else depth
     return sized(ImageHeader("png", height, width, channels, bits, *_before_pixels(data)))
 

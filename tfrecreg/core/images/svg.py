@@ -1,8 +1,4 @@
-"""Charts as SVG. Colors and fonts are those of `tokens.css`; all texts are escaped.
-
-The style sheet of all documents: colors, fonts and what lies over images.
-
-Charts are plain data until they are drawn.
+"""Draws charts as SVG from plain data, and makes the style sheet of all documents.
 
 Strings that come from data are escaped by :func:`tfrecreg.core.values.text.safe`, not for HTML.
 """
@@ -23,7 +19,7 @@ from tfrecreg.core.values.text import si_bytes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """Numbers of one split, or of the data before and after."""
+    """The numbers of one split or, in a comparison, of one of the two versions."""
 
     name: str
     values: tuple[int, ...]
@@ -36,13 +32,13 @@ class Bars:
 
     heading: str
     unit: str
-    """What is counted: ``records``, or ``B`` for bytes."""
+    """The counted unit: ``records``, or ``B`` for bytes."""
     labels: tuple[str, ...]
     """One per bar."""
     series: tuple[Series, ...]
     note: str = ""
     colors: tuple[int, ...] = ()
-    """Color of the class that each label names; empty where labels name no classes."""
+    """Color of each label's class; empty if labels do not name classes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +47,7 @@ class Scatter:
 
     heading: str
     points: tuple[tuple[int, int, int], ...]
-    """Width and height in pixels, and the number of images."""
+    """Width and height in pixels, and the number of such images."""
     note: str = ""
 
 
@@ -80,7 +76,7 @@ _PLOT, _MARGIN = 260, 44
 _COLUMNS, _TALL = 240, 64
 """Width and height of a histogram."""
 _LINE = 16
-"""Height of a line of text above or below it."""
+"""Height of a line of text above or below the histogram."""
 
 
 def bar_chart(bars: Bars) -> Markup:
@@ -95,8 +91,11 @@ def _rows(bars: Bars, most: int) -> Iterator[Markup]:
     room = _WIDTH - _LABELS - _NUMBERS
     for at, label in enumerate(bars.labels):
         top = _ROW * at * len(bars.series)
+        is_long = len(label) > _LABEL_CHARACTERS
         yield Markup('<text class="label" x="{}" y="{}" text-anchor="end">{}</text>').format(
-            _LABELS - (24 if bars.colors else 8), top + _BAR, _short(label)
+            _LABELS - (24 if bars.colors else 8),
+            top + _BAR,
+            label[: _LABEL_CHARACTERS - 1] + "…" if is_long else label,
         )
         if bars.colors:
             yield Markup('<rect class="key c{}" x="{}" y="{}" width="11" height="11"/>').format(
@@ -124,7 +123,7 @@ def _rows(bars: Bars, most: int) -> Iterator[Markup]:
 
 
 def _number_of(value: int, unit: str) -> str:
-    """A number as a chart shows it: bytes in words, all else in full."""
+    """A number as a chart shows it: bytes with a unit, other numbers in full."""
     return si_bytes(value) if unit == "B" else f"{value:,}"
 
 
@@ -237,10 +236,6 @@ class _Axis:
         return sorted({self._low, self._high, *between})
 
 
-def _short(label: str) -> str:
-    return label if len(label) <= _LABEL_CHARACTERS else label[: _LABEL_CHARACTERS - 1] + "…"
-
-
 def _svg(height: int, label: str, content: Markup, width: int = _WIDTH) -> Markup:
     return Markup(
         '<svg class="chart" viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>'
@@ -252,7 +247,7 @@ def tokens() -> str:
     """CSS that defines `--page`, `--text`, `--error` and so on, for light and dark, the colors of
     classes `--c0` to `--c7` with `--ink` for text on them, and the class `overlay`.
 
-    A document is light or dark as its reader prefers; `data-theme` of its root overrides that.
+    A document is light or dark as its reader prefers, unless its root has `data-theme`.
     """
     text = (resources.files("tfrecreg.core.images") / "tokens.css").read_text(encoding="utf-8")
     colors = " ".join(f"--c{number}: {color};" for number, color in enumerate(COLORS))

@@ -1,4 +1,4 @@
-"""WebP: its first chunk, of any of the three kinds. RFC 9649, sections 2.5 to 2.7."""
+"""WebP: reads the first chunk, of any of the three kinds. RFC 9649, sections 2.5 to 2.7."""
 
 from __future__ import annotations
 
@@ -14,17 +14,15 @@ def header(data: bytes) -> ImageHeader:
     sizes = {b"VP8 ": 30, b"VP8L": 25, b"VP8X": 30}
     needed = sizes.get(kind)
     if needed is None and len(data) >= 16:
-        raise ImageError("corrupt-header", "a WebP whose first chunk is of no known kind")
+        raise ImageError("a WebP whose first chunk is of no known kind")
     if needed is None or len(data) < needed:
-        raise ImageError(
-            "truncated-header", f"a WebP that ends after {len(data)} bytes, inside its header"
-        )
+        raise ImageError(f"a WebP that ends after {len(data)} bytes, inside its header")
     if kind == b"VP8X":
         return _extended(data)
     if kind == b"VP8L":
         return _lossless(data)
     if data[20] & 1 or data[23:26] != b"\x9d\x01\x2a":
-        raise ImageError("corrupt-header", "a WebP that does not begin with a key frame")
+        raise ImageError("a WebP that does not begin with a key frame")
     width = int.from_bytes(data[26:28], "little") & 0x3FFF
     height = int.from_bytes(data[28:30], "little") & 0x3FFF
     return sized(ImageHeader("webp", height, width, 3, 8, animated=False))
@@ -38,7 +36,7 @@ def ends(data: bytes) -> bool:
 def _lossless(data: bytes) -> ImageHeader:
     bits = int.from_bytes(data[21:25], "little")
     if data[20] != 0x2F or bits >> 29:
-        raise ImageError("corrupt-header", "a WebP whose lossless header has a wrong signature")
+        raise ImageError("a WebP whose lossless header has a wrong signature")
     width, height = (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
     channels = 4 if bits >> 28 & 1 else 3
     return ImageHeader("webp", height, width, channels, 8, animated=False)
@@ -49,7 +47,7 @@ def _extended(data: bytes) -> ImageHeader:
     width = int.from_bytes(data[24:27], "little") + 1
     height = int.from_bytes(data[27:30], "little") + 1
     if height * width >= 1 << 32:
-        raise ImageError("corrupt-header", f"a WebP with a canvas of {width} × {height} pixels")
+        raise ImageError(f"a WebP with a canvas of {width} × {height} pixels")
     channels = 4 if flags & _ALPHA else 3
     orientation = _orientation(data) if flags & _EXIF else 1
     return ImageHeader(

@@ -1,7 +1,7 @@
-"""Bundled modules with hooks, and commands, which are imported by name.
+"""Names bundled modules with hooks, and modules with commands, which are imported by these names.
 
-They are named here and not by entry points: they are found without searching all that is
-installed, and in a checkout that is not installed at all. Nothing else imports them.
+They are named here, not by entry points, so that they are found without searching all installed
+distributions, and even in a checkout that is not installed. Nothing else imports them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SOURCES = (
     "webdataset",
     "yolo",
 )
-"""The bundled sources but `tfrecreg`. Each is the package ``plugins/tfrecreg_<name>``."""
+"""The bundled sources except `tfrecreg`. Each is the package ``plugins/tfrecreg_<name>``."""
 
 BUNDLED = (
     "tfrecreg.builtin.releases",
@@ -35,17 +35,17 @@ BUNDLED = (
     "tfrecreg.builtin.validators",
     *(f"tfrecreg_{name}" for name in SOURCES),
 )
-"""Modules with hooks, as an entry point would name them."""
+"""Modules with hooks, in the form of an entry point."""
 DECODERS = ("tfrecreg.builtin.images.decoder:PictureDecoder",)
-"""Classes of the decoders among them, which are asked without a search for plugins."""
+"""Classes of the bundled decoders, which are used without a search for plugins."""
 LOCAL = "tfrecreg.builtin.local_plugins"
-"""The module that finds local plugins, where a registry names any."""
+"""The module that finds local plugins, if a registry names any."""
 CHANGES = "tfrecreg.builtin.releases.diff.verdict"
-"""The module that says in a line what a build changed since the version before."""
+"""The module that describes in one line what a build changed since the previous version."""
 PROGRESS = "tfrecreg.library.display"
-"""The module that shows progress where a program runs: in a terminal, or in a notebook."""
+"""The module that shows a program's progress: in a terminal, or in a notebook."""
 DISABLE = "TFRECREG_DISABLE"
-"""The environment variable for plugins that are switched off, with commas between them."""
+"""The environment variable with the plugins to switch off, separated by commas."""
 
 COMMANDS_BY_GROUP = {
     "Start here": {
@@ -150,8 +150,8 @@ COMMANDS_BY_GROUP = {
         "completion": ("tfrecreg.cli.completion", "Print the completion script for a shell"),
     },
 }
-"""Place and line of each command, in the groups and the order of ``--help``. What is outside of
-``tfrecreg.cli`` is of a room, which the package announces like a plugin.
+"""Module and summary of each command, in the groups and the order of ``--help``. Modules outside
+``tfrecreg.cli`` belong to rooms, which the package announces like plugins.
 """
 PLUGIN_COMMANDS = {
     "new": ("tfrecreg.builtin.new_plugin", "Write the package of a new plugin"),
@@ -160,5 +160,5 @@ PLUGIN_COMMANDS = {
         "Let the local plugins of this registry run on this machine",
     ),
 }
-"""Place and line of the subcommands of `plugins` that are of rooms."""
+"""Module and summary of the subcommands of `plugins` that belong to rooms."""
 COMMANDS = {name: each for group in COMMANDS_BY_GROUP.values() for name, each in group.items()}

@@ -1,15 +1,15 @@
-"""What identifies the code of a distribution where its version does not: a digest of its files.
+"""A digest of a distribution's files, which identifies its code if its version does not.
 
-The version of a distribution that was installed from an index or a wheel says which code it is.
-The code of an editable install, of a local folder, or of modules without an installer's record can
-change under the same version. Results of other code are never taken for results of today's code.
+If a distribution was installed from an index or a wheel, its version identifies its code. The code
+of an editable install, of a local folder, or of modules without an installer's record can change
+under the same version. Results of other code are never taken for results of today's code.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Set
+from collections.abc import Sequence, Set
 from functools import cache
 from importlib import metadata, util
 from importlib.machinery import ModuleSpec
@@ -18,25 +18,23 @@ from pathlib import Path
 from blake3 import blake3
 
 from tfrecreg.core.plugins.bundled import BUNDLED, OURS
-from tfrecreg.core.plugins.entry_points import Broken, entries, is_local
+from tfrecreg.core.plugins.entry_points import entries, is_local, module_of
 
 _CHUNK = 1 << 20
-_LARGE = 1 << 26
-"""Size in bytes from which on a file counts by its name and size alone: data, hardly code."""
 
 
 @cache
 def code_of(distribution: str, *modules: str) -> str:
-    """The digest of code that can change under its version; empty if the version identifies it."""
+    """The digest of a distribution's code; empty if its version already identifies the code."""
     if is_local(distribution):
         return ""  # its version is the digest of its code
     return code_digest(distribution, *modules) if _can_change(distribution) else ""
 
 
 def code_digest(distribution: str, *modules: str) -> str:
-    """The digest of the packages that a distribution's entry points and `modules` are in, as hex.
+    """The digest of the packages of a distribution's entry points and of `modules`, as hex.
 
-    It is computed once per process, when the code was just loaded.
+    It is computed once per process, soon after the code was loaded.
     """
     names = {module for module in modules if module} | set(_entry_modules(distribution))
     return digest_of_packages(frozenset(_packages(names)))
@@ -63,15 +61,13 @@ def _can_change(distribution: str) -> bool:
         return True
 
 
-def _entry_modules(distribution: str) -> Iterator[str]:
+def _entry_modules(distribution: str) -> Sequence[str]:
     if distribution == OURS:
-        yield from BUNDLED
-        return
+        return BUNDLED
     try:
-        declared = entries(metadata.distribution(distribution))
-    except (metadata.PackageNotFoundError, Broken, OSError, ValueError):
-        return  # discovery reports the error
-    yield from filter(None, (entry.module for entry in declared))
+        return [module_of(entry) for entry in entries(metadata.distribution(distribution))]
+    except (metadata.PackageNotFoundError, OSError, ValueError):
+        return ()  # discovery reports the error
 
 
 def _packages(modules: Set[str]) -> dict[str, ModuleSpec]:
@@ -94,7 +90,7 @@ def _packages(modules: Set[str]) -> dict[str, ModuleSpec]:
 
 
 def _files(package: str, spec: ModuleSpec) -> list[tuple[str, Path]]:
-    """Name and path of each file of a package but caches and hidden ones, in order of name."""
+    """Name and path of each file of a package except caches and hidden files, in order of name."""
     if not spec.submodule_search_locations:
         path = Path(spec.origin or "")
         return [(path.name, path)]
@@ -116,11 +112,11 @@ def _add(hasher: blake3, name: str, path: Path) -> None:
     hasher.update(f"{name}\0".encode("utf-8", "surrogateescape"))
     try:
         if not path.is_file():
-            return  # such as a link that leads nowhere, or a pipe
+            return  # such as a broken link or a pipe
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
             hasher.update(f"{size}\n".encode())
-            while size < _LARGE and (data := file.read(_CHUNK)):
+            while data := file.read(_CHUNK):
                 hasher.update(data)
     except OSError as error:
         hasher.update(f"{error.errno}\n".encode())

@@ -1,9 +1,9 @@
-"""Exporters that hold the records in files of another format, one for each shard.
+"""Exporters that write the records to files of another format, one file per shard.
 
-A worker writes the records of a shard, reads them again, and compares them; then the content digest
-of all records read is compared with the manifest.
+A worker writes the records of a shard, reads them again, and compares them. Then the content
+digest of all records read is compared with the manifest.
 
-A feature as JSON, without loss:
+The JSON form of a feature, without loss:
 
 12               INT64         a JSON integer
 0.5              FLOAT         a JSON number with a decimal point or an exponent
@@ -38,7 +38,7 @@ from tfrecreg.core.plugins.exporters import (
 from tfrecreg.core.records.hashing import DIGEST_BYTES, ContentHasher, content_digest, record_digest
 from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.values.errors import FailureError
-from tfrecreg.core.values.text import ExtensionPoint, safe
+from tfrecreg.core.values.text import ExtensionPoint
 
 DESCRIPTION_NAME = "tfrecreg.json"
 _FORMAT_VERSION = 1
@@ -60,10 +60,11 @@ class RecordFormat(ExtensionPoint, ABC):
 
     @abstractmethod
     def read(self, task: ShardToExport) -> Iterator[bytes]:
-        """The payloads in that file, in order, each in canonical form.
+        """The payloads in the file ``task.name``, in order and in canonical form.
 
         Raises:
-            FailureError: the file does not hold what the format demands.
+            FailureError, ValueError, LookupError, OSError, RuntimeError: the file violates the
+                format.
         """
 
 
@@ -87,7 +88,14 @@ class RecordExporter(Exporter):
 
     def verify(self, shards: Sequence[ExportedShard]) -> str | None:
         """Compare the written records with the manifest."""
-        return _require_equal_content(self.dataset, shards)
+        dataset = self.dataset
+        found, expected = _content(dataset, shards), dataset.manifest.content
+        if found != expected and dataset.where is None:
+            raise FailureError(
+                "the content digest of the written records differs from that of "
+                f"`{dataset.reference}`: expected {expected[:16]}…, found {found[:16]}…"
+            )
+        return found
 
     def finish(self, folder: Storage, shards: Sequence[ExportedShard]) -> Iterator[str]:
         """Write ``tfrecreg.json`` and the schema."""
@@ -106,9 +114,15 @@ class ShardConversion:
     def __call__(self, task: ShardToExport) -> ExportedShard:
         """Write the records of the shard, then read them again."""
         expected = bytearray()
-        records = _digested(_chosen(task), expected)
+
+        def digested() -> Iterator[ShardRecord]:
+            for record in _chosen(task):
+                expected.extend(record_digest(canonical(record.payload)))
+                yield record
+
+        records = digested()
         seen = self.format.write(task, records)
-        for _ in records:  # the shard is verified only at its end
+        for _ in records:  # only the end of the iterator proves that the shard is intact
             raise RuntimeError(f"the format of `{task.name}` did not take all records")
         written = len(expected) // DIGEST_BYTES
         return ExportedShard(
@@ -121,55 +135,37 @@ class ShardConversion:
 
     def _read_again(self, task: ShardToExport, expected: bytearray) -> bytes:
         """The record digests of the written file, concatenated."""
-        found = bytearray()
-        for number, payload in enumerate(self.format.read(task)):
-            digest = record_digest(payload)
-            if digest != expected[len(found) : len(found) + DIGEST_BYTES]:
-                if len(found) == len(expected):
-                    raise _differs(task, f"`{safe(task.name)}` has more than {number} records")
-                raise _differs(task, f"{_record(task, number)} has other content")
-            found += digest
-        if len(found) < len(expected):
-            raise _differs(task, f"{_record(task, len(found) // DIGEST_BYTES)} is missing")
+        found, what = bytearray(), ""
+        try:
+            for number, payload in enumerate(self.format.read(task)):
+                digest = record_digest(payload)
+                if digest != expected[len(found) : len(found) + DIGEST_BYTES]:
+                    what = f"record {number} has other content"
+                    if len(found) == len(expected):
+                        what = f"it has more than {number} records"
+                    break
+                found += digest
+        except (ValueError, LookupError, OSError, RuntimeError) as error:
+            raise FailureError(f"`{task.name}` cannot be read again: {error}") from error
+        if not what and len(found) < len(expected):
+            what = f"record {len(found) // DIGEST_BYTES} is missing"
+        if what:
+            raise FailureError(
+                f"`{task.name}` differs from the records of `{task.entry.path}` of "
+                f"`{task.reference}`: {what}",
+                hint="the disk or a library is faulty: export again",
+            )
         return bytes(found)
 
 
-def _record(task: ShardToExport, number: int) -> str:
-    return f"record {number} of `{safe(task.entry.path)}` of `{task.reference}`"
-
-
-def _differs(task: ShardToExport, what: str) -> FailureError:
-    return FailureError(
-        f"{what} in what was written: read again from `{safe(task.name)}`",
-        hint="the disk or a library is faulty: export again; if it persists, report it",
-    )
-
-
-def _digested(records: Iterator[ShardRecord], digests: bytearray) -> Iterator[ShardRecord]:
-    for record in records:
-        digests += record_digest(canonical(record.payload))
-        yield record
-
-
 def _chosen(task: ShardToExport) -> Iterator[ShardRecord]:
-    """The records to write. A shard that has some is read and verified as a whole."""
+    """The records to write. A shard with any of them is read and verified as a whole."""
     if task.numbers is None:
         return verified_records(task)
     chosen = frozenset(task.numbers.tolist())
     if not chosen:
         return iter(())
     return (each for each in verified_records(task) if each.number in chosen)
-
-
-def _require_equal_content(dataset: ExportedDataset, shards: Sequence[ExportedShard]) -> str:
-    found, expected = _content(dataset, shards), dataset.manifest.content
-    if found != expected and dataset.where is None:
-        raise FailureError(
-            "the content digest of what was written differs from that of "
-            f"`{dataset.reference}`: expected {expected[:16]}…, found {found[:16]}…",
-            hint=f"`tfrecreg digest {dataset.reference}` computes it from the shards",
-        )
-    return found
 
 
 def _content(dataset: ExportedDataset, shards: Sequence[ExportedShard]) -> str:
@@ -185,7 +181,7 @@ def _content(dataset: ExportedDataset, shards: Sequence[ExportedShard]) -> str:
 def _write_description(
     folder: Storage, dataset: ExportedDataset, shards: Sequence[ExportedShard]
 ) -> None:
-    """Write where the records are from, and their content digest."""
+    """Write the origin of the records, and their content digest."""
     manifest = dataset.manifest
     document: dict[str, Any] = {
         "format_version": _FORMAT_VERSION,
@@ -216,14 +212,14 @@ def _write_description(
 
 
 def _splits(dataset: ExportedDataset, shards: Sequence[ExportedShard]) -> list[str]:
-    """The splits of the dataset; of a selection, those that have a record of it."""
+    """The splits of the dataset; if a condition chose records, only splits with a chosen record."""
     chosen = {each.entry.split for each in shards if each.digests}
     names = [each.name for each in dataset.manifest.splits]
     return names if dataset.where is None else [each for each in names if each in chosen]
 
 
 def _split(name: str, shards: Sequence[ExportedShard]) -> dict[str, Any]:
-    """What was written of a split."""
+    """The written records of a split: their number and content digest."""
     digests = b"".join(each.digests for each in shards if each.entry.split == name)
     return {
         "name": name,
@@ -241,22 +237,18 @@ _EMPTY: Mapping[str, Callable[[], Feature]] = {
 
 
 def feature_to_json(feature: Feature) -> Any:
-    """A feature as JSON holds it, without loss; the module has the table."""
+    """A feature as JSON, without loss; the module's docstring has the table."""
     if not feature.count:
         return {"kind": feature.kind.name.lower()}
     if feature.kind is Kind.FLOAT and not all(map(math.isfinite, feature.values)):
         return {"float32": b64encode(feature.packed_floats).decode()}
     values = list(feature.values)
-    if feature.kind is Kind.BYTES:
-        values = [_bytes_to_json(value) for value in values]
+    for at, value in enumerate(values if feature.kind is Kind.BYTES else ()):
+        try:
+            values[at] = value.decode()
+        except UnicodeDecodeError:
+            values[at] = {"base64": b64encode(value).decode()}
     return values[0] if len(values) == 1 else values
-
-
-def _bytes_to_json(value: bytes) -> Any:
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        return {"base64": b64encode(value).decode()}
 
 
 def feature_from_json(value: Any) -> Feature:
@@ -264,7 +256,7 @@ def feature_from_json(value: Any) -> Feature:
 
     Raises:
         ValueError: it is not in that form.
-        KeyError: neither.
+        KeyError: it is not in that form.
     """
     if isinstance(value, dict) and "kind" in value:
         return _EMPTY[value["kind"]]()
@@ -276,10 +268,9 @@ def feature_from_json(value: Any) -> Feature:
         return int64_feature(values)
     if isinstance(first, float):
         return float_feature(values)
-    return bytes_feature(list(map(_bytes_from_json, values)))
-
-
-def _bytes_from_json(value: Any) -> bytes:
-    if isinstance(value, str):
-        return value.encode()
-    return b64decode(value["base64"], validate=True)
+    return bytes_feature(
+        [
+            each.encode() if isinstance(each, str) else b64decode(each["base64"], validate=True)
+            for each in values
+        ]
+    )

@@ -1,7 +1,7 @@
 """The choice of a decoder for a feature's values, and the guard around third-party decoders.
 
-The manager of plugins is imported only for a value that no bundled decoder reads: a training job
-opens its records in less time than a search for plugins takes.
+The manager of plugins is imported only for a value that no bundled decoder reads, because a
+training job opens its records in less time than a search for plugins takes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tfrecreg.core.images.model import ImageError, ImageHeader
 from tfrecreg.core.images.read import read_header, sniff
 from tfrecreg.core.plugins.bundled import DECODERS, DISABLE
 from tfrecreg.core.plugins.guard import PluginId, called, calling, failure
-from tfrecreg.core.values.errors import MissingExtraError, PluginError, SchemaError, TfrecregError
+from tfrecreg.core.values.errors import MissingExtraError, SchemaError, TfrecregError
 from tfrecreg.core.values.text import safe, si_bytes
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tfrecreg.core.storage.interface import Storage
 
 _CAPTION = 200
-"""Characters of a caption."""
+"""Maximum length of a caption in characters."""
 
 
 DeclaredPixels = tuple[int, int, int]
@@ -46,10 +46,10 @@ _NONE: Mapping[str, DeclaredPixels] = MappingProxyType({})
 
 
 class Decoders:
-    """The decoders of features: each feature gets the one that reads its first value.
+    """The decoders of features: each feature gets the decoder that reads its first value.
 
-    Bundled decoders are asked first. Of several others that read a value, the first by name is
-    taken. Picklable, and usable by several threads.
+    Bundled decoders are asked first. If several other decoders read a value, the first by name is
+    used. Picklable, and usable by several threads.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Decoders:
         return Decoders, (self._off, {name: each.size for name, each in self.pixels.items()})
 
     def array(self, feature: str, data: bytes, fit: Resizing | None = None) -> npt.NDArray[Any]:
-        """A value, decoded; with `fit` an image in the size that this says."""
+        """The decoded value; with `fit`, an image in the size that `fit` returns."""
 
         def decoded(by: FeatureDecoder) -> npt.NDArray[Any]:
             return by.array(data) if fit is None else by.resized(data, fit)
@@ -104,7 +104,7 @@ class Decoders:
         return [f"{each.qualified} {each.version}" for each in found if not each.plugin_id.is_ours]
 
     def expect(self) -> None:
-        """Refuse to go on where nothing can be decoded."""
+        """Raise an error if nothing can be decoded."""
         try:
             require_pillow("decoding images")
         except MissingExtraError:
@@ -112,7 +112,7 @@ class Decoders:
                 raise
 
     def header(self, feature: str, data: bytes) -> ImageHeader | None:
-        """The header of an encoded image of any format; None without a readable one."""
+        """The header of an encoded image of any format; None if it has no readable header."""
         if feature in self.pixels:
             return self.pixels[feature].header(data)
         try:
@@ -125,7 +125,7 @@ class Decoders:
             return None
 
     def _reader(self, feature: str, data: bytes) -> FeatureDecoder:
-        """The decoder that reads a value, or the one with the best reason why not."""
+        """The decoder that reads a value. If none does, the decoder that best explains why."""
         found = self.find_bundled(feature, data) or self.find_third_party(feature, data)
         if found is None and not _bundled(self._off):
             raise ValueError("no decoder reads it")
@@ -133,10 +133,10 @@ class Decoders:
 
 
 def decoders_of(home: Storage | None, pixels: Mapping[str, DeclaredPixels] = _NONE) -> Decoders:
-    """The decoders that the registry of a target does not switch off."""
+    """The decoders that are not switched off by the registry of a target."""
     if home is None:
         return Decoders(pixels=pixels)
-    from tfrecreg.core.registry.registry import Registry  # a worker needs none
+    from tfrecreg.core.registry.registry import Registry  # workers do not need it
 
     try:
         return Decoders(Registry(home).config.plugins.disable, pixels)
@@ -152,7 +152,7 @@ def target_decoders(target: Target) -> Decoders:
 
         try:
             pixels = parse_schema(target.schema, target.schema_path or "schema").pixels()
-        except SchemaError:  # records can be shown without it
+        except SchemaError:  # records can be shown without the schema
             pixels = _NONE
     return decoders_of(target.home, pixels)
 
@@ -161,7 +161,8 @@ def target_decoders(target: Target) -> Decoders:
 def _bundled(off: tuple[str, ...]) -> tuple[FeatureDecoder, ...]:
     """The bundled decoders that are not switched off."""
     if not off and not os.environ.get(DISABLE):
-        return tuple(_class(place)() for place in DECODERS)
+        places = (place.split(":") for place in DECODERS)
+        return tuple(getattr(import_module(module), name)() for module, name in places)
     return tuple(_load(each)() for each in _announced(off) if each.plugin_id.is_ours)
 
 
@@ -186,16 +187,10 @@ def _load(announced: Announced[DecoderRecord]) -> type[FeatureDecoder]:
     return kind
 
 
-def _class(place: str) -> type[FeatureDecoder]:
-    module, _, name = place.partition(":")
-    found: type[FeatureDecoder] = getattr(import_module(module), name)
-    return found
-
-
 class GuardedDecoder(FeatureDecoder):
-    """A third-party decoder: every call is guarded, every result checked.
+    """A third-party decoder: every call is guarded.
 
-    Its methods raise a :class:`ValueError` with one line, or a :class:`PluginError` that names the
+    Its methods raise a :class:`ValueError` of one line, or a :class:`PluginError` that names the
     distribution.
     """
 
@@ -207,53 +202,39 @@ class GuardedDecoder(FeatureDecoder):
         return bool(called(self._plugin_id, "reads", self._decoder.reads, feature, start))
 
     def array(self, data: bytes) -> npt.NDArray[Any]:
-        return self._pixels("array", data)
-
-    def resized(self, data: bytes, fit: Resizing) -> npt.NDArray[Any]:
-        return self._pixels("resized", data, fit)
-
-    def header(self, data: bytes) -> ImageHeader | None:
-        found: ImageHeader | None = self._call("header", data, kind=(ImageHeader, type(None)))
-        if found is not None:
-            name, *numbers, _, orientation = tuple[Any, ...](found)
-            numbers.append(orientation)
-            if not isinstance(name, str) or not all(type(n) is int and n > 0 for n in numbers):
-                raise self._unfit(f"a header that describes no image: {found}")
-            found = found._replace(format=safe(found.format, limit=40))
+        found: npt.NDArray[Any] = self._call("ndarray", "array", data)
         return found
 
+    def resized(self, data: bytes, fit: Resizing) -> npt.NDArray[Any]:
+        found: npt.NDArray[Any] = self._call("ndarray", "resized", data, fit)
+        return found
+
+    def header(self, data: bytes) -> ImageHeader | None:
+        found: ImageHeader | None = self._call("ImageHeader NoneType", "header", data)
+        return found and found._replace(format=safe(found.format, limit=40))
+
     def thumbnail(self, data: bytes, side: int) -> Thumbnail | None:
-        kind = (Thumbnail, type(None))
-        found: Any = self._call("thumbnail", data, side, kind=kind)
+        found: Any = self._call("Thumbnail NoneType", "thumbnail", data, side)
         if found is None:
             return None
-        if not isinstance(found.data, bytes) or sniff(found.data) != found.format:
-            raise self._unfit(f"a thumbnail that is not a {found.format}")
+        if not isinstance(found.data, bytes) or sniff(found.data) != found.format:  # for a page
+            raise self._plugin_id.error(f"returned a thumbnail that is not a {found.format}")
         return Thumbnail(*found)
 
     def caption(self, data: bytes) -> str:
-        found = safe(self._call("caption", data, kind=str), limit=_CAPTION)
+        found = safe(self._call("str", "caption", data), limit=_CAPTION)
         return found or f"{safe(self._plugin_id.name)}, {si_bytes(len(data))}"
 
-    def _pixels(self, method: str, *given: Any) -> npt.NDArray[Any]:
-        import numpy as np
-
-        found: npt.NDArray[Any] = self._call(method, *given, kind=np.ndarray)
-        return found
-
-    def _call(self, method: str, *given: Any, kind: Any = object) -> Any:
+    def _call(self, kinds: str, method: str, *given: Any) -> Any:
+        """The result of a decoder's method, which has to be an object of one of the `kinds`."""
         try:
-            with calling(self._plugin_id, method):
+            with calling():
                 found = getattr(self._decoder, method)(*given)
         except ValueError as error:
-            text = (str(error).strip().splitlines() or [type(error).__name__])[0]
-            raise ValueError(safe(text, limit=300)) from error
+            raise ValueError(safe(str(error) or type(error).__name__, limit=300)) from error
         except Exception as error:
             raise failure(self._plugin_id, f"failed in `{method}`", error) from error
-        if not isinstance(found, kind):
-            raise self._unfit(f"an object of type `{type(found).__name__}` from `{method}`")
+        if not {each.__name__ for each in type(found).__mro__}.intersection(kinds.split()):
+            answer = f"an object of type `{type(found).__name__}` from `{method}`"
+            raise self._plugin_id.error(f"returned {answer}")
         return found
-
-    def _unfit(self, answer: str) -> PluginError:
-        shown = safe(answer, limit=200)
-        return PluginError(f"{self._plugin_id} returned {shown}", hint=self._plugin_id.hint)

@@ -1,31 +1,31 @@
-"""From modules with hooks to announced records, one guarded plugin at a time.
+"""Loads modules with hooks, one by one under guard, and finds the records that they announce.
 
-The bundled plugins are named in :mod:`tfrecreg.core.plugins.bundled`, those of other distributions
-by their entry points.
+:mod:`tfrecreg.core.plugins.bundled` names the bundled plugins. Entry points name the plugins of
+other distributions.
 
-pluggy's own ``load_setuptools_entrypoints`` is not used: an exception in one plugin ends it for
-all, and of two entry points with the same name it silently loads one. Here each entry point gets
-a pluggy manager of its own, so that a plugin cannot affect another one through it.
+pluggy's own manager is not used: in it, an exception in one plugin stops the loading of all, and
+one of two entry points with the same name is silently ignored.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
 from typing import Any, Generic, TypeVar
 
 from tfrecreg._version import __version__
 from tfrecreg.core.plugins.bundled import BUNDLED, COMMANDS, OURS
 from tfrecreg.core.plugins.entry_points import (
-    GROUP,
     Broken,
-    EntryPoint,
     entries,
     identity,
+    module_of,
     with_plugins,
 )
-from tfrecreg.core.plugins.guard import PluginId, calling, place_of, reason_of, traced
+from tfrecreg.core.plugins.guard import PluginId, calling, reason_of, traced
 from tfrecreg.core.plugins.records import PLUGIN_KINDS, CommandRecord, PluginRecord, SourceRecord
 from tfrecreg.core.values.codes import PAGES
 from tfrecreg.core.values.findings import Code
@@ -33,6 +33,8 @@ from tfrecreg.core.values.text import did_you_mean, listed, safe, type_text
 
 R_co = TypeVar("R_co", bound=PluginRecord[Any], covariant=True)
 
+MARK = "tfrecreg_impl"
+"""The attribute of a function that is marked with `hookimpl`."""
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _CODE = re.compile(r"[A-Z]{3}[0-9]{3}")
 _FAMILIES = frozenset(PAGES.values())
@@ -45,23 +47,23 @@ class Announced(Generic[R_co]):
 
     record: R_co
     name: str
-    """The record's."""
+    """The name of the record."""
     distribution: str
     version: str
     """Version of the distribution."""
     entry_point: str
-    """Its name; of a bundled plugin, the module."""
+    """Name of the entry point; for a bundled plugin, the module."""
     module: str = ""
     """The module with the hook."""
 
     @property
     def qualified(self) -> str:
-        """``distribution:name``, which is valid wherever the name alone is."""
+        """``distribution:name``, which is valid wherever the name alone is valid."""
         return f"{self.distribution}:{self.name}"
 
     @property
     def plugin_id(self) -> PluginId:
-        """The plugin as named in messages."""
+        """The plugin as messages name it."""
         return PluginId(self.record.kind, self.name, self.distribution, self.version)
 
     @property
@@ -76,7 +78,7 @@ class BrokenPlugin:
 
     entry_point: str
     distribution: str
-    """Name of the distribution; empty if its metadata lack it."""
+    """Name of the distribution; empty if its metadata have none."""
     version: str
     reason: str
     """One line, escaped."""
@@ -84,69 +86,54 @@ class BrokenPlugin:
 
 def discover(path: Sequence[str] | None = None) -> Iterator[Announced[Any] | BrokenPlugin]:
     """Load all plugins."""
-    found: list[tuple[PluginId, EntryPoint] | BrokenPlugin] = []
-    if path is None:
-        declared = [EntryPoint(module, module) for module in BUNDLED]
-        found += ((PluginId("plugin", each.name, OURS, __version__), each) for each in declared)
+    for module in BUNDLED if path is None else ():
+        plugin_id = PluginId("plugin", module, OURS, __version__)
+        yield from _announced(plugin_id, module, partial(import_module, module))
     for distribution in with_plugins(path):
         name = version = ""
         try:
             name, version = identity(distribution)
             declared = entries(distribution)
         except Exception as error:
-            found.append(BrokenPlugin("", name, version, reason(error)))
+            yield BrokenPlugin("", name, version, reason(error))
             continue
-        found += ((PluginId("plugin", entry.name, name, version), entry) for entry in declared)
-    for each in found:
-        if isinstance(each, BrokenPlugin):
-            yield each
-            continue
-        plugin_id, entry = each
-        name, version = plugin_id.distribution, plugin_id.version
-        try:
-            with calling(plugin_id, "import"):
-                records = list(records_of(entry.load(), ours=plugin_id.is_ours))
-        except Exception as error:
-            yield BrokenPlugin(entry.name, name, version, reason(error))
-            continue
-        for record in records:
-            yield Announced(record, record.name, name, version, entry.name, entry.module)
+        for entry in declared:
+            plugin_id = PluginId("plugin", entry.name, name, version)
+            yield from _announced(plugin_id, module_of(entry), entry.load)
 
 
-def reason(error: BaseException) -> str:
-    """One line on the exception of an import, or of a hook."""
-    return str(error) if isinstance(error, Broken) else reason_of(traced(error), error)
+def _announced(
+    plugin_id: PluginId, module: str, load: Callable[[], object]
+) -> Iterator[Announced[Any] | BrokenPlugin]:
+    """The records that one entry point announces."""
+    where = plugin_id.distribution, plugin_id.version
+    try:
+        with calling():
+            records = list(records_of(load(), ours=plugin_id.is_ours))
+    except Exception as error:
+        yield BrokenPlugin(plugin_id.name, *where, reason(error))
+        return
+    for record in records:
+        yield Announced(record, record.name, *where, plugin_id.name, module)
+
+
+def reason(error: Exception) -> str:
+    """One line about an exception that an import or a hook raised."""
+    if isinstance(error, Broken):
+        return safe(str(error), limit=500)
+    return reason_of(traced(error))
 
 
 def records_of(plugin: object, *, ours: bool = False) -> Iterator[PluginRecord[Any]]:
     """The records that the hooks of a module yield."""
-    import pluggy
-
-    from tfrecreg.core.plugins import specs
-
-    manager = pluggy.PluginManager(GROUP)
-    manager.add_hookspecs(specs)
-    try:
-        manager.register(plugin)
-    except pluggy.PluginValidationError as error:
-        wrong = (each for each in vars(plugin) if f"hook '{each}'" in str(error))
-        place = place_of(vars(plugin).get(next(wrong, "")))
-        raise Broken(" ".join(map(safe, str(error).split("\n"))) + place) from error
     known = {kind.hook: kind for kind in PLUGIN_KINDS}
-    callers = {caller.name: caller for caller in manager.get_hookcallers(plugin) or ()}
-    for name in sorted(callers):
-        if name not in known:
-            near = did_you_mean(name, known)
-            raise Broken(f"`{safe(name)}` is not a hook{near}{place_of(getattr(plugin, name))}")
-    if not callers:
+    marked = [each for each in dir(plugin) if hasattr(getattr(plugin, each, None), MARK)]
+    if not marked:
         raise Broken(f"implements no hook: expected {listed(known, word='or')}, marked `hookimpl`")
-    for name, caller in sorted(callers.items()):
-        result: Any = None
-        try:
-            for result in caller() or (None,):
-                yield from _checked(known[name], result, ours=ours)
-        except Broken as error:
-            raise Broken(f"{error}{place_of(result, getattr(plugin, name))}") from None
+    for name in marked:
+        if name not in known:
+            raise Broken(f"`{name}` is not a hook{did_you_mean(name, known)}")
+        yield from _checked(known[name], getattr(plugin, name)(), ours=ours)
 
 
 def _checked(
@@ -157,38 +144,25 @@ def _checked(
     for record in result:
         if not isinstance(record, kind):
             raise Broken(f"`{kind.hook}` yielded {type_text(record)}, expected {kind.__name__}s")
-        _check(record, ours=ours)
+        if not ours:  # tests check the bundled records: a check would read them for every command
+            check_record(record)
         yield record
 
 
-def checked_record(record: PluginRecord[Any], *, any_name: bool = False) -> PluginRecord[Any]:
-    """A record that fits the rules for records."""
-    _check(record, ours=False, any_name=any_name)
-    return record
-
-
-def _check(record: Any, *, ours: bool, any_name: bool = False) -> None:
+def check_record(record: Any, *, any_name: bool = False) -> None:
+    """Refuse a record that does not fit the rules for records."""
     hook, name = record.hook, record.name
     if not any_name and (not isinstance(name, str) or not _NAME.fullmatch(name)):
-        shown = safe(str(name), limit=60)
-        raise Broken(f"`{hook}` yielded the name `{shown}`, expected `[a-z][a-z0-9_]*`")
-    if name in record.taken:
+        raise Broken(f"`{hook}` yielded the name `{name}`, expected `[a-z][a-z0-9_]*`")
+    if name in record.taken or (isinstance(record, CommandRecord) and name in COMMANDS):
         raise Broken(f"`{hook}` yielded the name `{name}`, which is tfrecreg's own")
     if not isinstance(record.summary, str) or not callable(record.load):
         raise Broken(f"`{hook}`: `{name}` needs a summary in words and a function to load it")
-    if ours:
-        return  # the project's tests check them; checking here would read them for every command
-    if isinstance(record, CommandRecord) and name in COMMANDS:
-        raise Broken(f"`{hook}` yielded the name `{name}`, which is a command of tfrecreg's own")
-    if isinstance(record, SourceRecord):
-        globs = record.recognizes
-        if isinstance(globs, str) or not all(isinstance(each, str) for each in globs):
-            raise Broken(f"`{hook}`: `{name}` needs a list of globs as `recognizes`")
-        if record.examine is not None and not callable(record.examine):
-            raise Broken(f"`{hook}`: `{name}` needs a function as `examine`")
+    if isinstance(record, SourceRecord) and isinstance(record.recognizes, str):
+        raise Broken(f"`{hook}`: `{name}` needs a list of globs as `recognizes`")
     for code in record.codes:
         if not isinstance(code, Code) or not _CODE.fullmatch(code.code):
-            shown = safe(str(getattr(code, "code", code)), limit=60)
+            shown = getattr(code, "code", code)
             raise Broken(f"`{hook}`: `{name}` has the code `{shown}`, expected one like `ABC001`")
         if code.code[:3] in _FAMILIES:
             raise Broken(f"`{hook}`: `{name}` has the code `{code.code}`, which is tfrecreg's own")

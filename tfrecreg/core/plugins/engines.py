@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfrecreg.core.plugins.guard import called
 from tfrecreg.core.values.errors import UnknownPluginError, UsageError
-from tfrecreg.core.values.text import did_you_mean, listed, safe
+from tfrecreg.core.values.text import did_you_mean, listed
 from tfrecreg.core.workers.interface import Engine, EngineRequest
 from tfrecreg.core.workers.local import LocalEngine, usable_cores
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 _LOCAL = "local"
 
 
-def open_engine(name: str = _LOCAL, *, jobs: int | None = None, **options: object) -> Engine:
+def engine(name: str = _LOCAL, *, jobs: int | None = None, **options: object) -> Engine:
     """An engine for the `engine` argument of operations.
 
-    It starts or connects to its workers when an operation needs them, and is
-    closed at the end of a block::
+    It starts or connects to its workers when an operation needs them. The end of
+    the `with` block closes it::
 
         with tfrecreg.engine("dask", address="tcp://host:8786") as engine:
             tfrecreg.open()["mnist"].build(engine=engine)
@@ -30,13 +30,13 @@ def open_engine(name: str = _LOCAL, *, jobs: int | None = None, **options: objec
     Args:
         name: `local`, `dask`, `beam`, `ray`, ``futures:MODULE:CALLABLE`` for an executor of
             :mod:`concurrent.futures`, or an engine of another plugin.
-        jobs: number of workers. By default one for each usable processor, or those that a cluster
-            has.
+        jobs: number of workers. By default one per usable processor, or all workers of a
+            cluster.
         options: of that engine, as ``--engine-option`` takes them:
             https://github.com/tfrecreg/tfrecreg/tree/main/docs/engines.md
 
     Raises:
-        UsageError: there is no such engine or option, or a value of another type.
+        UsageError: there is no such engine or option, or a value has another type.
         MissingExtraError: the engine's library is not installed.
         PluginError: the engine cannot be loaded, or several have that name.
 
@@ -54,14 +54,11 @@ def named_engine(
     options: Mapping[str, object],
     plugins_here: Callable[[], Plugins] | None = None,
 ) -> Engine:
-    """As :func:`open_engine`."""
+    """The engine of that name, as :func:`engine` makes it from options in a mapping."""
     if name != _LOCAL:
         return _of_plugin(name, jobs, options, plugins_here)
     if options:
-        raise UsageError(
-            f"the engine `local` has no options, found {listed(sorted(options))}",
-            hint="`--jobs` is the number of its processes",
-        )
+        raise UsageError(f"the engine `local` has no options, found {listed(sorted(options))}")
     return LocalEngine(usable_cores() if jobs is None else jobs)
 
 
@@ -71,7 +68,7 @@ def _of_plugin(
     options: Mapping[str, object],
     plugins_here: Callable[[], Plugins] | None,
 ) -> Engine:
-    from tfrecreg.core.plugins.manager import plugins  # a command that works here needs none
+    from tfrecreg.core.plugins.manager import plugins  # the local engine does not need it
     from tfrecreg.core.plugins.records import EngineRecord
 
     known = (plugins_here or plugins)()
@@ -84,8 +81,7 @@ def _of_plugin(
     except UnknownPluginError as error:
         available = (f"{each}:{form}" if form else each for each, form in forms.items())
         raise UsageError(
-            f"no engine is named `{safe(name, limit=60)}`"
-            f"{did_you_mean(name.partition(':')[0], (_LOCAL, *forms))}",
+            f"no engine is named `{name}`{did_you_mean(name.partition(':')[0], (_LOCAL, *forms))}",
             hint=f"available: {listed((_LOCAL, *available))}{known.or_broken}",
         ) from error
     loaded: Any = known.load(EngineRecord, kind)

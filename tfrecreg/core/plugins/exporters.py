@@ -1,18 +1,16 @@
-"""The base class of exporters, and how one shard is written and verified in a worker.
+"""The base class of exporters, and how a worker writes and verifies one shard.
 
 The core finds the dataset, makes a hidden folder, puts every shard there in worker processes, and
 renames the folder when it is complete. An exporter names the files, converts the shards, and writes
-the files beside them. One that writes the records to files of another format is a
+the other files. An exporter that writes the records to files of another format is a
 :class:`tfrecreg.core.plugins.convert.RecordExporter`.
-
-The records of a registered shard, verified while they are read, and decoded ones with keys.
 """
 
 from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -29,7 +27,7 @@ from tfrecreg.core.records.gzip_writer import GzipEncoder
 from tfrecreg.core.records.hashing import hash_file
 from tfrecreg.core.records.index import Index, load_index
 from tfrecreg.core.records.reader import open_stream, scan
-from tfrecreg.core.registry.lookup import Build, Resolved, expect_schema
+from tfrecreg.core.registry.data import Build, Resolved, expect_schema
 from tfrecreg.core.registry.manifest import Manifest, ShardEntry
 from tfrecreg.core.registry.schemas import built_schema
 from tfrecreg.core.schema.definition import Schema
@@ -46,17 +44,17 @@ from tfrecreg.core.values.errors import (
 )
 from tfrecreg.core.values.progress import Progress
 from tfrecreg.core.values.shards import shard_name
-from tfrecreg.core.values.text import ExtensionPoint, safe
+from tfrecreg.core.values.text import ExtensionPoint
 from tfrecreg.core.values.typed_values import NoOptions
 from tfrecreg.core.workers.interface import Engine
 
 ShardMethod = Literal["linked", "copied", "decompressed", "compressed", "converted"]
-"""The way of a shard into the folder."""
+"""How the shard got into the folder."""
 
 _CHUNK = 1 << 20
 
 _EVERYWHERE = LocalStorage("/")
-# Shards may be links to DVC's cache, which a storage with another root says nothing about.
+# Shards may be links to DVC's cache, which lies outside the storage's root.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,17 +62,17 @@ class ShardToExport:
     """One shard, for a worker to export. Picklable."""
 
     reference: str
-    """For messages: ``mnist@1.0.0``."""
+    """Name of the build or release, for messages: ``mnist@1.0.0``."""
     storage: Readable
-    """Rooted at the folder of the build or release."""
+    """The folder of the build or release."""
     entry: ShardEntry
     compression: Literal["none", "gzip"]
     folder: Storage
-    """Rooted at the unfinished folder of the export."""
+    """The unfinished folder of the export."""
     name: str
     """Path of the shard's file in the exported folder."""
     numbers: npt.NDArray[np.int64] | None = field(default=None, compare=False)
-    """The records to write, ascending; None for all."""
+    """The records to write, in ascending order; None for all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,18 +81,18 @@ class ExportedShard:
 
     how: ShardMethod
     entry: ShardEntry
-    """The manifest's, with the number of records that were written."""
+    """The manifest's entry, with the number of written records."""
     name: str
     """Path of the shard's file in the exported folder."""
     digests: bytes = b""
-    """Record digests computed from the written file, concatenated in order; empty for shards that
-    keep their stream."""
+    """Record digests computed from the written file, concatenated in order; empty for shards whose
+    stream is unchanged."""
     seen: Any = None
     """The exporter's own result for the shard; small."""
 
 
 def expect_file(task: ShardToExport) -> None:
-    """Make sure that the shard is there."""
+    """Refuse a shard that is missing."""
     found = _EVERYWHERE.stat(_source(task))
     if found is None or found.kind != "file":
         raise refused(task, "it is missing")
@@ -103,18 +101,18 @@ def expect_file(task: ShardToExport) -> None:
 def export_plain(
     task: ShardToExport, see: Callable[[RecordBatch], object] | None = None, seen: Any = None
 ) -> ExportedShard:
-    """Put the shard's records into the folder, as a TFRecord file without compression.
+    """Put the shard's records into the folder, as an uncompressed TFRecord file.
 
-    A plain shard becomes a hard link, or a copy where that is impossible. Then it is read back
-    there: a shard that differs is not exported.
+    A plain shard becomes a hard link, or a copy if linking is impossible. Then it is read from the
+    folder: a shard that differs from the manifest is not exported.
 
     Args:
         task: the shard.
-        see: gets the records while they are read back.
+        see: a function that gets the records when they are read again.
         seen: the value of `seen` in the result.
 
     Raises:
-        RefusedError: the shard is missing, damaged or another one.
+        RefusedError: the shard is missing, damaged or replaced.
     """
     expect_file(task)
     how = _decompress(task) if task.compression == "gzip" else _link(task)
@@ -123,10 +121,10 @@ def export_plain(
 
 
 def export_unchanged(task: ShardToExport) -> ExportedShard:
-    """Put the shard's file into the folder as it is, gzip or plain, and compare its digest there.
+    """Put the shard's file into the folder unchanged, gzip or plain, and compare its digest there.
 
     Raises:
-        RefusedError: the shard is missing, damaged or another one.
+        RefusedError: the shard is missing, damaged or replaced.
     """
     expect_file(task)
     how = _link(task)
@@ -148,13 +146,13 @@ def _source(task: ShardToExport) -> str:
 
 
 def _inode(path: str) -> tuple[int, int]:
-    """The identity of a file; with the time, because inodes of two disks may be equal."""
+    """The identity of a file. It includes the time, because two disks may have equal inodes."""
     entry = _EVERYWHERE.stat(path)
     return (entry.inode, entry.mtime_ns) if entry is not None else (0, 0)
 
 
 def _decompress(task: ShardToExport) -> Literal["decompressed"]:
-    # No more than the expected size: a longer stream is another one, and may be endless.
+    # Read at most the expected size: a longer stream is wrong, and may be endless.
     end = task.entry.payload_bytes + task.entry.records * OVERHEAD
     with task.storage.open(task.entry.path) as reader, task.folder.create(task.name) as writer:
         stream, _ = open_stream(reader, digest=False, declared="gzip")
@@ -170,31 +168,39 @@ def read_back(
     compression: Literal["none", "gzip"] = "none",
     see: Callable[[RecordBatch], object] | None = None,
 ) -> None:
-    """Read the file in the folder, and compare its records with the manifest."""
-    for event in scan(task.folder, task.name, declared=compression, digest=True):
+    """Read the exported file, and compare its records with the manifest."""
+    for batch in _batches(task, task.folder, task.name, compression):
+        if see is not None:
+            see(batch)
+
+
+def _batches(
+    task: ShardToExport, storage: Readable, path: str, compression: Literal["none", "gzip"]
+) -> Iterator[RecordBatch]:
+    """The records of a file. Only the end proves that the file has the registered records."""
+    expected = task.entry.stream_blake3
+    for event in scan(storage, path, declared=compression, digest=True):
         if isinstance(event, Fault):
             raise refused(task, f"{event.code} at byte {event.offset}: {event.detail}")
         if isinstance(event, RecordBatch):
-            if see is not None:
-                see(event)
-        elif event.stream_blake3 != task.entry.stream_blake3:
+            yield event
+        elif event.stream_blake3 != expected:
+            found = (event.stream_blake3 or "")[:16]
             raise refused(
-                task,
-                f"its records should have the digest {task.entry.stream_blake3[:16]}…, "
-                f"found {(event.stream_blake3 or '')[:16]}…",
+                task, f"its records should have the digest {expected[:16]}…, found {found}…"
             )
 
 
 def refused(task: ShardToExport, why: str) -> RefusedError:
-    """The error for a shard that is not exported, with the reason."""
+    """The error that refuses to export a shard, with the reason."""
     return RefusedError(
-        f"`{safe(task.entry.path)}` is not what `{task.reference}` has registered: {why}",
+        f"`{task.entry.path}` of `{task.reference}` cannot be exported: {why}",
         hint=f"tfrecreg check {task.reference}",
     )
 
 
 def numbered(shards: Sequence[ShardEntry]) -> Iterator[tuple[ShardEntry, int, int]]:
-    """Each shard with its number in its split and how many the split has."""
+    """Each shard with its number in its split, and the number of shards of that split."""
     totals: dict[str, int] = {}
     for shard in shards:
         totals[shard.split] = totals.get(shard.split, 0) + 1
@@ -206,7 +212,7 @@ def numbered(shards: Sequence[ShardEntry]) -> Iterator[tuple[ShardEntry, int, in
 
 
 BUILD_VERSION = "0.0.0"
-"""The version of an exported build: some tools require one, and a build has none."""
+"""The version of an exported build: some tools require a version, and a build has none."""
 SCHEMA_FILE = "schema.pbtxt"
 
 
@@ -218,19 +224,19 @@ class ExportedDataset:
     """Name of the exporter, as ``--to`` names it."""
     resolved: Resolved
     engine: Engine
-    """Where to work."""
+    """The engine to work with."""
     progress: Progress
     where: str | None = None
-    """The condition for records to be exported; None for all."""
+    """The condition that chooses the exported records; None for all records."""
 
     @property
     def reference(self) -> str:
-        """With its selector resolved: ``mnist@1.0.0``."""
+        """The reference with its selector resolved: ``mnist@1.0.0``."""
         return self.resolved.name
 
     @property
     def manifest(self) -> Manifest:
-        """Of the build or release."""
+        """The manifest of the build or release."""
         return self.resolved.manifest
 
     @property
@@ -240,7 +246,7 @@ class ExportedDataset:
 
     @property
     def version(self) -> str:
-        """``0.0.0`` for a build."""
+        """The version; ``0.0.0`` for a build."""
         release = self.manifest.release
         return release.version if release is not None else BUILD_VERSION
 
@@ -261,7 +267,7 @@ class ExportedDataset:
         return parse_schema(text, resolved.schema_path)
 
     def write_schema(self, folder: Storage, path: str = SCHEMA_FILE) -> None:
-        """Write the schema's own text into the folder of the export.
+        """Write the text of the schema into the folder of the export.
 
         Raises:
             UsageError: as :attr:`schema`.
@@ -273,7 +279,7 @@ class ExportedDataset:
 class Exporter(ExtensionPoint, ABC):
     """One export of one dataset, in the parent process. All methods are optional.
 
-    By default an export has the shards as they are, under their own names.
+    By default an export has the unchanged shards under their own names.
     """
 
     Options: ClassVar[type[Any]] = NoOptions
@@ -281,52 +287,52 @@ class Exporter(ExtensionPoint, ABC):
     reader: ClassVar[str] = ""
     """The tool or the format, for messages: ``TFDS``."""
     payloads: ClassVar[Literal["examples", "any"]] = "examples"
-    """The payloads that it takes. With ``examples`` the dataset also has a schema."""
+    """The payloads that it accepts. With ``examples``, the dataset must also have a schema."""
     takes_shards: ClassVar[bool] = True
-    """Whether the folder has files of the shards. Otherwise their bytes need not be here."""
+    """Whether the folder has files for the shards. If not, the shards may be missing here."""
     keeps_files: ClassVar[bool] = False
-    """Whether the folder has the files of the build or release, and no others: the core copies
-    them, to a folder or to a URL, and the manifest last."""
+    """Whether the folder has the files of the build or release and no others. The core copies them,
+    to a folder or to a URL, and writes the manifest last."""
     takes_some_records: ClassVar[bool] = False
-    """Whether it exports those records that a condition chooses, not only whole shards."""
+    """Whether it can export the records that a condition chooses, not only whole shards."""
 
     def __init__(self, dataset: ExportedDataset, options: Any) -> None:
-        """Keep both.
+        """Keep the dataset and the options.
 
         Args:
-            dataset: to export.
+            dataset: the dataset to export.
             options: an object of :attr:`Options`.
         """
         self.dataset = dataset
         self.options = options
 
     def expect(self) -> None:
-        """Refuse what the format cannot express, before anything is made.
+        """Refuse, before any work, a dataset or an option that the format cannot express.
 
         Raises:
-            UsageError: the schema, a name or an option is one that the format does not have.
+            UsageError: the format cannot express the schema, a name or an option.
         """
 
     def file_name(self, split: str, number: int, of: int) -> str:
-        """Path of a shard's file in the folder. By default the name of the shard.
+        """Path of a shard's file in the folder. By default the shard's own name.
 
         Args:
-            number: of the shard in its split, from 0.
+            number: number of the shard in its split, from 0.
         """
         return shard_name(self.dataset.manifest.dataset, split, number, of)
 
     def begin(self) -> Callable[[ShardToExport], ExportedShard]:
         """A picklable function that puts one shard into the folder, in a worker.
 
-        By default it links or copies the shard, and verifies it.
+        By default it links or copies the shard and verifies it.
         """
         return export_unchanged
 
     def verify(self, shards: Sequence[ExportedShard]) -> str | None:  # noqa: ARG002 - a default
-        """The content digest of the written records; None if the shards were kept.
+        """The content digest of the written records; None if the shards are unchanged.
 
         Raises:
-            FailureError: it is not that of the dataset.
+            FailureError: it differs from the dataset's content digest.
         """
         return None
 
@@ -339,12 +345,12 @@ class Exporter(ExtensionPoint, ABC):
 
         Args:
             folder: the folder of the export.
-            shards: all that are in it, in the order of the manifest.
+            shards: all shards in it, in the order of the manifest.
         """
         return iter(())
 
     def how_to_read(self, folder: str) -> str:
-        """The last line for the user: what to open.
+        """The last line for the user: how to open the result.
 
         Args:
             folder: the absolute path.
@@ -366,67 +372,60 @@ def verified_records(task: ShardToExport) -> Iterator[ShardRecord]:
     Only the end of the iterator proves that this is the registered stream.
 
     Raises:
-        RefusedError: the shard is missing, damaged or another one.
+        RefusedError: the shard is missing, damaged or replaced.
         UsageError: a record is larger than 1 GiB.
     """
     expect_file(task)
-    entry = task.entry
-    large = LargeRecords(_shard(task), "export")
+    large = LargeRecords(_shard(task, task.storage, task.entry.path))
     try:
-        for event in scan(task.storage, entry.path, declared=task.compression, digest=True):
-            if isinstance(event, Fault):
-                raise refused(task, f"{event.code} at byte {event.offset}: {event.detail}")
-            if isinstance(event, RecordBatch):
-                yield from _records(event, large)
-            elif event.stream_blake3 != entry.stream_blake3:
-                expected, found = entry.stream_blake3[:16], (event.stream_blake3 or "")[:16]
-                raise refused(
-                    task, f"its records should have the digest {expected}…, found {found}…"
-                )
+        for batch in _batches(task, task.storage, task.entry.path, task.compression):
+            yield from _records(batch, large)
     finally:
         large.close()
 
 
 def export_gzip(task: ShardToExport) -> ExportedShard:
-    """Put the shard into the folder in gzip, and compare its records with the manifest there.
+    """Put the shard into the folder as gzip, and compare its records with the manifest there.
 
     Raises:
-        RefusedError: the shard is missing, damaged or another one.
+        RefusedError: the shard is missing, damaged or replaced.
     """
     if task.compression == "gzip":
         return export_unchanged(task)
     encoder = GzipEncoder()
     with task.folder.create(task.name) as writer:
         for record in verified_records(task):
-            head, foot = frame(record.payload)
-            writer.write(encoder.write(b"".join((head, record.payload, foot))))
+            writer.write(encoder.write(_framed(record.payload)))
         writer.write(encoder.end_member())
     read_back(task, "gzip")
     return ExportedShard(how="compressed", entry=task.entry, name=task.name)
 
 
+def _framed(payload: bytes) -> bytes:
+    head, foot = frame(payload)
+    return b"".join((head, payload, foot))
+
+
 def write_records(task: ShardToExport, payloads: Iterable[bytes]) -> None:
-    """Write payloads as the TFRecord file ``task.name`` of the folder, without compression."""
+    """Write payloads as the uncompressed TFRecord file ``task.name`` of the folder."""
     with task.folder.create(task.name) as writer:
         for payload in payloads:
-            head, foot = frame(payload)
-            writer.write(b"".join((head, payload, foot)))
+            writer.write(_framed(payload))
 
 
 def written_records(task: ShardToExport) -> Iterator[bytes]:
-    """The payloads of that file, in order.
+    """The payloads of the file that :func:`write_records` wrote, in order.
 
     Raises:
         FailureError: it is damaged.
     """
-    large = LargeRecords(replace(_shard(task), storage=task.folder, path=task.name), "export")
+    large = LargeRecords(_shard(task, task.folder, task.name))
     try:
         for event in scan(task.folder, task.name, declared="none", digest=False):
             if isinstance(event, Fault):
                 raise FailureError(
-                    f"`{safe(task.name)}` cannot be read again: {event.code} at byte "
-                    f"{event.offset}: {event.detail}",
-                    hint="the disk may be faulty: export to another one",
+                    f"`{task.name}` cannot be read again: {event.code} at byte {event.offset}: "
+                    f"{event.detail}"
                 )
             if isinstance(event, RecordBatch):
                 yield from (each.payload for each in _records(event, large))
@@ -443,13 +442,13 @@ def _records(batch: RecordBatch, large: LargeRecords) -> Iterator[ShardRecord]:
         yield ShardRecord(number, large.payload(number, batch.offsets[position], length))
 
 
-def _shard(task: ShardToExport) -> Shard:
+def _shard(task: ShardToExport, storage: Readable, path: str) -> Shard:
     return Shard(
         split=task.entry.split,
         number=0,
         name=task.entry.path,
-        storage=task.storage,
-        path=task.entry.path,
+        storage=storage,
+        path=path,
         declared=task.compression,
         entry=task.entry,
         index=None,
@@ -469,7 +468,7 @@ class KeyedExample(NamedTuple):
 
 
 def keyed_examples(task: ShardToExport, records: Iterator[ShardRecord]) -> Iterator[KeyedExample]:
-    """The records as Examples, with their keys.
+    """The records as Examples with their keys.
 
     Raises:
         UsageError: a record is not an Example, or has fields that no Example has.
@@ -478,12 +477,15 @@ def keyed_examples(task: ShardToExport, records: Iterator[ShardRecord]) -> Itera
     """
     index = _index(task)
     for record in records:
-        features = _features(record.payload)
-        if features is None:
+        found = decode_fast(record.payload)
+        try:
+            features, unknown = (found[0], False) if found else decode_fully(record.payload)
+        except NotAnExampleError:
+            features, unknown = {}, True
+        if unknown:
             raise UsageError(
-                f"record {record.number} of `{safe(task.entry.path)}` of `{task.reference}` is not "
-                "a tf.train.Example, or has fields that it does not define",
-                hint="`--to arrayrecord` exports any payload",
+                f"record {record.number} of `{task.entry.path}` of `{task.reference}` is not a "
+                "tf.train.Example, or has fields that an Example does not have"
             )
         key = None if index is None else index.key(record.number)
         yield KeyedExample(record.number, key, len(record.payload), features)
@@ -496,21 +498,9 @@ def _index(task: ShardToExport) -> Index | None:
     try:
         index = load_index(task.storage, path)
     except MissingFileError:
-        raise refused(task, f"its index `{safe(path)}` is missing") from None
+        raise refused(task, f"its index `{path}` is missing") from None
     if len(index) != task.entry.records:
         raise ManifestError(
-            f"`{safe(path)}` has {len(index)} records, and its shard {task.entry.records}",
-            hint=f"tfrecreg check {task.reference}",
+            f"`{path}` has {len(index)} records, but its shard has {task.entry.records}"
         )
     return index
-
-
-def _features(payload: bytes) -> Example | None:
-    found = decode_fast(payload)
-    if found is not None:
-        return found[0]
-    try:
-        features, unknown = decode_fully(payload)
-    except NotAnExampleError:
-        return None
-    return None if unknown else features

@@ -13,10 +13,10 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tfrecreg.core.plugins.bundled import DISABLE, LOCAL, OURS
+from tfrecreg.core.plugins.bundled import DISABLE, LOCAL
 from tfrecreg.core.plugins.discovery import Announced, BrokenPlugin, discover
 from tfrecreg.core.plugins.entry_points import canonical_name, is_local
-from tfrecreg.core.plugins.guard import calling, failure, place_of
+from tfrecreg.core.plugins.guard import calling, failure
 from tfrecreg.core.plugins.records import (
     PLUGIN_KINDS,
     CommandRecord,
@@ -24,7 +24,7 @@ from tfrecreg.core.plugins.records import (
     SourceRecord,
     ValidatorRecord,
 )
-from tfrecreg.core.values.codes import CORE_CODES
+from tfrecreg.core.values.codes import CORE_CODES, former_codes
 from tfrecreg.core.values.config import CONFIG_NAME
 from tfrecreg.core.values.errors import (
     DisabledPluginError,
@@ -34,7 +34,7 @@ from tfrecreg.core.values.errors import (
     UsageError,
 )
 from tfrecreg.core.values.findings import Code
-from tfrecreg.core.values.text import did_you_mean, listed, safe
+from tfrecreg.core.values.text import did_you_mean, listed
 from tfrecreg.core.values.typed_values import options_as_text, pairs_of, parse_options
 
 if TYPE_CHECKING:
@@ -51,12 +51,12 @@ _ORDER = attrgetter("name", "distribution", "entry_point")
 
 @dataclass(frozen=True, slots=True)
 class NameClash:
-    """Several plugins announce the same name. None of them is preferred: the name alone is
+    """Several plugins announce the same name. None of them is preferred, and the name alone is
     refused.
     """
 
     kind: str
-    """In words, as :attr:`tfrecreg.core.plugins.records.PluginRecord.kind`."""
+    """The kind in words, as :attr:`tfrecreg.core.plugins.records.PluginRecord.kind`."""
     name: str
     announced: tuple[Announced[Any], ...]
 
@@ -67,7 +67,7 @@ class Disabled:
 
     announced: Announced[Any]
     by: str
-    """What switches it off, for messages: `` `TFRECREG_DISABLE` ``."""
+    """The setting that switches it off, for messages: `` `TFRECREG_DISABLE` ``."""
 
 
 class Plugins:
@@ -85,7 +85,7 @@ class Plugins:
 
     @classmethod
     def search(cls, path: Sequence[str] | None = None) -> Plugins:
-        """Find and import the plugins. See :func:`plugins` for those of this process."""
+        """Find and import the plugins. See :func:`plugins` for the plugins of this process."""
         found = list(discover(path))
         return cls(
             (one for one in found if isinstance(one, Announced)),
@@ -93,39 +93,35 @@ class Plugins:
         )
 
     def without(self, names: Iterable[str], by: str) -> Plugins:
-        """These plugins, but for some that are switched off."""
+        """These plugins except those in `names`, which become :class:`Disabled`."""
         names = tuple(names)
         off = [each for each in self._announced if any(has_name(each, name) for name in names)]
         for each in off:
-            if each.plugin_id.is_ours and getattr(each.record, "reads_back", False):
+            needed = isinstance(each.record, CommandRecord) or getattr(
+                each.record, "reads_back", False
+            )
+            if each.plugin_id.is_ours and needed:
                 raise UsageError(
-                    f"the {each.record.kind} `{each.name}` cannot be disabled: every build has to "
-                    "pass it",
-                    hint=f"take it out of {by}; `--skip {each.name}` leaves it out of one check",
-                )
-            if each.plugin_id.is_ours and isinstance(each.record, CommandRecord):
-                raise UsageError(
-                    f"the command `{each.name}` cannot be disabled: it comes with {OURS}",
-                    hint=f"take it out of {by}",
+                    f"{by} disables the {each.record.kind} `{each.name}`, which cannot be disabled"
                 )
         on = (each for each in self._announced if each not in off)
         disabled = [*self._disabled, *(Disabled(each, by) for each in off)]
         return Plugins(on, self._broken, disabled)
 
     def of_registry(self, config: Config, *, untrusted: bool) -> Plugins:
-        """These plugins, and the local ones of a registry: see :func:`plugins_of`."""
+        """These plugins and a registry's local plugins: see :func:`plugins_of`."""
         found: list[Any] = []
         if config.plugins.local:
-            local = import_module(LOCAL)  # a room, which few registries need
+            local = import_module(LOCAL)  # few registries need this room
             found = local.local_plugins(config.home, config.plugins.local, untrusted=untrusted)
         more = [each for each in found if isinstance(each, Announced)]
         broken = [each for each in found if isinstance(each, BrokenPlugin)]
-        _remember_codes(more)
+        _codes_of_local.update((code.code, code) for each in more for code in each.record.codes)
         return Plugins([*self._announced, *more], [*self._broken, *broken], self._disabled)
 
     @contextmanager
     def lending(self, announced: Announced[Any]) -> Iterator[None]:
-        """Have one more plugin while the block lasts: that of a test, which is not installed."""
+        """Add one more plugin while the block lasts: a plugin under test that is not installed."""
         before = self._announced
         self._announced = sorted([*before, announced], key=_ORDER)
         try:
@@ -146,18 +142,23 @@ class Plugins:
     @property
     def clashes(self) -> list[NameClash]:
         """Names that more than one plugin announces, in order of kind."""
-        return [clash for kind in PLUGIN_KINDS for clash in _clashes(kind, self.every(kind))]
+        groups = (
+            (kind.kind, name, tuple(group))
+            for kind in PLUGIN_KINDS
+            for name, group in groupby(self.every(kind), key=attrgetter("name"))
+        )
+        return [NameClash(*each) for each in groups if len(each[2]) > 1]
 
     def every(self, kind: type[R]) -> list[Announced[R]]:
-        """All plugins of a kind, including those that clash, in order of name and distribution."""
+        """All plugins of a kind, even if their names clash, in order of name and distribution."""
         return [each for each in self._announced if isinstance(each.record, kind)]
 
     def names(self, kind: type[PluginRecord[Any]]) -> list[str]:
-        """The names of all plugins of a kind, each once, in order."""
+        """The names of all plugins of a kind, without duplicates, in order."""
         return sorted({each.name for each in self.every(kind)})
 
     def codes(self) -> dict[str, Code]:
-        """All finding codes by name, the bundled ones and those of plugins."""
+        """All finding codes, of bundled modules and of plugins, by name."""
         found = dict(CORE_CODES)
         for each in (*self._announced, *(off.announced for off in self._disabled)):
             for code in each.record.codes:
@@ -170,8 +171,6 @@ class Plugins:
         found = [one for one in announced if has_name(one, name)]
         if not found:
             self._expect_enabled(kind, name)
-            if is_local(name):
-                raise self._no_local(kind, name)
             raise self._unknown(kind.kind, announced, name)
         if len(found) > 1:
             raise _clashing(kind, NameClash(kind.kind, name, tuple(found)))
@@ -182,7 +181,10 @@ class Plugins:
         found = self.find(kind, name)
         loaded: T = _loaded(found)
         if kind.has_options:
-            _expect_options(found, loaded)
+            options: object = getattr(loaded, "Options", None)
+            frozen = getattr(getattr(options, "__dataclass_params__", None), "frozen", False)
+            if not (frozen and isinstance(options, type) and is_dataclass(options)):
+                raise found.plugin_id.error("has `Options` that are not a frozen dataclass")
         return loaded
 
     def options(
@@ -191,33 +193,31 @@ class Plugins:
         name: str,
         given: Sequence[str] | Mapping[str, Any],
         *,
-        hint: str = "",
         also: Iterable[str] = (),
     ) -> tuple[Any, dict[str, str]]:
-        """The options of the plugin of that kind and name: an object of its `Options`, and as
+        """The options of the plugin of that kind and name, as an object of its `Options` and as
         text.
         """
         plugin_id = self.find(kind, name).plugin_id
         loaded = self.load(kind, name)
         try:
-            with calling(plugin_id, "Options"):
-                options = parse_options(loaded.Options, given, of=name, hint=hint, also=also)
+            with calling():
+                options = parse_options(loaded.Options, given, of=name, also=also)
                 return options, options_as_text(options)
         except Exception as error:
-            what, of = "failed over its options", getattr(loaded, "Options", loaded)
-            raise failure(plugin_id, what, error, of) from error
+            raise failure(plugin_id, "failed over its options", error) from error
 
     def source_options(
         self, name: str, given: Sequence[str] | Mapping[str, Any]
     ) -> tuple[SourceOptions, dict[str, str]]:
-        """The options of the source of that name, with those that all sources have.
+        """The options of the source of that name, with the options that all sources share.
 
-        The text has the latter only where they are given.
+        The second result includes the shared options only if `split` is given.
         """
         from tfrecreg.core.build.sources.deal import DealOptions, SourceOptions, shared_options
 
         shared = shared_options(self.load(SourceRecord, name).Options)
-        pairs = given if isinstance(given, Mapping) else pairs_of(given, name)
+        pairs = given if isinstance(given, Mapping) else pairs_of(given)
         own = {key: pairs[key] for key in pairs if key not in shared}
         options, text = self.options(SourceRecord, name, own, also=shared)
         dealt = {key: pairs[key] for key in pairs if key in shared}
@@ -225,13 +225,13 @@ class Plugins:
         if deal.split:
             text = dict(sorted({**text, **options_as_text(deal)}.items()))
         if not deal.stratify and "stratify" in shared:
-            text.pop("stratify", None)  # as it was before there was the option
+            text.pop("stratify", None)  # as in manifests from before this option
         return SourceOptions(options, deal), text
 
     def open_source(self, name: str, raw: Readable, options: SourceOptions) -> GuardedSource:
-        """The source of that name, opened on raw data; all calls to it are guarded."""
+        """The source of that name, opened on raw data. All calls of it are guarded."""
         from tfrecreg.core.build.sources.guarded import (
-            GuardedSource,  # with NumPy, which listings do not need
+            GuardedSource,  # imports NumPy, which listings do not need
         )
 
         found = self.find(SourceRecord, name)
@@ -258,7 +258,7 @@ class Plugins:
         if options is None:
             return []
         try:
-            with calling(announced.plugin_id, "Options"):
+            with calling():
                 found = describe_options(options, text=not isinstance(record, ValidatorRecord))
         except Exception as error:
             raise failure(announced.plugin_id, "failed over its options", error) from error
@@ -266,41 +266,26 @@ class Plugins:
             found += describe_options(DealOptions)
         return found
 
-    def _no_local(self, kind: type[PluginRecord[Any]], name: str) -> PluginError:
-        """The error for the word of a local plugin that is not found."""
-        for each in self._broken:
-            if each.distribution == name.rpartition(":")[0]:
-                return PluginError(
-                    f"the local plugin `{safe(each.distribution)}` is broken: {each.reason}",
-                    hint="correct the file, and run the command again",
-                )
-        return UnknownPluginError(
-            f"no {kind.kind} named `{safe(name, limit=200)}`",
-            hint=f"`[plugins] local` in `{CONFIG_NAME}` names its file, and the word its class: "
-            "`./FOLDER/FILE.py:CLASS`",
-        )
-
     def _expect_enabled(self, kind: type[PluginRecord[Any]], name: str) -> None:
         for off in self._disabled:
             record = off.announced.record
             if isinstance(record, kind) and has_name(off.announced, name):
-                raise DisabledPluginError(
-                    f"the {record.kind} `{safe(name, limit=60)}` is disabled by {off.by}",
-                    hint=f"take it out of {off.by} to use it",
-                )
+                raise DisabledPluginError(f"the {record.kind} `{name}` is disabled by {off.by}")
 
-    def _unknown(
-        self, kind: str, announced: Sequence[Announced[Any]], name: str
-    ) -> UnknownPluginError:
+    def _unknown(self, kind: str, announced: Sequence[Announced[Any]], name: str) -> PluginError:
+        for each in self._broken:
+            if is_local(name) and each.distribution == name.rpartition(":")[0]:
+                return PluginError(
+                    f"the local plugin `{each.distribution}` is broken: {each.reason}"
+                )
         known = {one.qualified if ":" in name else one.name for one in announced}
         hint = f"available: {listed(sorted(known))}" if known else f"no {kind} is installed"
-        shown = safe(name, limit=60)
-        message = f"no {kind} named `{shown}`{did_you_mean(name, known)}"
+        message = f"no {kind} named `{name}`{did_you_mean(name, known)}"
         return UnknownPluginError(message, hint=f"{hint}{self.or_broken}")
 
     @property
     def or_broken(self) -> str:
-        """The end of a hint that lists what is available; empty if no plugin is broken."""
+        """The end of a hint about available plugins; empty if no plugin is broken."""
         if not self._broken:
             return ""
         names = listed(sorted({one.distribution or "?" for one in self._broken}))
@@ -315,22 +300,21 @@ def plugins() -> Plugins:
 
 
 def plugins_of(config: Config, *, untrusted: bool = False) -> Plugins:
-    """The plugins of a registry: those of this process and its local ones, but for those that it
-    switches off.
+    """The plugins of a registry: the plugins of this process and the registry's local plugins,
+    except plugins that the registry switches off.
     """
-    off = config.plugins.disable
     found = plugins().of_registry(config, untrusted=untrusted) if config.home else plugins()
-    return found.without(off, f"`plugins.disable` in `{CONFIG_NAME}`") if off else found
+    return plugins_but(config.plugins.disable, found)
 
 
-def plugins_but(off: Sequence[str]) -> Plugins:
-    """As :func:`plugins_of`, by the configuration."""
-    found = plugins()
+def plugins_but(off: Sequence[str], found: Plugins | None = None) -> Plugins:
+    """The plugins of this process, or `found`, except plugins that a registry switches off."""
+    found = plugins() if found is None else found
     return found.without(off, f"`plugins.disable` in `{CONFIG_NAME}`") if off else found
 
 
 def plugins_with(name: str, home: Storage | None) -> Plugins:
-    """The plugins among which `name` is found: with those of a registry if it is a local one."""
+    """The plugins among which to find `name`. A registry's plugins, if `name` is a local plugin."""
     if home is None or not is_local(name):
         return plugins()
     from tfrecreg.core.registry.registry import Registry  # few sources are local
@@ -339,19 +323,16 @@ def plugins_with(name: str, home: Storage | None) -> Plugins:
 
 
 def code_named(name: str) -> Code | None:
-    """The finding code of that name; None if there is none. Only one that is not bundled needs the
-    plugins.
+    """The finding code of that name, or its successor; None if there is none. The plugins are only
+    searched if no bundled code has the name.
     """
-    found = CORE_CODES.get(name)
+    former = former_codes().get(name)
+    found = CORE_CODES.get(name if former is None else former.became[0])
     return plugins().codes().get(name, _codes_of_local.get(name)) if found is None else found
 
 
 _codes_of_local: dict[str, Code] = {}
 """Codes of the local plugins that this process has found, by name."""
-
-
-def _remember_codes(announced: Iterable[Announced[Any]]) -> None:
-    _codes_of_local.update((code.code, code) for each in announced for code in each.record.codes)
 
 
 def has_name(announced: Announced[Any], name: str) -> bool:
@@ -362,48 +343,37 @@ def has_name(announced: Announced[Any], name: str) -> bool:
     return not colon or canonical_name(announced.distribution) == canonical_name(distribution)
 
 
-def _clashes(
-    kind: type[PluginRecord[Any]], announced: Iterable[Announced[Any]]
-) -> Iterator[NameClash]:
-    for name, group in groupby(announced, key=lambda one: one.name):
-        found = tuple(group)
-        if len(found) > 1:
-            yield NameClash(kind.kind, name, found)
-
-
 def _clashing(kind: type[PluginRecord[Any]], clash: NameClash) -> PluginError:
-    origins = [f"{one.origin} (entry point `{safe(one.entry_point)}`)" for one in clash.announced]
+    origins = [f"{one.origin} (entry point `{one.entry_point}`)" for one in clash.announced]
     choices = sorted({one.qualified for one in clash.announced})
-    hint = "uninstall or fix one of them"
-    if len(choices) == len(clash.announced):
-        shown = [f"`{f'{kind.flag} {safe(choice)}'.strip()}`" for choice in choices]
-        hint = f"choose one: {' or '.join(shown)}"
+    shown = [f"`{f'{kind.flag} {choice}'.strip()}`" for choice in choices]
+    can_choose = len(choices) == len(clash.announced)
     return PluginError(
-        f"the {clash.kind} `{safe(clash.name)}` is announced by {' and by '.join(origins)}",
-        hint=hint,
+        f"the {clash.kind} `{clash.name}` is announced by {' and by '.join(origins)}",
+        hint=f"choose one: {' or '.join(shown)}" if can_choose else "",
     )
 
 
 def _loaded(announced: Announced[Any]) -> Any:
     record = announced.record
     try:
-        with calling(announced.plugin_id, "load"):
+        with calling():
             loaded: Any = record.load()
             wrong = _wrong(record, loaded) if record.is_class else ""
     except Exception as error:
         if isinstance(error, ModuleNotFoundError) and record.extra is not None:
             feature = f"the {record.kind} `{announced.name}`"
             raise MissingExtraError(feature, record.extra, announced.distribution) from error
-        raise failure(announced.plugin_id, "cannot be loaded", error, record.load) from error
+        raise failure(announced.plugin_id, "cannot be loaded", error) from error
     if wrong:
-        raise _unfit(announced, wrong, loaded if isinstance(loaded, type) else record.load)
+        raise announced.plugin_id.error(f"cannot be used: {wrong}")
     return loaded
 
 
 def _wrong(record: PluginRecord[Any], loaded: Any) -> str:
-    """Why it cannot be used; empty if it can."""
+    """Why the loaded object cannot be used; empty if it can."""
     if not isinstance(loaded, type):
-        return f"`load` returned an object of type `{safe(type(loaded).__name__)}`, not a class"
+        return f"`load` returned an object of type `{type(loaded).__name__}`, not a class"
     missing = {name for name in record.methods if not callable(getattr(loaded, name, None))}
     missing |= getattr(loaded, "__abstractmethods__", frozenset())
     if missing:
@@ -413,16 +383,3 @@ def _wrong(record: PluginRecord[Any], loaded: Any) -> str:
     except (pickle.PicklingError, AttributeError, TypeError):
         return "its class is not found by name, as worker processes need: define it in a module"
     return ""
-
-
-def _expect_options(announced: Announced[Any], loaded: object) -> None:
-    options = getattr(loaded, "Options", None)
-    frozen = getattr(getattr(options, "__dataclass_params__", None), "frozen", False)
-    if not isinstance(options, type) or not is_dataclass(options) or not frozen:
-        of = options if isinstance(options, type) else loaded
-        raise _unfit(announced, "its `Options` is not a frozen dataclass", of)
-
-
-def _unfit(announced: Announced[Any], reason: str, of: object) -> PluginError:
-    plugin_id = announced.plugin_id
-    return PluginError(f"{plugin_id} cannot be used: {reason}{place_of(of)}", hint=plugin_id.hint)

@@ -1,11 +1,11 @@
-"""What a source says of a folder that nobody has named it for, and what it may look at to say so.
+"""A bounded look at raw data, by which sources recognize them, and the answer of a source.
 
-A :class:`RawPreview` bounds the work by what it offers: the first names of some folders and the
-first bytes of some files. So a folder of a million files, or a bucket, is answered for in a moment.
+A :class:`RawPreview` offers the first names of some folders and the first bytes of some files. So
+the answer is quick even for a folder of a million files, or for a bucket.
 
-The options of a source and the limits of a validator, in words.
+The module also describes the options of a source and the limits of a validator in words.
 
-Raw data that a source recognizes by the names of their files, for hints: nothing is read.
+For hints, it finds raw data by their file names, without reading a file.
 """
 
 from __future__ import annotations
@@ -26,13 +26,12 @@ from typing import Any, Literal, NamedTuple, get_type_hints
 from tfrecreg.core.plugins.manager import Plugins
 from tfrecreg.core.plugins.records import SourceRecord
 from tfrecreg.core.storage.interface import Entry, Readable
-from tfrecreg.core.storage.paths import is_url
 from tfrecreg.core.values.text import safe
 from tfrecreg.core.values.typed_values import as_text, is_required, label
 
 Strength = Literal["exact", "layout", "general", "refused"]
 STRENGTHS: tuple[Strength, ...] = ("exact", "layout", "general", "refused")
-"""The strongest first: a stronger recognition beats all weaker ones."""
+"""Strongest first: a stronger recognition beats all weaker ones."""
 MAX_NAMES = 10_000
 _FOLDERS = 100
 _FILES = 20
@@ -42,24 +41,24 @@ _WILD = "*?["
 
 
 class Recognition(NamedTuple):
-    """Why a source can read a folder."""
+    """The reason why a source can read a folder."""
 
     strength: Strength
-    """``exact``: names or contents that only this format has. ``layout``: the arrangement of files
-    that the source reads, which other data may also have. ``general``: files of a kind that it
-    reads. ``refused``: files of a kind that it refuses, with a reason that helps.
+    """``exact``: names or contents that only this format has. ``layout``: an arrangement of files
+    that the source reads, but that other data may have as well. ``general``: files of a kind that
+    it reads. ``refused``: files of a kind that it refuses, with a helpful reason.
     """
     reason: str
-    """What was found, in words that follow the name of the folder and ``has``: ``4 IDX files``."""
+    """What was found, in words that continue the folder's name and ``has``: ``4 IDX files``."""
     aside: Sequence[str] = ()
-    """Names right in the folder that the source would not read."""
+    """Names directly in the folder that the source would not read."""
 
 
 class RawPreview:
-    """A bounded look at raw data: names of at most 100 folders, 10,000 of each, and 65,536 bytes of
+    """A bounded look at raw data: 10,000 names in each of at most 100 folders, and 65,536 bytes of
     at most 20 files. :meth:`below` lists no further folder after 100,000 files.
 
-    Beyond these bounds folders and files look empty. Links are followed.
+    Folders and files beyond these bounds look empty. Links are followed.
     """
 
     def __init__(self, raw: Readable) -> None:
@@ -72,28 +71,30 @@ class RawPreview:
         """The names directly in a folder, in the order of their bytes.
 
         Args:
-            folder: below the raw folder; empty for that folder itself.
+            folder: a path below the raw folder; empty for the raw folder itself.
         """
         found = self._listed.get(folder)
         if found is None:
             if len(self._listed) >= _FOLDERS:
                 self._is_cut = True
                 return ()
-            listed = islice(self._raw.list(folder, recursive=False), MAX_NAMES)
-            found = self._listed[folder] = [self._target(each) for each in listed]
+            found = self._listed[folder] = []
+            for each in islice(self._raw.list(folder, recursive=False), MAX_NAMES):
+                target = self._raw.stat(each.path, follow="all") if each.kind == "link" else None
+                found.append(each if target is None else replace(target, path=each.path))
             self._is_cut = self._is_cut or len(found) == MAX_NAMES
         return found
 
     def folders(self, folder: str = "") -> list[str]:
-        """The paths of the folders directly in a folder, without hidden ones."""
+        """The paths of the folders directly in a folder, except hidden folders."""
         return [each.path for each in self.entries(folder) if each.kind == "dir" and _shown(each)]
 
     def files(self, folder: str = "") -> list[str]:
-        """The paths of the files directly in a folder, without hidden ones."""
+        """The paths of the files directly in a folder, except hidden files."""
         return [each.path for each in self.entries(folder) if each.kind == "file" and _shown(each)]
 
     def below(self, levels: int = 3) -> list[str]:
-        """The paths of all files down to some levels of folders, without hidden ones."""
+        """The paths of all files at most `levels` folders deep, except hidden files and folders."""
         found: list[str] = []
         folders = [""]
         for _ in range(levels + 1):
@@ -155,12 +156,6 @@ class RawPreview:
             else:
                 yield from self._below(entry.path, parts[1:])
 
-    def _target(self, entry: Entry) -> Entry:
-        if entry.kind != "link":
-            return entry
-        found = self._raw.stat(entry.path, follow="all")
-        return entry if found is None else replace(found, path=entry.path)
-
 
 def _shown(entry: Entry) -> bool:
     return not entry.path.rpartition("/")[2].startswith(".")
@@ -174,7 +169,7 @@ class OptionInfo:
     type: str
     """The type in words: ``a whole number``."""
     default: str | None
-    """The default as text; None without one."""
+    """The default as text; None if there is none."""
     is_required: bool
     help: str
     """The docstring below the field, or its ``metadata["help"]``; one line."""
@@ -206,7 +201,7 @@ def describe_options(kind: type[Any], *, text: bool = True) -> list[OptionInfo]:
 
 
 def _docs(kind: type[Any]) -> dict[str, str]:
-    """Docstring by field, those of base classes too; empty without source code."""
+    """Docstring by field, including fields of base classes; empty without source code."""
     docs: dict[str, str] = {}
     for base in reversed(kind.__mro__[:-1]):
         try:
@@ -228,8 +223,8 @@ def _docstrings(node: ast.AST) -> Iterator[tuple[str, str]]:
 
 
 def build_hint(place: str, known: Plugins) -> str:
-    """The command that builds from raw data; empty if no source recognizes them."""
-    # A name says more than a wildcard: images are in the folders of many sources.
+    """The command that builds from raw data; empty if no source recognizes the data."""
+    # A name is a better sign than a wildcard: many sources have images in their folders.
     found = [
         (sum(map(glob.count, "*[")), each.name, folder)
         for each in known.every(SourceRecord)
@@ -250,11 +245,9 @@ def raw_folder(place: str, record: SourceRecord) -> str:
 
 
 def _matching(place: str, record: SourceRecord) -> Iterator[tuple[str, str]]:
-    """The folder with raw data of a source, and the glob that recognizes them, if any does."""
-    if is_url(place):
-        return
+    """The folder with raw data of a source, and the glob that matched."""
     path = Path(os.path.abspath(place))  # noqa: PTH100 - links stay
-    # A folder that may not be looked at, and an invalid glob of a plugin.
+    # The folder may be unreadable, or the plugin's glob invalid.
     with suppress(OSError, ValueError, NotImplementedError):
         for look in (_at_or_above, _below):
             for glob in record.recognizes:

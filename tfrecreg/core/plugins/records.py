@@ -1,7 +1,7 @@
 """The announcements of plugins: one record class for each kind of plugin.
 
-A record is small and is made whenever plugins are listed; the function `load` does slow imports. It
-returns a class, or, for a command, the command of click.
+A record is small, because it is made whenever plugins are listed. The function `load` does slow
+imports. It returns a class; for a command, it returns a click command.
 """
 
 from __future__ import annotations
@@ -22,59 +22,59 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginRecord(Generic[T_co]):
-    """What all records have. The class of a record is the kind of its plugin."""
+    """The fields that all records have. The class of a record is the kind of its plugin."""
 
     name: str
     """``[a-z][a-z0-9_]*``."""
     summary: str
     """One line for ``plugins list``."""
     codes: Sequence[Code] = ()
-    """The codes that are its own, which ``explain``, SARIF and pages describe."""
+    """The plugin's own codes, which ``explain``, SARIF and pages describe."""
     load: Callable[[], T_co]
-    """Imports and returns the class. Called when a command uses it, never for listings."""
+    """Imports and returns the class. Called when a command uses the plugin, never for listings."""
     extra: str | None = None
-    """The extra of its distribution without which `load` fails; None if it needs none."""
+    """The extra of its distribution that `load` needs; None if it needs no extra."""
 
     kind: ClassVar[str]
     """The kind in words: ``report format``."""
     plural: ClassVar[str]
-    """The key of all of the kind in a document: ``report_formats``."""
+    """The key in a document for all plugins of the kind: ``report_formats``."""
     hook: ClassVar[str]
     """The hook that yields such records."""
     flag: ClassVar[str]
-    """What the name is given to on the command line, for messages; empty for the name alone."""
+    """The command-line option that takes the name, for messages; empty for the name alone."""
     methods: ClassVar[tuple[str, ...]] = ()
-    """The methods without which a class cannot be used."""
+    """The methods that a usable class must have."""
     is_class: ClassVar[bool] = True
     """Whether `load` returns a class."""
     taken: ClassVar[tuple[str, ...]] = ()
-    """Names that are the core's own, which no plugin can have."""
+    """Names that belong to the core, which no plugin can have."""
     has_options: ClassVar[bool] = False
     """Whether the class has a frozen dataclass `Options`."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceRecord(PluginRecord["type[Source]"]):
-    """How a plugin announces a source, a value of ``--source``."""
+    """How a plugin announces a source, a value of ``--source``: a class based on `Source`."""
 
     name: str
     summary: str
     load: Callable[[], type[Source]]
     recognizes: Sequence[str] = ()
-    """Globs such as ``annotations/*.json``, from the folder that ``--raw`` names: if a file there
-    matches one, hints say that the folder is for this source, and a build without ``--source``
-    considers it: see `tfrecreg.core.build.detection.glob_strength`. Earlier sources come first.
+    """Globs such as ``annotations/*.json``, relative to the folder that ``--raw`` names. If a file
+    there matches one, hints name this source for the folder, and a build without ``--source``
+    considers it: see `tfrecreg.core.build.detection.glob_strength`.
     """
     raw: str | None = None
-    """Its raw data where a user names none, from the registry's root: ``.`` for the registry."""
+    """Raw data to use if the user names none: a path below the registry's root, or ``.`` for it."""
     examine: Callable[[RawPreview], Recognition | None] | None = None
-    """Looks at a folder that matches one of the globs, or at any if there are none, and says why
-    the source can read it; None if it cannot. Without it, the globs decide.
+    """Looks at a folder that matches one of the globs (at any folder if there are none) and says
+    why the source can read it; None if it cannot. Without `examine`, the globs decide.
     """
 
     refuses: Sequence[str] = ()
-    """Globs of files that the source knows and does not read: where no source reads a folder with
-    such a file, a build without ``--source`` asks this one, so that its own reason is shown.
+    """Globs of files that the source knows but does not read. If no source reads a folder with such
+    a file, a build without ``--source`` asks this source, so that the user sees its reason.
     """
 
     kind = "source"
@@ -87,7 +87,9 @@ class SourceRecord(PluginRecord["type[Source]"]):
 
 @dataclass(frozen=True, slots=True)
 class ValidatorRecord(PluginRecord["type[Validator]"]):
-    """How a plugin announces a validator, a value of ``--only`` and ``--skip``."""
+    """How a plugin announces a validator, a value of ``--only`` and ``--skip``. The class inherits
+    from `Validator` or `RecordValidator`.
+    """
 
     name: str
     summary: str
@@ -95,14 +97,14 @@ class ValidatorRecord(PluginRecord["type[Validator]"]):
     """The codes of all its findings."""
     load: Callable[[], type[Validator]]
     runs_with: Literal["always", "baseline", "expected", "items", "limits", "asked"] = "always"
-    """When it runs without being named: with every check, with one that compares with a baseline
-    (``--against``), with what is expected (``--same-as``, ``--expect``) or with the items of a
-    source (``--source``), under a gate that has options for it, or never.
+    """When it runs without being named: with every check, with a check that compares with a
+    baseline (``--against``), with expected values (``--same-as``, ``--expect``) or with a source's
+    items (``--source``), under a gate that has options for it, or never.
     """
     reads_back: bool = False
-    """Whether a new build has to pass it before it replaces the old one."""
+    """Whether a new build must pass it before it replaces the old build."""
     needs_schema: bool = False
-    """Whether it compares records with the schema: a build without one cannot be checked then."""
+    """Whether it compares records with the schema, so that it cannot check a build without one."""
 
     kind = "validator"
     plural = "validators"
@@ -125,7 +127,9 @@ class ExporterRecord(PluginRecord["type[Any]"]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportFormatRecord(PluginRecord["type[Any]"]):
-    """How a plugin announces a format of reports, a value of ``--format``."""
+    """How a plugin announces a format of reports, a value of ``--format``. The class inherits from
+    `ReportFormat`.
+    """
 
     kind = "report format"
     plural = "report_formats"
@@ -140,7 +144,7 @@ class EngineRecord(PluginRecord["type[Any]"]):
     """How a plugin announces an engine, a value of ``--engine``."""
 
     argument: str = ""
-    """What follows the name and a colon, for messages: ``MODULE:CALLABLE``; empty for nothing."""
+    """The text after the name and a colon, for messages: ``MODULE:CALLABLE``; empty if none."""
 
     kind = "engine"
     plural = "engines"
@@ -166,7 +170,9 @@ class CommandRecord(PluginRecord[Any]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecoderRecord(PluginRecord["type[Any]"]):
-    """How a plugin announces a decoder of a feature's bytes."""
+    """How a plugin announces a decoder of a feature's bytes. The class inherits from
+    `FeatureDecoder`.
+    """
 
     kind = "decoder"
     plural = "decoders"

@@ -1,10 +1,9 @@
 """TFRecord files as bytes: framing, checksums, gzip, damage. No TensorFlow.
 
-For code that reads or writes shards; everything above this layer sees records, faults and digests.
+Only this package reads and writes the bytes of shards. Other packages see records, faults and
+digests.
 
-Writing:
-
-Reading in order:
-
-Reading by number.
+* :mod:`.writer` - writes shards and their indexes
+* :mod:`.reader` - reads a shard in order, past damage
+* :mod:`.reading` - reads records by number
 """

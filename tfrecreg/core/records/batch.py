@@ -19,50 +19,51 @@ class Fault:
 
     code: str
     offset: int
-    """Byte of the decompressed stream where the damaged record starts (for gzip damage: where
-    the damage takes effect; for CRC004 where the trailing bytes start)."""
+    """Byte of the decompressed stream where the damaged record starts. For damage to gzip it is the
+    byte where the damage takes effect, for CRC004 the byte where the trailing bytes start.
+    """
     record: int | None
     """Number of the damaged record in its shard, from 0; None if unknown."""
     length: int | None
-    """Bytes of the damaged record's payload, or of the damaged range; None if unknown."""
+    """Size in bytes of the damaged record's payload, or of the damaged range; None if unknown."""
     detail: str
-    """Expected against found."""
+    """The expected and the found value."""
     tensorflow: TensorflowOutcome = TensorflowOutcome.STOPS
-    """What TensorFlow does at this fault: it stops at nearly all damage."""
+    """What TensorFlow does at this fault. It stops at nearly all damage."""
     exact: bool = True
-    """Whether at most one record is damaged here. If not, more may be, and the next record was
-    found by a search.
+    """Whether at most one record is damaged. If False, a search found the next sound record, and
+    more records may be lost.
     """
 
 
 @dataclass(frozen=True)
 class RecordBatch:
-    """Consecutive records of one shard whose checksums hold. Valid during one callback.
+    """Consecutive sound records of one shard. A visitor may use it only while it is called.
 
-    A visitor that keeps bytes copies them. Derived values (`examples`) are computed on first use
-    and shared by all visitors of the batch.
+    A visitor must copy the bytes that it keeps. Derived values such as `examples` are computed on
+    first use and shared by all visitors of the batch.
 
-    The three columns are mostly arrays of signed 64-bit numbers (:class:`array.array`), which
-    `numpy.asarray` converts without copying.
+    `offsets`, `lengths` and `starts` are mostly arrays of signed 64-bit numbers
+    (:class:`array.array`), which `numpy.asarray` converts without copying.
     """
 
     first: int
-    """Number in its shard of the first record of the batch, from 0."""
+    """Number of the batch's first record in the shard, from 0."""
     offsets: Sequence[int]
-    """Offset of each record (of its header) in the decompressed stream."""
+    """Offset of each record's header in the decompressed stream."""
     lengths: Sequence[int]
-    """Bytes of each payload. A record in the stream takes 16 more."""
+    """Size of each payload in bytes. A record in the stream takes 16 bytes more."""
     starts: Sequence[int]
     """Offset of each payload in `memory`."""
     memory: bytes
-    """A section of the stream that holds the payloads, and behind each its verified checksum."""
+    """A section of the stream with the payloads, each followed by its verified checksum."""
     whole: bool = True
-    """False for the batch of one record that is too large for memory: its checksums were verified
-    while it was read, but its payload is not kept and `memory` is empty.
+    """False for a batch of one record that is too large for memory. Its checksums were verified
+    while it was read, but its payload was not kept, and `memory` is empty.
     """
     searched: bool = False
-    """Whether the first record was found by a search after damage: it, and those that follow, may
-    lie in the payload of the damaged record.
+    """Whether a search after damage found the first record. That record may lie inside the damaged
+    record.
     """
 
     def __len__(self) -> int:
@@ -81,7 +82,9 @@ class RecordBatch:
 
     @cached_property
     def examples(self) -> Sequence[Example | None]:
-        """Each payload as a `tf.train.Example`; None if it is not one, or is not in memory."""
+        """Each payload as a `tf.train.Example`; None for a payload of another kind or not in
+        memory.
+        """
         if not self.whole:
             return [None] * len(self)
         if self._decoded:
@@ -89,10 +92,10 @@ class RecordBatch:
         return [decode_or_none(payload) for payload in self.payloads()]
 
     def example(self, position: int) -> Example | None:
-        """One of :attr:`examples`, without decoding the others.
+        """One element of :attr:`examples`. The other payloads are not decoded.
 
         Args:
-            position: of the record in the batch, whose payloads are in memory.
+            position: position of the record in the batch. The batch's payloads must be in memory.
         """
         if "examples" in self.__dict__:
             return self.examples[position]
@@ -116,8 +119,8 @@ class RecordBatch:
 
     @cached_property
     def shared(self) -> dict[object, Any]:
-        """Values that one visitor computed from the batch and others reuse, by keys that they agree
-        on.
+        """Values that one visitor computes and other visitors reuse. The visitors agree on the
+        keys.
         """
         return {}
 
@@ -133,18 +136,16 @@ class StreamEnd:
     stream_bytes: int
     """Size of the decompressed stream in bytes; equal to `file_bytes` without compression."""
     records: int
-    """Number of records whose checksums hold."""
+    """Number of sound records: both checksums hold."""
     payload_bytes: int
-    """Total size of their payloads in bytes."""
+    """Total size of the payloads of the sound records in bytes."""
     blake3: str | None
-    """Hex digest of the file; None if it was not requested."""
+    """Hex blake3 of the file; None if it was not requested."""
     stream_blake3: str | None
-    """Hex digest of the decompressed stream; None if not requested, or if part of the stream is
-    missing.
-    """
+    """Hex blake3 of the stream; None if not requested, or if part of the stream is missing."""
     sha256: str | None = None
     """Hex SHA-256 of the file; None if it was not requested."""
     members: tuple[tuple[int, int], ...] = ()
-    """Where the gzip members begin: byte of the file, byte of the decompressed stream. Empty for a
-    plain file, for a damaged one, and if they were not requested.
+    """Where each gzip member begins: byte of the file, byte of the decompressed stream. Empty if
+    the file is plain or damaged, or if the members were not requested.
     """

@@ -1,9 +1,10 @@
-"""The records of a batch at once: their digests, and the columns of payloads of one layout.
+"""Computes the digests of all records of a batch at once, and reads payloads of one layout as
+columns.
 
-Most payloads are canonical: their digest is that of their bytes. The compiled scanner (`walk.c`)
-tells which are, and computes the digests of those up to 1 KiB, several at once; without it, each
-is decoded and hashed by itself. It reads payloads of one layout as well, as
-:func:`tfrecreg.core.example.columns.read_columns` does with NumPy.
+The digest of a canonical payload is the digest of its bytes, and most payloads are canonical. The
+compiled scanner (`walk.c`) finds canonical payloads, and hashes several payloads of up to 1 KiB at
+once. Without it, each payload is decoded and hashed by itself. The scanner also reads payloads of
+one layout, as :func:`tfrecreg.core.example.columns.read_columns` does with NumPy.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from tfrecreg.core.records.scanner import load_scanner, scanner_kind
 _Ints = npt.NDArray[np.int64]
 
 _DIGESTED = 2
-"""The flag of a payload whose digest is computed."""
+"""The flag of a payload whose digest the scanner computed."""
 
 
 def batch_digests(batch: RecordBatch) -> bytes:
@@ -75,7 +76,7 @@ def digests_of(payloads: Sequence[bytes]) -> npt.NDArray[np.uint8]:
 def layout_columns(
     layout: Layout, memory: bytes, starts: Sequence[int] | _Ints, lengths: Sequence[int] | _Ints
 ) -> tuple[_Ints, list[Column]]:
-    """As :func:`tfrecreg.core.example.columns.read_columns`."""
+    """The result of :func:`tfrecreg.core.example.columns.read_columns`, compiled if possible."""
     if scanner_kind() == "python":
         return with_numpy.read_columns(layout, memory, starts, lengths)
     places, sizes = (np.ascontiguousarray(each, np.int64) for each in (starts, lengths))
@@ -94,7 +95,9 @@ def layout_columns(
 
 
 def divide_batch(batch: RecordBatch) -> tuple[list[Group], Sequence[int]]:
-    """As :func:`tfrecreg.core.example.columns.divide`, of a batch whose payloads are in memory."""
+    """The result of :func:`tfrecreg.core.example.columns.divide` for a batch with payloads in
+    memory.
+    """
     return with_numpy.divide(
         batch.memory, batch.starts, batch.lengths, batch.example, read=layout_columns
     )
@@ -102,7 +105,9 @@ def divide_batch(batch: RecordBatch) -> tuple[list[Group], Sequence[int]]:
 
 @lru_cache(maxsize=64)
 def _compiled(layout: Layout) -> tuple[bytes, _Ints]:
-    """The bytes of all keys with their tags, and for each feature a ``struct slot``."""
+    """A layout for the scanner: the bytes of all keys with their tags, and one ``struct slot`` per
+    feature.
+    """
     heads, slots = b"", []
     for slot in layout:
         heads += entry_head(slot)

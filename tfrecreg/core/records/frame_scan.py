@@ -1,19 +1,19 @@
-"""The scan of frames in memory, in Python; :mod:`tfrecreg.core.records.scanner` has the compiled
-version.
+"""Scans frames in memory, in Python. :mod:`tfrecreg.core.records.scanner` has the compiled version.
 
-**In order**: :class:`PythonFrameScanner` goes from record to record and checks both checksums. Per
-record it computes two checksums in C and looks up a dictionary.
+**In order**: :class:`PythonFrameScanner` goes from record to record and checks both checksums. For
+each record it looks up the header in a dictionary of verified headers, and computes the data
+checksum in C.
 
-**After damage**: :class:`PythonFinder` finds sound records in bytes that no header leads to, in one
-pass. Trying every header separately would read the same bytes again for each one. But CRC32C is
-linear: the checksum of a range is the checksum of everything up to its end, less the contribution
-of everything before its start, which is a product of polynomials. So one register runs over the
-range, and every record and every gap is judged by the register's values at both of its ends. The
-time does not depend on the bytes; at most a million records wait for the end of their data.
+**After damage**: :class:`PythonFinder` finds sound records in one pass over bytes to which no sound
+header leads. A separate test of each header would read the same bytes many times. But CRC32C is
+linear: the checksum of a range is the checksum of all bytes up to its end, less the contribution of
+all bytes before its start, which is a product of polynomials. So one register runs over the bytes,
+and its values at both ends of a record or gap decide whether the checksum holds. The time does not
+depend on the content of the bytes. At most a million records wait for the end of their data.
 
-Linearity helps with single headers too: the checksum of a length is the sum (exclusive or) of the
-contributions of its bytes. So all places of a block are tried at once, and a single wrong byte of
-a length is identified by the difference that it makes: all 8 × 255 differences are distinct.
+The checksum of a single length is also linear: it is the sum (exclusive or) of the contributions of
+the length's bytes. So all places of a block are tried at once. A single wrong byte of a length is
+identified by the change that it makes to the checksum: all 8 × 255 changes are distinct.
 """
 
 from __future__ import annotations
@@ -42,23 +42,23 @@ from tfrecreg.core.records.framing import (
 )
 
 _VIEW_BYTES = 1 << 14
-"""From this payload size on, taking a view for the checksum is cheaper than a copy."""
+"""For payloads of at least this size, a view is faster than a copy."""
 
 _HEADERS = 1 << 16
 """Number of cached headers; records of equal length have equal headers."""
 
 
 class Stop(Enum):
-    """Reason for the end of a walk."""
+    """Why a walk ended."""
 
     SHORT = auto()
-    """The memory ends in the record, or right before it."""
+    """The memory ends inside a record, or right before it."""
     LENGTH = auto()
-    """The checksum of the record's length does not hold."""
+    """The checksum of a record's length does not hold."""
     HUGE = auto()
-    """The checksum of the length holds, and the length is above the limit."""
+    """The checksum of a record's length holds, but the length is above the limit."""
     DATA = auto()
-    """The checksum of the record's data does not hold."""
+    """The checksum of a record's data does not hold."""
 
 
 @dataclass(slots=True)
@@ -68,40 +68,39 @@ class FrameScan:
     offsets: array[int]
     """Offset in the stream of each record whose checksums hold."""
     starts: array[int]
-    """Offset of its payload in memory."""
+    """Offset in memory of the payload of each record in `offsets`."""
     lengths: array[int]
-    """Size of its payload in bytes."""
     payload_bytes: int
-    """The sum of the lengths."""
     end: int
-    """Offset in memory of the first record that the walk did not pass."""
+    """Offset in memory of the record at which the walk ended."""
     stop: Stop
     length: int | None
-    """The length in that record's header; None if the header is incomplete or its checksum does not
+    """Length in the header at `end`; None if the header is incomplete or its checksum does not
     hold.
     """
     crc: int = 0
-    """With `DATA`: the masked checksum computed from the data."""
+    """With `DATA`: the masked checksum that was computed from the data; `stored` is the one in the
+    file.
+    """
     stored: int = 0
-    """With `DATA`: the masked checksum that is stored after the data."""
 
     @classmethod
     def nowhere(cls, length: int, crc: int, stored: int) -> FrameScan:
-        """A walk that ends at once, at a record whose data checksum does not hold."""
+        """The result of a walk that ends at its first record, whose data checksum does not hold."""
         none = (array("q"), array("q"), array("q"))
         return cls(*none, 0, 0, Stop.DATA, length, crc, stored)
 
     @property
     def needs(self) -> int:
-        """With `SHORT`: number of bytes from `end` on that the walk needs to continue."""
+        """With `SHORT`: number of bytes from `end` on that the next walk needs."""
         return HEADER_BYTES if self.length is None else OVERHEAD + self.length
 
 
 class FrameScanner(Protocol):
-    """Walks through one stream, block by block. Threads must not share one."""
+    """Walks through one stream, block by block. Threads must not share a scanner."""
 
     def __call__(self, memory: bytes, base: int) -> FrameScan:
-        """Scan the records in `memory`, which starts with one; check both their checksums."""
+        """Check both checksums of all records in `memory`, which starts with a record."""
 
 
 class PythonFrameScanner:
@@ -111,7 +110,7 @@ class PythonFrameScanner:
         self._headers: dict[bytes, int] = {}
 
     def __call__(self, memory: bytes, base: int) -> FrameScan:
-        # Local names: attribute lookups would take a quarter of the time.
+        # Attributes are copied to local names: their lookups would take a quarter of the time.
         value = google_crc32c.value
         footer = struct.Struct("<I").unpack_from
         headers = self._headers
@@ -163,10 +162,10 @@ _HEADER = struct.Struct("<QI")
 
 
 def header_candidates(block: bytes) -> list[tuple[int, int]]:
-    """The offsets in `block` where 12 bytes are a header whose checksum holds, each with its
-    length.
+    """The offset and the length of each header in `block`: 12 bytes whose checksum holds.
 
-    A header alone proves little: among 64-bit numbers it occurs by accident about once in 30 GiB.
+    A header alone proves little: in bytes that are 64-bit numbers, a header occurs by accident
+    about once in 30 GiB.
     """
     count = len(block) - HEADER_BYTES + 1
     if count <= 0 or block.count(0) == len(block):
@@ -185,12 +184,12 @@ def header_candidates(block: bytes) -> list[tuple[int, int]]:
 
 
 def stored_length(header: bytes) -> int:
-    """The length in a header; its checksum is ignored."""
+    """The length in a header. The header's checksum is ignored."""
     return int(_HEADER.unpack_from(header)[0])
 
 
 def repaired_length(header: bytes) -> int | None:
-    """The length before one byte of it was damaged, if that explains the checksum; else None."""
+    """The original length, if damage to one of its bytes explains the checksum; else None."""
     stored, masked = _HEADER.unpack_from(header)
     hit = _syndromes().get(google_crc32c.value(header[:8]) ^ unmask(masked))
     return None if hit is None else int(stored) ^ hit
@@ -198,8 +197,8 @@ def repaired_length(header: bytes) -> int | None:
 
 @lru_cache(maxsize=1)
 def _tables() -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
-    """Contributions of the lower and the upper 16 bits of a length; the first includes the
-    constant.
+    """Two tables: what a length's lower 16 bits, with the constant, and its upper 16 bits
+    contribute.
     """
     zero = google_crc32c.value(bytes(8))
     tables = []
@@ -220,12 +219,12 @@ def _syndromes() -> dict[int, int]:
 
 
 KEPT_BYTES = 31
-"""Number of bytes that a block shares with the one before: a header, and before it a possible
+"""Number of bytes that a block shares with the block before it: enough for a header, and for a
 record whose payload is a header.
 """
 
 _STARTS = 29
-"""Number of offsets, from a damaged record's start on, where its payload may start."""
+"""Number of offsets from a damaged record's start on at which its payload may start."""
 _PENDING = 1 << 20
 _ONES = 0xFFFFFFFF
 _ONE = 1 << 31
@@ -236,23 +235,29 @@ class Finder(Protocol):
     """Finds sound records, and the end of the damaged record before them."""
 
     found: int
-    """Offset where the gap test last passed: everything before it is one record with a damaged
-    header.
+    """The offset at which the gap test last passed: all bytes before it are one record with a
+    damaged header. -1 before the first pass.
     """
     payload: int
-    """Offset of that record's payload."""
+    """The offset of the payload of the record that ends at `found`."""
 
     def feed(self, block: bytes, base: int, *, last: bool) -> bool:
-        """Look through the next block."""
+        """Search the next block. True if the gap test passed; then the same block has to be fed
+        again.
+        """
 
     def first(self) -> tuple[int, int] | None:
-        """Start and end of the first sound record so far. A record around it may still be found."""
+        """Start and end of the first sound record so far. A later block may show a record around
+        it.
+        """
 
     def spans(self) -> list[tuple[int, int]]:
-        """Start and end of each sound record so far: the outermost ones, in order."""
+        """Start and end of each sound record so far, in order; records inside other records are
+        left out.
+        """
 
     def waiting(self) -> bool:
-        """Whether headers were found whose data have not been read to their end."""
+        """Whether some header was found whose data were not read to their end."""
 
 
 class PythonFinder:
@@ -266,12 +271,11 @@ class PythonFinder:
         self._at = self._origin = self._gap = at
         self._place = at + (not first)
         self._state = self._gapped = 0
-        self._starts: list[int] = []  # contributions to the register after the last one
+        self._starts: list[int] = []  # contributions to the register after the last start
         self._pending: list[tuple[int, int, int]] = []
         self._spans: list[tuple[int, int]] = []
 
     def feed(self, block: bytes, base: int, *, last: bool) -> bool:
-        """See :meth:`Finder.feed`."""
         most = base + len(block) - (HEADER_BYTES if last else OVERHEAD)
         begin = self._place
         for place, length in header_candidates(block[begin - base :]):
@@ -287,19 +291,20 @@ class PythonFinder:
                 self._settle(block, base, start)
                 self._move(block, base, start)
                 mine = _times(self._state ^ _ONES, _power(length))
-                self._push(start + length, header, mine)
+                if len(self._pending) == _PENDING:
+                    # Too many records wait: drop those that end last. A sorted list is a heap.
+                    self._pending.sort()
+                    del self._pending[_PENDING // 2 :]
+                heapq.heappush(self._pending, (start + length, header, mine))
         return self._finish(block, base, last=last)
 
     def first(self) -> tuple[int, int] | None:
-        """See :meth:`Finder.first`."""
         return self._spans[0] if self._spans else None
 
     def spans(self) -> list[tuple[int, int]]:
-        """See :meth:`Finder.spans`."""
         return list(self._spans)
 
     def waiting(self) -> bool:
-        """See :meth:`Finder.waiting`."""
         return bool(self._pending)
 
     def _finish(self, block: bytes, base: int, *, last: bool) -> bool:
@@ -316,29 +321,18 @@ class PythonFinder:
                 self._move_gap(block, base, place - FOOTER_BYTES)
         return False
 
-    def _push(self, end: int, header: int, mine: int) -> None:
-        if len(self._pending) == _PENDING:
-            # Too many: drop those that end last. A sorted list is a heap.
-            self._pending.sort()
-            del self._pending[_PENDING // 2 :]
-        heapq.heappush(self._pending, (end, header, mine))
-
     def _settle(self, block: bytes, base: int, to: int) -> None:
         """Check the data of all records that end at or before `to`."""
         while self._pending and self._pending[0][0] <= to:
             end, header, mine = heapq.heappop(self._pending)
             self._move(block, base, end)
-            if _masked(self._state ^ mine) == _word(block, end - base):
-                self._add(header, end + FOOTER_BYTES)
-
-    def _add(self, start: int, end: int) -> None:
-        """Add a sound record and remove those inside it; ignore it if an earlier one overlaps
-        it.
-        """
-        while self._spans and self._spans[-1][0] >= start:
-            self._spans.pop()
-        if not self._spans or self._spans[-1][1] <= start:
-            self._spans.append((start, end))
+            if mask(self._state ^ mine ^ _ONES) != _word(block, end - base):
+                continue
+            # This record replaces the records inside it. An earlier record that overlaps it stays.
+            while self._spans and self._spans[-1][0] >= header:
+                self._spans.pop()
+            if not self._spans or self._spans[-1][1] <= header:
+                self._spans.append((header, end + FOOTER_BYTES))
 
     def _move(self, block: bytes, base: int, to: int) -> None:
         if to > self._at:
@@ -346,9 +340,7 @@ class PythonFinder:
             self._at = to
 
     def _move_gap(self, block: bytes, base: int, to: int) -> None:
-        """Advance the gap's register to `to`; note the contribution of each possible payload
-        start.
-        """
+        """Advance the register of the gap test; keep the contribution of each possible start."""
         while self._gap < to:
             step = to
             if len(self._starts) < _STARTS:
@@ -361,9 +353,7 @@ class PythonFinder:
         return _times(self._gapped ^ _ONES, _power(self._origin + _STARTS - at))
 
     def _test_gap(self, block: bytes, base: int, place: int) -> bool:
-        """Whether everything from the origin to this offset is one record; its header is
-        ignored.
-        """
+        """Whether the bytes from the origin to `place` are one record, with any header."""
         end = place - FOOTER_BYTES
         size = end - self._origin
         if size < 0:
@@ -381,7 +371,7 @@ class PythonFinder:
                 continue
             start = self._origin + behind
             if start == end - 8:
-                # A length and its checksum look like a payload of 8 bytes and its checksum.
+                # A header's length and checksum look like a payload of 8 bytes and its checksum.
                 length = int.from_bytes(block[start - base : end - base], "little")
                 if number > 0 or length <= self._stop - place:
                     continue
@@ -391,13 +381,9 @@ class PythonFinder:
 
 
 def _pass(register: int, data: bytes) -> int:
-    """The register after some bytes; a checksum is inverted before and after them."""
+    """The register after `data`. A register is the bitwise inverse of a checksum."""
     crc: int = google_crc32c.extend(register ^ _ONES, data)
     return crc ^ _ONES
-
-
-def _masked(register: int) -> int:
-    return mask(register ^ _ONES)
 
 
 def _word(block: bytes, at: int) -> int:
@@ -405,7 +391,7 @@ def _word(block: bytes, at: int) -> int:
 
 
 def _times(a: int, b: int) -> int:
-    """The product of two polynomials modulo CRC32C's, bits reversed."""
+    """The product of two polynomials, with reversed bits, modulo the polynomial of CRC32C."""
     product, bit = 0, _ONE
     while bit:
         if a & bit:
@@ -417,7 +403,9 @@ def _times(a: int, b: int) -> int:
 
 @lru_cache(maxsize=1 << 12)
 def _power(count: int) -> int:
-    """The factor by which `count` zero bytes change a register; negative: before them."""
+    """The factor by which `count` zero bytes multiply a register; with a negative `count`, its
+    inverse.
+    """
     product, square = _ONE, _ONE >> 8
     if count < 0:
         square = _ONE

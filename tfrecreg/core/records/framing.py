@@ -18,16 +18,16 @@ import struct
 import google_crc32c
 
 HEADER_BYTES = 12
-"""Size in bytes of a record's length and its checksum."""
+"""Size in bytes of a record's header: the length and the length's checksum."""
 
 FOOTER_BYTES = 4
 """Size in bytes of the payload's checksum."""
 
 OVERHEAD = HEADER_BYTES + FOOTER_BYTES
-"""Bytes of a record in the stream beyond its payload."""
+"""Number of bytes that a record takes in the stream besides its payload."""
 
 MAX_LENGTH = 2**31
-"""Largest payload in bytes: protobuf messages are limited to 2 GiB."""
+"""Size of the largest payload in bytes: protobuf messages are limited to 2 GiB."""
 
 MASK_DELTA = 0xA282EAD8
 
@@ -38,12 +38,12 @@ _CRC = struct.Struct("<I")
 
 
 def mask(crc: int) -> int:
-    """A CRC32C as it is stored: rotated right by 15 bits, plus a constant, modulo 2^32."""
+    """The stored form of a CRC32C: rotated right by 15 bits, plus a constant, modulo 2^32."""
     return (((crc >> 15) | (crc << 17)) + MASK_DELTA) & _U32
 
 
 def unmask(masked: int) -> int:
-    """The CRC32C of a masked one: the inverse of :func:`mask`."""
+    """The CRC32C of a masked checksum: the inverse of :func:`mask`."""
     rotated = (masked - MASK_DELTA) & _U32
     return ((rotated >> 17) | (rotated << 15)) & _U32
 
@@ -60,16 +60,16 @@ def frame_header(length: int) -> bytes:
 
 
 def frame(payload: bytes) -> tuple[bytes, bytes]:
-    """The bytes before and after `payload` in the stream: 12 and 4."""
+    """The 12 bytes before `payload` in the stream, and the 4 bytes after it."""
     if len(payload) > MAX_LENGTH:
         raise ValueError(f"a payload of {len(payload)} bytes is longer than {MAX_LENGTH}")
     return frame_header(len(payload)), _CRC.pack(masked_crc(payload))
 
 
 def header_length(header: bytes) -> int | None:
-    """The length that a header states; None if its checksum does not hold or it is too short.
+    """The length in a header; None if its checksum does not hold or the header is too short.
 
-    The length can be up to 2^64 - 1: the caller limits it.
+    The length can be up to 2^64 - 1; the caller has to check it.
     """
     if len(header) < HEADER_BYTES:
         return None

@@ -1,17 +1,12 @@
-"""The decompressed stream of a gzip file, read at any place.
+"""Reads the decompressed stream of a gzip file from any place where a member begins.
 
-Where gzip members begin, decompression can begin: a table of them is all it takes. Bytes are
-handed out only of members whose own checksum was seen to hold, for a wrong back-reference in
-damaged deflate data copies whole records, their checksums and all.
+Only bytes of verified members are returned: a wrong back-reference in damaged deflate data can copy
+whole records with their checksums.
 
-The search for gzip headers in any bytes: where a member may begin.
-
-A member begins with three fixed bytes, which occur elsewhere too. Most such places are excluded by
-what follows: reserved flags, a name without an end, or a first block that no decoder accepts. What
-is left is decoded by :mod:`tfrecreg.core.records.gzip_reader`.
-
-:func:`python_members` is always available; ``walk.c`` has the compiled version, which finds the
-same places.
+The module also searches for possible members. A member begins with three fixed bytes, which also
+occur elsewhere. The bytes after these three exclude most other places: reserved flags, a name
+without an end, or a first block that no decoder accepts. ``walk.c`` has a compiled search with
+equal results.
 """
 
 from __future__ import annotations
@@ -31,18 +26,17 @@ from tfrecreg.core.records.gzip_writer import (
     RESERVED,
 )
 from tfrecreg.core.records.scanner import load_scanner, scanner_kind
-from tfrecreg.core.records.stream import READ_BYTES, HashedFile
+from tfrecreg.core.records.stream import READ_BYTES, HashedFile, only_zeros
 from tfrecreg.core.storage.interface import Readable, Reader, Storage
 from tfrecreg.core.values.errors import StorageError
-from tfrecreg.core.values.text import safe
 
 Members = tuple[tuple[int, int], ...]
-"""Where each member begins: byte of the file, byte of the decompressed stream; ascending."""
+"""Where each member begins: byte of the file, byte of the decompressed stream. Ascending."""
 
 _READ_BYTES = 1 << 18
 _SKIP_BYTES = 1 << 20
 _HELD_BYTES = 8 << 20
-"""A member that decompresses to no more is held whole, as the last one that was read."""
+"""A member of at most this decompressed size is kept whole until another member is read."""
 
 
 class DamagedGzipError(Exception):
@@ -50,24 +44,22 @@ class DamagedGzipError(Exception):
 
 
 class Inflater:
-    """The stream from the beginning of one member on: forward only, member after member."""
+    """Reads the stream from the beginning of one member on, forward only."""
 
     def __init__(self, reader: Reader, file: int, stream: int) -> None:
         self.position = stream
         """Position of the next byte of the stream."""
-        self.members: list[tuple[int, int]] = []
-        """Starts of the members passed so far."""
+        self.members = 0
+        """Number of members that were begun."""
         self.sound_to = stream
-        """Byte of the stream up to which members ended as their trailers say."""
-        self.is_padded = False
-        """Whether zeros follow the last member. They may have taken the place of others."""
+        """Byte of the stream up to which all members match their trailers."""
         self._reader = reader
         self._next = file
         self._input = b""
         self._inflater: zlib._Decompress | None = None
 
     def read(self, length: int) -> bytes:
-        """The next bytes of the stream, `length` at most; none only at its end."""
+        """The next bytes of the stream, at most `length`; empty only at its end."""
         while True:
             if self._inflater is None and not self._open():
                 return b""
@@ -101,38 +93,30 @@ class Inflater:
         return b"".join(parts)
 
     def go(self, position: int) -> None:
-        """Pass over the stream up to `position`, or to its end."""
+        """Read and drop the stream up to `position`, or to its end."""
         while self.position < position and self.read(min(_SKIP_BYTES, position - self.position)):
             pass
 
     def _open(self) -> bool:
-        """Begin the next member; False after the last one. Zeros to the end are padding."""
+        """Begin the next member; False after the last member. Zeros up to the end of the file are
+        padding.
+        """
         at = self._next - len(self._input)
         head = self._input or self._reader.read_at(at, _READ_BYTES)
         if not self._input:
             self._input, self._next = head, at + len(head)
-        self.is_padded = bool(self.members) and head[:1] == b"\0" and self._only_zeros(at)
-        if not head or self.is_padded:
+        is_padding = self.members and head[:1] == b"\0" and only_zeros(self._reader.read_at, at)
+        if not head or is_padding:
             return False
         if head[: len(MAGIC)] != MAGIC[: len(head)]:
             raise DamagedGzipError(f"byte {at} of the file begins no gzip member")
-        self.members.append((at, self.position))
+        self.members += 1
         self._inflater = zlib.decompressobj(GZIP_BITS)
-        return True
-
-    def _only_zeros(self, at: int) -> bool:
-        while data := self._reader.read_at(at, _READ_BYTES):
-            if data.count(0) != len(data):
-                return False
-            at += len(data)
         return True
 
 
 class MemberReader:
-    """Any bytes of the stream. Safe to be used by several threads and after a fork.
-
-    Memory: one small member, or what is asked for.
-    """
+    """Reads any bytes of the stream. Safe for several threads and after a fork."""
 
     def __init__(self, reader: Reader, members: Members, end: int, *, proven: bool) -> None:
         self._reader = reader
@@ -140,7 +124,7 @@ class MemberReader:
         self._starts = [stream for _, stream in members]
         self._end = end
         self._proven = set(range(len(members))) if proven else set()
-        # Each is taken and put back whole, so that threads never share one.
+        # A thread takes an inflater out and puts it back, so threads never share an inflater.
         self._held: tuple[int, bytes] = (-1, b"")
         self._open: list[Inflater] = []
 
@@ -149,7 +133,7 @@ class MemberReader:
         parts: list[bytes] = []
         stop = min(start + length, self._end)
         while start < stop:
-            # Of members that begin at the same byte all but the last are empty.
+            # If several members begin at the same byte of the stream, all but the last are empty.
             number = bisect.bisect_right(self._starts, start) - 1
             end = self._starts[number + 1] if number + 1 < len(self._starts) else self._end
             piece = self._piece(number, end, start, min(stop, end))
@@ -184,27 +168,26 @@ class MemberReader:
         return piece
 
     def _prove(self, inflater: Inflater, number: int, end: int) -> None:
-        """Read on to the member's end, where zlib compares its checksum."""
+        """Read to the member's end, where zlib compares the checksum."""
         if number in self._proven:
             return
         inflater.go(end)
         try:
-            # The trailer is behind the last byte: asking for one more makes zlib verify it.
+            # The trailer follows the last byte: a request for one more byte makes zlib verify it.
             inflater.read(1)
         except DamagedGzipError:
             if inflater.sound_to < end:
                 raise
-            # The next member is damaged: a read of that reports it.
+            # The next member is damaged: reading that member will report the damage.
         if inflater.sound_to < end:
             raise DamagedGzipError("a gzip member does not end where it should")
         self._proven.add(number)
 
 
 def decoded_size(storage: Readable, path: str) -> int | None:
-    """Bytes that a gzip file decompresses to; None where it is not gzip, or is damaged.
+    """Decompressed size of a gzip file in bytes; None if the file is not gzip or is damaged.
 
-    Reads the whole file in bounded memory: the size in the trailer is only that of the last
-    member, modulo 2^32.
+    The file is decompressed: its last trailer has only the size of the last member, modulo 2^32.
     """
     with storage.open(path) as reader:
         inflater = Inflater(reader, 0, 0)
@@ -224,17 +207,15 @@ def inflated(storage: Storage, path: str) -> Iterator[bytes]:
             while piece := inflater.read(_SKIP_BYTES):
                 yield piece
         except DamagedGzipError:
-            raise StorageError(
-                f"`{safe(path)}` is damaged", hint="check the disk for errors"
-            ) from None
+            raise StorageError(f"`{path}` is damaged") from None
 
 
 HEADER_LIMIT = 1 << 20
-"""A header of more bytes counts as damage; 64 KiB of extra field, a name and a comment fit."""
+"""A longer header counts as damage. An extra field of 64 KiB, a name and a comment are shorter."""
 
 _MOST_LITERALS = _MOST_DISTANCES = 29
 _LEAST = (5, 1, 10)
-"""Number of bytes of a block that decide whether it can be decoded, by its type."""
+"""Number of bytes that decide whether a block can be decoded, by type of block."""
 _KRAFT = 128
 
 
@@ -243,7 +224,8 @@ def member_places(file: HashedFile, at: int) -> Iterator[int]:
     find = load_scanner().members if scanner_kind() == "native" else python_members
     data, whole = b"", False
     while data or not whole:
-        # A header that begins in the first half of the buffer ends in the second, or nowhere.
+        # A header that begins in the first half of the buffer ends in the second half at the
+        # latest.
         while not whole and len(data) < READ_BYTES + HEADER_LIMIT:
             more = file.read(at + len(data), READ_BYTES)
             data += more
@@ -258,7 +240,7 @@ def member_places(file: HashedFile, at: int) -> Iterator[int]:
 def python_members(memory: bytes, stop: int) -> list[int]:
     """Offsets in the first `stop` bytes of `memory` where a member may begin."""
     found = []
-    zero = -1  # the first zero behind the last fixed header that a name follows
+    zero = -1  # the first zero after the last fixed header that a name follows
     at = memory.find(MAGIC, 0, stop + len(MAGIC) - 1)
     while 0 <= at <= len(memory) - len(MEMBER_HEADER):
         begin = at + len(MEMBER_HEADER)
@@ -287,12 +269,12 @@ def _may_begin(memory: bytes, at: int, flags: int, zero: int) -> bool:
         end += zero + 1 - begin
         if texts == 2:
             return True
-    # The flags may be damaged, and the data begin right behind them.
+    # The flags may be damaged while the data begin right after the header.
     return _may_deflate(memory, end) or _may_deflate(memory, begin)
 
 
 def _may_deflate(memory: bytes, at: int) -> bool:
-    """Whether deflate data may begin here: false only if their first block cannot be decoded."""
+    """Whether deflate data may begin at `at`. False only if no decoder accepts the first block."""
     block = memory[at : at + 10]
     kind = block[0] >> 1 & 3 if block else 1
     if kind == 3:

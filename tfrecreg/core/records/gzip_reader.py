@@ -1,12 +1,13 @@
-"""Reading gzip: member by member, in bounded memory, past damage to the next sound member.
+"""Reads gzip member by member, in bounded memory, and continues after damage at the next sound
+member.
 
-The caller pulls bytes from a :class:`GzipStream`. It stops where the stream ends or is damaged;
-then `interruption` has the reason, and :meth:`GzipStream.resume` continues after the damage.
+The caller requests bytes from a :class:`GzipStream`, which stops where the stream ends or is
+damaged. At damage, `interruption` has the reason, and :meth:`GzipStream.resume` continues after it.
 
-What counts as damage (CRC007): deflate data that cannot be decoded, a trailer that disagrees with
-the decoded data, a file that ends inside a member, bytes after a member that do not begin another;
-also zeros up to the end of the file, which `gzip` accepts as padding and TensorFlow reports as an
-error.
+These count as damage (CRC007): deflate data that cannot be decoded, a trailer that disagrees with
+the decoded data, a file that ends inside a member, and bytes after a member that do not begin
+another member. Zeros up to the end of the file also count: for `gzip` they are padding, for
+TensorFlow an error.
 """
 
 from __future__ import annotations
@@ -34,19 +35,19 @@ from tfrecreg.core.records.reading.tensorflow_reader import InputBuffer, zlib_ma
 from tfrecreg.core.records.stream import READ_BYTES, Damage, HashedFile, only_zeros
 
 EXPANSION = 1032
-"""Largest number of decoded bytes per compressed byte."""
+"""Maximum number of decoded bytes per compressed byte."""
 
 _HEADER_BYTES = 512
 _FEED = 1 << 16
 _FIRST_READ = 1 << 12
 _MOST_BEGINNINGS = 100
-"""Number of possible members after damage that are tried, in search of a whole one."""
+"""Maximum number of possible members that are tried after damage to find a whole member."""
 _TRIES = 1 << 20
 _TRIES_EACH = 8
 _TAIL_LIMIT = 1 << 24
-"""Number of bytes after which the simulation of zlib on the rest of the file stops."""
+"""Maximum number of bytes at the end of the file that are decoded to simulate zlib."""
 _PENDING = 1 << 17
-"""Upper bound on the decoded bytes that zlib may still hold after it took the last byte."""
+"""Upper bound on the decoded bytes that zlib may still hold after the last input byte."""
 
 
 class GzipStream:
@@ -65,35 +66,35 @@ class GzipStream:
     ) -> None:
         self.interruption: Damage | None = None
         self.position = 0
-        """Number of bytes of the stream that were decoded."""
+        """Number of decoded bytes of the stream."""
         self.guessed = False
-        """Whether the bytes after the last damage may be gzip inside a payload."""
+        """Whether the stream after the last damage may come from gzip inside a payload."""
         self._file = file
         self._members = members
         self._hasher = blake3() if digest else None
         self._finished = False
-        self._next = 0  # byte of the file where the next read starts,
-        self._ahead = _FIRST_READ  # and the number of bytes that it reads
+        self._next = 0  # byte of the file where the next read starts
+        self._ahead = _FIRST_READ  # number of bytes of the next read
         # Shared by all forks: places where members may begin,
         self._places = member_places(file, 1)
         self._begun: list[tuple[int, int]] = []
         self._whole: dict[int, tuple[bool, bool]] = {}
-        # and the number of bytes that may still be decoded to test whether members are whole,
+        # the number of bytes that tests for whole members may still decode,
         self._tries = [_TRIES + _TRIES_EACH * file.end]
-        # or read to test whether long headers end.
+        # and the number of bytes that tests for the end of long headers may still read.
         self._long = list(self._tries)
-        self._probes = False  # whether this is a view that only tests whether a member is whole
-        self._input = b""  # read,
-        self._used = 0  # and decoded up to here
-        self._buffer = b""  # decoded, from the last window's start on
+        self._probes = False  # whether this view only tests whether a member is whole
+        self._input = b""  # bytes of the file that were read
+        self._used = 0  # decoded up to this position
+        self._buffer = b""  # decoded bytes from the last window's start on
         self._base = 0
         self._inflater: zlib._Decompress | None = None
-        self._member = 0  # where the member begins in the file,
-        self._begin = 0  # and in the stream
+        self._member = 0  # where the current member begins in the file
+        self._begin = 0  # where it begins in the stream
         self._crc = 0
         self._joined = -1  # where the member after a trailer of too few bytes begins
         self._sound_to = 0  # byte of the stream up to which members were verified
-        self._ended: list[tuple[int, Damage | None]] = []  # members that reach into the buffer
+        self._ended: list[tuple[int, Damage | None]] = []  # ends of members in the buffer
         self._tensorflow = InputBuffer() if misread else None
         self._passed: list[tuple[int, int]] | None = [] if list_members else None
 
@@ -104,7 +105,7 @@ class GzipStream:
 
     @property
     def base(self) -> int:
-        """The offset in the stream of the first byte that can still be requested."""
+        """The offset in the stream of the first byte that a caller can still request."""
         return self._base
 
     @property
@@ -113,9 +114,7 @@ class GzipStream:
         return None
 
     def bound(self) -> int:
-        """An upper bound on the size of the stream: deflate expands the rest of the file by at most
-        1032.
-        """
+        """An upper bound on the size of the stream."""
         left = self._file.end - self.file_position
         return self.position + left * EXPANSION + _PENDING
 
@@ -124,7 +123,7 @@ class GzipStream:
         return not self.window(at, 1) and self._finished and self.position == at
 
     def window(self, start: int, length: int) -> bytes:
-        """The stream from `start` on: `length` bytes, fewer only where it ends or is
+        """`length` bytes of the stream from `start` on; fewer only if the stream ends or is
         interrupted.
         """
         place = start - self._base
@@ -151,7 +150,7 @@ class GzipStream:
         return self._buffer
 
     def fork(self) -> GzipStream:
-        """A second view that reads ahead from the same place without moving this one."""
+        """A second view at the same place, which reads ahead and does not move this view."""
         twin = copy.copy(self)
         twin._hasher = None
         twin._tensorflow = None
@@ -162,9 +161,9 @@ class GzipStream:
         return twin
 
     def inspect(self, start: int, stop: int) -> Damage | None:
-        """The damage of the first unsound member that reaches into these bytes of the stream.
+        """The damage of the first unsound member with some of these bytes of the stream, or None.
 
-        Reads each such member to its end, where its checksum is; this view does not move.
+        Reads each of these members to its end, where its checksum is. This view does not move.
         """
         if stop <= self._sound_to:
             return None
@@ -184,7 +183,7 @@ class GzipStream:
         return None
 
     def resume(self, least: int = 0) -> bool:
-        """Continue after the damage; False if no bytes are left. `position` may jump."""
+        """Continue after the damage; False if no bytes are left. May advance `position`."""
         damage = self.interruption
         self.interruption = None
         if damage is None or damage.lossless:
@@ -203,8 +202,8 @@ class GzipStream:
         return True
 
     def leads_on(self, at: int) -> bool:
-        """Whether a whole member of records is at this byte of the file, followed by another or by
-        the end.
+        """Whether a whole member begins at this byte of the file, and a member or the end follows
+        it.
         """
         return self._begins(at) and self._ends(at) == (True, True)
 
@@ -213,8 +212,8 @@ class GzipStream:
         return None if self._hasher is None else self._hasher.hexdigest()
 
     def members(self) -> Sequence[tuple[int, int]]:
-        """Where the members so far begin: byte of the file, byte of the stream. Empty if not
-        requested, and after damage.
+        """Where each member so far begins: byte of the file, byte of the stream. Empty after
+        damage, or if the members were not requested.
         """
         return self._passed or ()
 
@@ -226,7 +225,7 @@ class GzipStream:
         self._inflater = None
 
     def _peek(self, length: int) -> bytes:
-        """The next bytes of the file, fewer only where it ends."""
+        """The next bytes of the file, which are not consumed; fewer only where the file ends."""
         while len(self._input) - self._used < length:
             more = self._file.read(self._next, self._ahead)
             if not more:
@@ -241,7 +240,7 @@ class GzipStream:
         return self._finished or self.interruption is not None
 
     def _decode(self, limit: int) -> bytes:
-        """The next bytes of the stream, at most `limit`; empty where it stops."""
+        """The next bytes of the stream, at most `limit`; empty where the stream stops."""
         while not self._stopped():
             piece = self._step(limit)
             if piece:
@@ -249,7 +248,7 @@ class GzipStream:
         return b""
 
     def _step(self, limit: int) -> bytes:
-        """Open a member, or decode some bytes and possibly reach the end of one."""
+        """Open a member, or decode some bytes of a member, possibly up to its end."""
         if self._inflater is None:
             self._open()
             return b""
@@ -287,8 +286,8 @@ class GzipStream:
             self._hasher.update(piece)
 
     def _is_known(self) -> bool:
-        """Whether the member was already read to its end and verified: computing its checksum again
-        would cost as much as decoding it.
+        """Whether this member was verified before. A second checksum would cost as much as decoding
+        it.
         """
         return self._begin < self._sound_to
 
@@ -318,7 +317,7 @@ class GzipStream:
         return self.interruption
 
     def _open(self) -> None:
-        """Begin the next member, or note the end of the stream."""
+        """Begin the next member, or record the end of the stream."""
         self._member = self.file_position
         self._begin = self.position
         self._crc = 0
@@ -326,7 +325,7 @@ class GzipStream:
         if not head:
             self._finished = True
             return
-        if self._member and head[:1] == b"\x00" and only_zeros(self._file, self._member):
+        if self._member and head[:1] == b"\x00" and only_zeros(self._file.read, self._member):
             self._finished = True
             words = f"missing, with only zeros up to the end of the file, at byte {self._file.end}"
             self._break(words, lossless=True, inside=False, tail=self._tail())
@@ -334,7 +333,7 @@ class GzipStream:
         head, header = self._header()
         size, problem = header.size, header.problem
         if (problem or header.optional) and self._sound(len(MEMBER_HEADER)):
-            # Only the ten bytes of the header are damaged: a whole member follows.
+            # Only the ten bytes of the header are damaged: the rest of the member is whole.
             size = len(MEMBER_HEADER)
             problem = problem or f"its flags should be 0x00, found 0x{head[3]:02x}"
         elif problem and (not size or not self._sound(size)):
@@ -351,7 +350,7 @@ class GzipStream:
             self._break(problem, lossless=True, inside=False, tail=self._tail())
 
     def _header(self) -> tuple[bytes, MemberHeader]:
-        """The header of the member that begins here, with its bytes and some more."""
+        """The bytes of the member that begins here, at least its header, and the parsed header."""
         size = _HEADER_BYTES
         head = self._peek(size)
         header = parse_member_header(head)
@@ -369,7 +368,7 @@ class GzipStream:
         return zlib_makes(self._file.read, self._member, _TAIL_LIMIT)
 
     def _sound(self, header: int) -> bool:
-        """Whether a whole member follows a header of `header` bytes here."""
+        """Whether the member that begins here is whole after a header of `header` bytes."""
         probe = self.fork()
         probe._probes = True
         probe._jump(self._member + header)
@@ -385,7 +384,7 @@ class GzipStream:
         self._inflater = None
         damage: Damage | None = None
         if len(trailer) < TRAILER.size:
-            # zlib checks the checksum as soon as it has read it.
+            # zlib compares the checksum as soon as it has read the checksum.
             wrong = len(trailer) >= 4 and trailer[:4] != self._crc.to_bytes(4, "little")
             words = "the file ends inside its trailer"
             tail = None if wrong else 0
@@ -408,7 +407,7 @@ class GzipStream:
             self._compare(self._tensorflow)
 
     def _trailer_bytes(self) -> int:
-        """Number of bytes of the trailer before the next member: fewer than 8 if some were lost."""
+        """Number of trailer bytes before the next member: fewer than 8 if some were lost."""
         if self._probes:
             return TRAILER.size  # A trailer that lost bytes is wrong in any case.
         ahead = self._peek(TRAILER.size + len(MAGIC) - 1)
@@ -417,7 +416,7 @@ class GzipStream:
         return at if cut else TRAILER.size
 
     def _compare(self, tensorflow: InputBuffer) -> None:
-        """Stop where the member that ended here is the last that TensorFlow reads."""
+        """Stop if the member that ended here is the last member that TensorFlow reads."""
         at, size = self.file_position, self._file.end
         tensorflow.reach(at, size)
         if tensorflow.close(at, size):
@@ -427,7 +426,9 @@ class GzipStream:
             self._break(words, lossless=True, inside=False, misread=True, tail=0)
 
     def _next_member(self, damage: Damage, least: int) -> tuple[int, int] | None:
-        """Where reading can continue: byte of the file, byte of the stream."""
+        """The place where reading can continue, as a byte of the file and a byte of the stream;
+        None if there is no such place.
+        """
         place = bisect.bisect_left(self._members, (damage.member, 0))
         known = [file for file, _ in self._members[place : place + 2]]
         if damage.member in known[:1] and known[1:] and self._begins(known[1]):
@@ -441,7 +442,7 @@ class GzipStream:
                 return at, damage.stream
             whole, followed = self._ends(at)
             if whole:
-                # A payload may itself hold gzip, whose members do not lead to the end of the file.
+                # A payload may contain gzip. Its members do not lead to the end of the file.
                 self.guessed = not followed
                 return at, damage.stream
             likely = at if likely is None and not damage.cut else likely
@@ -449,10 +450,11 @@ class GzipStream:
         return None if likely is None else (likely, damage.stream)
 
     def _beginnings(self, start: int) -> Iterator[tuple[int, int]]:
-        """Where members begin, from byte `start` of the file on; each place is tried once.
+        """The places from byte `start` of the file on where members begin. Each place is tried
+        once.
 
-        The second number is that of the four bytes before: the size in the trailer of the member
-        before, if that is whole.
+        The second number of a place is in the four bytes before it. It is the size in the previous
+        member's trailer if that member is whole.
         """
         known = self._begun
         place = bisect.bisect_left(known, (start, 0))
@@ -494,8 +496,8 @@ class GzipStream:
         return probe._member_ends_well() and probe._ended[0][0] > 0
 
     def _ends(self, at: int) -> tuple[bool, bool]:
-        """Whether the member at this byte of the file is whole; and whether it is, and another
-        member or the end follows.
+        """Whether the member at `at` is whole, and whether a member or the end of the file also
+        follows it.
         """
         if at not in self._whole:
             probe = self._probe(at)
@@ -506,8 +508,8 @@ class GzipStream:
         return self._whole[at]
 
     def _member_ends_well(self) -> bool:
-        """Decode to the end of the member and compare its trailer, unless the limit on such
-        attempts is reached.
+        """Whether the member decodes to its end and matches its trailer; False if the limit on such
+        tests is reached.
         """
         while not self._stopped() and not self._ended and self._tries[0] > 0:
             self._tries[0] -= len(self._step(READ_BYTES)) + _FIRST_READ
@@ -515,14 +517,12 @@ class GzipStream:
 
 
 def _may_decode(head: bytes) -> bool:
-    """Whether the first bytes of a file, or of a member, may be a member from which a record's
-    header can be decoded. Fast: there may be as many as one for every six bytes of a file.
-    """
+    """Whether a member that begins with `head` may decode to a record's header. A fast test."""
     header = parse_member_header(head)
     if header.optional or header.problem:
         return header.optional or header.unfinished
     try:
-        # With one byte more, an error might come from behind it.
+        # With one more byte, an error might come from the bytes after the header.
         zlib.decompressobj(WINDOW_BITS).decompress(head[header.size :], HEADER_BYTES - 1)
     except zlib.error:
         return False
@@ -530,9 +530,7 @@ def _may_decode(head: bytes) -> bool:
 
 
 def decoded_before(inflater: zlib._Decompress, data: bytes, limit: int) -> bytes:
-    """The bytes that `data` decode to before the first error; zlib itself drops them with the
-    error.
-    """
+    """The bytes to which `data` decode before the first error. At an error, zlib drops them."""
     parts = []
     for step in (4096, 64, 1):
         while data:
@@ -546,7 +544,7 @@ def decoded_before(inflater: zlib._Decompress, data: bytes, limit: int) -> bytes
 
 
 def trailer_problems(trailer: bytes, crc: int, length: int) -> list[str]:
-    """The differences between the trailer of a member and the decoded data: at most two."""
+    """The differences between a member's trailer and the decoded data, in words: at most two."""
     stored_crc, stored_length = TRAILER.unpack(trailer)
     problems = []
     if stored_crc != crc:

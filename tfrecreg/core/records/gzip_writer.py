@@ -1,11 +1,11 @@
-"""Writing gzip: deterministic, and in members of about one MiB of stream.
+"""Writes deterministic gzip, in members of about one MiB of stream.
 
-The header of a member is always the same ten bytes, without time and system, and the deflate
-parameters never change; so equal records give equal files, as long as the zlib library
-is the same (the manifest names its version). A member ends after a record, never inside one: each
-member can be read alone, and damage to one leaves the others readable.
+A member's header is always the same ten bytes, without time and system, and the deflate parameters
+never change. So the same zlib library (the manifest names its version) compresses equal records to
+equal files. A member ends after a record, never inside a record. So each member can be read alone,
+and damage to one member leaves the other members readable.
 
-A member also never ends right after a multiple of 256 KiB: see :func:`ends_badly`.
+A member never ends right after a multiple of 256 KiB: see :func:`ends_badly`.
 
 Formats: RFC 1951 (deflate) and RFC 1952 (gzip).
 """
@@ -21,13 +21,13 @@ from typing import Literal
 Compression = Literal["none", "gzip"]
 
 MEMBER_BYTES = 1 << 20
-"""A member ends after the record with which it reaches this number of bytes of the stream."""
+"""A member ends after the record that brings it to this number of stream bytes."""
 
 LEVEL = 6
 WINDOW_BITS = -15
-"""Raw deflate, a window of 32 KiB."""
+"""zlib's number for raw deflate with a window of 32 KiB."""
 GZIP_BITS = 31
-"""Deflate with gzip's header and trailer around it: zlib checks the trailer."""
+"""zlib's number for deflate with gzip's header and trailer. zlib then checks the trailer."""
 
 MEM_LEVEL = 8
 STRATEGY = zlib.Z_DEFAULT_STRATEGY
@@ -39,24 +39,26 @@ MEMBER_HEADER = MAGIC + b"\x00" + b"\x00\x00\x00\x00" + b"\x00" + b"\xff"
 """The fixed header: no optional fields, no time, compression level not stated, system unknown."""
 
 TRAILER = struct.Struct("<II")
-"""CRC-32 of the member's decompressed data, and their size modulo 2^32."""
+"""A member's trailer: CRC-32 of its decompressed data, and their size modulo 2^32."""
 
 INPUT_BUFFER = 1 << 18
 """Number of bytes of a compressed file that TensorFlow reads at once by default."""
 
 _TAIL = 16
-"""Upper bound on the bytes at a member's end that yield no output: the end of its last block and
-the trailer have 10 bytes at most.
+"""Maximum number of bytes at a member's end that give no output. The last block and the trailer
+have 10.
 """
 _NOTHING = b"\x00\x00\x00\xff\xff"
-"""An empty stored block, where bytes begin with a block."""
+"""An empty stored block that begins at a byte boundary."""
 
 FHCRC, FEXTRA, FNAME, FCOMMENT, RESERVED = 2, 4, 8, 16, 0xE0
-"""The flags of a member's header that announce optional fields, and those that are never set."""
+"""The header flags for optional fields, and the reserved flags."""
 
 
 class GzipEncoder:
-    """Compresses a stream of records; its results, in order, are the content of the file."""
+    """Compresses a stream of records. The results of all calls, in order, are the content of the
+    file.
+    """
 
     def __init__(self, member_bytes: int = MEMBER_BYTES, *, apart: bool = False) -> None:
         self._member_bytes = member_bytes
@@ -68,14 +70,14 @@ class GzipEncoder:
         self._crc = 0
         self._size = 0
         self._deflater: zlib._Compress | None = None
-        self._held = b""  # input for the deflater, held until the next bytes are known
+        self._held = b""  # input for the deflater, held until more input comes
 
     def write(self, record: bytes) -> bytes:
-        """Compress one record, frame and all."""
+        """Compress one record with its frame."""
         return self.feed(record) + self.end_record()
 
     def feed(self, piece: bytes) -> bytes:
-        """Compress a piece of a record; :meth:`end_record` follows the last one."""
+        """Compress a piece of a record. :meth:`end_record` follows the last piece."""
         out = b""
         if self._deflater is None:
             out, self._deflater = self._begin()
@@ -89,16 +91,18 @@ class GzipEncoder:
         return out
 
     def end_record(self) -> bytes:
-        """End the record, and the member if it is full."""
+        """End the record, and the member if the member is full."""
         return self.end_member() if self._size >= self._member_bytes else b""
 
     def fits(self, members: Iterable[tuple[int, int]], size: int) -> bool:
-        """Whether none of these members, compressed elsewhere, ends badly if they come next."""
+        """Whether these members, which were compressed elsewhere, can come next: none would end
+        badly.
+        """
         ends = [*(file for file, _ in members), size] if size else []
         return not any(ends_badly(self._written + end) for end in ends[1:])
 
     def skip(self, size: int, taken: int, members: Iterable[tuple[int, int]]) -> None:
-        """Count whole members, compressed elsewhere, that come next in the file."""
+        """Count whole members that were compressed elsewhere and come next in the file."""
         self.members += [(self._written + file, self._taken + at) for file, at in members]
         self._written += size
         self._taken += taken
@@ -112,9 +116,7 @@ class GzipEncoder:
         return out
 
     def close(self) -> bytes:
-        """The last bytes of the file. An empty stream becomes one empty member, which is valid
-        gzip.
-        """
+        """The last bytes of the file. An empty stream becomes one empty member."""
         out = b""
         if not self.members:
             out, self._deflater = self._begin()
@@ -135,7 +137,8 @@ class GzipEncoder:
         out = deflater.compress(held) + deflater.flush() + trailer
         if self._apart or not ends_badly(self._written + len(out)):
             return out
-        # Encode the same data to end a few bytes later: put empty blocks before the last piece.
+        # The member would end badly. Empty blocks before the last piece let it end a few bytes
+        # later.
         before = again.flush(zlib.Z_SYNC_FLUSH)
         out = again.compress(held) + again.flush() + trailer
         while ends_badly(self._written + len(before) + len(out)):
@@ -144,12 +147,12 @@ class GzipEncoder:
 
 
 def ends_badly(end: int) -> bool:
-    """Whether TensorFlow may lose the data after a member that ends at byte `end` of its file.
+    """Whether TensorFlow may lose the data after a member that ends at byte `end` of the file.
 
-    TensorFlow stops reading if its buffer ends between the last byte that yields output and the
-    last byte of the trailer, and its next read of the file reaches the file's end; see
-    :mod:`tfrecreg.core.records.reading.tensorflow_reader`. Buffers of other sizes that people use
-    are multiples of its own.
+    TensorFlow stops reading if its buffer ends between a member's last byte with output and the
+    last byte of its trailer, and the next read reaches the file's end: see
+    :mod:`tfrecreg.core.records.reading.tensorflow_reader`. People use other buffer sizes, but these
+    are multiples of the default.
     """
     return 1 <= end % INPUT_BUFFER <= _TAIL
 
@@ -161,15 +164,15 @@ class MemberHeader:
     size: int
     """Size of the header in bytes; 0 if unknown."""
     optional: bool
-    """Whether it announces optional fields."""
+    """Whether the header has optional fields."""
     problem: str
-    """Why it is not a header; empty if it is one."""
+    """Why the bytes are not a valid header; empty if they are."""
     unfinished: bool = False
-    """The problem is only that `data` ends inside it."""
+    """Whether the only problem is that the bytes end inside the header."""
 
 
 def parse_member_header(data: bytes) -> MemberHeader:
-    """Read a member's header: the ten fixed bytes, FEXTRA, FNAME, FCOMMENT and FHCRC."""
+    """Parse a member's header: the ten fixed bytes, FEXTRA, FNAME, FCOMMENT and FHCRC."""
     if data[:3] != MAGIC[: len(data[:3])]:
         return MemberHeader(0, False, f"it begins with 0x{data[:3].hex()}, not 0x{MAGIC.hex()}")
     if len(data) < len(MEMBER_HEADER):

@@ -1,11 +1,8 @@
-"""Hashing of files: by reading them again, or while they are written.
+"""Computes digests of files, and digests of the content of a record and of a dataset. The content
+digests do not depend on shards; ``docs/formats.md`` has their formulas byte by byte.
 
-Data are hashed in parallel to the work on them: hashlib and blake3 release the GIL for large
-pieces, so a thread hashes on another core while the next records are made or checked.
-
-Digests of content: of a record, and of a dataset, independent of its shards.
-
-``docs/formats.md`` has both formulas byte by byte; they never change after 1.0.
+hashlib and blake3 release the GIL for large pieces. So a thread hashes on another core while the
+next records are made or checked.
 """
 
 from __future__ import annotations
@@ -22,20 +19,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, Union
 
 from blake3 import blake3
 
-from tfrecreg.core.storage.interface import Readable, RereadableReader, Writer
+from tfrecreg.core.storage.interface import Readable, Writer
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
 _LARGE = 2 << 20
-"""Pieces of this size are hashed immediately: a queue of them would take too much memory."""
-
+"""Pieces of at least this size are hashed immediately: a queue of such pieces would take too much
+memory.
+"""
 _CHUNK = 1 << 20
-
 _REUSED = 8 << 20
-"""glibc returns memory to the system and requests it again for every piece, which costs as much as
-hashing it, until a block of this size was freed once: see mallopt(3), M_MMAP_THRESHOLD.
+"""A block of this size is allocated and freed once. Before that, glibc returns memory to the system
+and requests it again for every piece, which costs as much as hashing: see mallopt(3),
+M_MMAP_THRESHOLD.
 """
 
 _Piece = bytes | memoryview
@@ -54,7 +52,7 @@ class FileDigest(NamedTuple):
 def hash_file(
     storage: Readable, path: str, *, expected: str = "", copy: Writer | None = None
 ) -> tuple[int, str]:
-    """Read a file and return its bytes and its blake3 as hex, in bounded memory."""
+    """Read a file in bounded memory; return its size in bytes and its blake3 as hex."""
     hasher = blake3()
     position = 0
     with storage.open(path) as reader:
@@ -64,22 +62,19 @@ def hash_file(
                 copy.write(chunk)
             position += len(chunk)
         digest = hasher.hexdigest()
-        if digest != expected and expected and isinstance(reader, RereadableReader):
+        if digest != expected and expected:
             reader.confirm(0, position)
     return position, digest
 
 
 class HashThread:
-    """Passes pieces to hashers in a thread of its own, in order.
-
-    The thread ends with :meth:`close`, or when this object is garbage collected, so no cleanup is
-    needed after an error.
+    """Passes pieces to hashers in order, in a thread of its own. The thread ends with
+    :meth:`close`, or when this object is garbage collected.
     """
 
     def __init__(self, *hashers: Callable[[_Piece], object], ahead: int = 2) -> None:
         bytes(_REUSED)
         self._hashers = hashers
-        self._process = os.getpid()
         self._ahead = ahead
         self._room = Semaphore(ahead)
         self._queue: SimpleQueue[_Piece | None] = SimpleQueue()
@@ -90,16 +85,13 @@ class HashThread:
 
     @staticmethod
     def pays() -> bool:
-        """Whether a core may be idle; False in a worker process, which runs beside others."""
-        # Its import is slow, and a worker process has always imported it.
+        """Whether a thread pays off: a core may be idle. False in a worker process, which shares
+        the cores.
+        """
+        # `multiprocessing` is slow to import, and a worker process has always imported it.
         workers = sys.modules.get("multiprocessing")
         is_worker = workers is not None and workers.parent_process() is not None
         return not is_worker and (os.cpu_count() or 1) > 1
-
-    @property
-    def is_lost(self) -> bool:
-        """Whether this process is a fork, which does not have the thread."""
-        return self._process != os.getpid()
 
     def update(self, piece: _Piece) -> None:
         """Add the next piece; it is hashed later, unless it is large."""
@@ -107,14 +99,14 @@ class HashThread:
         if len(piece) < _LARGE:
             self._queue.put(piece)
             return
-        for _ in range(self._ahead - 1):  # until the queue is empty
+        for _ in range(self._ahead - 1):  # waits until the queue is empty
             self._room.acquire()
         for update in self._hashers:
             update(piece)
         self._room.release(self._ahead)
 
     def close(self) -> None:
-        """Wait until all is hashed. Safe to call again."""
+        """Wait until all pieces are hashed. A second call does nothing."""
         self._end()
         self._thread.join()
 
@@ -124,7 +116,9 @@ def _work(
     room: Semaphore,
     hashers: Sequence[Callable[[_Piece], object]],
 ) -> None:
-    """The work of the thread. It must not reference the object whose end stops it."""
+    """The work of the thread. It must not refer to the :class:`HashThread`, whose collection ends
+    it.
+    """
     while (piece := queue.get()) is not None:
         for update in hashers:
             update(piece)
@@ -133,11 +127,7 @@ def _work(
 
 
 class FileHasher:
-    """blake3 and sha256 of a file in pieces.
-
-    The first piece is hashed in place, because most small files have only one; the second piece
-    starts the thread.
-    """
+    """Computes blake3 and sha256 of a file from its pieces. The second piece starts a thread."""
 
     def __init__(self, *, sha256: bool = True) -> None:
         self._blake3 = blake3()
@@ -161,7 +151,7 @@ class FileHasher:
         self._thread.update(piece)
 
     def close(self) -> None:
-        """Wait until all is hashed. Safe to call again."""
+        """Wait until all pieces are hashed. A second call does nothing."""
         if self._thread is not None:
             self._thread.close()
             self._thread = None
@@ -174,7 +164,7 @@ class FileHasher:
 
 
 def hash_both(storage: Readable, path: str, copy: Writer | None = None) -> FileDigest:
-    """Bytes, blake3 and sha256 of a file, in bounded memory."""
+    """Read a file in bounded memory; return its size, blake3 and sha256."""
     hasher = FileHasher()
     position = 0
     try:
@@ -199,31 +189,37 @@ _U64 = struct.Struct("<Q")
 
 
 def record_digest(canonical_payload: bytes | memoryview) -> bytes:
-    """The first 16 bytes of blake3 of a payload in canonical form."""
+    """The record digest: the first 16 bytes of the blake3 of a payload in canonical form."""
     return blake3(canonical_payload).digest(DIGEST_BYTES)
 
 
 class ContentHasher:
     """Collects the record digests of a dataset, in any order, shard by shard.
 
-    Keeps the digests in memory: 16 bytes per record.
+    The digests are kept in memory, 16 bytes per record.
     """
 
     def __init__(self) -> None:
         self._splits: dict[str, list[npt.NDArray[np.bytes_]]] = {}
 
     def add(self, split: str, digests: Digests) -> None:
-        """Add the digests of some records of `split`, for instance of one of its shards."""
-        self._splits.setdefault(split, []).append(_as_rows(digests))
+        """Add the digests of some records of `split`, for instance of one shard."""
+        import numpy as np  # the digest of a record does not need NumPy
+
+        data = digests if isinstance(digests, bytes) else np.ascontiguousarray(digests).tobytes()
+        if len(data) % DIGEST_BYTES:
+            raise ValueError(f"{len(data)} bytes are not a whole number of digests")
+        rows = np.frombuffer(data, dtype=f"S{DIGEST_BYTES}")
+        self._splits.setdefault(split, []).append(rows)
 
     def hexdigest(self) -> str:
         r"""The content digest of the records added so far, as 64 hex digits.
 
-        blake3 over ``b"tfrecreg content digest v1\n"`` and then, for each split in order of the
-        UTF-8 bytes of its name: length of the name (u64le), the name, number of records (u64le),
-        and their digests sorted by bytes; duplicate digests are kept.
+        It is the blake3 of ``b"tfrecreg content digest v1\n"`` and then, for each split in order of
+        the UTF-8 bytes of its name: the length of the name (u64le), the name, the number of records
+        (u64le), and the record digests sorted by bytes. Duplicate digests are kept.
         """
-        import numpy as np  # which the digest of a record does not need
+        import numpy as np
 
         hasher = blake3(_PREFIX)
         encoded = {name.encode("utf-8", "surrogateescape"): name for name in self._splits}
@@ -237,17 +233,8 @@ class ContentHasher:
 
 
 def content_digest(splits: Iterable[tuple[str, Digests]]) -> str:
-    """The content digest of whole splits, or of shards of splits; see :class:`ContentHasher`."""
+    """The content digest of splits, each whole or in several parts; see :class:`ContentHasher`."""
     hasher = ContentHasher()
     for name, digests in splits:
         hasher.add(name, digests)
     return hasher.hexdigest()
-
-
-def _as_rows(digests: Digests) -> npt.NDArray[np.bytes_]:
-    import numpy as np
-
-    data = digests if isinstance(digests, bytes) else np.ascontiguousarray(digests).tobytes()
-    if len(data) % DIGEST_BYTES:
-        raise ValueError(f"{len(data)} bytes are not a whole number of digests of {DIGEST_BYTES}")
-    return np.frombuffer(data, dtype=f"S{DIGEST_BYTES}")

@@ -1,12 +1,12 @@
-"""Reading a shard: one pass, both checksums of every record, bounded memory.
+"""Reads a shard in one pass, in bounded memory, and verifies both checksums of every record.
 
-:func:`scan` yields batches of records whose checksums hold, faults for damage, in stream order, and
-at the end the totals of the file. A single damaged byte gives a single fault, and every other
-record is delivered.
+:func:`scan` yields batches of sound records and faults for damage, in order of the stream, and at
+the end the totals of the file. A single damaged byte gives a single fault, and every other record
+is delivered.
 
-The bytes of a fault are read from the store again. If they are the same, the fault says so; if they
-are not, the scan ends in a :class:`~tfrecreg.core.values.errors.TransferError`, and whoever needs
-the file reads it again from its beginning.
+If the file is in a store, the bytes of a fault are read again. If the bytes are equal, the fault
+says so. If they differ, the scan raises a :class:`~tfrecreg.core.values.errors.TransferError`, and
+the caller has to read the file again from its beginning.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 from bisect import bisect
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -53,58 +53,44 @@ from tfrecreg.core.storage.interface import Readable, Reader
 from tfrecreg.core.values.findings import TensorflowOutcome
 
 SAME_BYTES = "a second read of the store gave the same bytes"
-"""The end of the text of such a fault."""
+"""The end of the detail of a fault that a second read confirmed."""
 
 T = TypeVar("T")
 
 
 def confirmed(events: Iterator[T], reader: Reader, compression: Compression) -> Iterator[T]:
-    """The events of a scan; each fault was compared with a second read, if the reader has one."""
-    # `isinstance` of a protocol takes a third as long as the scan of a small file.
-    confirm: Callable[[int, int], bool] | None = getattr(reader, "confirm", None)
-    if confirm is None:
-        yield from events
-        return
+    """The events of a scan. The bytes of each fault in a file of a store are compared with a second
+    read.
+    """
     for event in events:
         if isinstance(event, Fault):
-            start, stop = _bytes_of(event, compression, reader.size)
-            if confirm(start, stop):
+            start, stop = 0, reader.size
+            if compression == "none":  # in gzip, offsets are those of the decompressed stream
+                length = event.length if event.length is not None else HEADER_BYTES
+                start = event.offset
+                stop = min(stop, start + OVERHEAD + length)
+            if reader.confirm(start, stop):
                 yield replace(event, detail=f"{event.detail}; {SAME_BYTES}")
                 continue
         yield event
 
 
-def _bytes_of(fault: Fault, compression: Compression, size: int) -> tuple[int, int]:
-    """The bytes of the file that a fault is about."""
-    if compression != "none":
-        return 0, size  # offsets are in the decompressed stream: compare all bytes read
-    length = fault.length if fault.length is not None else HEADER_BYTES
-    return fault.offset, min(size, fault.offset + OVERHEAD + length)
-
-
 BATCH_BYTES = 1 << 20
-"""Number of bytes of the stream per read and per batch."""
-
+"""Bytes of the stream per read and per batch."""
 HOLD_LIMIT = 64 << 20
-"""Size in bytes above which a record is never held in memory: its checksum is computed in
-pieces.
-"""
-
+"""A record above this size is never held in memory: its checksum is computed in pieces."""
 _FIRST_BYTES = 1 << 12
-"""Number of bytes of the first read after damage; later reads are larger."""
-
+"""Bytes of the first read after damage; later reads are larger."""
 _MOST_FAULTS = 10_000
-"""Number of faults in a shard after which each one covers everything up to the next sound
-record.
+"""After so many faults in a shard, each further fault covers all bytes up to the next sound record.
 """
-
 _HEAD_BYTES = 64
-"""Number of bytes of a damaged record that the text of a fault may quote."""
+"""Maximum number of bytes of a damaged record that the detail of a fault quotes."""
 
 Event = RecordBatch | Fault | StreamEnd
 
 Outcome = Generator[RecordBatch | Fault, None, bool]
-"""Yields the results for one place, and returns whether the stream continues after it."""
+"""Yields the events for one place; returns whether the stream continues after that place."""
 
 
 def scan(
@@ -131,7 +117,11 @@ def scan(
             list_members=list_members,
         )
         scanner = _Scanner(stream, known_offsets, batch_bytes, hold_limit)
-        pending = _mismatch(declared, stream.compression, file) if file.end else None
+        pending = None
+        if file.end and declared is not None and declared != stream.compression:
+            detail = f"compression should be `{declared}`, found `{stream.compression}`"
+            outcome = of_misread(declared, file.read, file.end)
+            pending = Fault("CRC006", 0, None, None, detail, outcome)
         yield from confirmed(_all(scanner, pending), reader, stream.compression)
         yield StreamEnd(
             compression=stream.compression,
@@ -147,7 +137,7 @@ def scan(
 
 
 def _all(scanner: _Scanner, pending: Fault | None) -> Iterator[RecordBatch | Fault]:
-    """The batches and faults of a scan, and the fault of the file as a whole."""
+    """The batches and faults of a scan, and the `pending` fault, which concerns the whole file."""
     misread = pending.tensorflow if pending is not None else None
     for event in scanner.events():
         if pending is not None:
@@ -161,13 +151,6 @@ def _all(scanner: _Scanner, pending: Fault | None) -> Iterator[RecordBatch | Fau
         yield pending
 
 
-def _mismatch(declared: Compression | None, found: Compression, file: HashedFile) -> Fault | None:
-    if declared is None or declared == found:
-        return None
-    detail = f"compression should be `{declared}`, found `{found}`"
-    return Fault("CRC006", 0, None, None, detail, of_misread(declared, file.read, file.end))
-
-
 class _Scanner:
     """The state of one scan: its position, and its results so far."""
 
@@ -177,7 +160,7 @@ class _Scanner:
         self.records = 0
         self.payload_bytes = 0
         self.not_tfrecord: Fault | None = None
-        """Set if the file is not a TFRecord: then this is its only fault."""
+        """The only fault of a file that is not a TFRecord; None for other files."""
         self._stream = stream
         self._batch_bytes = batch_bytes
         self._hold_limit = hold_limit
@@ -187,9 +170,9 @@ class _Scanner:
         self._walk = make_frame_scanner()
         self._searched = False
         self._faults = 0
-        # The loss of records in a damaged gzip member is reported once, for the member,
+        # The damaged gzip members that were reported. Each member is reported once,
         self._told: set[int] = set()
-        self._gap = False  # and then not again up to the next sound record.
+        self._gap = False  # and its lost records are not reported, up to the next sound record
 
     def events(self) -> Iterator[RecordBatch | Fault]:
         """Batches and faults, to the end of the stream."""
@@ -208,7 +191,13 @@ class _Scanner:
             want = ahead = min(2 * ahead, self._batch_bytes)
             if walked.stop is not Stop.SHORT:
                 going = yield from self._damaged(stream, head, walked)
-            elif not whole or self._beyond(walked):
+            elif not whole or (
+                # The record's header tells the size. Without it the window may end where the last
+                # record ends.
+                walked.length is not None
+                and stream.end is not None
+                and self._at + walked.needs > stream.end
+            ):
                 going = yield from self._stopped(head, len(memory) - walked.end, walked.length)
             elif walked.length is not None and walked.length > self._hold_limit:
                 going = yield from self._large(head, walked.length)
@@ -216,14 +205,6 @@ class _Scanner:
                 want = max(want, walked.needs)
             if self._faults > faults:
                 want = ahead = min(_FIRST_BYTES, self._batch_bytes)
-
-    def _beyond(self, walked: FrameScan) -> bool:
-        """Whether the record reaches beyond the stream, as its own header says.
-
-        Without a header this is unknown: the window may just end where the last record does.
-        """
-        end = self._stream.end
-        return walked.length is not None and end is not None and self._at + walked.needs > end
 
     def _batch(self, memory: bytes, walked: FrameScan) -> RecordBatch:
         batch = RecordBatch(
@@ -259,14 +240,14 @@ class _Scanner:
             yield Fault(code, self._at, self._number, length, detail, tensorflow, exact)
 
     def _continue(self, to: int, lost: int, *, searched: bool = False) -> None:
-        """Continue at `to`, after `lost` damaged records, or more if the index has more."""
+        """Continue at `to`, after `lost` damaged records, or more if the index says so."""
         self._searched = self._searched or searched
-        # An index with fewer belongs to another file.
+        # An index with fewer records belongs to another file.
         self._number = max(self._number + lost, self._resync.number(to) or 0)
         self._at = to
 
     def _damaged(self, stream: ByteStream, head: bytes, walked: FrameScan) -> Outcome:
-        """Handle a record whose checksums do not hold. `stream` can still be read from its
+        """Handle a record whose checksums do not hold. `stream` can be read from the record's
         start.
         """
         at, length = self._at, walked.length
@@ -275,8 +256,8 @@ class _Scanner:
         if damage is not None and damage.member in self._told:
             self._gap = True
         elif damage is not None:
-            # The rest of its gzip member cannot be trusted: a wrong back-reference copies whole
-            # records, checksums and all.
+            # The rest of the record's gzip member cannot be trusted: a wrong back-reference can
+            # copy whole records with their checksums.
             self._drain()
             return (yield from self._interrupted(self._stream.interruption or damage, lost=True))
         many = self._resync.after_many(stream, at) if self._faults >= _MOST_FAULTS else None
@@ -287,7 +268,10 @@ class _Scanner:
         elif walked.stop is Stop.HUGE and length is not None:
             found = many or self._resync.after_huge(stream, at, length)
             detail = huge_detail(length, found) + lost(at, found)
-            outcome = self._of_huge(length, found)
+            outcome = TensorflowOutcome.READS
+            if found.length != length:
+                end = stream.end or 0  # known for plain files
+                outcome = of_length(length, max(end - at - HEADER_BYTES, 0))
             yield from self._fault("CRC005", length, detail, outcome, exact=found.exact)
         else:
             found = many or self._resync.after_header(stream, at)
@@ -302,15 +286,8 @@ class _Scanner:
         self._continue(found.next, 1, searched=not found.exact)
         return True
 
-    def _of_huge(self, length: int, found: Resolution) -> TensorflowOutcome:
-        if found.length == length:
-            return TensorflowOutcome.READS
-        end = self._stream.end  # known of plain files
-        left = 0 if end is None else end - self._at - HEADER_BYTES
-        return of_length(length, left)
-
     def _no_more(self, head: bytes) -> Outcome:
-        """Handle a damaged header that no record follows before the stream stops."""
+        """Handle a damaged header after which the stream stops without another record."""
         at = self._at
         stop = self._drain()
         interrupted = self._stream.interruption is not None
@@ -325,7 +302,7 @@ class _Scanner:
         return interrupted
 
     def _stopped(self, head: bytes, left: int, length: int | None) -> Outcome:
-        """Handle a stream that stops in the record, or right before it."""
+        """Handle a stream that stops inside a record, or right before a record."""
         stream = self._stream
         if stream.interruption is not None:
             return (yield from self._interrupted(stream.interruption))
@@ -333,7 +310,7 @@ class _Scanner:
             detail = cut_detail(self._at, length, self._drain())
             yield from self._fault("CRC003", length, detail)
         elif self._at == 0 and any(head[4:8]):
-            # Not even the first bytes of a header: its upper half is zero.
+            # These are not even the first bytes of a header: the upper half of a length is zero.
             detail = foreign_detail(head, left)
             self.not_tfrecord = Fault("CRC008", 0, None, left, detail, of_rest(left))
         elif left:
@@ -341,7 +318,7 @@ class _Scanner:
         return False
 
     def _drain(self) -> int:
-        """Read up to the place where the stream stops, and return its offset."""
+        """Read up to the place where the stream stops, and return the offset of that place."""
         stream = self._stream
         if stream.end is not None:
             return stream.end
@@ -358,9 +335,9 @@ class _Scanner:
         going = self._stream.resume(at)
         behind = self._stream.position
         if lost and going and behind == at:
-            lost = False  # All of it came from after the member's last record.
+            lost = False  # All lost bytes came after the last record of the member.
         elif going and behind > max(at, damage.stream):
-            lost = True  # The trailer or the index tells of a member whose header is gone.
+            lost = True  # The trailer or the index shows that a member lost its header.
         if damage.member not in self._told:
             self._told.add(damage.member)
             known = going and (damage.lossless or behind != damage.stream)
@@ -413,9 +390,9 @@ class _Scanner:
 
 _NOWHERE = 1 << 62
 _LARGE_BYTES = 8 << 20
-"""Size in bytes of an only record above which its checksum does not decide on the compression."""
+"""Maximum size in bytes of a single record whose data checksum decides on the compression."""
 _TRIED = 64
-"""Number of places that look like the beginning of a member and are tried."""
+"""Maximum number of possible members that are tried."""
 
 
 def open_stream(
@@ -427,13 +404,13 @@ def open_stream(
     members: Sequence[tuple[int, int]] = (),
     list_members: bool = False,
 ) -> tuple[ByteStream, HashedFile]:
-    """The stream of an open file, and the file, which has its own digest after all of it
-    was read.
+    """The stream of an open file, and the file. The file's digest is known after all of it was
+    read.
     """
     file = HashedFile(reader, digest=digest, sha256=sha256)
     head = file.read(0, SNIFF_BYTES)
     if sniff_compression(head, declared) == "gzip" or (
-        # An index with members belongs to a gzip file, even if nothing of the first member is left.
+        # If the index has members, the file is gzip, even if nothing of the first member is left.
         head and not _begins_plain(file, head) and (len(members) or _is_headless(file, declared))
     ):
         from tfrecreg.core.records.gzip_reader import GzipStream
@@ -446,9 +423,7 @@ def open_stream(
 
 
 def _begins_plain(file: HashedFile, head: bytes) -> bool:
-    """Whether the first record's header leads to another or holds for its data: a header alone may
-    have been written over the beginning of a gzip file.
-    """
+    """Whether the first header leads to a second header, or its record's data checksum holds."""
     length = header_length(head)
     if length is None:
         return False
@@ -462,7 +437,7 @@ def _begins_plain(file: HashedFile, head: bytes) -> bool:
 
 
 def _is_headless(file: HashedFile, declared: Compression | None) -> bool:
-    """Whether a file whose beginning is damaged is gzip of records."""
+    """Whether a file with a damaged beginning is gzip of records."""
     from tfrecreg.core.records.gzip_access import member_places
     from tfrecreg.core.records.gzip_reader import GzipStream
 
@@ -474,8 +449,8 @@ def _is_headless(file: HashedFile, declared: Compression | None) -> bool:
     end.extend(places)
     gzip = GzipStream(file, digest=False)
     unknown = declared == "gzip" or header_length(file.read(0, HEADER_BYTES)) is None
-    # A plain shard may hold gzip in its payloads, which does not lead to the end of the file; and
-    # gzip may hold records uncompressed.
+    # Gzip in the payloads of a plain shard does not lead to the end of the file. A gzip file may
+    # have blocks without compression, in which records can be found.
     if unknown and any(map(gzip.leads_on, begin)):
         return True
     found = _sound_bytes(gzip) if begin else 0
@@ -492,7 +467,7 @@ def _is_headless(file: HashedFile, declared: Compression | None) -> bool:
 
 
 def _sound_bytes(stream: ByteStream) -> int:
-    """Number of bytes of the stream in sound records, including those after damage."""
+    """Total size in bytes of the sound records of the stream, including records after damage."""
     total = at = 0
     while True:
         total += sum(end - start for start, end in sound_records(stream, at, _NOWHERE))

@@ -1,21 +1,21 @@
-"""Search for the next sound record after a damaged one.
+"""Searches for the next sound record after a damaged record.
 
-A header alone is never trusted. The tests, cheapest and most reliable first:
+A header alone is never trusted. The tests, from the cheapest and most reliable:
 
-1. the index's offsets, where they fit the file;
-2. one wrong byte in the length, or damage to its checksum alone: the resulting length is accepted
-   if the data checksum agrees, or if the next record begins exactly where it ends;
-3. the **gap test**: for each later header, whether everything before it is one record whose data
-   checksum holds. It finds the true end of a record whose payload holds TFRecords itself. If sound
-   records lead exactly to that header, the test passed by coincidence, and the records are
-   accepted: records inside a payload end before the payload's own checksum;
-4. the first place where a length checksum and then a data checksum hold.
+1. The offsets in the index, if they fit the file.
+2. One wrong byte in the length, or damage to the length's checksum alone. A length is accepted if
+   the data checksum holds for it, or if the next record begins exactly where this record ends.
+3. The **gap test**: for each later header, are all bytes before it one record whose data checksum
+   holds? The test finds the true end of a record whose payload contains TFRecords. If sound records
+   lead exactly to that header, the test passed by coincidence, and these records are accepted,
+   because records inside a payload end before the payload's own checksum.
+4. The first place at which a length checksum and then a data checksum hold.
 
-After 1 to 3 the count of records stays exact. After 4 the number of lost records is unknown: the
-range counts as one record, and its fault says so.
+After tests 1 to 3 the number of records is exact. After test 4 the number of lost records is
+unknown: the lost bytes count as one record, and their fault says so.
 
-All tests read ahead through forks of the stream, a block at a time, and ignore stated lengths. 3
-and 4 are one pass of a :class:`~tfrecreg.core.records.frame_scan.Finder`; the total number of
+All tests read ahead through forks of the stream, block by block, and ignore stated lengths. One
+pass of a :class:`~tfrecreg.core.records.frame_scan.Finder` does tests 3 and 4. The total number of
 bytes that a scan reads ahead is bounded.
 """
 
@@ -46,19 +46,19 @@ from tfrecreg.core.values.text import safe
 Offsets = Sequence[int] | npt.NDArray[np.int64]
 
 _GAP_WINDOW = 64 << 20
-"""Bytes after the first sound record that the gap test covers. A record that contains TFRecords and
-whose header is destroyed is recognized up to this size.
+"""Number of bytes after the first sound record that the gap test covers. So a record that contains
+TFRecords and has a destroyed header is recognized up to this size.
 """
 _BLOCK = 1 << 20
 _FIRST_BLOCK = 1 << 12
 _GAPS = 64
-"""Number of coincidental passes after which the gap test is no longer used."""
+"""After so many passes by coincidence, the gap test is no longer used."""
 _AHEAD_BUDGET = 1 << 29
 _HEADER_COST = 1 << 9
-"""Cost of each header in bytes that are read ahead, besides its bytes."""
+"""Cost of each header in the search, in addition to the bytes that are read ahead."""
 _WRONG_BUDGET = 1 << 30
 _WRONG_COST = 1 << 12
-"""Cost of each wrong payload besides its bytes."""
+"""Cost of each payload whose checksum does not hold, in addition to its bytes."""
 _NOWHERE = 1 << 62
 
 
@@ -71,30 +71,32 @@ class Resolution:
     length: int | None = None
     """Size of the damaged record's payload in bytes; None if unknown."""
     intact: bool = False
-    """Whether the damaged record's data checksum holds for that length."""
+    """Whether the damaged record's data checksum holds for a payload of this length."""
     exact: bool = True
-    """Whether exactly one record was lost. If not, more may be, and they count as one."""
+    """Whether exactly one record is lost. If not, more records may be lost, which count as one."""
 
 
 class Resync:
-    """Finds the next sound record, for one scan of one shard."""
+    """Finds the next sound record after damage, for one scan of one shard."""
 
     def __init__(self, known: Offsets) -> None:
         self._known = known
-        # These bound the work on a file that is damaged everywhere, or made to be slow to read:
-        # bytes that are read ahead, and bytes of payloads whose checksum may not hold.
+        # Two budgets bound the work on a file that is damaged everywhere, or was made to be slow to
+        # read: for bytes that are read ahead, and for payloads whose checksum does not hold.
         self._ahead_budget = _AHEAD_BUDGET
         self._wrong_budget = _WRONG_BUDGET
         self._fits = -1  # a later record whose header was verified
         self._misfit = False
 
     def number(self, at: int) -> int | None:
-        """The number of the record that starts at `at`, by the index; None if unknown."""
+        """The number that the index gives to the record at `at`; None if the index has no such
+        record.
+        """
         place = bisect_left(self._known, at)
         return place if place < len(self._known) and self._known[place] == at else None
 
     def after_header(self, stream: ByteStream, at: int) -> Resolution:
-        """Where to continue if the header at `at` is damaged."""
+        """Find where to continue if the header at `at` is damaged."""
         known = self._next_known(stream, at)
         if known is not None:
             length = known - at - OVERHEAD
@@ -102,17 +104,19 @@ class Resync:
         return self._one_byte(stream, at) or self._search(stream, at)
 
     def after_huge(self, stream: ByteStream, at: int, length: int) -> Resolution:
-        """Where to continue if the header at `at` holds and its length is above the limit."""
+        """Find where to continue if the header at `at` is sound, but its length is too large."""
         if self._holds(stream, at, length):
             return Resolution(at + OVERHEAD + length, length, intact=True)
         known = self._next_known(stream, at)
         return self._search(stream, at) if known is None else Resolution(known)
 
     def after_data(self, stream: ByteStream, at: int, length: int) -> Resolution:
-        """Where to continue if the header at `at` holds and its data checksum does not."""
+        """Find where to continue if the header at `at` is sound, but the data checksum does not
+        hold.
+        """
         following = at + OVERHEAD + length
         trusted = Resolution(following, length)
-        # Bytes may have been lost from this record, so that the next one starts earlier.
+        # This record may have lost bytes, so that the next record starts earlier.
         inner = self._crossing(stream, at + HEADER_BYTES, following)
         if inner is not None:
             return Resolution(inner, exact=False)
@@ -127,7 +131,9 @@ class Resync:
         return trusted if found.intact or found.next is None else found
 
     def after_many(self, stream: ByteStream, at: int) -> Resolution:
-        """Where to continue after too much damage before `at`: at the next sound record."""
+        """Find where to continue if there were too many faults before `at`: at the next sound
+        record.
+        """
         finder = make_finder(at, before=_NOWHERE, stop=stream.bound(), gap=False)
         for block, base, last in _blocks(stream.fork(), at):
             finder.feed(block, base, last=last)
@@ -141,7 +147,8 @@ class Resync:
             return None
         following = int(self._known[place + 1])
         if self._fits < following:
-            # The index may belong to another file: at least one header that it names has to hold.
+            # The index may belong to another file, so at least one header at its offsets must be
+            # sound.
             ahead = stream.fork()
             later = (int(each) for each in self._known[place + 1 :])
             fits = (each for each in later if _header(ahead, each) is not None)
@@ -150,7 +157,9 @@ class Resync:
         return None if self._misfit else following
 
     def _search(self, stream: ByteStream, at: int) -> Resolution:
-        """The gap test for every later header, and the first sound record if none passes."""
+        """Do the gap test for every later header. If no test passes, continue at the first sound
+        record.
+        """
         finder = make_finder(at, before=_NOWHERE, stop=stream.bound(), gap=True)
         gaps = 0
         for block, base, last in _blocks(stream.fork(), at):
@@ -158,7 +167,7 @@ class Resync:
                 spans = finder.spans()
                 sound = (finder.payload - HEADER_BYTES, finder.found)
                 if sound not in spans[-1:] and not _lead_to(finder.found, spans):
-                    # If bytes of its header were lost or added, it may be a record inside another.
+                    # If the damaged header lost or gained bytes, this may be an inner record.
                     if finder.payload != at + HEADER_BYTES:
                         return Resolution(finder.found, exact=False)
                     length = finder.found - FOOTER_BYTES - finder.payload
@@ -178,9 +187,9 @@ class Resync:
         return distance > (_GAP_WINDOW if self._ahead_budget > 0 else 0)
 
     def _crossing(self, stream: ByteStream, begin: int, target: int) -> int | None:
-        """The first sound record from `begin` on whose successors lead beyond `target`.
+        """The first sound record from `begin` on from which sound records lead beyond `target`.
 
-        Records inside a payload do not: they end before the payload's own checksum.
+        Records inside a payload do not lead beyond it: they end before the payload's own checksum.
         """
         finder = make_finder(begin, before=target, stop=stream.bound(), gap=False, first=True)
         before = self._ahead_budget
@@ -199,14 +208,12 @@ class Resync:
                 return start
             if not finder.waiting():
                 break
-        # Bytes before the target are not read again.
+        # Bytes before the target are not read again, so they do not count.
         self._ahead_budget = min(before, self._ahead_budget + target - begin)
         return None
 
     def _holds(self, stream: ByteStream, at: int, length: int) -> bool:
-        """Whether the data checksum of a record at `at` holds; False if the work limit is
-        reached.
-        """
+        """Whether a record's data checksum holds; False if the work limit is reached."""
         if self._wrong_budget <= 0 or at + OVERHEAD + length > stream.bound():
             return False
         holds = data_holds(stream.fork(), at, length)
@@ -215,7 +222,7 @@ class Resync:
         return holds
 
     def _is_header(self, stream: ByteStream, at: int, length: int) -> bool:
-        """Whether the data of a record of 8 bytes and their checksum form another header."""
+        """Whether an 8-byte record's data and their checksum form another record's header."""
         if length != HEADER_BYTES - FOOTER_BYTES:
             return False
         at += HEADER_BYTES
@@ -223,8 +230,8 @@ class Resync:
         return stated is not None and self._holds(stream, at, stated)
 
     def _one_byte(self, stream: ByteStream, at: int) -> Resolution | None:
-        """Where to continue if one byte of the length, or its checksum alone, is damaged; else
-        None.
+        """Find where to continue if one byte of the length, or the length's checksum, is damaged;
+        else None.
         """
         head = stream.fork().window(at, HEADER_BYTES)
         if len(head) < HEADER_BYTES:
@@ -240,7 +247,7 @@ class Resync:
                 return Resolution(at + OVERHEAD + length, length, intact=True)
         for length in lengths:
             following = at + OVERHEAD + length
-            # Zeros are padding, not an empty record at the very end.
+            # Zeros at the end of the file are padding, not an empty record.
             ends = any(head) and stream.fork().ends_at(following)
             if ends or _header(stream.fork(), following) is not None:
                 return Resolution(following, length)
@@ -248,9 +255,7 @@ class Resync:
 
 
 def sound_records(ahead: ByteStream, at: int, stop: int) -> list[tuple[int, int]]:
-    """The sound records from `at` on that end no later than `stop`: start and end of each, in
-    order.
-    """
+    """Start and end of each sound record from `at` on that ends no later than `stop`."""
     finder = make_finder(at, before=stop, stop=min(stop, ahead.bound()), gap=False, first=True)
     for block, base, last in _blocks(ahead, at):
         finder.feed(block, base, last=last)
@@ -260,9 +265,10 @@ def sound_records(ahead: ByteStream, at: int, stop: int) -> list[tuple[int, int]
 
 
 def _blocks(ahead: ByteStream, at: int) -> Iterator[tuple[bytes, int, bool]]:
-    """Blocks of the stream for a finder: the bytes, their offset, and whether the stream ends.
+    """Blocks of the stream for a finder: the bytes, their offset, and whether the stream ends after
+    them.
 
-    The last block of an undamaged stream ends with it.
+    The last block of an undamaged stream ends where the stream ends.
     """
     size = _FIRST_BLOCK
     while True:
@@ -276,12 +282,12 @@ def _blocks(ahead: ByteStream, at: int) -> Iterator[tuple[bytes, int, bool]]:
 
 
 def _cost(block: bytes) -> int:
-    """What it costs to search a block, in bytes."""
+    """The cost of a search through a block, counted in bytes."""
     return len(block) + _HEADER_COST * count_headers(block)
 
 
 def _lead_to(place: int, spans: Sequence[tuple[int, int]]) -> bool:
-    """Whether sound records lead from the first of them exactly to an offset."""
+    """Whether sound records, from the first record in `spans` on, lead exactly to `place`."""
     reached = spans[0][0] if spans else -1
     for start, end in spans:
         if start != reached:
@@ -313,7 +319,7 @@ def data_holds(ahead: ByteStream, at: int, length: int) -> bool:
 
 
 LFS_POINTER = "a git-LFS pointer"
-"""The placeholder for a file that git-LFS did not fetch."""
+"""The description of the placeholder that stands for a file which git-LFS did not fetch."""
 _KNOWN = (
     (b"version https://git-lfs", LFS_POINTER),
     (b"\x83\xaf\x70\xd1\x0d\x88\x4a\x3f", "an ArrayRecord, or other Riegeli records"),
@@ -324,11 +330,11 @@ _KNOWN = (
     (b"\x89HDF", "an HDF5 file"),
 )
 ZLIB = "zlib, TensorFlow's `ZLIB`"
-"""A compression that is not read."""
+"""The description of an unsupported compression."""
 
 
 def header_detail(head: bytes, at: int, found: Resolution) -> str:
-    """The text of CRC001: a header whose checksum does not hold."""
+    """The detail of CRC001, for a header whose checksum does not hold."""
     stored = stored_length(head)
     text = (
         f"length checksum should be 0x{masked_crc(head[:8]):08x}, "
@@ -344,17 +350,17 @@ def header_detail(head: bytes, at: int, found: Resolution) -> str:
 
 
 def data_detail(crc: int, stored: int, at: int, found: Resolution) -> str:
-    """The text of CRC002: data whose checksum does not hold."""
+    """The detail of CRC002, for data whose checksum does not hold."""
     return f"data checksum should be 0x{crc:08x}, found 0x{stored:08x}" + lost(at, found)
 
 
 def cut_detail(at: int, length: int, end: int) -> str:
-    """The text of CRC003: a file that ends inside a record."""
+    """The detail of CRC003, for a file that ends inside a record."""
     return f"the record should end at byte {at + OVERHEAD + length}, the stream ends at byte {end}"
 
 
 def trailing_detail(head: bytes, left: int) -> str:
-    """The text of CRC004: trailing bytes that do not begin a record."""
+    """The detail of CRC004, for trailing bytes that do not begin a record."""
     if left < HEADER_BYTES:
         return f"{left} bytes are left, a record takes at least {OVERHEAD}: 0x{head.hex()}"
     begin = "zeros" if not any(head) else f"0x{head[:HEADER_BYTES].hex()}"
@@ -362,7 +368,7 @@ def trailing_detail(head: bytes, left: int) -> str:
 
 
 def huge_detail(length: int, found: Resolution) -> str:
-    """The text of CRC005: a length above the limit."""
+    """The detail of CRC005, for a length above the limit."""
     text = f"length should be at most {MAX_LENGTH}, found {length}; its checksum holds"
     if found.length == length:
         return text + "; the data are present and intact"
@@ -370,7 +376,7 @@ def huge_detail(length: int, found: Resolution) -> str:
 
 
 def gzip_rest(at: int, behind: int, *, lost: bool, going: bool, known: bool) -> str:
-    """The end of the text of CRC007, after the damage itself: the loss of records."""
+    """The end of the detail of CRC007, after the damage: which records are lost."""
     if not lost:
         return "; no record is lost"
     if not going:
@@ -381,7 +387,7 @@ def gzip_rest(at: int, behind: int, *, lost: bool, going: bool, known: bool) -> 
 
 
 def foreign_detail(head: bytes, size: int) -> str:
-    """The text of CRC008: a file that is not a TFRecord."""
+    """The detail of CRC008, for a file that is not a TFRecord."""
     kind = next((name for magic, name in _KNOWN if head.startswith(magic)), "")
     if not kind and not any(head):
         kind = "zeros"
@@ -396,7 +402,7 @@ _TEXT_BYTES = 24
 
 
 def _start(head: bytes) -> str:
-    """The first bytes, as text where they are ASCII."""
+    """The first bytes, as text if they are ASCII."""
     start = head[:_TEXT_BYTES]
     if len(start) >= HEADER_BYTES and _TEXT.issuperset(start):
         return f'"{safe(start.decode("ascii"))}"'
@@ -404,7 +410,7 @@ def _start(head: bytes) -> str:
 
 
 def lost(at: int, found: Resolution) -> str:
-    """The loss besides the record itself: empty, or a clause that begins with `;`."""
+    """The loss besides the damaged record itself, as a clause after a `;`; may be empty."""
     if found.next is None:
         return "; no sound record follows"
     if found.exact:

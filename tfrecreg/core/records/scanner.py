@@ -1,12 +1,9 @@
-"""The choice of the scanner: the compiled one if it is installed, else the one in Python.
+"""Chooses the compiled scanner if it is installed, else the scanner in Python.
 
-``walk.c`` is compiled when the package is installed, if there is a compiler (``hatch_build.py`` in
-the checkout). The library does not use Python's C API, so one wheel per platform serves all Python
-versions. It runs without the GIL, and returns the same results as
-:mod:`tfrecreg.core.records.frame_scan`.
-
-The environment variable ``TFRECREG_SCANNER`` chooses: ``python``, or ``native`` to fail where the
-compiled scanner is missing; ``auto`` is the default.
+The library (``walk.c``, compiled by ``hatch_build.py``) does not use Python's C API, so one wheel
+per platform serves all Python versions. It runs without the GIL, and returns the same results as
+:mod:`tfrecreg.core.records.frame_scan`. The environment variable ``TFRECREG_SCANNER`` can be
+``auto``, ``python``, or ``native``, which fails if the compiled scanner is missing.
 """
 
 from __future__ import annotations
@@ -32,27 +29,21 @@ from tfrecreg.core.records.frame_scan import (
     header_candidates,
 )
 from tfrecreg.core.values.errors import FailureError, UsageError
-from tfrecreg.core.values.text import safe
 
-# The name does not end in `.so`, which would make it a Python module.
+# A name that ends in `.so` would make it a Python module.
 LIBRARY = Path(__file__).with_name("libwalk.so.1")
-"""Path of the library, if it was compiled."""
-
 SOURCE = Path(__file__).with_name("walk.c")
-"""Its source. In a checkout only: wheels do not contain it."""
-
+"""The scanner's source. Only a checkout has it, wheels do not."""
 ENGINES = ("tables", "SSE 4.2", "ARMv8")
-"""Instructions that compute checksums, by the numbers of ``enum engine``."""
-
+"""The instructions that compute checksums, in order of ``enum engine``."""
 _BEST = -1
-
 _FULL = 0
 _STOPS = (None, Stop.SHORT, Stop.SHORT, Stop.LENGTH, Stop.HUGE, Stop.DATA)
-"""Reasons for the end of a walk, by the numbers of ``enum stop``."""
+"""The reasons for the end of a walk, in order of ``enum stop``."""
 _WITHOUT_LENGTH = (1, 3)
 
 _CAPACITY = 1 << 16
-"""Number of records that one call has room for: at least those of a batch of ordinary size."""
+"""Maximum number of records per call. A batch of ordinary size has fewer."""
 
 
 _FUNCTIONS = (
@@ -61,11 +52,11 @@ _FUNCTIONS = (
 )
 
 _PLACES = 1 << 10
-"""Number of places that one call of ``tfrecreg_members`` has room for."""
+"""Maximum number of places per call of ``tfrecreg_members``."""
 
 
 class _Report(ctypes.Structure):
-    """``struct report``."""
+    """The ``struct report`` of ``walk.c``."""
 
     _fields_ = (
         ("records", ctypes.c_uint64),
@@ -80,7 +71,7 @@ class _Report(ctypes.Structure):
 
 
 class _Span(ctypes.Structure):
-    """``struct span``."""
+    """The ``struct span`` of ``walk.c``."""
 
     _fields_ = (("start", ctypes.c_int64), ("end", ctypes.c_int64))
 
@@ -100,12 +91,12 @@ class Native(NamedTuple):
     columns: Callable[..., int]
     record: Callable[[int, int, int, bytes], int]
     engine: str
-    """Instructions that compute checksums: one of :data:`ENGINES`."""
+    """The instructions that compute checksums: one of :data:`ENGINES`."""
 
 
 @lru_cache(maxsize=1)
 def load_scanner() -> Native:
-    """Load the library; once in a process."""
+    """Load the library, once per process."""
     try:
         library = ctypes.CDLL(str(LIBRARY))
         walk, prepare, source, headers, members, canonical, digests, columns, record, *finders = (
@@ -114,7 +105,7 @@ def load_scanner() -> Native:
     except (OSError, AttributeError) as error:
         if not LIBRARY.exists():
             raise _missing("it was not compiled") from error
-        raise _missing(f"it cannot be loaded: {safe(str(error), limit=400)}") from error
+        raise _missing(f"it cannot be loaded: {error}") from error
     finder, feed, spans, free = finders
     source.restype = ctypes.c_uint64
     if SOURCE.exists():
@@ -157,8 +148,7 @@ def _members(find: Callable[..., int], memory: bytes, stop: int) -> Iterator[int
 
 def _missing(why: str) -> FailureError:
     return FailureError(
-        f"there is no compiled scanner: {why}",
-        hint="install tfrecreg again where there is a C compiler, or set TFRECREG_SCANNER=auto",
+        f"there is no compiled scanner: {why}", hint="install tfrecreg where there is a C compiler"
     )
 
 
@@ -169,7 +159,7 @@ class NativeFrameScanner:
         self._walk = load_scanner().walk
         self._engine = engine
         self._report = _Report()
-        # The pages of this array take no memory until that many records are written to them.
+        # A page of this array takes no memory until records are written to it.
         room = np.empty((3, _CAPACITY), np.int64)
         self._room = tuple(column.data.cast("B") for column in room)
         self._addresses = (*(column.ctypes.data for column in room), ctypes.addressof(self._report))
@@ -224,7 +214,6 @@ class NativeFinder:
             self._native.free(self._handle)
 
     def feed(self, block: bytes, base: int, *, last: bool) -> bool:
-        """See :meth:`tfrecreg.core.records.frame_scan.Finder.feed`."""
         passed = self._native.feed(self._handle, block, len(block), base, last)
         if passed < 0:
             raise MemoryError
@@ -236,15 +225,12 @@ class NativeFinder:
         return passed > 0
 
     def first(self) -> tuple[int, int] | None:
-        """See :meth:`tfrecreg.core.records.frame_scan.Finder.first`."""
         return (self._spans[0].start, self._spans[0].end) if self._count else None
 
     def spans(self) -> list[tuple[int, int]]:
-        """See :meth:`tfrecreg.core.records.frame_scan.Finder.spans`."""
         return [(span.start, span.end) for span in self._spans[: self._count]]
 
     def waiting(self) -> bool:
-        """See :meth:`tfrecreg.core.records.frame_scan.Finder.waiting`."""
         return self._waiting > 0
 
 
@@ -254,21 +240,17 @@ _Kind = Literal["native", "python"]
 
 
 class Scanner(NamedTuple):
-    """The scanner in use, and the reason."""
+    """The scanner in use, with its instructions or the reason why it is the Python scanner."""
 
     kind: _Kind
     detail: str
-    """Instructions that the compiled scanner uses for checksums, or the reason not to use it."""
 
 
 def scanner() -> Scanner:
-    """Which scanner reads shards in this process, and why."""
+    """The scanner that reads shards in this process."""
     wanted = os.environ.get(VARIABLE) or "auto"
     if wanted not in ("auto", "native", "python"):
-        raise UsageError(
-            f"`{VARIABLE}` should be `auto`, `native` or `python`, found `{safe(wanted)}`",
-            hint=f"unset {VARIABLE}",
-        )
+        raise UsageError(f"`{VARIABLE}` should be `auto`, `native` or `python`, found `{wanted}`")
     if wanted == "python":
         return Scanner("python", f"{VARIABLE}=python")
     try:
@@ -280,26 +262,25 @@ def scanner() -> Scanner:
 
 
 def scanner_kind() -> _Kind:
-    """Which scanner reads shards in this process: ``native`` is the compiled one."""
+    """The kind of the scanner in this process. ``native`` is the compiled scanner."""
     return scanner().kind
 
 
 def make_frame_scanner() -> FrameScanner:
-    """The scanner for one stream."""
+    """A new frame scanner, for one stream."""
     return NativeFrameScanner() if scanner_kind() == "native" else PythonFrameScanner()
 
 
 def record_reader() -> Callable[[int, int, int], bytes | None] | None:
-    """A function that reads and verifies a record in one call; None without the compiled scanner.
+    """A function that reads and verifies one record, by file descriptor, byte and length; None
+    without the compiled scanner.
 
-    It takes the descriptor of a file, the byte where the record begins, and the length of its
-    payload. It returns the payload; None if it is not there, or not sound. Other threads keep
-    running.
+    The function returns None if the record is missing or not sound.
     """
     if scanner_kind() != "native":
         return None
     read = load_scanner().record
-    # The documented way to make an object of bytes whose content comes later.
+    # This is the documented way to make a bytes object whose content is filled in later.
     make = ctypes.pythonapi.PyBytes_FromStringAndSize
     make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_ssize_t]
 
@@ -311,13 +292,13 @@ def record_reader() -> Callable[[int, int, int], bytes | None] | None:
 
 
 def count_headers(memory: bytes) -> int:
-    """Number of offsets in `memory` where 12 bytes are a header whose checksum holds."""
+    """Number of offsets in `memory` at which 12 bytes are a header whose checksum holds."""
     if scanner_kind() == "native":
         return load_scanner().headers(memory, len(memory))
     return len(header_candidates(memory))
 
 
 def make_finder(at: int, *, before: int, stop: int, gap: bool, first: bool = False) -> Finder:
-    """The finder for one search; see :class:`tfrecreg.core.records.frame_scan.PythonFinder`."""
+    """A new finder, for one search; see :class:`tfrecreg.core.records.frame_scan.PythonFinder`."""
     kind = NativeFinder if scanner_kind() == "native" else PythonFinder
     return kind(at, before=before, stop=stop, gap=gap, first=first)

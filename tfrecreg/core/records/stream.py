@@ -1,14 +1,15 @@
-"""A shard as one stream of bytes, plain or decompressed, hashed while it is read once.
+"""Reads a shard as one stream of bytes, decompressed if it is gzip, and hashes it in the same pass.
 
 Compression is detected from the bytes, never from the name. A plain file whose first length happens
-to look like gzip is still plain: the first 12 bytes are first tested as a record's header.
+to look like gzip is still detected as plain, because a test of the first 12 bytes as a record's
+header comes first.
 """
 
 from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -26,15 +27,10 @@ from tfrecreg.core.records.hashing import HashThread
 from tfrecreg.core.storage.interface import Reader
 
 SNIFF_BYTES = 1 << 16
-"""Number of bytes of a file that are read to detect its compression."""
-
+"""Number of bytes that are read to detect the compression of a file."""
 READ_BYTES = 1 << 20
-"""Number of bytes per read of the file."""
-
 _LARGE_BYTES = 8 << 20
-"""Size in bytes from which on a file is hashed in a thread: starting one takes as long as hashing a
-piece.
-"""
+"""Minimum size of files that are hashed in a thread, because starting a thread takes time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,20 +45,18 @@ class Damage:
     """Byte of the stream up to which the member could be decoded."""
     detail: str
     lossless: bool
-    """Whether the stream is complete: only a header or a trailer is damaged."""
+    """Whether the stream is complete because only a header or a trailer is damaged."""
     inside: bool
-    """Whether the damage lies in a member's data, so that part of the stream is certainly
+    """Whether the damage is in the member's data, so that bytes of the stream are certainly
     missing.
     """
     cut: bool
-    """Whether the file ends too early: no data follow."""
+    """Whether the file ends inside the member, so that no data follow."""
     misread: bool
-    """Whether the file is sound, and only TensorFlow takes the member's end for the end of the
-    file.
-    """
+    """Whether the member is sound, but TensorFlow takes its end for the end of the file."""
     tail: int | None
     """Number of bytes that zlib, which does not skip damage, would decompress from the rest of the
-    file; None if it would report an error.
+    file; None if zlib would report an error.
     """
 
 
@@ -70,10 +64,10 @@ class ByteStream(Protocol):
     """The decompressed stream of a shard, read forward through a window."""
 
     interruption: Damage | None
-    """Why the stream stops before its end; None if it does not. Always None for a plain file."""
+    """Why the stream stops before its end; None if it does not stop, as in a plain file."""
 
     guessed: bool
-    """Whether the bytes after the last interruption may be gzip inside a payload."""
+    """Whether the stream after the last interruption may come from gzip inside a payload."""
 
     @property
     def compression(self) -> Compression: ...
@@ -84,7 +78,9 @@ class ByteStream(Protocol):
 
     @property
     def position(self) -> int:
-        """Byte of the stream where reading would continue; its end after it was read."""
+        """Byte of the stream at which reading would continue; the stream's end after all bytes were
+        read.
+        """
 
     def bound(self) -> int:
         """An upper bound on the size of the stream, which limits lengths."""
@@ -93,33 +89,32 @@ class ByteStream(Protocol):
         """Whether the stream ends, undamaged, exactly at `at`."""
 
     def window(self, start: int, length: int) -> bytes:
-        """The stream from `start` on: `length` bytes, fewer only where it ends or is interrupted.
+        """`length` bytes of the stream from `start` on; fewer only if the stream ends or is
+        interrupted.
 
-        Bytes before the greatest `start` so far cannot be requested again.
+        Bytes before the greatest `start` so far cannot be requested any more.
         """
 
     def fork(self) -> ByteStream:
-        """A second view that reads ahead from the same place without moving this one."""
+        """A second view at the same place, which reads ahead and does not move this view."""
 
     def inspect(self, start: int, stop: int) -> Damage | None:
-        """The damage of the gzip member that these bytes of the stream come from; None if it is
-        sound.
-        """
+        """The damage of a gzip member from which these bytes come; None if there is no damage."""
 
     def resume(self, least: int = 0) -> bool:
-        """Continue after an interruption; False if no bytes are left. `position` may jump."""
+        """Continue after an interruption; False if no bytes are left. May advance `position`."""
 
     def hexdigest(self) -> str | None:
         """blake3 of the whole stream; None if not requested, or if part of it is missing."""
 
     def members(self) -> Sequence[tuple[int, int]]:
-        """Where the gzip members so far begin: byte of the file, byte of the stream. Empty if not
-        requested, after damage, and for a plain file.
+        """Where each gzip member begins, in file and stream; empty for a plain file or after
+        damage.
         """
 
 
 class PlainStream:
-    """A file without compression: the stream is the file, and any offset can be read."""
+    """A file without compression. The stream is the file, and any offset can be read."""
 
     compression: Compression = "none"
     interruption: Damage | None = None
@@ -164,10 +159,10 @@ class PlainStream:
 def sniff_compression(head: bytes, declared: Compression | None = None) -> Compression:
     """The compression of a file, from its first bytes.
 
-    In this order: a record's header whose checksum holds is plain; bytes that inflate to one are
-    gzip, even if the gzip header is damaged, and so is gzip of an empty stream; gzip's magic is
-    gzip, unless plain was declared. :func:`tfrecreg.core.records.reader.open_stream` looks further
-    where that header may have been written over another file.
+    The first test that applies decides. A file that begins with a record's header whose checksum
+    holds is plain. Bytes that inflate to such a header are gzip, even if the gzip header is
+    damaged; so is gzip of an empty stream. Bytes that begin with gzip's magic are gzip, unless
+    `declared` is plain.
     """
     if header_length(head) is not None:
         return "none"
@@ -185,7 +180,7 @@ def sniff_compression(head: bytes, declared: Compression | None = None) -> Compr
 
 
 def begins_with_record(head: bytes) -> bool:
-    """Whether a file begins with a record's header, plain or in gzip."""
+    """Whether a file with these first bytes begins with a record's header, plain or in gzip."""
     if head[:3] == MAGIC:
         try:
             head = zlib.decompressobj(GZIP_BITS).decompress(head, HEADER_BYTES)
@@ -195,15 +190,15 @@ def begins_with_record(head: bytes) -> bool:
 
 
 class HashedFile:
-    """A reader that never reads after the end, and hashes each byte when it is first read.
+    """A reader that never reads beyond the end, and hashes each byte when it is first read.
 
-    Reads come mostly in order. A read that continues the hashed part is hashed immediately, or in a
-    thread for a large file; skipped parts are read at the end.
+    Bytes that continue the hashed part are hashed immediately, or in a thread if the file is large.
+    Bytes that were skipped are read and hashed at the end.
     """
 
     def __init__(self, reader: Reader, *, digest: bool, sha256: bool = False) -> None:
         self.end = reader.size
-        """Known size of the file in bytes: less than at first if it was truncated."""
+        """Size of the file in bytes. It is corrected if the file is truncated while it is read."""
         self._reader = reader
         self._hasher = blake3() if digest else None
         self._sha256 = hashlib.sha256() if digest and sha256 else None
@@ -227,22 +222,14 @@ class HashedFile:
         large = self._hashed and self.end >= _LARGE_BYTES
         if self._thread is None and large and HashThread.pays():
             self._thread = HashThread(*updates)
-        if self._thread is None:
-            for update in updates:
-                update(piece)
-        elif not self._thread.is_lost:  # else the whole file is hashed at the end
-            self._thread.update(piece)
+        for update in updates if self._thread is None else (self._thread.update,):
+            update(piece)
         self._hashed += len(piece)
 
     def hexdigest(self) -> str | None:
-        """blake3 of the whole file, including parts that are read only now; None if not
-        requested.
-        """
+        """blake3 of the whole file; None if not requested."""
         if self._hasher is None:
             return None
-        if self._thread is not None and self._thread.is_lost:
-            self._hasher, self._hashed, self._thread = blake3(), 0, None
-            self._sha256 = hashlib.sha256() if self._sha256 is not None else None
         while self.read(self._hashed, READ_BYTES):
             pass
         if self._thread is not None:
@@ -255,9 +242,9 @@ class HashedFile:
         return self._sha256.hexdigest() if self._sha256 is not None else None
 
 
-def only_zeros(file: HashedFile, at: int) -> bool:
-    """Whether the file has only zeros from byte `at` on."""
-    while data := file.read(at, READ_BYTES):
+def only_zeros(read: Callable[[int, int], bytes], at: int) -> bool:
+    """Whether a file has only zeros from byte `at` on."""
+    while data := read(at, READ_BYTES):
         if data.count(0) != len(data):
             return False
         at += len(data)

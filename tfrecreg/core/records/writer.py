@@ -1,10 +1,7 @@
-"""Writing shards: framed, optionally compressed, hashed while they are written, with an index.
+"""Writes shards and their indexes. Shards are hashed while they are written.
 
-Equal records give equal bytes on every machine and every time: the output does not depend on time,
-machine or the sequence of calls (for gzip it depends on the encoder, see
-:mod:`tfrecreg.core.records.gzip_writer`).
-
-TFRecord files written by hand: records one after the other, from any program.
+Equal records give equal bytes: the output does not depend on time, machine or the sequence of
+calls. For gzip it depends on the encoder: see :mod:`tfrecreg.core.records.gzip_writer`.
 """
 
 from __future__ import annotations
@@ -13,6 +10,7 @@ import hashlib
 import os
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -36,53 +34,52 @@ from tfrecreg.core.values.text import safe, type_text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """Consecutive records of a shard, encoded into a file of their own. Picklable."""
+    """Consecutive records of a shard that were encoded into a separate file. Picklable."""
 
     path: str
-    """Path of that file in its storage."""
+    """Path of the file in its storage."""
     bytes: int
-    """Size of that file."""
+    """Size of the file in bytes."""
     lengths: array[int]
     """Size of each payload in bytes."""
     payload_bytes: int
     index: IndexBuilder
-    """Without rows if the records came without digests."""
+    """The index of the records; without rows if the records came without digests."""
     members: list[tuple[int, int]]
     """Offsets of each gzip member in the file and in the segment's stream."""
 
     @property
     def stream_bytes(self) -> int:
-        """Size of the segment, decompressed."""
+        """Size of the decompressed segment in bytes."""
         return self.payload_bytes + OVERHEAD * len(self.lengths)
 
 
 class RecordEncoder:
-    """Encodes records one after the other, and counts them. Does not write or hash."""
+    """Encodes records one after the other and counts them. It does not write or hash."""
 
     def __init__(self, compression: Compression, *, apart: bool = False) -> None:
         self.index = IndexBuilder()
-        """The index, with a row for each record that came with its digest."""
+        """The index, with a row for each record that came with a digest."""
         self.lengths = array("Q")
-        """Size in bytes of each payload so far."""
+        """Size of each payload so far in bytes."""
         self.payload_bytes = 0
-        """Sum over all records, without framing and compression."""
+        """Total size of all payloads in bytes, without framing and compression."""
         self._gzip = GzipEncoder(apart=apart) if compression == "gzip" else None
 
     @property
     def members(self) -> list[tuple[int, int]]:
-        """Where each gzip member begins: byte of the file, byte of the stream. Empty without
-        gzip.
-        """
+        """Where each gzip member begins, in file and stream; empty without gzip."""
         return self._gzip.members if self._gzip is not None else []
 
     def add(
         self, payload: bytes, digest: bytes | None, key: str
     ) -> tuple[tuple[bytes, ...], bytes]:
-        """Encode the next record."""
+        """Encode the next record; return the pieces for the file, and with gzip the bytes of the
+        stream.
+        """
         if len(payload) > MAX_LENGTH:
             raise UsageError(
-                f"the record of `{safe(key)}` has {len(payload)} bytes, at most {MAX_LENGTH} fit",
-                hint="let the source split it, or leave the item out",
+                f"the record of `{key}` has {len(payload)} bytes, at most {MAX_LENGTH} fit"
             )
         if digest is not None:
             self.index.add(digest, len(payload), key)
@@ -95,23 +92,22 @@ class RecordEncoder:
         return (self._gzip.write(record),), record
 
     def fits(self, segment: Segment) -> bool:
-        """Whether the segment's file can come next unchanged; the member before it has ended.
+        """Whether the segment's file can come next unchanged. The previous member must have ended.
 
-        Rarely, about once in ten thousand segments, it cannot: one of its members would end badly
-        in the shard (:func:`tfrecreg.core.records.gzip_writer.ends_badly`).
+        About one in ten thousand segments has a member that would end badly in the shard.
         """
         return self._gzip is None or self._gzip.fits(segment.members, segment.bytes)
 
     def append(self, segment: Segment) -> None:
-        """Count a segment's file that comes next; the member before it has ended."""
+        """Count the records of a segment whose file comes next. The previous member must have
+        ended.
+        """
         self._note(segment)
         if self._gzip is not None:
             self._gzip.skip(segment.bytes, segment.stream_bytes, segment.members)
 
     def encode(self, segment: Segment, stream: Iterable[bytes]) -> Iterator[bytes]:
-        """Compress the records of a segment again, as the next ones; yield the bytes for the
-        file.
-        """
+        """Compress the records of a segment again; yield the bytes for the file."""
         if self._gzip is None:
             raise ValueError("the encoder does not compress")
         pieces = iter(stream)
@@ -125,11 +121,7 @@ class RecordEncoder:
             while len(buffer) < end:
                 piece = next(pieces, b"")
                 if not piece:
-                    raise StorageError(
-                        f"`{safe(segment.path)}` is shorter than it was written",
-                        hint="another program changes the staging folder of this build: "
-                        "build again",
-                    )
+                    raise StorageError(f"`{segment.path}` is shorter than it was written")
                 buffer += piece
             yield self._gzip.write(bytes(buffer[at:end]))
             at = end
@@ -156,20 +148,20 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenShard:
-    """A shard that was written, with the facts that the manifest states."""
+    """The facts about a written shard, for the manifest."""
 
     file: FileDigest
     records: int
     payload_bytes: int
-    """Sum over all records, without framing and compression."""
+    """Total size of all payloads in bytes, without framing and compression."""
     stream_blake3: str
-    """Hex digest of the decompressed stream; that of the file if the shard is plain."""
+    """Hex digest of the decompressed stream; for a plain shard, the digest of the file."""
     index: FileDigest | None
-    """None if no index was asked for."""
+    """Size and digests of the index; None if no index was requested."""
 
 
 def hashed_write(storage: Storage, path: str, data: bytes) -> FileDigest:
-    """Write a small file, synced and whole."""
+    """Write a small file atomically and sync it."""
     with storage.create(path) as writer:
         writer.write(data)
     return FileDigest(len(data), blake3(data).hexdigest(), hashlib.sha256(data).hexdigest())
@@ -237,7 +229,7 @@ class ShardWriter(Unfinished):
                 pass
 
     def _inflated(self, storage: Storage, segment: Segment) -> Iterator[bytes]:
-        """The segment's decompressed stream, which is also hashed."""
+        """Yield the segment's decompressed stream, and hash it."""
         for piece in inflated(storage, segment.path):
             if self._stream is not None:
                 self._stream.update(piece)
@@ -248,7 +240,7 @@ class ShardWriter(Unfinished):
         self._put(self._encoder.end_member())
 
     def close(self) -> WrittenShard:
-        """Finish the shard and its index; both are durable when this returns."""
+        """Finish the shard and its index. Both are durable when this method returns."""
         if self._written is not None:
             return self._written
         if self._index_path is not None and len(self._encoder.index) != len(self._encoder.lengths):
@@ -291,24 +283,21 @@ class ShardWriter(Unfinished):
 
 
 def _pieces(storage: Storage, segment: Segment) -> Iterator[bytes]:
-    """The segment's file, up to its size when it was written."""
+    """The content of the segment's file, up to the size that was written, in pieces."""
     done = 0
     with storage.open(segment.path) as reader:
         while done < segment.bytes:
             piece = reader.read_at(done, min(_CHUNK, segment.bytes - done))
             if not piece:
                 raise StorageError(
-                    f"`{safe(segment.path)}` has {done} bytes, {segment.bytes} were written",
-                    hint="another program changes the staging folder of this build: build again",
+                    f"`{segment.path}` has {done} bytes, {segment.bytes} were written"
                 )
             done += len(piece)
             yield piece
 
 
 class SegmentWriter:
-    """Writes some records of a shard into a file of their own, which is not synced: after a crash
-    it is not needed.
-    """
+    """Writes some records of a shard into a separate file, which is not synced."""
 
     def __init__(self, storage: Storage, path: str, compression: Compression) -> None:
         self._path = path
@@ -323,7 +312,7 @@ class SegmentWriter:
             self._put(piece)
 
     def close(self) -> Segment:
-        """Finish it."""
+        """Finish the segment."""
         self._put(self._encoder.end_member())
         self._file.close()
         return Segment(
@@ -345,16 +334,16 @@ class SegmentWriter:
 
 
 class TFRecordWriter:
-    """Writes one TFRecord file, which TensorFlow and every other tool reads.
+    """Writes one TFRecord file, which TensorFlow and all other readers can read.
 
     The file appears when the ``with`` block ends, complete and synced to disk. If the block ends
     with an error, nothing appears. Equal records give equal bytes.
 
     Args:
-        path: of the file. A file that exists is replaced.
+        path: path of the file. An existing file is replaced.
         compression: ``none`` or ``gzip``; None for gzip if the name ends in ``.gz``.
-        index: whether to write ``index/NAME.index`` beside the file. It holds the keys of the
-            records, and readers find records by their number without reading the file first.
+        index: whether to write ``index/NAME.index`` beside the file. The index has the keys of the
+            records, and lets readers find records by number without reading the file first.
 
     Attributes:
         records: number of records so far.
@@ -374,16 +363,14 @@ class TFRecordWriter:
         compression: Literal["none", "gzip"] | None = None,
         index: bool = False,
     ) -> None:
-        expect_no_url(os.fsdecode(path), "a file")
+        expect_no_url(os.fsdecode(path), "records are only written to files of this machine")
         target = Path(os.fsdecode(path))
         if compression is None:
             compression = "gzip" if target.suffix == ".gz" else "none"
         if compression not in ("none", "gzip"):
-            raise UsageError(
-                f"no compression `{safe(str(compression))}`", hint="available: `none`, `gzip`"
-            )
+            raise UsageError(f"expected the compression `none` or `gzip`, found `{compression}`")
         if target.is_dir() or not target.name:
-            raise UsageError(f"`{safe(str(target))}` is a folder", hint="name a file")
+            raise UsageError(f"`{target}` is a folder, expected a file")
         self.records = 0
         self._path = str(target)
         self._shard = ShardWriter(
@@ -399,9 +386,9 @@ class TFRecordWriter:
         """Append one record.
 
         Args:
-            record: its payload, or a dictionary that :func:`tfrecreg.to_example` makes an example
-                of. An example is written in canonical form.
-            key: of the record in the index; None for its number.
+            record: the payload, or a dictionary, which :func:`tfrecreg.to_example` turns into an
+                example. An example is written in canonical form.
+            key: key of the record in the index; None for the record's number.
 
         Raises:
             UsageError: the record is neither bytes nor a dictionary that an example stores without
@@ -410,13 +397,10 @@ class TFRecordWriter:
             StorageError: the file cannot be written.
         """
         if self._is_closed:
-            raise UsageError(
-                f"the writer of `{safe(self._path)}` is closed",
-                hint="write inside the `with` block, before `close()`",
-            )
+            raise UsageError(f"the writer of `{self._path}` is closed")
         key = str(self.records) if key is None else key
         if not isinstance(key, str):
-            raise UsageError(f"a key is a string, found {type_text(key)}", hint="`key=str(number)`")
+            raise UsageError(f"a key is a string, found {type_text(key)}")
         if isinstance(record, Mapping):
             try:
                 payload = encode(to_example(record))
@@ -425,25 +409,23 @@ class TFRecordWriter:
                 raise
             same = payload
         elif isinstance(record, (bytes, bytearray, memoryview)):
-            payload = bytes(record)
-            same = _canonical(payload)
+            payload = same = bytes(record)
+            with suppress(NotAnExampleError):  # a payload of another kind stays unchanged
+                same = canonical(payload)
         else:
             raise UsageError(
-                f"record `{safe(key)}` is {type_text(record)}, expected bytes or a dictionary",
+                f"record `{key}` is {type_text(record)}, expected bytes or a dictionary",
                 hint="a protobuf message gives its bytes by `message.SerializeToString()`",
             )
         if self._keys is not None:
             if key in self._keys:
-                raise UsageError(
-                    f"the key `{safe(key)}` is taken by an earlier record",
-                    hint="give every record a key of its own, or none of them",
-                )
+                raise UsageError(f"the key `{key}` is taken by an earlier record")
             self._keys.add(key)
         self._shard.write(payload, digest=record_digest(same), key=key)
         self.records += 1
 
     def close(self) -> WrittenShard:
-        """Finish the file; it is durable when this returns.
+        """Finish the file. It is durable when this method returns.
 
         Raises:
             StorageError: the file cannot be written.
@@ -463,11 +445,3 @@ class TFRecordWriter:
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         self._is_closed = True
         self._shard.__exit__(kind, *rest)
-
-
-def _canonical(payload: bytes) -> bytes:
-    """The canonical form of an example; any other payload as it is."""
-    try:
-        return canonical(payload)
-    except NotAnExampleError:
-        return payload

@@ -1,1 +1,1 @@
-"""A registry: the folder that holds releases, schemas and builds, as files say it."""
+"""A registry: the folder with releases, schemas and builds, and the files that describe them."""

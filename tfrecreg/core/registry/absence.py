@@ -1,10 +1,10 @@
-"""Data that the registry names but this machine lacks, as DVC's small files say, and their command.
+"""Errors for things that the registry names but this machine lacks, with the commands that fetch
+them.
 
-Every message about an absent build, release or schema is made here, so that its hint fits the
-state: a pointer of DVC, a stage of a pipeline, a release, or nothing but the raw data.
-
-DVC itself writes `NAME.dvc` and `dvc.lock`, and `tfrecreg pipeline` writes `dvc.yaml`, all in
-YAML's block style. Files in another style are ignored.
+A build, a release, a schema or a name is missing. The command that fetches it depends on what
+exists: a pointer of DVC, a stage of a pipeline, a release, git, or only the raw data. DVC itself
+writes `NAME.dvc` and `dvc.lock`, and `tfrecreg pipeline` writes `dvc.yaml`. All of them are in
+YAML's block style; files in another style are ignored.
 """
 
 from __future__ import annotations
@@ -18,12 +18,10 @@ from pathlib import Path
 from blake3 import blake3
 
 from tfrecreg.core.registry import layout
-from tfrecreg.core.registry.keeper import tracker
 from tfrecreg.core.registry.manifest import MANIFEST_NAME, SCHEMA_NAME, Manifest
 from tfrecreg.core.registry.registry import Dataset, Registry, Yank, not_yanked
-from tfrecreg.core.storage.paths import is_url
+from tfrecreg.core.storage.raw import leads_nowhere
 from tfrecreg.core.values.errors import (
-    FailureError,
     ManifestError,
     MissingFileError,
     NewerFormatError,
@@ -33,7 +31,7 @@ from tfrecreg.core.values.errors import (
 )
 from tfrecreg.core.values.reference import Reference, Version, is_dataset_name
 from tfrecreg.core.values.shards import parse_shard_name
-from tfrecreg.core.values.text import did_you_mean, listed, safe
+from tfrecreg.core.values.text import did_you_mean, listed
 
 _STAGE = re.compile(r"  ([^\s#:][^:]*):\s*")
 _SECTION = re.compile(r"\s*([a-z]+):\s*")
@@ -52,13 +50,13 @@ def bring_command(root: str, folder: str) -> str:
 
 
 def is_output(root: str, folder: str) -> bool:
-    """Whether a stage of a pipeline makes a folder, which then has no pointer of its own."""
+    """Whether a stage of a pipeline makes the folder. Such a folder has no pointer of its own."""
     return any(folder in dict(_outs(Path(root, name))) for name in ("dvc.lock", "dvc.yaml"))
 
 
 def named_hash(root: str, folder: str) -> str | None:
-    """DVC's hash of a folder, from its pointer or else from `dvc.lock`; empty if it has none, None
-    if neither names the folder.
+    """DVC's hash of a folder, from its pointer, or from `dvc.lock` if it has no pointer. Empty if
+    they name the folder without a hash, None if they do not name it.
     """
     lock = dict(_outs(Path(root, "dvc.lock"), _HASH))
     try:
@@ -72,7 +70,6 @@ def named_hash(root: str, folder: str) -> str | None:
 
 
 def _outs(path: Path, wanted: re.Pattern[str] | None = None) -> Iterator[tuple[str, str]]:
-    """The outs of the stages in `dvc.yaml` or `dvc.lock`, each with the name of its stage."""
     try:
         lines = path.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
@@ -90,27 +87,57 @@ def _outs(path: Path, wanted: re.Pattern[str] | None = None) -> Iterator[tuple[s
             yield folder, value[1]
 
 
-def absent_build(dataset: Dataset) -> NotHereError:
-    """Error for a dataset without a build on this machine, with the command that fetches or makes
-    one.
-    """
-    name, folder = dataset.name, layout.build_folder(dataset.name)
-    shards = has_shards(dataset)
-    if not shards:
-        expect_dataset(dataset)
-    ways = [tracker().bring_command(dataset.registry.storage.root, folder)]
-    message = f"`{name}` is not built"
-    if shards:
-        message = f"`{folder}` has shards and no `{MANIFEST_NAME}`, so that nothing judges them"
-        ways.append(f"tfrecreg adopt {name} --in-place")
-    elif ways == [""]:
-        ways.append(_released(dataset) or _build_command(dataset))
+def not_here(message: str, *ways: str) -> NotHereError:
+    """Error for something that is not on this machine. The hint has the known ways to get it."""
     return NotHereError(message, hint="; or ".join(filter(None, ways)))
 
 
+def bytes_hint(manifest: Manifest) -> str:
+    """The hint that says how to get the bytes of a build or release."""
+    release = manifest.release
+    if release is None:
+        return f"`tfrecreg check {manifest.dataset}` lists the missing bytes"
+    if release.dvc:
+        return f"tfrecreg pull {manifest.dataset}@{release.version}"
+    copy = f"{layout.VERSIONS}/{manifest.dataset}/{release.version}"
+    return f"DVC does not have them: copy `{copy}` from another machine or a backup"
+
+
+def absent_build(dataset: Dataset) -> NotHereError:
+    """Error for a dataset without a build on this machine."""
+    name, folder = dataset.name, layout.build_folder(dataset.name)
+    bring = bring_command(dataset.registry.storage.root, folder)
+    if has_shards(dataset):
+        message = f"`{folder}` has shards but no `{MANIFEST_NAME}` to check them against"
+        return not_here(message, bring, f"tfrecreg adopt {name} --in-place")
+    expect_dataset(dataset)
+    known = "" if dataset.config.source is not None else " --source SOURCE --raw PATH"
+    build = f"tfrecreg build {name}{known}"
+    versions = dataset.versions
+    newest = f"its newest release is `{name}@{versions[-1]}`" if versions else ""
+    return not_here(f"`{name}` is not built", bring or newest or build)
+
+
+def absent_release(dataset: Dataset, version: Version, manifest: Manifest) -> NotHereError:
+    """Error for a release whose bytes are missing."""
+    build = layout.build_folder(dataset.name)
+    copy = layout.version_folder(dataset.name, version)
+    where = (
+        f"`{build}` has another build" if dataset.is_built() else f"there is no build in `{build}`"
+    )
+    message = f"the bytes of `{dataset}@{version}` are not here: {where}, and there is no `{copy}`"
+    return not_here(message, bytes_hint(manifest))
+
+
+def absent_schema(dataset: Dataset) -> NotHereError:
+    """Error for a missing working schema."""
+    message = f"`{dataset.name}` has no schema: there is no `{dataset.schema_path}`"
+    return not_here(message, schema_hint(dataset))
+
+
 def missing_build(dataset: Dataset) -> str:
-    """A line about a build that is not here, and that DVC's files name with other bytes than any
-    release has; empty if there is none.
+    """A line about the dataset's build if DVC's files name it, this machine lacks it, and no
+    release has its bytes; otherwise empty.
     """
     from tfrecreg.core.registry.history import links_of
 
@@ -120,18 +147,18 @@ def missing_build(dataset: Dataset) -> str:
         return ""
     return (
         f"{dataset}, a build that is not released: DVC's files name it, and `{folder}` is not "
-        f"here; hint: {tracker().bring_command(root, folder)}"
+        f"here; hint: {bring_command(root, folder)}"
     )
 
 
 def fetch_command(dataset: Dataset, manifest: Manifest) -> str:
-    """The command that fetches the bytes of a build or release where the raw data are not here, so
-    that nothing makes them again; empty where they are, and where DVC does not keep the bytes.
+    """The command that fetches the bytes of a build or release from DVC. Empty if the raw data are
+    here, so that the bytes can be made again, or if DVC does not keep the bytes.
     """
     from tfrecreg.core.registry.history import links_of
 
     raw = dataset.raw_folder
-    if raw is not None and (is_url(raw) or Path(raw).exists()):
+    if raw is not None and not leads_nowhere(raw):
         return ""
     for version, link in sorted(links_of(dataset).items(), reverse=True):
         if link.dvc and manifest.digest in (link.build, link.digest):
@@ -140,7 +167,7 @@ def fetch_command(dataset: Dataset, manifest: Manifest) -> str:
 
 
 def expect_dataset(dataset: Dataset) -> None:
-    """Refuse a dataset that is not in the registry, with a suggestion."""
+    """Refuse a name that is not a dataset of the registry, with a suggestion."""
     name, known = dataset.name, dataset.registry.dataset_names()
     if name in known:
         return
@@ -157,7 +184,7 @@ def absent_version(
     versions: Sequence[Version],
     yanks: Mapping[Version, Sequence[Yank]],
 ) -> NoSuchNameError:
-    """Error for a reference that no release of its dataset matches, or only yanked ones."""
+    """Error for a reference that matches no release of its dataset, or only yanked releases."""
     name = dataset.name
     expect_dataset(dataset)
     matching = [each for each in versions if reference.matches(each)]
@@ -165,7 +192,7 @@ def absent_version(
         last = yanks[matching[-1]][-1]
         return NoSuchNameError(
             f"every release `{name}@{reference.selector}` was yanked, {matching[-1]} "
-            f"because: {safe(last.reason)}",
+            f"because: {last.reason}",
             hint=f"`{name}@{matching[-1]}` is still available by its full version",
         )
     if versions:
@@ -177,7 +204,7 @@ def absent_version(
 
 
 def has_shards(dataset: Dataset) -> bool:
-    """Whether there are shards where its build is or would be."""
+    """Whether there are shards in the folder of the dataset's build."""
     folder = dataset.registry.storage.below(layout.build_folder(dataset.name))
     return any(
         entry.kind != "dir" and parse_shard_name(entry.path) is not None
@@ -186,60 +213,17 @@ def has_shards(dataset: Dataset) -> bool:
 
 
 def strays(registry: Registry) -> list[str]:
-    """Names of folders that lie where builds do and have shards, and no manifest."""
+    """Names of the folders in `data/` that have shards but no manifest."""
     entries = registry.storage.list(layout.BUILDS, recursive=False)
     names = [each.path.rpartition("/")[2] for each in entries if each.kind == "dir"]
     found = [registry.dataset(name) for name in names if is_dataset_name(name)]
     return [each.name for each in found if not each.is_built() and has_shards(each)]
 
 
-def _released(dataset: Dataset) -> str:
-    """What to do where releases are all there is; empty without one."""
-    name, versions = dataset.name, dataset.versions
-    if not versions:
-        return ""
-    try:
-        version = (not_yanked(dataset) or versions)[-1]
-        release = dataset.release_manifest(version).release
-    except (UsageError, FailureError):
-        return f"`tfrecreg audit {name}` lists the faults of its releases"
-    if release is not None and release.dvc is not None:
-        return f"`tfrecreg pull {name}@{version}` fetches its newest release"
-    return f"its newest release is `{name}@{version}`"
-
-
-def _build_command(dataset: Dataset) -> str:
-    known = dataset.config.source is not None
-    return f"tfrecreg build {dataset.name}" + ("" if known else " --source SOURCE --raw PATH")
-
-
-def absent_release(dataset: Dataset, version: Version, manifest: Manifest) -> NotHereError:
-    """Error for a release whose bytes are missing, with the command that fetches them."""
-    name = f"{dataset.name}@{version}"
-    build = layout.build_folder(dataset.name)
-    copy = layout.version_folder(dataset.name, version)
-    where = (
-        f"`{build}` has another build" if dataset.is_built() else f"there is no build in `{build}`"
-    )
-    if manifest.release is not None and manifest.release.dvc:
-        hint = f"tfrecreg pull {name}"
-    else:
-        hint = f"DVC does not have them: copy `{copy}` from another machine or a backup"
-    return NotHereError(
-        f"the bytes of `{name}` are not here: {where}, and there is no `{copy}`", hint=hint
-    )
-
-
-def absent_schema(dataset: Dataset) -> NotHereError:
-    """Error for a missing working schema, with the command that restores it."""
-    return NotHereError(
-        f"`{dataset.name}` has no schema: there is no `{dataset.schema_path}`",
-        hint=schema_hint(dataset),
-    )
-
-
 def schema_hint(dataset: Dataset) -> str:
-    """How to restore a missing schema: from git, from a release, or drafted from the records."""
+    """The hint that restores a missing schema: from git, from a release, or inferred from the
+    records.
+    """
     from tfrecreg.core.registry import git
 
     name, path = dataset.name, dataset.schema_path
@@ -253,7 +237,9 @@ def schema_hint(dataset: Dataset) -> str:
 
 
 def _fits(dataset: Dataset, version: Version) -> bool:
-    """Whether the schema of a release is sound, and that of the build if there is one."""
+    """Whether the release's schema is undamaged and, if there is a build, equals the build's
+    schema.
+    """
     with suppress(ManifestError, NewerFormatError, MissingFileError):
         build = dataset.build_manifest()
         schema = dataset.release_manifest(version).schema
@@ -263,10 +249,11 @@ def _fits(dataset: Dataset, version: Version) -> bool:
 
 
 def expects_schema(dataset: Dataset) -> bool:
-    """Whether a dataset that is worked on has to have a schema: it had one, or names one.
+    """Whether a dataset must have a schema: it has a build or release, or its configuration names
+    one.
 
-    One that is not configured and has no build here is history: its releases have schemas of their
-    own.
+    A dataset without a configuration and without a build here needs no schema: its releases have
+    their own.
     """
     config = dataset.config
     if dataset.name not in dataset.registry.config.datasets:
@@ -276,7 +263,7 @@ def expects_schema(dataset: Dataset) -> bool:
 
 
 def expect_same_schema(dataset: Dataset, default: str, *, drafted: bool = False) -> None:
-    """Refuse to put the source's schema where a dataset had another one, or names a file."""
+    """Refuse to use the source's schema `default` if the dataset had another or names a file."""
     name, path = dataset.name, dataset.schema_path
     own = "the draft from the data" if drafted else "the source's own schema"
     digest = blake3(default.encode("utf-8")).hexdigest()
@@ -285,7 +272,7 @@ def expect_same_schema(dataset: Dataset, default: str, *, drafted: bool = False)
     if of is not None:
         message = (
             f"`{path}` is missing, and {own} is not that of `{of}`: expected "
-            f"digest {safe(known[of])[:16]}…, found {digest[:16]}…"
+            f"digest {known[of][:16]}…, found {digest[:16]}…"
         )
     elif not known and dataset.config.schema is not None:
         message = (
@@ -302,9 +289,9 @@ def expect_same_schema(dataset: Dataset, default: str, *, drafted: bool = False)
 
 
 def _schemas(dataset: Dataset) -> Iterator[tuple[str, str]]:
-    """The digests of the schemas that the build and the newest release were made with.
+    """Yield the name and the schema's digest of the build and of the newest release.
 
-    A damaged build is ignored here: building again replaces it.
+    A damaged build is ignored here, because building again replaces it.
     """
     with suppress(ManifestError, NewerFormatError):
         if (build := dataset.build_manifest()) is not None:

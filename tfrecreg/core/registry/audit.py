@@ -1,4 +1,5 @@
-"""Whether the releases of a dataset are unchanged and follow each other.
+"""Checks whether the releases of a dataset are unchanged, and whether each release's parent is the
+previous release.
 
 Reads manifests, schemas and git's history, never the bytes of shards.
 """
@@ -33,17 +34,17 @@ from tfrecreg.core.values.reference import Version, parse_reference, parse_versi
 from tfrecreg.core.values.text import safe
 
 SHALLOW = "a shallow clone: the commits that added releases are not in it"
-"""Why the history of a shallow clone is incomplete."""
+"""The text of :attr:`Audit.unseen` for a shallow clone."""
 _FILES = (MANIFEST_NAME, SCHEMA_NAME)
-"""The files of a release, which never change."""
 _CAUSES = (REG002, REG004, REG006)
-"""Codes of a release that is not what it was, the worst first."""
+"""Codes for a release that was changed or removed, the worst first."""
 
 
 def forks(links: Mapping[Version, Link], *, across: bool = False) -> Iterator[tuple[Link, Link]]:
-    """Releases whose parent is not the release before them by number.
+    """Find releases whose parent is not the previous release by number; yield both links.
 
-    A release between the two that has the content of the parent and added no names does not count.
+    A release between parent and release is ignored if it has the parent's content and added no
+    names.
     """
     ordered = sorted(links)
     for position, version in enumerate(ordered):
@@ -65,8 +66,8 @@ def forks(links: Mapping[Version, Link], *, across: bool = False) -> Iterator[tu
 
 
 def _touched(registry: Registry, folder: str) -> dict[str, list[FileChange]]:
-    """What git's history has of each file of a release below a folder, newest first. Nothing
-    outside git, and of a file that is not committed yet.
+    """The changes of each release file below a folder in git's history, newest first, by path.
+    Empty outside git; a file that is not committed yet is left out.
     """
     found: dict[str, list[FileChange]] = {}
     for touch in git.touches(registry.storage.root, folder):
@@ -76,7 +77,7 @@ def _touched(registry: Registry, folder: str) -> dict[str, list[FileChange]]:
 
 
 def ever_released(registry: Registry) -> set[str]:
-    """The datasets with a release in git's history, existing or not; none outside git."""
+    """The datasets that have or had a release in git's history; empty outside git."""
     return {path.split("/")[1] for path in _touched(registry, layout.RELEASES)}
 
 
@@ -92,7 +93,7 @@ def version_in(path: str) -> Version | None:
 
 
 def _settled(registry: Registry, added: Sequence[FileChange], now: str | None) -> bool:
-    """Whether branches that knew nothing of each other added it, and one of theirs it is."""
+    """Whether independent branches added a file, and one of them added its present content."""
     root = registry.storage.root
     for one in added:
         others = [each for each in added if each is not one]
@@ -108,14 +109,13 @@ class Audit:
     """The audited releases and the problems found."""
 
     links: dict[Version, Link] = field(default_factory=dict)
-    """The releases whose manifests hold."""
     issues: list[Issue] = field(default_factory=list)
     unseen: str = ""
-    """Reason that git's history was not read completely; empty if it was, and outside git."""
+    """Why git's history was not read completely; empty if it was, or outside git."""
 
 
 def audit(dataset: Dataset) -> Audit:
-    """Look at all releases of a dataset."""
+    """Audit all releases of a dataset."""
     found = Audit()
     name, versions = dataset.name, dataset.versions
     for version in versions:
@@ -134,13 +134,13 @@ def audit(dataset: Dataset) -> Audit:
         found.unseen = SHALLOW if git.is_shallow(root) else ""
         found.issues = by_cause([*found.issues, *changed])
     except FailureError as error:
-        found.unseen = f"{error.message}; hint: {error.hint}"
+        found.unseen = error.message
     return found
 
 
 def by_cause(issues: Iterable[Issue]) -> list[Issue]:
-    """The issues with one for each release that was removed or changed: it stands for those of all
-    its files, and of the releases that were made after it.
+    """Merge all issues that come from one removed or changed release: the issues of its files, and
+    of the releases that were made after it.
     """
     causes: dict[Version, list[Issue]] = {}
     others: list[Issue] = []
@@ -178,7 +178,6 @@ def _merged(version: Version, group: Sequence[Issue]) -> Issue:
 
 
 def _alone(dataset: Dataset, version: Version, links: dict[Version, Link]) -> Iterator[Issue]:
-    """The issues of one release by itself."""
     folder = layout.release_folder(dataset.name, version)
     path = f"{folder}/{MANIFEST_NAME}"
     try:
@@ -214,13 +213,13 @@ def _alone(dataset: Dataset, version: Version, links: dict[Version, Link]) -> It
 def parent_issues(
     registry: Registry, manifest: Manifest, folder: str, *versions: Version
 ) -> Iterator[Issue]:
-    """The parents of a derived dataset that are yanked, missing, or others than they were."""
+    """Issues for parents of a derived dataset that are yanked, missing or changed."""
     path = f"{folder}/{MANIFEST_NAME}"
     for parent in manifest.parents:
         reference = parse_reference(parent.reference)
         dataset, version = registry.dataset(reference.name), reference.version
         if version is None or not dataset.versions:
-            continue  # a build; or of another registry
+            continue  # a build, or a release of another registry
         shown = f"its parent {parent.reference}"
         try:
             found = dataset.release_manifest(version).digest
@@ -241,13 +240,14 @@ def parent_issues(
 def _numbers(dataset: str, links: Mapping[Version, Link]) -> Iterator[Issue]:
     for version, link in links.items():
         if link.parent is None or link.parent >= version:
-            continue  # a parent above its child is invalid: reported elsewhere
+            continue  # a parent above its child is reported elsewhere
         said = step(link.parent, version)
         if RANK[said] < RANK[link.level]:
             yield _issue(
                 REG001,
                 _manifest_path(dataset, version),
-                f"the change since {link.parent} is {link.level}, the number says {said}",
+                f"the change since {link.parent} is {link.level}, but the version "
+                f"number says {said}",
                 version,
             )
 
@@ -261,7 +261,7 @@ def _parents(
             continue
         path = _manifest_path(dataset, version)
         if parent >= version:
-            message = f"{version} says that its parent is {parent}, which does not come before"
+            message = f"{version} says that its parent is {parent}, which does not come before it"
             yield _issue(REG003, path, message, version)
         elif parent not in there:
             message = f"{version} was made after {parent}, which is not there"
@@ -278,18 +278,19 @@ def _parents(
 
 
 def fork_issue(dataset: str, link: Link, other: Link, where: str = "") -> Issue:
-    """A release whose parent is not the release before it."""
+    """Issue for a release whose parent is not the previous release."""
+    place = "before it" if link.parent is None else "between them"
     return _issue(
         REG005,
         _manifest_path(dataset, link.version),
-        f"{link.version} was made {_after(link)}, and {other.version} comes between them{where}",
+        f"{link.version} was made {_after(link)}, and {other.version} comes {place}{where}",
         link.version,
         other.version,
     )
 
 
 def left_out_issue(dataset: str, link: Link, other: Link, there: Version, where: str) -> Issue:
-    """A release of another MAJOR number that was made without the one before it."""
+    """Issue for a release that was made without the newest release of another MAJOR number."""
     has = f", which {where} has"
     of_link, of_other = (has + ",", "") if there == link.version else ("", has)
     return _issue(
@@ -306,12 +307,12 @@ def _after(link: Link) -> str:
 
 
 def _changed(dataset: Dataset) -> Iterator[Issue]:
-    """The releases with files that are not as the commits that added them have them."""
+    """Issues for releases whose files differ from the files in the commits that added them."""
     registry = dataset.registry
     commits: dict[Version, dict[str, list[str]]] = {}
     issues: dict[Version, list[Issue]] = {}
     for path, touches in sorted(_touched(registry, f"{layout.RELEASES}/{dataset}").items()):
-        # The first commit with a file added it, also where a shallow clone ends.
+        # The first commit with a file counts as adding it, even where a shallow clone ends.
         added = [touch for touch in touches if touch.added]
         first = added[-1]
         try:
@@ -320,7 +321,7 @@ def _changed(dataset: Dataset) -> Iterator[Issue]:
             now = None
         if now == first.blob or _settled(registry, added, now):
             continue
-        # Without such a commit it was changed in the work tree, or a merge took another branch's.
+        # If there is no later commit, the change is in the work tree, or a merge took another file.
         later = touches[: touches.index(first)]
         version, commit = parse_version(path.split("/")[2]), first.commit[:12]
         code, done, found = REG004, "changed", "differs"

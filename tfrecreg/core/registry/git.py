@@ -1,8 +1,9 @@
-"""Queries of git about the registry's folder, and tags, named as GTO does. Never adds or commits.
+"""Asks git about the registry's folder, and makes tags with the names of GTO. Never adds or
+commits.
 
-A registered version is ``mnist@v1.2.3``, one that was yanked ``mnist@v1.2.3!``, and a version
-that was assigned to a stage ``mnist#prod#4``, where 4 is a counter over the dataset's tags of this
-kind. An artifact below the root of its repository has the folder before its name:
+A registered version is ``mnist@v1.2.3``, a yanked one ``mnist@v1.2.3!``. A version that was
+assigned to a stage is ``mnist#prod#4``, where 4 counts the dataset's tags of this kind. If the
+registry is below the root of its repository, its folder comes before the name:
 ``some/registry=mnist@v1.2.3``.
 """
 
@@ -18,10 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tfrecreg.core.values.errors import FailureError, UsageError
-from tfrecreg.core.values.text import safe
 
 _COMMIT = b"\x01"
-"""Starts the line of a commit; lines of files never start with it."""
+"""Starts the line of a commit. Lines of files never start with it."""
 
 
 def work_tree(folder: str) -> Path | None:
@@ -31,8 +31,8 @@ def work_tree(folder: str) -> Path | None:
 
 
 def head_commit(folder: str) -> str:
-    """The checked-out commit, as hex; empty outside git, before a first commit, or without a git
-    command.
+    """The checked-out commit, as hex; empty outside git, before a first commit, or if git is not
+    installed.
     """
     if work_tree(folder) is None:
         return ""
@@ -44,7 +44,7 @@ def head_commit(folder: str) -> str:
 
 def find_commit(folder: str, revision: str) -> str:
     """The commit that a revision names, as hex."""
-    # A revision that begins with a dash would be an option.
+    # git would take a revision with a leading dash for an option.
     if revision and not revision.startswith("-"):
         arguments = (
             "rev-parse",
@@ -59,8 +59,8 @@ def find_commit(folder: str, revision: str) -> str:
         if done.stderr:
             raise _refused(arguments, done.stderr)
     raise UsageError(
-        f"`{safe(revision)}` does not name a commit here",
-        hint="name a branch, a tag or a commit; `git fetch` fetches those of others",
+        f"`{revision}` does not name a commit here",
+        hint="name a branch, a tag or a commit; `git fetch` fetches what others pushed",
     )
 
 
@@ -70,12 +70,12 @@ def folder_in_tree(folder: str) -> str:
 
 
 def is_shallow(folder: str) -> bool:
-    """Whether the history ends before its first commit, as in a clone of a certain depth."""
+    """Whether the history ends before its first commit, as in a clone with limited depth."""
     return _text(folder, "rev-parse", "--is-shallow-repository").strip() == "true"
 
 
 def merge_base(folder: str, one: str, other: str) -> str:
-    """The last common ancestor of two commits, as hex; empty without one."""
+    """The last common ancestor of two commits, as hex; empty if they have none."""
     done = _call(folder, "merge-base", "--end-of-options", one, other)
     if done.returncode not in (0, 1):
         raise _refused(("merge-base",), done.stderr)
@@ -87,17 +87,14 @@ class FileChange:
     """The change of one file by one commit."""
 
     commit: str
-    """Hex."""
     path: str
-    """Path of the file, relative to the queried folder."""
     blob: str
     """The file's object after the commit, as hex; empty if the commit removed the file."""
     added: bool
-    """Whether the commit added the file."""
 
 
 def touches(folder: str, *paths: str) -> list[FileChange]:
-    """Changes of some files in the history of the checked-out commit."""
+    """The changes of these files in the history of the checked-out commit."""
     if not head_commit(folder):
         return []
     where = f"{folder_in_tree(folder)}/".lstrip("/")
@@ -117,8 +114,9 @@ def _parsed(data: bytes, where: str) -> Iterator[FileChange]:
         if head.startswith(_COMMIT):
             commit = head.removeprefix(_COMMIT).decode("ascii", "replace")
         elif head.startswith(b":"):
-            # ":old-mode new-mode old-object new-object status", and the path as the next piece.
-            # A merge has a colon, an old mode, an old object and a letter of the status per parent.
+            # ":old-mode new-mode old-object new-object status", and the path as the next piece. A
+            # merge has one colon, one old mode, one old object and one letter of the status per
+            # parent.
             *_, blob, status = head.decode("ascii", "replace").split(" ")
             path = next(pieces, b"").decode("utf-8", "surrogateescape")
             yield FileChange(
@@ -142,33 +140,19 @@ def list_blobs(folder: str, commit: str, path: str) -> dict[str, str]:
 def read_blob(folder: str, commit: str, path: str) -> bytes | None:
     """The content of a file in a commit; None if the commit does not have the file."""
     blob = list_blobs(folder, commit, path).get(path)
-    return None if blob is None else read_object(folder, blob)
-
-
-def read_object(folder: str, blob: str) -> bytes:
-    """The content of a file's object, which is given as hex."""
-    return _run(folder, "cat-file", "blob", blob)
+    return None if blob is None else _run(folder, "cat-file", "blob", blob)
 
 
 def restore_command(folder: str, path: str) -> str:
-    """The command that restores a missing file; empty if git lacks it."""
-    if not head_commit(folder):
+    """The command that restores a missing file; empty if the checked-out commit lacks that file."""
+    commit = head_commit(folder)
+    if not commit or path not in list_blobs(folder, commit, path):
         return ""
-    shown = shlex.quote(path)
-    try:
-        if _run(folder, "ls-files", "-z", "--", f":(literal){path}"):
-            return f"git checkout -- {shown}"
-        removed = next((each for each in touches(folder, path) if each.path == path), None)
-    except FailureError:
-        return ""
-    if removed is None:
-        return ""
-    commit = "HEAD" if removed.blob else f"{removed.commit[:12]}^"
-    return f"git checkout {commit} -- {shown}"
+    return f"git checkout HEAD -- {shlex.quote(path)}"
 
 
 def blob_id(data: bytes, like: str) -> str:
-    """The git object name of a file with these bytes, in the hash format of `like`."""
+    """The name of git's object for a file with these bytes, in the hash format of `like`."""
     hasher = hashlib.sha256() if len(like) == 64 else hashlib.sha1(usedforsecurity=False)
     hasher.update(b"blob %d\0" % len(data))
     hasher.update(data)
@@ -181,10 +165,9 @@ class GitTag:
 
     name: str
     commit: str
-    """The commit that the tag leads to, as hex."""
     annotated: bool
     time: int
-    """Time of its creation, in seconds since 1970; 0 for one that is not annotated."""
+    """Time of its creation, in seconds since 1970; 0 for a tag without annotation."""
 
 
 def list_tags(folder: str, start: str) -> list[GitTag]:
@@ -210,19 +193,19 @@ def commits_of_refs(folder: str) -> list[str]:
     """
     if work_tree(folder) is None:
         return []
-    # A tag may name a tag or a file: `*` dereferences the first, and the type identifies the
-    # second.
+    # A tag may name another tag or a file: `*` follows a tag to its target, and the type excludes
+    # files.
     tag, other = "%(*objecttype) %(*objectname)", "%(objecttype) %(objectname)"
     form = f"%(if)%(*objectname)%(then){tag}%(else){other}%(end)"
     lines = _run(folder, "for-each-ref", f"--format={form}").decode().splitlines()
     found = [line.partition(" ")[2] for line in lines if line.startswith("commit ")]
-    head = head_commit(folder)  # if detached, it may not be in a ref
+    head = head_commit(folder)  # a detached commit may not be in a ref
     return list(dict.fromkeys([*found, *([head] if head else [])]))
 
 
 def blobs_of_refs(folder: str, below: str, name: str) -> Iterator[bytes]:
     """Every version of the files named `name` below a path, in every ref: branches, tags, stashes
-    and remote-tracking branches. Each content once; none outside git.
+    and remote-tracking branches. Each content is yielded once. Outside git, nothing is yielded.
     """
     seen: set[str] = set()
     for commit in commits_of_refs(folder):
@@ -248,14 +231,13 @@ def _run(folder: str, *arguments: str) -> bytes:
 
 def _call(folder: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     command = ["git", "-C", folder, *arguments]
-    # Its messages are parsed, and a question for a password would not be seen.
+    # Messages must be in English, because they are parsed; nobody would see a question for a
+    # password.
     environment = {**os.environ, "LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"}
     try:
         return subprocess.run(command, capture_output=True, check=False, env=environment)
     except OSError as error:
-        raise FailureError(
-            f"git cannot be run: {error.strerror}", hint="install git, and have it in PATH"
-        ) from None
+        raise FailureError(f"git cannot be run: {error.strerror}") from None
 
 
 def _refused(arguments: tuple[str, ...], stderr: bytes) -> FailureError:
@@ -263,9 +245,7 @@ def _refused(arguments: tuple[str, ...], stderr: bytes) -> FailureError:
     # The reason is in the first line marked as an error; advice surrounds it.
     told = next((line for line in lines if line.startswith(("fatal:", "error:"))), lines[0])
     reason = told.removeprefix("fatal:").removeprefix("error:").strip()
-    return FailureError(
-        f"git refused: {safe(reason, limit=500)}", hint=f"`git {arguments[0]}` shows more"
-    )
+    return FailureError(f"`git {arguments[0]}` refused: {reason}")
 
 
 _NAME = re.compile(r"[a-zA-Z0-9]([a-zA-Z0-9-/_]*[a-zA-Z0-9])?")
@@ -281,14 +261,12 @@ def artifact(dataset: str, folder: str) -> str:
     """The name of a dataset in GTO's tags."""
     if not is_name(dataset):
         raise UsageError(
-            f"GTO has no tags for the name `{safe(dataset)}`: it has to end with a letter or digit",
-            hint="git tag --annotate makes one of your own",
+            f"GTO has no tags for the name `{dataset}`: it has to end with a letter or digit",
         )
     if folder and not _FOLDER.fullmatch(folder):
         raise UsageError(
-            f"GTO has no tags for the folder `{safe(folder)}` of the registry: expected letters, "
+            f"GTO has no tags for the folder `{folder}` of the registry: expected letters, "
             "digits, `-`, `_`, `.` and `/`",
-            hint="git tag --annotate makes one of your own",
         )
     return f"{folder}={dataset}" if folder else dataset
 
@@ -297,9 +275,8 @@ def check_stage(stage: str) -> None:
     """Refuse an invalid stage name."""
     if not _NAME.fullmatch(stage):
         raise UsageError(
-            f"`{safe(stage)}` is not a stage name: expected letters, digits, `-`, `_` and `/`, "
+            f"`{stage}` is not a stage name: expected letters, digits, `-`, `_` and `/`, "
             "with a letter or digit at both ends",
-            hint="write `--stage prod`",
         )
 
 
@@ -325,7 +302,7 @@ def stage_tag(name: str, stage: str, tags: Iterable[GitTag]) -> str:
 
 
 def in_stage(name: str, stage: str, tags: Iterable[GitTag]) -> str | None:
-    """The commit in a stage, by its last assignment, or None."""
+    """The commit in a stage, by the stage's latest tag; None if no commit is in the stage."""
     events = [each for each in _events(name, tags) if each.stage == stage]
     last = max(events, key=lambda each: (each.tag.time, each.counter), default=None)
     return None if last is None or last.cancelled else last.tag.commit

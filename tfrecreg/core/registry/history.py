@@ -1,4 +1,4 @@
-"""The chain of the releases of a dataset, and whether files are those of a manifest."""
+"""The chain of a dataset's releases, and the comparison of files with a manifest."""
 
 from __future__ import annotations
 
@@ -36,33 +36,28 @@ if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
 RANK: Mapping[str, int] = {"initial": 0, "patch": 1, "minor": 2, "major": 3}
-"""Rank of each level, smallest change first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What the chain is made of: one release."""
+    """One release in the chain of a dataset's releases."""
 
     version: Version
     digest: str
-    """Digest of its manifest."""
     content: str
     parent: Version | None
     parent_digest: str
     """Digest of the parent's manifest as recorded in this release; empty without a parent."""
     level: Literal["initial", "patch", "minor", "major"]
-    """Level of the change that it records."""
     build: str = ""
-    """Digest of the manifest of its build."""
     dvc: str | None = None
-    """DVC's hash of its bytes; None without DVC."""
 
 
 def link_of(manifest: Manifest) -> Link:
-    """The link that a release's manifest is."""
+    """The link for a release's manifest."""
     release = manifest.release
     if release is None:
-        raise ValueError("the manifest of a build is not a link")
+        raise ValueError("a build's manifest has no release")
     parent = release.parent
     return Link(
         version=parse_version(release.version),
@@ -77,14 +72,14 @@ def link_of(manifest: Manifest) -> Link:
 
 
 def step(before: Version, after: Version) -> Literal["patch", "minor", "major"]:
-    """The level of change that a number claims against another."""
+    """The level of change between two version numbers."""
     if after.major != before.major:
         return "major"
     return "minor" if after.minor != before.minor else "patch"
 
 
 def links_of(dataset: Dataset) -> dict[Version, Link]:
-    """The releases whose manifests hold."""
+    """The links of all releases with a valid manifest, by version."""
     found = {}
     for version in dataset.versions:
         with suppress(UsageError, MissingFileError):
@@ -94,27 +89,26 @@ def links_of(dataset: Dataset) -> dict[Version, Link]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Issue:
-    """One thing that is wrong with releases."""
+    """A fault of one or several releases."""
 
     code: Code
     versions: frozenset[Version]
-    """Versions of the releases concerned."""
     path: str
-    """The file or folder that it is about, in the registry."""
+    """The file or folder with the fault, relative to the registry."""
     message: str
-    """One line with the expected and actual values."""
     command: str = ""
-    """Restores the files; empty if none is known."""
     places: tuple[Location, ...] = ()
-    """All files with the same cause; empty for `path` alone."""
+    """All files whose faults have the same cause; empty if `path` is the only one."""
 
 
 Place = Callable[[str], tuple[Readable, str] | None]
-"""Location of a file of the build: a storage and the path in it; None if it is not stored."""
+"""Returns the location of a file of the build: a storage and the path in it; None if the file is
+not stored.
+"""
 
 _MISSING = "is missing"
 _THREADS = min(4, os.cpu_count() or 1)
-"""blake3 lets go of the GIL, and one core hashes no faster than a disk delivers."""
+"""blake3 releases the GIL, and one core hashes more slowly than a disk reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,15 +116,13 @@ class Altered:
     """A file that differs from the manifest."""
 
     path: str
-    """Path in the build's folder."""
     fault: str
     """Fault of the file, without the subject: ``"is missing"``."""
     refusal: StorageError | None = None
-    """Error from reading it; None if it could be read or is missing."""
 
 
 def below(storage: Readable) -> Place:
-    """The folder of the files, if they are in one."""
+    """The :data:`Place` of a build whose files are all in one folder."""
     return lambda path: (storage, path)
 
 
@@ -141,7 +133,7 @@ def altered(manifest: Manifest, place: Place, progress: Progress = SILENT) -> It
     entries = manifest.entries.values()
     with (
         ThreadPoolExecutor(_THREADS) as pool,
-        # Closing it cancels pending work, for callers that need only the first fault.
+        # If a caller needs only the first fault, closing the generator cancels the pending work.
         closing(_faults(pool, entries, place)) as faults,
     ):
         for entry, fault in zip(entries, faults, strict=True):
@@ -157,7 +149,7 @@ def altered(manifest: Manifest, place: Place, progress: Progress = SILENT) -> It
 def copy_verified(
     source: Readable, target: Storage, entry: ShardEntry | FileEntry, *, hint: str = ""
 ) -> None:
-    """Copy a file of a build, unless one of its size is there."""
+    """Copy a file of a build and verify it, unless `target` has a file of this name and size."""
     path = entry.path
     found = target.stat(path)
     if found is not None and found.size == entry.bytes:
@@ -166,8 +158,8 @@ def copy_verified(
         if hash_file(source, path, expected=entry.blake3, copy=writer)[1] != entry.blake3:
             shown = safe(source.root, limit=1000)
             raise RefusedError(
-                f"`{safe(f'{source.root}/{path}', limit=1000)}` is not the file that the manifest "
-                "names",
+                f"`{safe(f'{source.root}/{path}', limit=1000)}` does not match its digest in the "
+                "manifest",
                 hint=hint or f"`tfrecreg check {shown}` names the damaged records",
             )
 
@@ -177,7 +169,7 @@ def expect_intact(
     place: Place,
     *,
     what: str,
-    hint: str,
+    hint: str = "",
     error: type[TfrecregError] = RefusedError,
     progress: Progress = SILENT,
 ) -> None:
@@ -190,7 +182,7 @@ def expect_intact(
     if first.refusal is not None:
         raise first.refusal
     path = safe(first.path, limit=1000)
-    raise error(f"{what} are not those of its manifest: `{path}` {first.fault}", hint=hint)
+    raise error(f"{what} do not match the manifest: `{path}` {first.fault}", hint=hint)
 
 
 def repair_hint(reference: str) -> str:
@@ -221,7 +213,7 @@ def _fault(entry: ShardEntry | FileEntry, place: Place) -> Altered | None:
 
 
 def manifest_fault(manifest: Manifest, place: Place) -> Altered | None:
-    """What is wrong with the manifest beside the files of a build or release; None if nothing."""
+    """The fault of the manifest beside the files of a build or release; None if it has no fault."""
     expected = manifest.digest if manifest.release is None else manifest.release.build
     found = place(MANIFEST_NAME)
     if found is None:

@@ -1,4 +1,4 @@
-"""Make a folder a registry: add the files that are missing, leave the others alone."""
+"""Makes a folder a registry: adds missing files, and leaves existing files unchanged."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CONFIG = """\
 """
 
 _REST = {
-    # The bytes of builds are DVC's, their pointers are git's.
+    # DVC tracks the bytes of builds, git tracks their pointers.
     f"{layout.BUILDS}/.gitignore": b"/*/\n",
     **dict.fromkeys(layout.IGNORES, layout.IGNORE_ALL),
 }
@@ -34,13 +34,13 @@ _REST = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InitResult:
-    """What became of it."""
+    """The result of `init`."""
 
     root: str
     made: tuple[str, ...]
-    """Files that were missing."""
     dvc: Literal["made", "there", "absent"]
-    """``absent``: not installed or not wanted, so releases keep their bytes in `versions/`."""
+    """``absent``: DVC is not installed or not wanted, so `versions/` keeps the bytes of releases.
+    """
     commands: tuple[str, ...] = field(repr=False)
     """Git commands to run next; empty outside git, and if nothing was made."""
 
@@ -48,7 +48,7 @@ class InitResult:
 def init(
     folder: str | os.PathLike[str] = ".", *, with_dvc: bool | None = None, nested: bool = False
 ) -> InitResult:
-    """Make `folder` (and itself, if it is missing) a registry."""
+    """Make `folder` a registry. The folder is made if it is missing."""
     storage = LocalStorage(os.path.expanduser(folder))  # noqa: PTH111 - never raises
     root = Path(storage.root)
     if not nested:
@@ -59,18 +59,17 @@ def init(
         wrong = next(each for each in (root, *root.parents) if os.path.lexists(each))
         raise UsageError(
             f"`{path_text(str(wrong))}` is not a folder",
-            hint="name another folder, or move that away",
         ) from None
     except OSError as error:
         raise StorageError(
             f"`{path_text(str(root))}` cannot be made: {error.strerror}",
-            hint="check the permissions of the folder above it",
         ) from error
     is_new = storage.stat(CONFIG_NAME) is None
     wanted = is_new if with_dvc is None else with_dvc
     made = [path for path, data in _REST.items() if storage.put_if_absent(path, data)]
     state = tracker().begin(storage.root, wanted=wanted, required=bool(with_dvc))
-    # Last, because it makes the folder a registry: without it, all of this is repeated.
+    # This file comes last, because it makes the folder a registry. A run that was killed before is
+    # repeated in full.
     if storage.put_if_absent(CONFIG_NAME, _CONFIG.encode("utf-8")):
         made.insert(0, CONFIG_NAME)
     return InitResult(
@@ -82,7 +81,7 @@ def init(
 
 
 def _expect_no_registry_around(root: Path) -> None:
-    """Refuse a folder in another registry, which would be cut out of it without a word."""
+    """Refuse a folder inside another registry, which would silently ignore the new registry."""
     if os.path.lexists(root / CONFIG_NAME):
         return
     around = find_registry(root.parent)

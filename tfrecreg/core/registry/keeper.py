@@ -1,7 +1,7 @@
-"""Who keeps the bytes of a release: DVC, or the folder `versions/`.
+"""The keeper of a release's bytes: DVC, or the folder `versions/`.
 
-DVC keeps those of a registry in a DVC repository. It is a feature: the module that knows it is
-named here, and loaded when it is asked for.
+DVC keeps the bytes if the registry is in a DVC repository. The module with the support for DVC is
+named here, and loaded on first use.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Literal, Protocol, cast
 
 from tfrecreg.core.registry.manifest import Manifest
 from tfrecreg.core.registry.registry import Dataset, Registry
@@ -20,74 +20,60 @@ from tfrecreg.core.values.reference import Version
 
 if TYPE_CHECKING:
     from tfrecreg.core.registry.history import Issue, Link
+    from tfrecreg.core.registry.transaction import Transaction
 
 _TRACKER = "tfrecreg.builtin.dvc.keeper"
 
 
-class ReleaseChange(Protocol):
-    """What a keeper has of the transaction that releases a build."""
-
-    dataset: Dataset
-    progress: Progress
-
-    def stage(self, purpose: str) -> AbstractContextManager[Storage]:
-        """As :meth:`tfrecreg.core.registry.transaction.Transaction.stage`, like the others."""
-
-    def replace(
-        self, folder: str, staged: Storage, manifest: Manifest, *, verified: bool = False
-    ) -> None:
-        """Put a staged folder in the place of a published one."""
-
-    def write(self, path: str, data: bytes) -> None:
-        """Write a file of the registry, or replace it."""
-
-    def undo(self, step: Callable[..., None], *arguments: Any) -> None:
-        """Note a step to take back if the release fails; the last one is taken first."""
-
-
 class Tracker(Protocol):
-    """DVC: git has pointers to the bytes of builds. `root` is that of the registry, and folders
-    are relative to it.
+    """DVC, which keeps the bytes of builds. Git has pointers to these bytes. `root` is the root of
+    the registry, and folders are relative to it.
 
-    DVC has to be installed for :meth:`keep`, its parser for :meth:`named`, and nothing for the
-    others.
+    DVC must be installed for :meth:`keep`, and DVC's parser for :meth:`named`. The other methods do
+    not need DVC.
     """
 
     files: tuple[str, ...]
-    """What :meth:`begin` makes for git."""
+    """The files that :meth:`begin` makes and git should have."""
 
-    def keep(self, change: ReleaseChange, build: Manifest) -> str | None:
+    def keep(self, change: Transaction, build: Manifest) -> str | None:
         """Keep the bytes of the build in DVC's cache, and verify them there."""
 
     def begin(
         self, root: str, *, wanted: bool, required: bool
     ) -> Literal["made", "there", "absent"]:
-        """Track a registry if that is wanted and DVC is installed."""
+        """Make the registry a DVC repository if the user wants it and DVC is installed; return what
+        was done.
+        """
 
     def locked(
         self, root: str, waiting: Callable[[], None] | None = None
     ) -> AbstractContextManager[None]:
-        """Hold DVC's lock; `waiting` is called once if another command has it. It is reentrant."""
+        """Hold DVC's lock, which is reentrant. `waiting` is called once if another command holds
+        it.
+        """
 
     def pointers(self, folder: str) -> tuple[str, ...]:
-        """The files in git that may name the bytes of a folder, its own pointer first."""
+        """The paths of the files in git that may name the bytes of a folder, the folder's own
+        pointer first.
+        """
 
     def named(self, data: bytes, where: str, folder: str) -> str | None:
         """DVC's hash of a folder in the content `data` of the pointer `where`."""
 
     def pointer_issue(self, dataset: Dataset, links: Mapping[Version, Link]) -> Issue | None:
-        """What is wrong with the pointer to the build, if that is one of these releases."""
-
-    def bring_command(self, root: str, folder: str) -> str:
-        """The command that fetches a folder; empty if no pointer names it."""
+        """The fault of the pointer to the build, if the build is one of the releases in `links`;
+        else None.
+        """
 
     def cached(self, root: str, value: str) -> Mapping[str, str]:
-        """The files of the folder with this hash in DVC's cache on this machine: absolute path by
-        path in the folder. Empty if there are none, or they are unknown to DVC.
+        """The files of the folder with the hash `value`: from each path in the folder to the
+        absolute path of the file in this machine's cache of DVC. Empty if the cache lacks the
+        folder.
         """
 
     def keeps(self, registry: Registry, manifest: Manifest) -> bool:
-        """Whether it is installed, and has the bytes of this release."""
+        """Whether DVC is installed and has the bytes of this release."""
 
     def supply(
         self,
@@ -97,13 +83,15 @@ class Tracker(Protocol):
         stage: Storage,
         progress: Progress,
     ) -> list[str]:
-        """Copy files of a build or release, as far as it has them, and hash them."""
+        """Copy those files of a build or release that DVC has into `stage`, and verify them; return
+        their paths.
+        """
 
     def expect_current(self, registry: Registry, name: str) -> None:
-        """Refuse a pipeline whose stages of a dataset do not name all settings they depend on."""
+        """Refuse a pipeline if a stage of this dataset does not name all settings that it uses."""
 
 
 @cache
 def tracker() -> Tracker:
-    """DVC, as a keeper."""
+    """The support for DVC."""
     return cast("Tracker", import_module(_TRACKER).DVC)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tfrecreg.core.values.reference import Version
 
 BUILDS = "data"
-"""Builds: `data/<name>/`, one fixed path a dataset."""
+"""Builds: `data/<name>/`, one fixed path per dataset."""
 DATASETS = "datasets"
 """Settings of each dataset: `datasets/<name>.toml`, in git."""
 RELEASES = "registry"
@@ -13,69 +13,73 @@ RELEASES = "registry"
 REPORTS = "reports"
 """Reports of a pipeline: `reports/<name>/`, small, in git."""
 VERSIONS = "versions"
-"""Bytes of releases restored on demand, ignored by git."""
+"""Bytes of releases that were restored on demand; ignored by git."""
 STATE = ".tfrecreg"
-"""State of this machine only; ignored by git."""
+"""State that belongs to this machine only; ignored by git."""
 STAGE = f"{STATE}/stage"
 CHECKS = f"{STATE}/cache/checks"
 """Cached results of checks, one file per shard."""
 INDEXES = f"{STATE}/cache/index"
-"""Copies of indexes of releases."""
+"""Copies of the indexes of releases."""
 IGNORE_ALL = b"*\n"
-"""An ignore file of git or DVC that ignores its whole folder, itself among it."""
+"""An ignore file for git or DVC that ignores its whole folder, including itself."""
 IGNORES = tuple(
     f"{folder}/{name}" for folder in (VERSIONS, STATE) for name in (".gitignore", ".dvcignore")
 )
-"""Paths of such files. They never change, so they never conflict between branches."""
+"""Paths of the ignore files. Their content never changes, so branches never conflict in these
+files.
+"""
 EVERYTHING = ".registry"
-"""The name of the lock that everybody who changes something shares; no dataset's name begins with
-a dot."""
+"""The name of the lock that every change of the registry shares. No dataset's name begins with a
+dot."""
 YANKS_SUFFIX = ".yanks.jsonl"
 """Suffix of the file beside a release's folder that holds its yanks."""
 ATTRIBUTES = f"{RELEASES}/.gitattributes"
-"""What git must know of the files below `registry/`."""
+"""Git's attributes for the files below `registry/`."""
 ATTRIBUTE_LINES = (b"* -text", f"*{YANKS_SUFFIX} merge=union".encode())
-"""Lines of that file, always the same, so that branches never conflict: git converts no line ends,
-which would break the digests of releases, and a merge keeps the yanks of both branches."""
+"""The lines of :data:`ATTRIBUTES`. They never change, so branches never conflict in them. With
+them, git converts no line ends (that would break the digests of releases), and a merge keeps all
+yanks.
+"""
 
 
 def build_folder(dataset: str) -> str:
-    """The build of `dataset`."""
+    """The folder of the build of `dataset`."""
     return f"{BUILDS}/{dataset}"
 
 
 def dataset_path(dataset: str) -> str:
-    """Settings of `dataset`: its source, raw data and owner."""
+    """The file with settings of `dataset`: its source, raw data and owner."""
     return f"{DATASETS}/{dataset}.toml"
 
 
 def release_folder(dataset: str, version: Version) -> str:
-    """The release's manifest and schema."""
+    """The folder with the release's manifest and schema."""
     return f"{RELEASES}/{dataset}/{version}"
 
 
 def yanks_path(dataset: str, version: Version) -> str:
-    """Why a release was yanked: beside its folder, which never changes."""
+    """The file with a release's yanks: beside its folder, which never changes."""
     return f"{release_folder(dataset, version)}{YANKS_SUFFIX}"
 
 
 def version_folder(dataset: str, version: Version) -> str:
-    """The release's bytes, where they are not the build."""
+    """The folder with the release's bytes, if they are not in the build."""
     return f"{VERSIONS}/{dataset}/{version}"
 
 
 def schema_path(dataset: str) -> str:
-    """The working contract of `dataset`, unless the configuration names another file."""
+    """The working schema of `dataset`, unless the configuration names another file."""
     return f"schemas/{dataset}.pbtxt"
 
 
 def reports_folder(dataset: str) -> str:
-    """What a pipeline keeps of `dataset` beside the data."""
+    """The folder with the files that a pipeline writes about `dataset`, except the data."""
     return f"{REPORTS}/{dataset}"
 
 
 def report_path(dataset: str) -> str:
-    """What a pipeline's check measured of `dataset`: the JSON of `check`."""
+    """The file with a pipeline's measurements of `dataset`: the JSON of `check`."""
     return f"{reports_folder(dataset)}/check.json"
 
 
@@ -85,17 +89,17 @@ def stage_folder(dataset: str) -> str:
 
 
 def build_record(dataset: str) -> str:
-    """A local note on the last build: time, folder and state of the raw data."""
+    """This machine's note on the last build: its time, and the folder and state of its raw data."""
     return f"{STATE}/builds/{dataset}.json"
 
 
 def cached_index(digest: str) -> str:
-    """A copy of the index file whose blake3 this is: releases stay comparable."""
+    """The copy of the index file with this blake3, which keeps releases comparable."""
     return f"{INDEXES}/{digest[:2]}/{digest[2:]}"
 
 
 def cached_schema(digest: str) -> str:
-    """A copy of the schema with this blake3, to compare the schemas of builds."""
+    """The copy of the schema with this blake3, to compare the schemas of builds."""
     return f"{STATE}/cache/schemas/{digest}.pbtxt"
 
 
@@ -105,5 +109,5 @@ def cached_statistics(content: str, made_by: str) -> str:
 
 
 def lock_path(dataset: str) -> str:
-    """The lock that keeps two commands from doing the same work."""
+    """The lock that prevents two commands from doing the same work."""
     return f"{STATE}/locks/{dataset}"

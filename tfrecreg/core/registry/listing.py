@@ -1,4 +1,4 @@
-"""Reading a registry: its datasets, a single reference, and the history of a dataset."""
+"""Lists the datasets of a registry and the history of a dataset, and shows a manifest."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tfrecreg.core.registry.absence import expect_dataset
-from tfrecreg.core.registry.lookup import Resolved
+from tfrecreg.core.registry.data import Resolved
 from tfrecreg.core.registry.manifest import ChangeCounts, Totals, totals_of
 from tfrecreg.core.registry.registry import Dataset, Registry, Yank, read_yanks, yanked
 from tfrecreg.core.values.errors import TfrecregError
@@ -16,23 +16,20 @@ from tfrecreg.core.values.text import json_data
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed:
-    """One dataset, in one line."""
+    """The facts about one dataset in a list."""
 
     name: str
     state: Literal["configured", "built", "released", "broken"]
     latest: str
-    """The newest release that was not yanked; empty without one."""
     releases: int
     records: int | None
-    """Records of the newest release, else of the build; None if there is neither."""
+    """Number of records of the newest release, or else of the build; None if neither exists."""
     bytes: int | None
-    """Size of its shards in bytes."""
     problem: str = ""
-    """Error from reading its manifest or its configuration; empty if they could be read."""
 
 
 def list_datasets(registry: Registry) -> list[Listed]:
-    """Every dataset, in order of its name. One that is broken is listed as such."""
+    """Every dataset, in order of name. Broken datasets are included and marked."""
     return [_listed(dataset) for dataset in registry.datasets()]
 
 
@@ -53,7 +50,7 @@ def _listed(dataset: Dataset) -> Listed:
         else:
             manifest = dataset.build_manifest()
             totals = totals_of(manifest) if manifest is not None else None
-        _ = dataset.config  # raises where it cannot be read
+        _ = dataset.config  # raises an error if it cannot be read
     except TfrecregError as error:
         return Listed(
             name=name,
@@ -91,17 +88,13 @@ class LogEntry:
     bytes: int
     note: str
     parent: str | None = None
-    """Version of the release that it was made after; None for a first release."""
     counts: ChangeCounts | None = None
-    """Counts of the changes; None for a first release, and if they are unknown."""
     yanks: tuple[Yank, ...] = ()
-    """Yanks of the release; empty if it was not yanked."""
     parents: tuple[str, ...] = ()
-    """The versions of other datasets that it was made from."""
 
 
 def log(registry: Registry, name: str) -> list[LogEntry]:
-    """The releases of a dataset, the newest first; none where it is built or configured only."""
+    """The releases of a dataset, newest first; empty if it has only a build or a configuration."""
     entries = []
     dataset = registry.dataset(name)
     versions = dataset.versions

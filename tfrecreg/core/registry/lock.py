@@ -1,9 +1,10 @@
-"""The locks of a registry, by which the commands of one machine take turns.
+"""The locks of a registry, with which the commands on one machine take turns.
 
-A change of a dataset holds its lock, and shares that of the registry. Garbage collection holds the
-registry's lock exclusively, so no other change is in progress.
+A change of a dataset holds the dataset's lock and shares the registry's lock. Garbage collection
+holds the registry's lock exclusively, so no other change is in progress.
 
-A new folder for the user: its name has to be free, and it appears whole or not at all.
+Also makes new folders for the user. The name must be free, and the folder appears whole or not at
+all.
 """
 
 from __future__ import annotations
@@ -22,18 +23,20 @@ from pathlib import Path
 from tfrecreg.core.registry import layout
 from tfrecreg.core.registry.registry import Registry
 from tfrecreg.core.storage.local import LocalStorage
-from tfrecreg.core.storage.paths import advice, expect_no_url, path_text
+from tfrecreg.core.storage.paths import expect_no_url, path_text
 from tfrecreg.core.storage.renames import exclusive, exclusive_if_free, held_shared
 from tfrecreg.core.storage.writer import make_folders
 from tfrecreg.core.values.errors import StorageError, UsageError
 from tfrecreg.core.values.text import safe
 
 _held: ContextVar[frozenset[Path]] = ContextVar("held", default=frozenset())
-"""The locks held by the current context, which need not wait for itself."""
+"""The locks that the current context holds. It must not wait for them."""
 _copies: dict[Path, int] = {}
-"""The locks on copies of releases that this process reads, with their descriptors, latest last."""
+"""The locks on copies of releases that this process reads, with their descriptors. The lock that
+was used last comes last.
+"""
 _MOST_COPIES = 64
-"""No command reads more at a time, and a process may have few files open: 256 on macOS."""
+"""Maximum number of copies that a process protects, because it may open few files: 256 on macOS."""
 
 
 @contextlib.contextmanager
@@ -44,8 +47,8 @@ def dataset_lock(
 
     The lock is reentrant, so that several operations can be combined.
 
-    The holder is about to write, so the files for git and DVC to ignore are listed from then on: a
-    registry that was cloned comes without `.tfrecreg/` and `versions/`.
+    The holder is about to write. So the ignore files of git and DVC are made first: a cloned
+    registry has no `.tfrecreg/` and no `versions/`.
     """
     with (
         _lock(registry, layout.EVERYTHING, waiting, shared=True),
@@ -91,24 +94,24 @@ def _lock(
 
 
 def _expect_no_starting_worker() -> None:
-    """Refuse a lock to a worker process that is importing the script of its parent.
+    """Refuse a lock to a worker process that is importing its parent's script.
 
-    The parent may hold the lock, and waits for the worker.
+    If the parent holds the lock while it waits for the worker, both would wait forever.
     """
     processes = sys.modules.get("multiprocessing.process")
-    # Set while a new process imports the main module, as multiprocessing's own check has it.
+    # `_inheriting` is set while a new process imports the main module, for a check of
+    # multiprocessing.
     if processes is not None and getattr(processes.current_process(), "_inheriting", False):
         raise UsageError(
-            "a worker process is importing this script, which changes a registry",
-            hint="a script that asks for more than one job keeps its code under "
-            '`if __name__ == "__main__":`',
+            "a worker process is importing this script, which changes a registry: the script "
+            'needs an `if __name__ == "__main__":`'
         )
 
 
 def hold_copy(registry: Registry, folder: str) -> None:
-    """Keep the copy of a release from being removed for as long as this process lives.
+    """Protect a release's copy from removal for as long as this process lives.
 
-    Of a process that goes over many releases, the last 64 are kept so.
+    If the process reads many releases, only the latest 64 copies stay protected.
     """
     path = _copy_lock(registry, folder)
     if path in _copies:
@@ -125,7 +128,9 @@ def hold_copy(registry: Registry, folder: str) -> None:
 
 @contextlib.contextmanager
 def copy_unless_read(registry: Registry, folder: str) -> Iterator[bool]:
-    """Keep other processes from beginning to read the copy of a release, in order to remove it."""
+    """Keep other processes from starting to read a release's copy, so that it can be removed.
+    Yields False if another process reads it.
+    """
     path = _copy_lock(registry, folder)
     handle = _copies.pop(path, None)
     if handle is not None:
@@ -144,38 +149,31 @@ def _copy_lock(registry: Registry, folder: str) -> Path:
 
 def _refused(registry: Registry, error: OSError) -> StorageError:
     return StorageError(
-        f"the registry `{path_text(registry.storage.root)}` cannot be written: {error.strerror}",
-        hint=advice(error) or "check the permissions of the folder",
+        f"the registry `{path_text(registry.storage.root)}` cannot be written: {error.strerror}"
     )
 
 
 _OURS = (layout.BUILDS, layout.RELEASES, layout.VERSIONS, layout.STATE)
-"""Folders of a registry whose files manifests and DVC vouch for."""
+"""Folders of a registry whose files only tfrecreg and DVC may write."""
 
 _PREFIX, _SUFFIX = ".tfrecreg-", ".tmp"
 _HIDDEN = re.compile(r"\.tfrecreg-(export|plan|salvage|site)\.[0-9a-f]{16}\.tmp")
 
-_HINT = "name a folder that does not exist yet, or an empty one: {} never overwrites"
 
-
-def free_folder(
-    folder: str | os.PathLike[str], registry: Registry | None, what: str = "an export"
-) -> Path:
-    """The absolute path of `folder`, which is empty or does not exist."""
+def free_folder(folder: str | os.PathLike[str], registry: Registry | None) -> Path:
+    """The absolute path of `folder`; refuses a folder that exists and is not empty."""
     text = os.fsdecode(folder)
     shown = safe(text, limit=1000)
-    expect_no_url(text, "a folder")
+    expect_no_url(text, "only folders of this machine are written here")
     try:
         path = Path(text).expanduser().resolve()
     except (OSError, RuntimeError, ValueError) as error:
-        raise UsageError(
-            f"`{shown}` does not name a folder: {safe(str(error))}", hint=_HINT.format(what)
-        ) from None
+        raise UsageError(f"`{shown}` does not name a folder: {error!s}") from None
     if not text:
-        raise UsageError("`` does not name a folder", hint=_HINT.format(what))
+        raise UsageError("`` does not name a folder")
     if registry is not None:
         _require_strange(path, Path(registry.storage.root).resolve(), shown)
-    _require_free(path, shown, _HINT.format(what))
+    _require_free(path, shown)
     return path
 
 
@@ -183,20 +181,20 @@ def _require_strange(path: Path, root: Path, shown: str) -> None:
     if path.is_relative_to(root) and path.relative_to(root).parts[:1] in {(p,) for p in _OURS}:
         raise UsageError(
             f"`{shown}` is in `{path.relative_to(root).parts[0]}/` of the registry, which holds "
-            "only builds and releases",
-            hint=f"name a folder elsewhere: {safe(str(root.parent / path.name))}",
+            "only builds and releases"
         )
 
 
 @contextmanager
 def new_folder(path: Path, what: str = "export") -> Iterator[LocalStorage]:
-    """An unfinished folder beside `path`, renamed to it if the block succeeds.
+    """An unfinished folder beside `path`, which is renamed to `path` if the ``with`` block
+    succeeds.
 
-    Left by an exception, it is removed without a trace, with the folders above it that were made
-    for it. After a kill it stays, hidden and with a name that ends in ``.tmp``, until the next
-    folder is made beside it: it is locked as long as somebody fills it.
+    After an exception, the folder is removed, and so are the parent folders that were made for it.
+    After a kill, it stays as a hidden folder whose name ends in ``.tmp``, until the next folder is
+    made beside it. It is locked while a process fills it.
     """
-    import secrets  # with `hmac` and more, which most readers of locks do not need
+    import secrets  # it imports `hmac` and more, which few need
 
     missing = [each for each in path.parents if not each.exists()]
     name = f"{_PREFIX}{what}.{secrets.token_hex(8)}{_SUFFIX}"
@@ -205,9 +203,9 @@ def new_folder(path: Path, what: str = "export") -> Iterator[LocalStorage]:
     try:
         with _locked_folder(path.parent / name):
             yield LocalStorage(path.parent / name)
-            _put_in_place(beside, name, path, _HINT.format(f"this {what}"))
+            _put_in_place(beside, name, path)
     except BaseException:
-        # Report the original failure, not that of the cleanup.
+        # Report the original failure, not a failure of the cleanup.
         with suppress(StorageError):
             beside.remove(name)
         with suppress(OSError):
@@ -218,14 +216,10 @@ def new_folder(path: Path, what: str = "export") -> Iterator[LocalStorage]:
 
 @contextmanager
 def _locked_folder(path: Path) -> Iterator[None]:
-    """Make a folder and lock it for as long as it is being filled."""
     try:
         handle = _make_locked(str(path))
     except OSError as error:
-        raise StorageError(
-            f"`{safe(str(path), limit=1000)}` cannot be made: {error.strerror}",
-            hint=advice(error) or "check the permissions of the folder above it",
-        ) from error
+        raise StorageError(f"`{path}` cannot be made: {error.strerror}") from error
     try:
         yield
     finally:
@@ -236,60 +230,59 @@ def _make_locked(path: str) -> int:
     while True:
         make_folders(path)
         handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        with suppress(OSError):  # a file system without locks: it is not removed there
+        with suppress(OSError):  # a file system without locks: abandoned folders stay
             fcntl.flock(handle, fcntl.LOCK_EX)
-        # Between the two calls it had no owner, and may have been removed.
+        # Between the two calls the folder was not locked, so another process may have removed it.
         if os.fstat(handle).st_nlink:
             return handle
         os.close(handle)
 
 
 def _remove_abandoned(beside: LocalStorage) -> None:
-    """Remove unfinished folders of killed processes."""
     for entry in list(beside.list(recursive=False)):
         if entry.kind != "dir" or not _HIDDEN.fullmatch(entry.path):
             continue
         try:
             handle = os.open(Path(beside.root, entry.path), os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
-            continue  # it was removed, or belongs to another user
+            continue  # the folder was removed, or belongs to another user
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             beside.remove(entry.path)
         except (OSError, StorageError):
-            continue  # it is being filled, or not ours to remove
+            continue  # a process fills the folder, or this user may not remove it
         finally:
             os.close(handle)
 
 
-def _require_free(path: Path, shown: str, hint: str) -> None:
+def _require_free(path: Path, shown: str) -> None:
     entry = LocalStorage(path.parent).stat(path.name) if path.name else None
     if path.name and entry is None:
         return
     if entry is not None and entry.kind != "dir":
-        raise UsageError(f"`{shown}` is not a folder", hint=hint)
+        raise UsageError(f"`{shown}` is not a folder")
     if next(LocalStorage(path).list(recursive=False), None) is not None:
         with suppress(StorageError):
-            # The process that filled it may have been killed before its name was durable.
+            # The process that filled the folder may have been killed before its name was durable.
             LocalStorage(path.parent).sync_dir("")
-        raise UsageError(f"`{shown}` is not empty", hint=hint)
-    # An empty folder gives way to the new one, which these cannot.
+        raise UsageError(f"`{shown}` is not empty, and nothing in it is overwritten")
+    # An empty folder can be replaced, but not in these two cases.
     if path.is_mount():
-        raise UsageError(f"`{shown}` is a mount point", hint="name a new folder in it")
+        raise UsageError(f"`{shown}` is a mount point")
     if path == Path.cwd():
-        raise UsageError(f"`{shown}` is the current folder", hint="name a new folder in it")
+        raise UsageError(f"`{shown}` is the current folder")
 
 
-def _put_in_place(beside: LocalStorage, name: str, path: Path, hint: str) -> None:
+def _put_in_place(beside: LocalStorage, name: str, path: Path) -> None:
     shown = safe(str(path), limit=1000)
     try:
-        # rmdir(2) removes empty folders only, so nothing that was added is lost.
+        # rmdir(2) removes only empty folders, so added files are never lost.
         path.rmdir()
     except FileNotFoundError:
         pass
     except OSError as error:
         if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
-            raise UsageError(f"`{shown}` was written to by another process", hint=hint) from None
-        raise StorageError(f"`{shown}` cannot be replaced: {error.strerror}", hint=hint) from error
+            raise UsageError(f"`{shown}` was written to by another process") from None
+        raise StorageError(f"`{shown}` cannot be replaced: {error.strerror}") from error
     if not beside.rename_dir(name, path.name):
-        raise UsageError(f"`{shown}` was created by another process", hint=hint)
+        raise UsageError(f"`{shown}` was created by another process")

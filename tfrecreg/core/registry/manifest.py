@@ -1,24 +1,12 @@
-"""The manifest: the JSON that describes one build or release, and its bytes.
+"""The manifest: the JSON that describes one build or release and its files.
 
-The same classes serve a build's ``data/<name>/manifest.json`` (no `release`, no `provenance`) and
-a release's ``registry/<name>/<version>/manifest.json``.
+The same classes describe a build (``data/<name>/manifest.json``, without `release` and
+`provenance`) and a release (``registry/<name>/<version>/manifest.json``).
 
-How a manifest records that another tool wrote the shards: by its source.
-
-The source of an adopted build is called ``adopt``. Its options describe the shards: `payloads` is
-the kind of their payloads, and `key` the feature with the keys of records, if the user named one.
-
-How a manifest records that the records were made of a program's data: by its source.
-
-The source of a build with `build(data=…)` is called ``python``. Its option `keys` says
-where the keys come from: ``position``, ``function``, or ``feature NAME``.
-
-The mark of a salvaged set: the report beside shards that were salvaged from damaged ones.
-
-`tfrecreg salvage` writes ``salvage.json`` as the last file of its folder. Commands that read the
-shards there (`check`, `adopt`) call :func:`read_mark` to detect that they were salvaged.
-
-The size of a build or release, from its manifest, in a fraction of the time of parsing it.
+The source of an adopted build is ``adopt``. Its options are `payloads`, the kind of the payloads,
+and `key`, the feature with the keys of records. The source of a build from a program's data is
+``python``; its option `keys` is the origin of the keys: ``position``, ``function`` or ``feature
+NAME``. `read_mark` reads the ``salvage.json`` that salvaged shards have beside them.
 """
 
 from __future__ import annotations
@@ -49,17 +37,15 @@ if TYPE_CHECKING:
     from tfrecreg.core.records.writer import WrittenShard
 
 FORMAT_VERSION = 1
-"""Format of the manifest. A reader refuses a greater one; fields are never reused with a new
-meaning.
-"""
+"""Format of the manifest. A reader refuses a higher number. No field ever gets a new meaning."""
 
 MANIFEST_NAME = "manifest.json"
 LABELS_NAME = "labels.json"
 LEDGER_NAME = "ledger.jsonl"
 SCHEMA_NAME = "schema.pbtxt"
 INDEX_FOLDER = "index"
-"""Names in the folder of a build, beside its shards; those of manifest and schema also in that of a
-release.
+"""Names in the folder of a build, beside its shards. The folder of a release has the manifest and
+the schema under the same names.
 """
 
 
@@ -71,13 +57,12 @@ class FileEntry:
     """Relative to the build's folder, POSIX."""
     bytes: int
     blake3: str
-    """Hex digest of the file; what `check` verifies."""
+    """Hex digest of the file, which `check` verifies."""
     sha256: str
     """Hex digest of the file, for other tools."""
 
     @classmethod
     def of(cls, path: str, file: FileDigest) -> FileEntry:
-        """The entry of a file at `path` with this size and these digests."""
         return cls(path=path, bytes=file.bytes, blake3=file.blake3, sha256=file.sha256)
 
 
@@ -95,13 +80,13 @@ class ShardEntry:
     payload_bytes: int
     """Size of all payloads in bytes, without framing and compression."""
     stream_blake3: str
-    """Hex digest of the decompressed stream, which does not depend on the encoder."""
+    """Hex blake3 of the decompressed stream. It does not depend on the encoder."""
     index: str
-    """Path of the shard's index in the build's folder; empty if there is none."""
+    """Path of the shard's index, relative to the build's folder; empty if the shard has no index.
+    """
 
     @classmethod
     def of(cls, path: str, shard: WrittenShard, *, split: str, index: str) -> ShardEntry:
-        """The entry of a shard that was written to `path`, with its index at `index`."""
         return cls(
             path=path,
             bytes=shard.file.bytes,
@@ -129,19 +114,19 @@ class SplitEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawTotals:
-    """The raw data that the build was made from: the bases of size inflation."""
+    """Sizes of the raw data that the build was made from, for the limits on inflation."""
 
     files: int
     stored: int
     """Size of the stored files in bytes."""
     decoded: int
-    """Size in bytes without whole-file compression."""
+    """Size of the same files in bytes, without whole-file compression."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ledger:
-    """The outcome of all items. `items` = `written` + the sum of `skipped`; otherwise the build
-    fails. The build's ledger file has the full list of skipped items.
+    """The numbers of items of one split by outcome. If `items` differs from `written` + the sum of
+    `skipped`, the build fails. The build's ledger file lists all skipped items.
     """
 
     items: int
@@ -150,7 +135,7 @@ class Ledger:
     """Number of skipped items by ``SRC`` code."""
     remarks: dict[str, int] = field(default_factory=dict)
     """Number, by ``SRC`` code, of parts of items that were clipped, left out or ignored: boxes,
-    masks, files without an annotation. They do not count in the sum above.
+    masks, files without an annotation. Remarks are not part of the sum above.
     """
 
 
@@ -161,15 +146,15 @@ class SourceEntry:
     name: str
     """Name of the source: ``mnist``."""
     distribution: str
-    """The Python distribution that the plugin came from; of a local plugin its file."""
+    """The Python distribution of the plugin; for a local plugin, its file."""
     version: str
-    """Version of that distribution; of a local plugin the digest of its code."""
+    """Version of that distribution; for a local plugin, the digest of its code."""
     options: dict[str, str] = field(default_factory=dict)
-    """The options as ``--option`` takes them, defaults included."""
+    """The options, defaults included, in the form that ``--option`` accepts."""
 
     @property
     def plugin(self) -> str:
-        """The word for the source, as ``--source`` takes it."""
+        """The source in the form that ``--source`` accepts."""
         is_local = self.distribution.startswith("./")
         return f"{self.distribution}:{self.name}" if is_local else self.name
 
@@ -185,7 +170,7 @@ class SchemaEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parent:
-    """A release that this one, or this build, comes from."""
+    """A release that this release or build comes from."""
 
     version: str
     digest: str
@@ -194,44 +179,44 @@ class Parent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParentVersion:
-    """A version of another dataset, from whose records a build was made."""
+    """A build or release of another dataset, from whose records this build was made."""
 
     reference: str
-    """``street@2.1.0``; ``street`` for a build."""
+    """``street@2.1.0`` for a release, ``street`` for a build."""
     digest: str
-    """Digest of its manifest."""
+    """Digest of the parent's manifest."""
     content: str
-    """Its content digest."""
+    """The parent's content digest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeCounts:
-    """What changed since the parent, in numbers of examples and of shards."""
+    """The numbers of examples and of shards that changed since the parent."""
 
     added: int
     removed: int
     changed: int
-    """Examples with the same split and key, and another record."""
+    """Examples with the same split and key but another record."""
     moved: int
-    """Examples in another split, changed or not."""
+    """Examples in another split, whether changed or not."""
     renamed: int
-    """Examples with the same record in the same split, under another key."""
+    """Examples with the same record and split but another key."""
     shards_kept: int
-    """Shards of this release that the parent also has."""
+    """Shards of this release that are also in the parent."""
     shards_new: int
     """All other shards of this release."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """The change from the parent to the release, by the rule for version numbers."""
+    """The change from the parent to the release, and its level by the rule for version numbers."""
 
     level: Literal["initial", "patch", "minor", "major"]
-    """The smallest legal level."""
+    """The lowest level that the rule allows."""
     reasons: list[str] = field(default_factory=list)
     counts: ChangeCounts | None = None
-    """None, and not in the file, for a first release, and if an index needed for the counts was not
-    on the machine that released it.
+    """None, and not in the file, for a first release, or if the machine that released lacked an
+    index.
     """
 
 
@@ -242,16 +227,16 @@ class ReleaseEntry:
     version: str
     """MAJOR.MINOR.PATCH."""
     build: str
-    """Digest of the build's own manifest, which is in the folder of the bytes."""
+    """Digest of the build's own manifest, which is in the folder with the bytes."""
     parent: Parent | None = None
     change: Change = Change(level="initial")
     dvc: str | None = None
-    """DVC's hash of the folder (``....dir``), if DVC tracks it."""
+    """DVC's hash of the build's folder (``....dir``); None if DVC does not track it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
-    """Time, people and places. Not covered by digests."""
+    """When, where and by whom the release was made. The digests do not cover these facts."""
 
     created: str
     """UTC, ISO 8601 to the second."""
@@ -272,7 +257,9 @@ class Manifest:
     format_version: int
     dataset: str
     content: str
-    """Hex content digest over all splits: equal for the same examples in the same splits."""
+    """Hex content digest over all splits. Builds with the same examples in the same splits have
+    equal content digests.
+    """
     splits: list[SplitEntry]
     """In order of name."""
     shards: list[ShardEntry]
@@ -281,73 +268,62 @@ class Manifest:
     """All other files of the build except the manifest itself, in order of path."""
     raw: RawTotals
     ledger: dict[str, Ledger]
-    """By split."""
+    """The outcome of all items, by split."""
     features: dict[str, int]
-    """Size in bytes of the values (wire form) over all records, by feature name."""
+    """Total size of the serialized values of all records in bytes, by feature name."""
     labels: dict[str, list[str]]
     """Class names in order of their numbers, by feature name."""
     source: SourceEntry
-    """The source; called ``adopt`` if another tool wrote the shards: see
-    `tfrecreg.core.registry.manifest`.
-    """
+    """The source. Its name is ``adopt`` if another tool wrote the shards."""
     schema: SchemaEntry
     compression: Literal["none", "gzip"]
     codecs: dict[str, str]
     """Encoders that affect the bytes, with their versions: ``{"zlib": "1.3"}``."""
     base: Parent | None = None
-    """The release that the build is based on, whose unchanged shards it kept; None, and not in the
-    file, if all examples were shuffled again.
+    """The release whose unchanged shards the build kept. None, and not in the file, if all examples
+    were shuffled again.
     """
     parents: list[ParentVersion] = field(default_factory=list)
-    """Of a derived dataset; not in the file if there are none."""
+    """The parents of a derived dataset; not in the file if there are none."""
     release: ReleaseEntry | None = None
     salvaged: str | None = None
-    """blake3 of the report of the salvage that the shards came from; None, and not in the file, if
-    they were not salvaged.
+    """blake3 of the report of `salvage` for the shards; None, and not in the file, if the shards
+    were not salvaged.
     """
     provenance: Provenance | None = None
     digest: str = ""
-    """blake3 over the canonical JSON of everything but `digest` and `provenance`."""
+    """blake3 of the canonical JSON of everything except `digest` and `provenance`."""
 
     @property
     def entries(self) -> dict[str, ShardEntry | FileEntry]:
-        """Every file of the build but the manifest itself, by path."""
+        """Every file of the build except the manifest itself, by path."""
         entries: list[ShardEntry | FileEntry] = [*self.shards, *self.files]
         return {each.path: each for each in entries}
 
 
 PYTHON = "python"
-"""The name of the source, which is not a plugin."""
 KEYS = "keys"
-"""The option for the origin of the keys."""
 BUILD_AGAIN = "run the program that calls `build(data=…)`"
-"""What makes such a build again, for hints."""
 
 
 def is_python_data(manifest: Manifest) -> bool:
-    """Whether a program handed the data of this build or release to `build`."""
+    """Whether a program passed the data of this build or release to the function `build`."""
     return (manifest.source.name, manifest.source.distribution) == (PYTHON, OURS)
 
 
 ADOPT = "adopt"
-"""The name of the source, which is not a plugin."""
 PAYLOADS = "payloads"
-"""The option for the kind of the payloads: the value of a :class:`PayloadKind`."""
 KEY = "key"
-"""The option that names the feature whose value is the key of a record."""
-
-DISTRIBUTION = "tfrecreg"
-"""The distribution of the source. It does not refer to a plugin."""
 
 
 def is_adopted(manifest: Manifest) -> bool:
     """Whether another tool wrote the shards of this build or release."""
-    return (manifest.source.name, manifest.source.distribution) == (ADOPT, DISTRIBUTION)
+    return (manifest.source.name, manifest.source.distribution) == (ADOPT, OURS)
 
 
 def remake_command(manifest: Manifest) -> str:
-    """What creates the build again, for instance after a change of its schema: a command, or a
-    program.
+    """The command that makes the build again, for instance after its schema changed; or, for a
+    program's data, the hint to run the program.
     """
     if is_python_data(manifest):
         return BUILD_AGAIN
@@ -357,7 +333,7 @@ def remake_command(manifest: Manifest) -> str:
 
 
 def adopted_kind(manifest: Manifest | None) -> PayloadKind:
-    """The kind of the payloads, by the manifest; Examples by default."""
+    """The kind of the payloads in the manifest; Examples if it names none."""
     if manifest is None or not is_adopted(manifest):
         return PayloadKind.EXAMPLE
     said = manifest.source.options.get(PAYLOADS)
@@ -365,42 +341,38 @@ def adopted_kind(manifest: Manifest | None) -> PayloadKind:
 
 
 SALVAGE_NAME = "salvage.json"
-"""The report's name, in the folder that a salvage wrote."""
 
 SALVAGE_KIND = "tfrecreg-salvage"
-"""The value of the report's `kind`, which distinguishes it from other files of that name."""
+"""The `kind` in the report, which distinguishes the report from other files of the same name."""
 
 SALVAGE_FORMAT = 1
-"""The report's `format_version`."""
 
 
 @dataclass(frozen=True, slots=True)
 class SalvageMark:
-    """The report of a salvage on the shards in its folder."""
+    """The salvage report about the shards in its folder."""
 
     digest: str
-    """blake3 of the report's bytes, as hex; empty if they cannot be read."""
     changed: Mapping[str, str] = field(default_factory=dict)
-    """The shards that are not whole originals: file name to blake3 of the clean file. May be empty
-    if the only damage is missing shards.
+    """The blake3 of each shard that differs from its original, by file name. It may be empty if
+    missing shards are the only damage.
     """
     lost: Mapping[str, str] = field(default_factory=dict)
-    """The loss of each of them, in a few words."""
     broken: str = ""
-    """Why the report cannot be parsed; empty if it can. If it cannot, every shard of the folder may
-    be a salvaged one.
+    """Why the report cannot be parsed; empty if it can be parsed. If not, every shard of the folder
+    may be salvaged.
     """
 
     def covers(self, name: str, digest: str | None = None) -> bool:
-        """Whether the shard `name` of the folder is a salvaged one."""
+        """Whether the shard `name` of the folder was, or may have been, salvaged."""
         return bool(self.broken) or name in self.changed or digest in self.changed.values()
 
 
 def read_mark(storage: Readable, folder: str) -> SalvageMark | None:
-    """The mark of the folder; None if it is not a salvaged set.
+    """The mark of the folder; None if its shards were not salvaged.
 
-    A report that is damaged, unreadable or of a newer format still marks its folder: salvaged
-    shards must not pass for sound ones. Another JSON file of the same name is not a mark.
+    A report that is damaged, unreadable or in a newer format still marks its folder, so that
+    salvaged shards never pass for undamaged ones. Other JSON files of the same name are not marks.
     """
     path = f"{folder}/{SALVAGE_NAME}" if folder else SALVAGE_NAME
     try:
@@ -444,26 +416,26 @@ _HINT = "restore the file from git or DVC, or make the build again"
 
 
 def seal(manifest: Manifest) -> Manifest:
-    """The manifest with the digest that covers it."""
+    """The same manifest with its digest."""
     return replace(manifest, digest=manifest_digest(manifest))
 
 
 def manifest_digest(manifest: Manifest) -> str:
-    """blake3, as hex, over the canonical JSON of all but `digest` and `provenance`."""
+    """blake3, as hex, of the manifest's canonical JSON without `digest` and `provenance`."""
     with _writing(manifest):
         return _digest(_plain(manifest))
 
 
 def render_manifest(manifest: Manifest) -> bytes:
-    """The manifest's file: canonical JSON and a newline."""
+    """The content of the manifest's file: canonical JSON and a newline."""
     with _writing(manifest):
         return canonical_json(_plain(manifest)) + b"\n"
 
 
 def parse_manifest(data: bytes, where: str) -> Manifest:
-    """Read a manifest's file and check its own digest.
+    """Parse a manifest's file and check its digest.
 
-    The digest covers the content of the file, including fields that this package does not know.
+    The digest covers the file's content, including fields that this package does not know.
     """
     shown = safe(where)
     with refusing(ManifestError, f"`{shown}` is not a manifest", hint=_HINT):
@@ -473,30 +445,30 @@ def parse_manifest(data: bytes, where: str) -> Manifest:
     if manifest.digest != expected:
         raise ManifestError(
             f"`{shown}` was changed after it was sealed: its digest should be "
-            f"`{expected[:16]}…`, found `{safe(manifest.digest[:16])}…`",
+            f"`{expected[:16]}…`, found `{manifest.digest[:16]}…`",
             hint=_HINT,
         )
     return manifest
 
 
 _OWN_FIELDS = ("compression", "content", "dataset", "digest", "format_version", "stream_blake3")
-"""Fields of every manifest. Few other formats have three of them."""
+"""Fields of every manifest. A file of another tool rarely has three of these fields."""
 
 
 def is_own_manifest(data: bytes) -> bool:
-    """Whether a file named `manifest.json` was written by this package, intact or damaged.
+    """Whether this package wrote a file named `manifest.json`, intact or damaged.
 
-    Other tools have files of that name. A file without any content is a damaged one.
+    Other tools use the same file name. An empty file counts as a damaged manifest.
     """
     fields = sum(f'"{name}"'.encode() in data for name in _OWN_FIELDS)
     return fields >= 3 or not data.strip(b"\0 \t\r\n")
 
 
 def build_digest(data: bytes) -> str:
-    """The digest of the build's own manifest, from the manifest of its release.
+    """The digest of the build's own manifest, computed from the manifest of its release.
 
-    The manifest of a release has all fields of its build's manifest, and more: these are removed
-    again, and fields that this package does not know are kept.
+    A release's manifest has all fields of its build's manifest, and more. The added fields are left
+    out of the digest; fields that this package does not know are kept.
     """
     plain = strict_json(data)
     if not isinstance(plain, dict):
@@ -519,20 +491,16 @@ def _plain(manifest: Manifest) -> dict[str, Any]:
         del release["change"]["counts"]
     for ledger in plain["ledger"].values():
         if not ledger["remarks"]:
-            del ledger["remarks"]  # as in manifests of versions without remarks
+            del ledger["remarks"]  # manifests that are older than remarks lack the field
     return plain
 
 
 def _writing(manifest: Manifest) -> AbstractContextManager[None]:
-    return refusing(
-        ManifestError,
-        f"the manifest of `{safe(manifest.dataset)}` cannot be written",
-        hint="names of files, labels and features have to be UTF-8: rename those that are not",
-    )
+    return refusing(ManifestError, f"the manifest of `{safe(manifest.dataset)}` cannot be written")
 
 
 def build_manifest(manifest: Manifest) -> Manifest:
-    """The manifest beside the bytes: that of a release extends its build's."""
+    """The manifest of the build, from the release's manifest, which extends it."""
     if manifest.release is None:
         return manifest
     found = seal(replace(manifest, release=None, provenance=None))
@@ -540,17 +508,15 @@ def build_manifest(manifest: Manifest) -> Manifest:
         raise ManifestError(
             f"the release `{manifest.dataset}@{manifest.release.version}` does not match its "
             "build: the digest of the build's manifest differs",
-            hint="restore its manifest from git",
         )
     return found
 
 
 class Totals(NamedTuple):
-    """Sums over a manifest."""
+    """Totals of a manifest."""
 
     records: int
     bytes: int
-    """Size of the shards in bytes."""
 
 
 class _Split(msgspec.Struct):
@@ -566,7 +532,7 @@ class _Release(msgspec.Struct):
 
 
 class _Part(msgspec.Struct):
-    """The fields of :class:`Manifest` that are read."""
+    """The fields of :class:`Manifest` that :func:`quick_totals` reads."""
 
     format_version: int
     dataset: str
@@ -581,7 +547,7 @@ _PART = msgspec.json.Decoder(_Part)
 
 
 def totals_of(manifest: Manifest) -> Totals:
-    """The sums of a parsed manifest."""
+    """The totals of a parsed manifest."""
     return Totals(
         records=sum(split.records for split in manifest.splits),
         bytes=sum(shard.bytes for shard in manifest.shards),
@@ -589,10 +555,10 @@ def totals_of(manifest: Manifest) -> Totals:
 
 
 def quick_totals(data: bytes, dataset: str, version: str) -> Totals | None:
-    """The sums of a release whose manifest is unchanged since it was sealed.
+    """The totals of a release; None if `data` is not exactly its manifest as it was sealed.
 
-    The digest is compared with that of the members that it covers, joined again: if the file is
-    canonical JSON, these are the bytes that the digest was computed from.
+    The digest in the file is compared with the digest of the members that it covers, joined. If the
+    file is canonical JSON, these are the bytes from which the original digest was computed.
     """
     try:
         members = _MEMBERS.decode(data)
@@ -606,7 +572,7 @@ def quick_totals(data: bytes, dataset: str, version: str) -> Totals | None:
         if name not in ("digest", "provenance")
     ]
     if (
-        b"{%b}\n" % b",".join(whole) != data  # white space, or a duplicate member
+        b"{%b}\n" % b",".join(whole) != data  # white space or a duplicate member
         or blake3(b"{%b}" % b",".join(covered)).hexdigest() != part.digest
         or part.format_version != FORMAT_VERSION
         or (part.dataset, part.release.version) != (dataset, version)
@@ -619,7 +585,9 @@ def quick_totals(data: bytes, dataset: str, version: str) -> Totals | None:
 
 
 def change_line(name: str, records: int, change: Change, parent: str | None) -> str:
-    """``signs 2.0.0 (major after 1.1.0): 413 labels changed; …``, the change since `parent`."""
+    """The line on the change since `parent`: ``signs 2.0.0 (major after 1.1.0): 413 labels changed;
+    …``.
+    """
     if parent is None:
         return f"{name} (the first): {count(records, 'record')}"
     reasons = "; ".join(safe(each, limit=300) for each in change.reasons)

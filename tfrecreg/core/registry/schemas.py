@@ -1,13 +1,13 @@
-"""Schemas by name: of a dataset, a release, a file, and the one that a build was made with.
+"""Finds the schema of a dataset, a release or a file, and the schema that a build was made with.
 
 A manifest names a schema by the digest of its text. The working schema may be edited after the
-build: as long as it means the same, the build stands, and a release freezes the text that its
-manifest names. A build has that text in its folder, unless it was adopted in place. It is found by
-its digest, so no place need be trusted.
+build. The build stays valid as long as the schema's meaning is the same, and a release freezes the
+text that its manifest names. A build has that text in its folder, unless it was adopted in place.
+Any place may have the text, because its digest is verified.
 
-The schema of a first build is one. It is put before the folder, so that no build is seen without
-it. A note in the stage says which files these are; where the folder did not follow, whoever holds
-the lock next removes them.
+A first build also publishes its schema. The schema is written before the build's folder appears, so
+that no build is visible without it. A note in the stage lists such files. If the folder does not
+appear, the next holder of the lock removes these files.
 """
 
 from __future__ import annotations
@@ -19,17 +19,15 @@ from typing import Any
 import msgspec
 from blake3 import blake3
 
-from tfrecreg.core.registry import git, layout
+from tfrecreg.core.registry import layout
 from tfrecreg.core.registry.absence import absent_schema, expect_dataset
-from tfrecreg.core.registry.lookup import Resolved, expect_schema, resolve
+from tfrecreg.core.registry.data import Resolved, expect_schema, resolve
+from tfrecreg.core.registry.find import read_schema_file
 from tfrecreg.core.registry.manifest import SCHEMA_NAME, Manifest, remake_command
 from tfrecreg.core.registry.registry import Dataset, Registry, RegistryLike, open_registry
-from tfrecreg.core.registry.shardset.find import expect_no_misspelt_reference
-from tfrecreg.core.registry.shardset.target import read_schema_file
 from tfrecreg.core.schema.proto import parse_schema, render_schema
 from tfrecreg.core.values.documents import read_note, render_note
 from tfrecreg.core.values.errors import (
-    FailureError,
     ManifestError,
     NewerFormatError,
     SchemaError,
@@ -40,17 +38,17 @@ from tfrecreg.core.values.reference import looks_like_reference, parse_reference
 
 
 def keep_schema(registry: Registry, text: str) -> None:
-    """Remember the text of a schema on this machine, under its digest: that of a build whose folder
-    is another tool's.
+    """Save the text of a schema on this machine, under its digest, for a build in a folder of
+    another tool.
     """
     data = text.encode("utf-8")
     registry.storage.put_if_absent(layout.cached_schema(blake3(data).hexdigest()), data)
 
 
 def built_schema(resolved: Resolved) -> str:
-    """The text of the schema that a build was made with.
+    """The text of the schema with which a build was made.
 
-    The working schema may differ from it in comments, layout and anything else without meaning.
+    The working schema may differ from it in comments, layout and other parts without meaning.
     """
     digest = resolved.manifest.schema.blake3
     text, path = expect_schema(resolved), resolved.schema_path
@@ -62,21 +60,19 @@ def built_schema(resolved: Resolved) -> str:
     before = schema_of_digest(resolved.dataset, digest)
     if before is None:
         raise UsageError(
-            f"{changed}, and the text of that one is neither in git's history nor on this machine "
-            "to compare their meaning",
-            hint=hint,
+            f"{changed}, and the schema of the build is not on this machine", hint=hint
         )
     try:
         same = render_schema(parse_schema(before, path)) == meaning
     except SchemaError:
-        same = False  # another tensorflow-metadata may have read it
+        same = False  # another version of tensorflow-metadata may have parsed it
     if not same:
         raise UsageError(changed, hint=hint)
     return before
 
 
 def schema_of_digest(dataset: Dataset, digest: str) -> str | None:
-    """The text with this digest, from wherever it may be; None if it is not on this machine."""
+    """The schema with this digest, from any place that may have it; None if no place has it."""
     for data in _candidates(dataset, digest):
         if blake3(data).hexdigest() == digest:
             return data.decode("utf-8", "replace")
@@ -84,25 +80,17 @@ def schema_of_digest(dataset: Dataset, digest: str) -> str | None:
 
 
 def _candidates(dataset: Dataset, digest: str) -> Iterator[bytes]:
-    path = dataset.schema_path
-    places = [f"{layout.build_folder(dataset.name)}/{SCHEMA_NAME}", layout.cached_schema(digest)]
-    places.append(path)
-    places += [
-        f"{layout.release_folder(dataset.name, version)}/{SCHEMA_NAME}"
-        for version in reversed(dataset.versions)
+    folders = [layout.release_folder(dataset.name, each) for each in reversed(dataset.versions)]
+    places = [
+        f"{layout.build_folder(dataset.name)}/{SCHEMA_NAME}",
+        layout.cached_schema(digest),
+        dataset.schema_path,
+        *(f"{folder}/{SCHEMA_NAME}" for folder in folders),
     ]
-    registry = dataset.registry
     for place in places:
-        try:
-            yield registry.storage.read(place)
-        except TfrecregError:
-            continue  # it is not there, or no file: the next place may have it
-    try:
-        for touch in git.touches(registry.storage.root, path):
-            if touch.blob:
-                yield git.read_object(registry.storage.root, touch.blob)
-    except FailureError:
-        return  # git is missing or refused: then there is no history to search
+        # If a place has no such file, the next place may have it.
+        with contextlib.suppress(TfrecregError):
+            yield dataset.registry.storage.read(place)
 
 
 _NOTE = "beside.json"
@@ -110,9 +98,8 @@ _NOTE = "beside.json"
 
 class _Note(msgspec.Struct, frozen=True):
     manifest: str
-    """Digest of the manifest of the build."""
     files: dict[str, str]
-    """Path to blake3, of the files that were missing."""
+    """The files that were missing and then written: blake3 by path."""
 
 
 @contextlib.contextmanager
@@ -123,7 +110,9 @@ def published_with(
     files: Mapping[str, bytes],
     tried: Callable[..., Any],
 ) -> Iterator[None]:
-    """Put files that are missing, and remove them again unless the block publishes the build."""
+    """Write those `files` that are missing, and remove them again unless the ``with`` block
+    publishes the build.
+    """
     storage = dataset.registry.storage
     missing = {path: data for path, data in files.items() if storage.stat(path) is None}
     if not missing:
@@ -141,33 +130,27 @@ def published_with(
 
 
 def settle_beside(dataset: Dataset, stage: str) -> None:
-    """Remove files that were put for a build that was not published."""
+    """Remove files that were written for a build that was not published."""
     storage, place = dataset.registry.storage, f"{stage}/{_NOTE}"
     if storage.stat(place) is None:
         return
     try:
         note = read_note(storage.read(place), _Note)
     except ValueError:
-        note = _Note("", {})  # not ours: no file is recorded
-    if not _is_published(dataset, note.manifest):
+        note = _Note("", {})  # another program wrote the note: it lists no file
+    found: Manifest | None = None
+    with contextlib.suppress(ManifestError, NewerFormatError):
+        found = dataset.build_manifest()
+    if found is None or found.digest != note.manifest:
         for path, digest in note.files.items():
             if storage.stat(path) is not None and blake3(storage.read(path)).hexdigest() == digest:
                 storage.remove(path)
     storage.remove(place)
 
 
-def _is_published(dataset: Dataset, digest: str) -> bool:
-    try:
-        found = dataset.build_manifest()
-    except (ManifestError, NewerFormatError):
-        return False
-    return found is not None and found.digest == digest
-
-
 def find_schema(name: str, *, registry: RegistryLike | None = None) -> tuple[str, str]:
     """The text and the path of a schema."""
     if not looks_like_reference(name):
-        expect_no_misspelt_reference(name, registry)
         return read_schema_file(name), name
     opened = open_registry(registry)
     if parse_reference(name).selector is None:

@@ -1,17 +1,13 @@
-"""The only module that changes `data/`, `registry/`, `versions/`, and DVC's copies of them.
+"""Changes `data/`, `registry/`, `versions/`, and DVC's copies of them. No other module does.
 
-A command opens a :func:`transaction` on a dataset, stages files in a folder of it, and publishes
-them: every byte is verified against the manifest where it is going to stay, then one rename or one
-exchange of folders makes it visible. Whatever fails or is killed before that leaves nothing that
-anybody sees; the next transaction on the dataset clears it away.
+A command opens a :func:`transaction` on a dataset, stages files in one of its folders, and
+publishes them. Every byte is verified against the manifest where it will stay; then one rename or
+one exchange of folders makes the files visible. If the command fails or is killed before that, the
+staged files stay invisible, and the next transaction on the dataset removes them.
 
-Locks, in the order in which they are taken: that of the registry, shared; that of the dataset;
-that of the settings; DVC's own. :func:`removal` takes the first one alone, so that it sees no
-command in the middle of a change.
-
-Releases that were yanked: a file beside the folder of each, a line of JSON a yank.
-
-Lines are appended and never changed, so that a file of two branches is the lines of both.
+Locks, in the order in which they are taken: the registry's lock, shared; the dataset's lock; the
+lock of the settings; DVC's own lock. :func:`removal` takes the registry's lock exclusively, so no
+other command can be in the middle of a change.
 """
 
 from __future__ import annotations
@@ -23,7 +19,8 @@ from typing import Any
 
 from tfrecreg.core.registry import git, layout
 from tfrecreg.core.registry.history import below, expect_intact, repair_hint
-from tfrecreg.core.registry.keeper import ReleaseChange, tracker
+from tfrecreg.core.registry.indexes import keep_indexes_of_release
+from tfrecreg.core.registry.keeper import tracker
 from tfrecreg.core.registry.lock import copy_unless_read, dataset_lock, locked_registry
 from tfrecreg.core.registry.manifest import (
     MANIFEST_NAME,
@@ -34,7 +31,6 @@ from tfrecreg.core.registry.manifest import (
 )
 from tfrecreg.core.registry.registry import Dataset, Registry, Yank, append_yank
 from tfrecreg.core.registry.schemas import published_with, settle_beside
-from tfrecreg.core.registry.shardset.indexes import keep_indexes_of_release
 from tfrecreg.core.storage.interface import Storage
 from tfrecreg.core.storage.renames import ASIDE
 from tfrecreg.core.storage.writer import is_temporary
@@ -43,8 +39,10 @@ from tfrecreg.core.values.progress import SILENT, Progress
 from tfrecreg.core.values.reference import Version, check_dataset_name
 
 
-def keep_in_versions(change: ReleaseChange, build: Manifest, version: Version) -> None:
-    """Keep the bytes of a build, and never those of two releases of one number."""
+def _keep_in_versions(change: Transaction, build: Manifest, version: Version) -> None:
+    """Keep the bytes of a build in `versions/`. Refuses to replace the bytes of another release
+    with the same number.
+    """
     dataset = change.dataset
     storage = dataset.registry.storage
     folder = layout.build_folder(dataset.name)
@@ -52,7 +50,7 @@ def keep_in_versions(change: ReleaseChange, build: Manifest, version: Version) -
     _expect_leftover(dataset, copy, build, version)
     with change.stage("versions") as staged:
         for path in (*build.entries, MANIFEST_NAME):
-            # A file that is missing is found below.
+            # `expect_intact` reports a missing file.
             if storage.stat(f"{folder}/{path}") is not None:
                 staged.link(f"{folder}/{path}", path, origin=storage)
         expect_intact(
@@ -67,7 +65,7 @@ def keep_in_versions(change: ReleaseChange, build: Manifest, version: Version) -
 
 
 def _expect_leftover(dataset: Dataset, copy: str, build: Manifest, version: Version) -> None:
-    """Refuse to replace the only bytes of a release that another branch has."""
+    """Refuse to replace the copy of another release with this number, which a branch or tag has."""
     storage = dataset.registry.storage
     if storage.stat(f"{copy}/{MANIFEST_NAME}") is None:
         return
@@ -76,17 +74,15 @@ def _expect_leftover(dataset: Dataset, copy: str, build: Manifest, version: Vers
         other = parse_manifest(data, f"{folder}/{MANIFEST_NAME} in git").release
         if other is not None and other.build != build.digest:
             raise ConflictError(
-                f"`{copy}` holds the bytes of another `{dataset}@{version}`, which a "
-                "branch or tag names",
-                hint=f"release under another number: tfrecreg release {dataset} --version X.Y.Z",
+                f"`{copy}` holds the bytes of another `{dataset}@{version}`, which a branch or tag "
+                "names: release under another number"
             )
 
 
 _WAITING = "waiting for another command"
 _SWAP = "swap"
-"""The folder of the stage in which folders change places."""
 _PLAN = "plan-"
-"""Prefix of the staging folders of builds, which a killed build can resume."""
+"""Prefix of the names of builds' staging folders. A killed build is resumed from its folder."""
 
 
 @contextlib.contextmanager
@@ -97,7 +93,12 @@ def transaction(dataset: Dataset, progress: Progress = SILENT) -> Iterator[Trans
     with dataset_lock(registry, dataset.name, lambda: progress.note(_WAITING)):
         _complete_exchanges(registry.storage, dataset.name)
         settle_beside(dataset, layout.stage_folder(dataset.name))
-        _clear(registry.storage, dataset.name)
+        # The staging folders of builds that can be resumed stay.
+        for entry in list(
+            registry.storage.list(layout.stage_folder(dataset.name), recursive=False)
+        ):
+            if not entry.path.rpartition("/")[2].startswith(_PLAN):
+                registry.storage.remove(entry.path)
         yield Transaction(dataset, progress)
 
 
@@ -114,20 +115,19 @@ class Transaction:
 
     @contextlib.contextmanager
     def stage(self, purpose: str) -> Iterator[Storage]:
-        """An empty folder, which is removed at the end of the block."""
+        """An empty folder for staged files, which is removed at the end of the ``with`` block."""
         try:
             yield self._storage.below(f"{self._stage}/{purpose}")
         finally:
             self._discard(purpose)
 
     def plan_stage(self, plan: str) -> Storage:
-        """The folder of an unfinished build. It stays until a build of the dataset is published,
-        so that the same plan can be resumed.
+        """The folder of an unfinished build with this plan. It stays until a build of the dataset
+        is published, so that the build can be resumed.
         """
         return self._storage.below(f"{self._stage}/{_PLAN}{plan[:16]}")
 
     def discard_plans(self) -> None:
-        """Remove the folders of unfinished builds: nothing is resumed."""
         for entry in list(self._storage.list(self._stage, recursive=False)):
             name = entry.path.rpartition("/")[2]
             if name.startswith(_PLAN):
@@ -142,13 +142,11 @@ class Transaction:
         verified: bool = False,
         beside: Mapping[str, bytes] | None = None,
     ) -> None:
-        """Put a staged folder in the place of a published one."""
         if not verified:
             expect_intact(
                 manifest,
                 below(staged),
                 what=f"the files that were written for `{folder}`",
-                hint="nothing was changed; the disk is failing, or another program writes there",
                 error=StorageError,
                 progress=self.progress,
             )
@@ -161,7 +159,7 @@ class Transaction:
                     f"`{swap}` is in the way", hint="`tfrecreg gc --apply` removes leftovers"
                 )
             self._storage.replace_dir(swap, folder)
-        # It is published: leftovers do no harm, and the next command removes them.
+        # The build is published. Leftovers do no harm, and the next command removes them.
         planned = self._registry_path(staged).startswith(f"{self._stage}/{_PLAN}")
         self._discard("" if planned else _SWAP)
 
@@ -174,11 +172,11 @@ class Transaction:
         files: Iterable[str],
         beside: Mapping[str, bytes],
     ) -> None:
-        """Put the indexes, some files and, when all of them are there, the manifest beside shards
-        that lie in the build's folder already.
+        """Complete a build's folder that already has the shards: put indexes and other files beside
+        them, and the manifest last.
 
-        If killed midway, there is either no build, or the old one with some new files, which
-        `check` reports. Repeating the call completes it.
+        If the call is killed, there is either no build, or the old build with some new files, which
+        `check` reports. The same call again completes the change.
         """
         folder, source = layout.build_folder(self.dataset.name), self._registry_path(staged)
         for entry in list(self._storage.list(folder, recursive=False)):
@@ -207,15 +205,26 @@ class Transaction:
         with self._tracked(), contextlib.ExitStack() as self._undo:
             kept = tracker().keep(self, build)
             if kept is None:
-                keep_in_versions(self, build, version)
-            self._keep_indexes(build)
+                _keep_in_versions(self, build, version)
+            # The next release is compared with the indexes of this release, which list its records.
+            wanted = {shard.index for shard in build.shards}
+            for entry in build.files:
+                target = layout.cached_index(entry.blake3)
+                if entry.path in wanted and self._storage.stat(target) is None:
+                    source = f"{layout.build_folder(self.dataset.name)}/{entry.path}"
+                    self._storage.link(source, target)
             manifest = sealed(kept)
             try:
                 committed = self._commit(manifest, version, schema)
             except StorageError:
-                # Renamed, and neither made durable nor taken back: the release stands, on what
-                # would be undone.
-                if self._is_released(version):
+                # After an error, the folder may be renamed, neither durable nor renamed back. Then
+                # the release exists, and its files must stay. They must also stay if this is
+                # unknown.
+                stands = True
+                with contextlib.suppress(StorageError):
+                    folder = layout.release_folder(self.dataset.name, version)
+                    stands = self._storage.stat(folder) is not None
+                if stands:
                     self._undo.pop_all()
                 raise
             if not committed:
@@ -224,51 +233,35 @@ class Transaction:
         return manifest
 
     def undo(self, step: Callable[..., None], *arguments: Any) -> None:
-        """Add a step that undoes work if the release is refused, as far as possible."""
+        """Register a step that undoes work if the release is refused. An error of the step is only
+        noted.
+        """
         self._undo.callback(self._tried, step, *arguments)
 
     def write(self, path: str, data: bytes) -> None:
-        """Write a file of the registry, or replace it."""
         with self._storage.create(path) as writer:
             writer.write(data)
 
     def yank(self, version: Version, yank: Yank) -> None:
-        """Append a yank to a release."""
         data = append_yank(self.dataset, version, yank)
         self._keep_attributes()
         self.write(layout.yanks_path(self.dataset.name, version), data)
 
     def sync_releases(self) -> None:
-        """Make releases durable that a killed command may have just committed."""
+        """Make releases durable that a killed command may have committed just before."""
         for folder in (f"{layout.RELEASES}/{self.dataset}", layout.RELEASES, ""):
             self._storage.sync_dir(folder)
 
     def _tried(self, step: Callable[..., None], *arguments: Any) -> None:
-        """Undo a step of a refused transaction, as far as possible; the original error is
-        reported.
+        """Call a step that undoes work. An error of the step is only noted, so that the original
+        error is reported.
         """
         try:
             step(*arguments)
         except StorageError as error:
             self.progress.note(f"left behind: {error.message}")
 
-    def _is_released(self, version: Version) -> bool:
-        """Whether a release is there, as far as known."""
-        try:
-            return self._storage.stat(layout.release_folder(self.dataset.name, version)) is not None
-        except StorageError:
-            return True
-
-    def _keep_indexes(self, build: Manifest) -> None:
-        """Indexes are small and list a release's records: the next one is compared with them."""
-        wanted = {shard.index for shard in build.shards}
-        for entry in build.files:
-            target = layout.cached_index(entry.blake3)
-            if entry.path in wanted and self._storage.stat(target) is None:
-                self._storage.link(f"{layout.build_folder(self.dataset.name)}/{entry.path}", target)
-
     def _commit(self, manifest: Manifest, version: Version, schema: str) -> bool:
-        """One rename makes the release; False where the number was taken."""
         files = {
             MANIFEST_NAME: render_manifest(manifest),
             SCHEMA_NAME: schema.encode("utf-8"),
@@ -282,7 +275,7 @@ class Transaction:
             return self._storage.rename_dir(self._registry_path(staged), target)
 
     def _keep_attributes(self) -> None:
-        """Add what is missing to git's attributes of `registry/`; lines of others stay."""
+        """Add missing lines to git's attributes of `registry/`; other lines stay."""
         there: list[bytes] = []
         with contextlib.suppress(MissingFileError):
             there = self._storage.read(layout.ATTRIBUTES).splitlines()
@@ -299,41 +292,35 @@ class Transaction:
         return published_with(self.dataset, self._stage, manifest, files, self._tried)
 
     def _registry_path(self, staged: Storage) -> str:
-        """The path of a staged folder in the registry."""
         return str(PurePosixPath(staged.root).relative_to(self._storage.root))
 
     def _discard(self, name: str) -> None:
-        """Remove a staging folder (all of them for an empty name), and parents that become
-        empty.
+        """Remove the staging folder `name`, or all staging folders if `name` is empty, and the
+        parent if it becomes empty.
         """
         try:
             self._storage.remove(f"{self._stage}/{name}" if name else self._stage)
             if not any(True for _ in self._storage.list(self._stage, recursive=False)):
                 self._storage.remove(self._stage)
         except StorageError as error:
-            # It is not published, and the next command on the dataset tries again.
+            # The folder is not published, and the next command on the dataset removes it.
             self.progress.note(f"left behind in `{self._stage}`: {error.message}")
 
 
 def _complete_exchanges(storage: Storage, dataset: str) -> None:
-    """Finish exchanges of folders that were killed halfway, where the system has no real one."""
+    """Finish exchanges of folders that a kill interrupted, on systems that cannot exchange folders
+    atomically.
+    """
     for entry in list(storage.list(f"{layout.stage_folder(dataset)}/{_SWAP}", recursive=False)):
         if entry.path.endswith(ASIDE):
             swap = entry.path.removesuffix(ASIDE)
             storage.replace_dir(swap, swap.rpartition("/")[2].replace("-", "/"))
 
 
-def _clear(storage: Storage, dataset: str) -> None:
-    """Remove staged files of a dataset, except builds that can be resumed."""
-    for entry in list(storage.list(layout.stage_folder(dataset), recursive=False)):
-        if not entry.path.rpartition("/")[2].startswith(_PLAN):
-            storage.remove(entry.path)
-
-
 @contextlib.contextmanager
 def removal(registry: Registry, progress: Progress = SILENT) -> Iterator[Removal]:
-    """Hold the locks of all datasets and that of DVC, and complete what a killed command left
-    halfway. While they are held, no running command can start to use an unreferenced file.
+    """Hold the locks of all datasets and of DVC, and complete the changes that a killed command
+    left unfinished. While the locks are held, no command can start to use an unreferenced file.
     """
 
     def waiting() -> None:
@@ -355,15 +342,14 @@ class Removal:
         self._progress = progress
 
     def remove(self, path: str) -> None:
-        """Remove a file or folder to which no manifest, pointer or command refers."""
         self._registry.storage.remove(path)
 
     def remove_temporary(self, path: str) -> bool:
-        """Remove a temporary file unless a process is writing it; whether it was removed."""
+        """Remove a temporary file unless a process is writing it; True if it was removed."""
         return self._registry.storage.remove_abandoned(path)
 
     def remove_copy(self, folder: str) -> bool:
-        """Remove the copy of a release, unless another process reads it; whether it was removed."""
+        """Remove a release's copy unless another process reads it; True if it was removed."""
         with copy_unless_read(self._registry, folder) as free:
             if free:
                 self._registry.storage.remove(folder)

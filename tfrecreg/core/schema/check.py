@@ -1,17 +1,14 @@
-"""Checks of records against a compiled schema, one example at a time.
-
-Messages of findings: the requirement of a rule, in the same words for every record.
-"""
+"""Checks of records against a compiled schema, one example at a time, and their messages."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, ClassVar, NamedTuple
 
 from blake3 import blake3
 
+from tfrecreg.core.check.scan.tally import Problem
 from tfrecreg.core.example.model import Example, Feature, Kind
 from tfrecreg.core.schema.compiled import CompiledSchema
 from tfrecreg.core.schema.definition import (
@@ -28,18 +25,16 @@ from tfrecreg.core.schema.definition import (
 )
 from tfrecreg.core.schema.domain_check import InvalidValues, ValueCheck, value_check
 from tfrecreg.core.values.codes import SCH002, SCH003, SCH004, SCH005, SCH006, SCH007, SCH009
-from tfrecreg.core.values.findings import Code, Severity
+from tfrecreg.core.values.findings import Severity
 from tfrecreg.core.values.text import listed, safe
 
 KIND_NAMES = {Kind.UNSET: "no kind", Kind.BYTES: "BYTES", Kind.FLOAT: "FLOAT", Kind.INT64: "INT"}
-"""Names of the kinds of features in schemas."""
-
 _SHOWN = 5
 """Maximum number of allowed strings that a message lists; more are only counted."""
 
 
 def rule_text(rule: SchemaFeature | SparseFeature | WeightedFeature, asks: str) -> str:
-    """A message: the feature should …"""
+    """The message ``FEATURE should ASKS``."""
     return f"`{safe(rule.name)}` should {asks}"
 
 
@@ -49,7 +44,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def presence_text(rule: SchemaFeature | SparseFeature) -> str:
-    """What the rule asks of a whole split."""
+    """The presence that the rule requires in a whole split."""
     asks = []
     if 0 < rule.min_fraction < 1:
         asks.append(f"in at least {100 * rule.min_fraction:.6g}% of")
@@ -69,7 +64,7 @@ def bounds_text(bounds: ValueCount, noun: str) -> str:
 
 
 def length_text(rule: SchemaFeature) -> str:
-    """What the rule asks of the number of values."""
+    """The number of values that the rule requires."""
     low, high = rule.min_values, rule.max_values
     if rule.shape is not None:
         if not rule.shape:
@@ -85,7 +80,7 @@ def length_text(rule: SchemaFeature) -> str:
 
 
 def values_text(rule: SchemaFeature) -> str:
-    """What the rule asks of the values."""
+    """The values that the rule requires."""
     asks = _domain_text(rule)
     if rule.domain_mass < 1:
         return f"{asks} in at least {100 * rule.domain_mass:.6g}% of its values"
@@ -137,76 +132,55 @@ KINDS = {name: kind for kind, name in KIND_NAMES.items()}
 MAX_DISTINCT = 100_000
 """Maximum number of distinct values of a feature, at some 100 bytes each."""
 
+_DIGEST_SIZE = 16
 _NO_LIMIT = 2**63
 _NONE: tuple[Problem, ...] = ()
 
 _SCH007_WARNING = replace(SCH007, severity=Severity.WARNING)
-"""For a schema that does not say whether numbers must be finite."""
+"""The code for a schema that does not say whether numbers must be finite."""
 
 
-class Problem(NamedTuple):
-    """One way in which a record breaks the schema."""
-
-    code: Code
-    feature: str
-    message: str
-    """The same for all records."""
-    detail: str | None
-    """The facts of this record."""
-
-
+@dataclass(slots=True)
 class DistinctValues:
     """The distinct values of one feature. Picklable and mergeable; its size is bounded."""
 
-    __slots__ = ("_limit", "_values")
+    limit: int
+    values: set[int | bytes] = field(default_factory=set)
+    """Strings longer than 16 bytes are kept as digests."""
 
-    plain_type: ClassVar[Any] = tuple[int, list[int], list[bytes]]
-
-    _DIGEST_SIZE = 16
-    """Longer strings are kept as digests of this many bytes."""
-
-    def __init__(self, bounds: ValueCount) -> None:
+    @classmethod
+    def within(cls, bounds: ValueCount) -> DistinctValues:
+        """An empty set whose size is limited by the bounds to check."""
         wanted = max(bounds.min or 0, bounds.max or 0)
-        # Up to twice as many are worth an exact number in a report.
-        self._limit = min(2 * wanted + 100, MAX_DISTINCT)
-        self._values: set[bytes | int] = set()
+        # Count up to twice the bound, for an exact number in the report.
+        return cls(min(2 * wanted + 100, MAX_DISTINCT))
 
     @property
     def count(self) -> int:
-        """Number of distinct values found."""
-        return len(self._values)
+        return len(self.values)
 
     @property
     def is_full(self) -> bool:
         """Whether there may be more than :attr:`count`."""
-        return len(self._values) >= self._limit
-
-    def plain(self) -> tuple[int, list[int], list[bytes]]:
-        """As plain data: the limit, the numbers, and the strings."""
-        numbers = sorted(value for value in self._values if isinstance(value, int))
-        strings = sorted(value for value in self._values if isinstance(value, bytes))
-        return self._limit, numbers, strings
-
-    @classmethod
-    def of_plain(cls, plain: tuple[int, list[int], list[bytes]]) -> DistinctValues:
-        """Restore from :meth:`plain`."""
-        limit, numbers, strings = plain
-        made = cls(ValueCount())
-        made._limit = limit
-        made._values = {*numbers, *strings}
-        if not 0 < limit <= MAX_DISTINCT or len(made._values) > limit:
-            raise ValueError(f"{len(made._values)} values of at most {limit}")
-        return made
+        return len(self.values) >= self.limit
 
     def add(self, feature: Feature) -> None:
         """Add the values of one more example."""
-        if not self.is_full:
-            self._take({self._short(value) for value in feature.values})
+        if self.is_full:
+            return
+        self._take(
+            {
+                # A digest is one byte longer than any value that is kept as it is.
+                value
+                if isinstance(value, int) or len(value) <= _DIGEST_SIZE
+                else b"\0" + blake3(value).digest(_DIGEST_SIZE)
+                for value in feature.values
+            }
+        )
 
     def merge(self, other: DistinctValues) -> None:
-        """Add the values found elsewhere."""
-        if not self.is_full:
-            self._take(other._values)
+        """Add the values of another part."""
+        self._take(other.values)
 
     def verdict(self, bounds: ValueCount) -> bool | None:
         """Whether their number is within `bounds`; None if there are too many to count."""
@@ -215,33 +189,24 @@ class DistinctValues:
             return False
         if not self.is_full:
             return known >= (bounds.min or 0)
-        # `known` is the least number there can be.
+        # `known` is a lower bound.
         return True if bounds.max is None and known >= (bounds.min or 0) else None
 
-    def _take(self, values: set[bytes | int]) -> None:
+    def _take(self, values: set[int | bytes]) -> None:
         for value in values:
             if self.is_full:
                 return
-            self._values.add(value)
-
-    def _short(self, value: bytes | int) -> bytes | int:
-        if isinstance(value, int) or len(value) <= self._DIGEST_SIZE:
-            return value
-        # One byte longer than any value that is kept as it is.
-        return b"\0" + blake3(value).digest(self._DIGEST_SIZE)
+            self.values.add(value)
 
 
 class DomainMass:
-    """Counts the values of a feature that needs only a fraction of them in its domain."""
+    """Counts the values of a feature of which a fraction may be outside its domain."""
 
     __slots__ = ("_check", "outside", "total")
 
     def __init__(self, check: ValueCheck) -> None:
         self._check = check
-        self.total = 0
-        """Number of values."""
-        self.outside = 0
-        """Number of values outside the domain."""
+        self.total = self.outside = 0
 
     def __call__(self, feature: Feature) -> tuple[InvalidValues, ...]:
         found = self._check(feature)
@@ -259,21 +224,21 @@ class Checker:
         self._absent = [0] * len(schema.features)
         self._absent_sparse: dict[str, int] = {}
         self.masses: dict[str, DomainMass] = {}
-        """Masses by feature, for features with a `min_domain_mass` below 1."""
+        """Counters of the features with a `min_domain_mass` below 1, by name."""
         self.distinct: dict[str, DistinctValues] = {}
-        """Distinct values by feature, for features that count them."""
-        # What the loop over every record needs of a feature, with nothing left to look up.
+        """Distinct values of the features with limits on them, by name."""
+        # Everything that the loop over records needs per feature, without further lookups.
         self._rules = [self._prepare(*each) for each in enumerate(schema.features)]
 
     @property
     def absent(self) -> dict[str, int]:
-        """Number of examples without a feature, by feature; only those above 0."""
+        """Number of examples without a feature, by feature; without zeros."""
         names = (feature.name for feature in self._schema.features)
         counts = {name: n for name, n in zip(names, self._absent, strict=True) if n}
         return counts | self._absent_sparse
 
     def count_absent(self, number: int, examples: int) -> None:
-        """Count `examples` more without the schema's feature of that number."""
+        """Count `examples` more examples that lack the schema's feature with this number."""
         self._absent[number] += examples
 
     def __call__(self, example: Example) -> Sequence[Problem]:
@@ -310,8 +275,14 @@ class Checker:
         if check is not None and feature.domain_mass < 1:
             check = self.masses[feature.name] = DomainMass(check)
         if feature.distinct is not None:
-            distinct = self.distinct[feature.name] = DistinctValues(feature.distinct)
-            check = _counting(check, distinct)
+            inner = check
+            distinct = self.distinct[feature.name] = DistinctValues.within(feature.distinct)
+
+            def counting(feature: Feature) -> tuple[InvalidValues, ...]:
+                distinct.add(feature)
+                return () if inner is None else inner(feature)
+
+            check = counting
         low, high = feature.min_values, feature.max_values
         high = _NO_LIMIT if high is None else high
         return feature.name, kind, check, low, high, feature.multiple_of, number
@@ -319,7 +290,7 @@ class Checker:
     def _problems(
         self, number: int, feature: Feature | None, invalid: Sequence[InvalidValues]
     ) -> Sequence[Problem]:
-        """All problems of a feature that did not pass at first sight."""
+        """All problems of a feature that failed the fast check."""
         rule = self._schema.features[number]
         if feature is None or feature.kind is Kind.UNSET:
             self._absent[number] += 1
@@ -372,18 +343,8 @@ class Checker:
         yield from _index_problems(rule, [parts[name] for name in rule.indices])
 
 
-def _counting(check: ValueCheck | None, distinct: DistinctValues) -> ValueCheck:
-    """A check that also adds the values to the distinct ones."""
-
-    def count(feature: Feature) -> tuple[InvalidValues, ...]:
-        distinct.add(feature)
-        return () if check is None else check(feature)
-
-    return count
-
-
 def value_problem(rule: SchemaFeature, invalid: InvalidValues) -> Problem:
-    """The problem that values outside the domain are, or those that are not finite."""
+    """The problem of values that are outside the domain or not finite."""
     if not invalid.not_finite:
         return Problem(SCH006, rule.name, rule_text(rule, values_text(rule)), invalid.detail)
     domain = rule.checked_domain
@@ -395,7 +356,7 @@ def value_problem(rule: SchemaFeature, invalid: InvalidValues) -> Problem:
 def _index_problems(rule: SparseFeature, parts: Sequence[Feature | None]) -> Iterator[Problem]:
     columns = [part.values for part in parts if part is not None and part.kind is Kind.INT64]
     if len(columns) != len(parts):
-        return  # an index of another kind has a finding of its own
+        return  # an index of another kind has its own finding
     sizes = rule.shape or (None,) * len(columns)
     for name, size, column in zip(rule.indices, sizes, columns, strict=True):
         limit = _NO_LIMIT if size is None else size

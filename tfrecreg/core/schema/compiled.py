@@ -1,21 +1,19 @@
 """A schema compiled for records: the declarations that apply in one environment.
 
 A compiled schema is picklable and independent of protobuf, so it can be sent to workers. It has the
-rules for a single record, and the few figures of a whole split that follow from counting. What
-needs statistics (drift, skew, comparators, the vocabulary of a language) is left to TFDV.
+rules for single records, and the few rules for splits that need only counts. Rules that need
+statistics (drift, skew, comparators, the vocabulary of a language) are left to TFDV.
 
-The options by which a validator chooses an environment of the schema.
+The module also renders a schema as JSON and as the specification of `tf.io.parse_example`, in which
+a feature is
 
-A schema in other forms: JSON, and the feature specification of `tf.io.parse_example`.
-
-How a feature is specified:
-
-- ignored for its life cycle stage, or in other environments only: left out, as nothing about it
-  is certain
-- without a type, or STRUCT: left out, as a reader needs a type that an example can hold
-- in every example, with a shape whose sizes are all given, or with a value count whose `min` equals
-  its `max`: `FixedLenFeature` of that shape
-- any other: `VarLenFeature`, a sparse tensor; or `RaggedFeature` if the schema says
+- left out if its life cycle stage excludes it or it is in other environments only, because nothing
+  about it is certain
+- left out if it has no type or the type STRUCT, because a reader needs a type that an example can
+  hold
+- `FixedLenFeature` if it is in every example with a shape of known sizes or a value count whose
+  `min` equals its `max`
+- otherwise `VarLenFeature`, a sparse tensor, or `RaggedFeature` if the schema has
   `represent_variable_length_as_ragged`
 """
 
@@ -45,7 +43,7 @@ from tfrecreg.core.schema.definition import (
 )
 from tfrecreg.core.schema.environments import environment_options
 from tfrecreg.core.values.errors import SchemaError
-from tfrecreg.core.values.text import did_you_mean, listed, safe
+from tfrecreg.core.values.text import listed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +53,7 @@ class CompiledSchema:
     features: tuple[SchemaFeature, ...]
     """Features to check, in order of their names."""
     ignored: frozenset[str] = frozenset()
-    """Features that may be there, in any form."""
+    """Features that may be present in any form."""
     elsewhere: frozenset[str] = frozenset()
     """Features that the schema has in other environments only."""
     environment: str | None = None
@@ -71,13 +69,11 @@ class CompiledSchema:
 
 
 def compile_schema(schema: Schema, environment: str | None = None) -> CompiledSchema:
-    """Select the declarations of one environment, or of all."""
+    """Select the declarations of one environment, or of all environments."""
     if environment is not None and environment not in schema.environments():
-        known = schema.environments()
+        known = listed(schema.environments())
         raise SchemaError(
-            f"the schema `{safe(schema.where)}` has no environment `{safe(environment)}`"
-            + did_you_mean(environment, known),
-            hint=f"its environments: {listed(known)}",
+            f"the schema `{schema.where}` has no environment `{environment}`, only {known}"
         )
     checked: dict[str, SchemaFeature] = {}
     ignored: set[str] = set()
@@ -109,7 +105,7 @@ def compile_schema(schema: Schema, environment: str | None = None) -> CompiledSc
 
 
 def belongs(feature: SchemaFeature, schema: Schema, environment: str | None) -> bool:
-    """Whether a feature is to be in examples of an environment; None for any."""
+    """Whether a feature belongs to an environment; None for any environment."""
     if environment is None or environment in feature.in_environment:
         return True
     if environment in feature.not_in_environment:
@@ -145,7 +141,7 @@ _DTYPES: dict[str, Literal["string", "int64", "float32"]] = {
     "FLOAT": "float32",
 }
 
-_VARYING = {"varlen": "VarLenFeature", "ragged": "RaggedFeature"}
+_FORMS = {"fixed": "FixedLenFeature", "varlen": "VarLenFeature", "ragged": "RaggedFeature"}
 
 _DOMAINS: dict[type[Domain], str] = {
     IntDomain: "int",
@@ -166,7 +162,7 @@ class TensorSpec:
     dtype: Literal["string", "int64", "float32"]
     """TensorFlow's name."""
     shape: tuple[int, ...] = ()
-    """Shape of the fixed form, ``()`` for a scalar; meaningless for the others."""
+    """Shape of the fixed form, ``()`` for a scalar; meaningless for other forms."""
 
 
 def tensor_specs(schema: Schema, environment: str | None = None) -> tuple[TensorSpec, ...]:
@@ -188,24 +184,21 @@ def tensor_specs(schema: Schema, environment: str | None = None) -> tuple[Tensor
 def tf_source(schema: Schema) -> str:
     """Python source that defines ``FEATURES``, for `tf.io.parse_example`.
 
-    It needs ``import tensorflow as tf`` in front of it.
+    The source needs ``import tensorflow as tf`` before it.
     """
-    lines = [f"    {spec.name!a}: {_call(spec)},\n" for spec in tensor_specs(schema)]
+    lines = []
+    for spec in tensor_specs(schema):
+        shape = f"{list(spec.shape)}, " if spec.form == "fixed" else ""
+        lines.append(f"    {spec.name!a}: tf.io.{_FORMS[spec.form]}({shape}tf.{spec.dtype}),\n")
     return f"FEATURES = {{\n{''.join(lines)}}}\n" if lines else "FEATURES = {}\n"
-
-
-def _call(spec: TensorSpec) -> str:
-    if spec.form == "fixed":
-        return f"tf.io.FixedLenFeature({list(spec.shape)}, tf.{spec.dtype})"
-    return f"tf.io.{_VARYING[spec.form]}(tf.{spec.dtype})"
 
 
 def schema_json(schema: Schema) -> dict[str, Any]:
     """The schema for a JSON document: its features by name, in the schema's order.
 
     Fields that are not set have no entry. The `kind` of a domain is ``int``, ``float``, ``string``,
-    ``bool``, ``image``, ``struct``, or the name of another (``url``, ``time`` …). Bounds that JSON
-    has no number for are strings: ``"inf"``.
+    ``bool``, ``image``, ``struct``, or another domain's name (``url``, ``time`` …). Bounds without
+    a JSON number are strings: ``"inf"``.
     """
     document: dict[str, Any] = {
         "features": {feature.name: _feature(feature) for feature in schema.features}
@@ -258,7 +251,7 @@ def _domain(domain: Domain, name: str) -> dict[str, Any]:
 
 
 def _known(fields: dict[str, Any]) -> dict[str, Any]:
-    """Fields that are set; numbers that JSON lacks as strings."""
+    """Fields that are set. Numbers that JSON cannot represent become strings."""
     return {
         name: value if not isinstance(value, float) or isfinite(value) else str(value)
         for name, value in fields.items()

@@ -1,4 +1,4 @@
-"""The parts of a schema as plain frozen values: no protobuf, picklable, comparable.
+"""The parts of a schema as frozen values: picklable, comparable, without protobuf.
 
 They follow the messages of ``tensorflow_metadata/proto/v0/schema.proto``. Fields that nothing here
 uses (annotation metadata, comparators, tensor representations) are left out; the text keeps them.
@@ -11,19 +11,19 @@ Where the schema is ambiguous, the choices are:
   required. (TFDV requires a feature with a shape in every example.)
 - A feature whose **kind is not set** is missing; an **empty list** is present, with no value. TFDV
   and `tf.io.parse_example` agree.
-- In an **environment**, the features that it excludes are unexpected, as in TFDV. Without one,
-  every feature belongs.
+- An **environment** makes the features that it excludes unexpected, as in TFDV. Without an
+  environment, every feature is expected.
 - The **stages** PLANNED, ALPHA, DEPRECATED, DISABLED, DEBUG_ONLY and VALIDATION_DERIVED exclude a
   feature from validation: its presence and its values do not matter.
 - **NaN and infinity**: if the float domain sets `disallow_nan` or `disallow_inf`, exactly those
   values are errors. If it sets neither, both are warnings: training on them fails silently.
   ``disallow_nan: false`` and ``disallow_inf: false`` allow them.
-- A **sparse feature** that is in an example has all its parts there, with one index per value, each
-  within `dense_shape`. A **weighted feature** has one weight per value. Both belong to an
-  environment if all their parts do.
+- If an example has a **sparse feature**, the example has all parts of that feature, with one index
+  per value, each within `dense_shape`. A **weighted feature** has one weight per value. Both belong
+  to an environment if all their parts do.
 - **Distinct values** (`unique_constraints`) are counted per split, **examples**
   (`dataset_constraints`) over all splits.
-- No example can hold a feature of type **STRUCT**: a required one is always missing.
+- No example can hold a feature of type **STRUCT**: a required STRUCT feature is always missing.
 """
 
 from __future__ import annotations
@@ -83,9 +83,9 @@ class FloatDomain:
     min: float | None = None
     max: float | None = None
     disallow_nan: bool | None = None
-    """None if the schema does not say."""
+    """None if not set."""
     disallow_inf: bool | None = None
-    """None if the schema does not say."""
+    """None if not set."""
     is_categorical: bool = False
 
 
@@ -147,7 +147,7 @@ class TimeDomain:
 
 @dataclass(frozen=True, slots=True)
 class OtherDomain:
-    """A meaning that no single record can break: text in a language, URLs, MIDs."""
+    """A meaning that is not checked record by record: text in a language, URLs, MIDs."""
 
     name: str
     """Field of the proto: ``url_domain``."""
@@ -169,8 +169,8 @@ class _Length(NamedTuple):
 class _Declaration:
     name: str
     stage: str = ""
-    """Life cycle stage: ``PRODUCTION``; empty if the schema does not say. ``DEPRECATED`` also for
-    the old ``deprecated: true``."""
+    """Life cycle stage, such as ``PRODUCTION``; empty if not set. ``DEPRECATED`` also for the old
+    ``deprecated: true``."""
 
     @property
     def is_ignored(self) -> bool:
@@ -200,15 +200,15 @@ class _Countable(_Declaration):
 
 @dataclass(frozen=True, kw_only=True)
 class SchemaFeature(_Countable):
-    """The declaration of one feature: the fields as given, the properties as they are applied."""
+    """The declaration of one feature: fields as in the text, properties as they apply."""
 
     type: FeatureType | None
-    """None if the schema does not say. See :attr:`kind`."""
+    """None if not set. See :attr:`kind`."""
     shape: tuple[int | None, ...] | None = None
     """Sizes of the dimensions, ``()`` for a scalar; None if no shape is given, and for a dimension
     without a size."""
     value_count: ValueCount | None = None
-    """Also given for `value_counts` with a single level."""
+    """Also set for `value_counts` with a single level."""
     levels: tuple[ValueCount, ...] = ()
     """`value_counts` of several levels, the outer one first: no `tf.train.Example` holds them."""
     domain: Domain | None = None
@@ -244,7 +244,7 @@ class SchemaFeature(_Countable):
 
     @property
     def multiple_of(self) -> int:
-        """A divisor of the number of values, as a shape with a varying dimension asks."""
+        """A divisor of the number of values, required by a shape with a varying dimension."""
         return self._length.multiple_of
 
     @cached_property
@@ -266,10 +266,10 @@ class SchemaFeature(_Countable):
 
     @cached_property
     def checked_domain(self) -> ValueDomain | None:
-        """What each value is checked against; None if any value passes.
+        """The domain that each value is checked against; None if any value passes.
 
-        A FLOAT feature without a domain has an empty one: values that are not finite are worth a
-        warning. Without a type, only strings and images are checked.
+        A FLOAT feature without a domain gets an empty domain, so that values that are not finite
+        give a warning. Without a type, only strings and images are checked.
         """
         domain = self.domain
         if isinstance(domain, (StringDomain, ImageDomain)):
@@ -280,7 +280,7 @@ class SchemaFeature(_Countable):
 
     @property
     def domain_mass(self) -> float:
-        """Minimum fraction of the values in the domain. Only strings may be below 1, as in TFDV."""
+        """Minimum fraction of the values in the domain. Below 1 only for strings, as in TFDV."""
         if self.min_domain_mass is None or not isinstance(self.domain, StringDomain):
             return 1.0
         return self.min_domain_mass
@@ -292,28 +292,26 @@ class SchemaFeature(_Countable):
 
     @property
     def is_text(self) -> bool:
-        """Whether its values are text in UTF-8, by the schema."""
+        """Whether the schema declares its values as UTF-8 text."""
         return self.kind == "BYTES" and isinstance(self.domain, (StringDomain, OtherDomain))
 
     @property
     def channels(self) -> int | None:
-        """Channels of all its images, 1 or 3, by a tag: ``channels:1``."""
+        """Channels of all its images, 1 or 3, from a tag such as ``channels:1``."""
         return next((number for number in (1, 3) if f"channels:{number}" in self.tags), None)
 
     @cached_property
     def pixels(self) -> tuple[int, int, int] | None:
-        """Height, width and channels of an image whose pixels the values are, row by row, by a tag:
-        ``pixels:28x28x1``. None without one.
-        """
+        """Height, width and channels of pixels, from a tag such as ``pixels:28x28x1``."""
         found = filter(None, map(PIXELS.fullmatch, self.tags))
         return next(((int(hit[1]), int(hit[2]), int(hit[3])) for hit in found), None)
 
     @property
     def is_label(self) -> bool:
-        """Whether a model learns to predict it.
+        """Whether a model learns to predict the feature.
 
-        It has the tag ``label``, or the last part of its name is ``label`` or ``labels``, as in the
-        field's standard keys: ``image/class/label``.
+        A label has the tag ``label``, or the last part of its name is ``label`` or ``labels``, as
+        in the usual key ``image/class/label``.
         """
         last = self.name.rpartition("/")[2].lower()
         return "label" in self.tags or last in ("label", "labels")
@@ -321,7 +319,7 @@ class SchemaFeature(_Countable):
 
 @dataclass(frozen=True, kw_only=True)
 class SparseFeature(_Countable):
-    """A sparse tensor made of several features: indices and values. No example holds its name."""
+    """A sparse tensor from features of indices and values. No example has a feature of its name."""
 
     indices: tuple[str, ...]
     """INT features: one per dimension, each with one index per value."""
@@ -335,16 +333,16 @@ class SparseFeature(_Countable):
 
 @dataclass(frozen=True, kw_only=True)
 class WeightedFeature(_Declaration):
-    """A feature and the feature with a weight for each of its values. No example holds its name."""
+    """A feature, and one with a weight per value. No feature of an example has this pair's name."""
 
     feature: str
     weight: str
-    """The feature with the weights: as many as there are values."""
+    """The feature with the weights, one per value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """A schema that parsed and does not contradict itself."""
+    """A parsed schema that does not contradict itself."""
 
     text: str = field(repr=False)
     """The file's text, with its comments."""
@@ -380,7 +378,7 @@ class Schema:
         return {each.name: each.pixels for each in self.features if each.pixels is not None}
 
     def byte_pixels(self) -> dict[str, tuple[int, int, int]]:
-        """Those of :meth:`pixels` whose values are bytes; numbers have the shape of the image."""
+        """The features in :meth:`pixels` whose values are BYTES, without the image's shape."""
         kinds = {each.name: each.kind for each in self.features}
         return {name: size for name, size in self.pixels().items() if kinds[name] == "BYTES"}
 

@@ -1,10 +1,10 @@
 """Checks of the values of one feature against its domain.
 
 A check is made once per feature and called once per record. Valid values cost a few calls at C
-level; only invalid ones are checked one by one, to name the first.
+level; invalid values are checked one by one, to name the first.
 
-Text in a time format is matched by a regular expression. The specifiers are those of Python's
-`time.strptime` that mean the same in every locale; names of months and days are the English ones.
+A regular expression matches text in a time format. It supports the specifiers of Python's
+`time.strptime` that mean the same in every locale, and English names of months and days.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ class InvalidValues(NamedTuple):
     """Values of a feature in one record that are outside its domain, or not finite."""
 
     not_finite: bool
-    """They are NaN or infinite where that is reported; else they are outside the domain."""
+    """True if the values are NaN or infinite, False if they are outside the domain."""
     total: int
     detail: str
-    """The first of them, and its position."""
+    """The first of these values, and its position."""
 
 
 ValueCheck = Callable[[Feature], "tuple[InvalidValues, ...]"]
-"""Looks at the values of a feature that has the declared kind; empty if all are valid."""
+"""Checks the values of a feature of the declared kind; returns nothing if all are valid."""
 
 _MANY = 64
-"""Number of floats from which NumPy is faster than tuples."""
+"""With this many floats or more, NumPy is faster than tuples."""
 
 _INT64 = 2**63
 _INTEGER = re.compile(rb"[ \t\n\v\f\r]*([+-]?[0-9]{1,40})[ \t\n\v\f\r]*")
@@ -52,35 +52,43 @@ _DECIMAL = re.compile(rb"[ \t\n\v\f\r]*([+-]?[0-9a-zA-Z.+-]{1,400})[ \t\n\v\f\r]
 def value_check(feature: SchemaFeature) -> ValueCheck | None:
     """The check of the domain of a feature; None if any value passes."""
     domain, is_text = feature.checked_domain, feature.kind == "BYTES"
-    if isinstance(domain, ImageDomain):
-        return None if domain.max_bytes is None else _size_check(domain.max_bytes)
-    if isinstance(domain, StringDomain):
-        return _member_check(domain.allowed)
-    if isinstance(domain, BoolDomain):
-        return _member_check(domain.allowed if is_text else frozenset({0, 1}))
-    if isinstance(domain, IntDomain):
-        low = -_INT64 if domain.min is None else domain.min
-        high = _INT64 if domain.max is None else domain.max
-        if is_text:
-            return _each_check(lambda value: _is_whole_within(value, low, high))
-        return _range_check(low, high) if (domain.min, domain.max) != (None, None) else None
-    if isinstance(domain, FloatDomain):
-        check = _FloatCheck(domain)
-        return check.text if is_text else check.floats
-    if isinstance(domain, TimeDomain):
-        return _time_check(domain, is_text)
+    match domain:
+        case ImageDomain(max_bytes=limit) if limit is not None:
+            return _size_check(limit)
+        case StringDomain():
+            return _member_check(domain.allowed)
+        case BoolDomain():
+            return _member_check(domain.allowed if is_text else frozenset({0, 1}))
+        case IntDomain():
+            low = -_INT64 if domain.min is None else domain.min
+            high = _INT64 if domain.max is None else domain.max
+            if is_text:
+
+                def is_within(value: bytes) -> bool:
+                    number = whole_number(value)
+                    return number is not None and low <= number <= high
+
+                return _each(is_within)
+            return _range_check(low, high) if (domain.min, domain.max) != (None, None) else None
+        case FloatDomain():
+            return _float_check(domain, is_text)
+        case TimeDomain(string_format=form) if is_text:
+            pattern = time_pattern(form)
+            return None if pattern is None else _each(pattern.fullmatch)
+        case TimeDomain(integer_format="PACKED_64_NANOS"):  # otherwise any number is a time
+            return _each(is_packed_time)
     return None
 
 
 def whole_number(value: bytes) -> int | None:
-    """The int64 that `value` spells in decimal, None if it does not."""
+    """The int64 that `value` spells in decimal; None if `value` does not spell an int64."""
     match = _INTEGER.fullmatch(value)
     number = None if match is None else int(match[1])
     return None if number is None or not -_INT64 <= number < _INT64 else number
 
 
 def decimal_number(value: bytes) -> float | None:
-    """The float32 that `value` spells, None if it does not."""
+    """The float32 that `value` spells; None if `value` does not spell a float32."""
     match = _DECIMAL.fullmatch(value)
     if match is None:
         return None
@@ -125,20 +133,7 @@ def _range_check(low: int, high: int) -> ValueCheck:
     return check
 
 
-def _is_whole_within(value: bytes, low: int, high: int) -> bool:
-    number = whole_number(value)
-    return number is not None and low <= number <= high
-
-
-def _time_check(domain: TimeDomain, is_text: bool) -> ValueCheck | None:
-    if is_text:
-        pattern = time_pattern(domain.string_format)
-        return None if pattern is None else _each_check(pattern.fullmatch)
-    # In the other formats any number is a time.
-    return _each_check(is_packed_time) if domain.integer_format == "PACKED_64_NANOS" else None
-
-
-def _each_check(is_valid: Callable[[Any], object]) -> ValueCheck:
+def _each(is_valid: Callable[[Any], object]) -> ValueCheck:
     return lambda feature: _invalid(feature.values, is_valid)
 
 
@@ -161,61 +156,53 @@ def _described(values: Sequence[Any], wrong: list[int], not_finite: bool) -> Inv
     return InvalidValues(not_finite, len(wrong), detail)
 
 
-class _FloatCheck:
-    """Checks numbers against a float domain: its bounds, and which are reported as not finite."""
+def _float_check(domain: FloatDomain, is_text: bool) -> ValueCheck:
+    """Check bounds, and report numbers that are not finite."""
+    low = -inf if domain.min is None else domain.min
+    high = inf if domain.max is None else domain.max
+    bounded = domain.min is not None or domain.max is not None
+    strict = bool(domain.disallow_nan or domain.disallow_inf)
+    tells_nan = domain.disallow_nan if strict else domain.disallow_nan is None
+    tells_inf = domain.disallow_inf if strict else domain.disallow_inf is None
 
-    def __init__(self, domain: FloatDomain) -> None:
-        self._low = -inf if domain.min is None else domain.min
-        self._high = inf if domain.max is None else domain.max
-        self._bounded = domain.min is not None or domain.max is not None
-        strict = bool(domain.disallow_nan or domain.disallow_inf)
-        self._nan = domain.disallow_nan if strict else domain.disallow_nan is None
-        self._inf = domain.disallow_inf if strict else domain.disallow_inf is None
-
-    def floats(self, feature: Feature) -> tuple[InvalidValues, ...]:
-        """Check a feature of the kind FLOAT."""
-        if feature.count < _MANY:
-            values = feature.values
-            # Doubles hold the sum of any number of float32, so it is finite if all of them are.
-            if isfinite(sum(values)) and (
-                not self._bounded
-                or not values
-                or (self._low <= min(values) and max(values) <= self._high)
-            ):
-                return ()
-            return self._judge(values)
-        import numpy as np  # heavy, and only large features need it
-
-        array = np.frombuffer(feature.packed_floats, dtype="<f4")
-        if np.isfinite(array).all() and (
-            not self._bounded or (self._low <= array.min() and array.max() <= self._high)
-        ):
-            return ()
-        return self._judge(array.tolist())
-
-    def text(self, feature: Feature) -> tuple[InvalidValues, ...]:
-        """Check a feature of the kind BYTES: decimal numbers, rounded to float32."""
-        numbers = [(decimal_number(value), value) for value in feature.values]
-        return self._judge([value if number is None else number for number, value in numbers])
-
-    def _judge(self, values: Sequence[Any]) -> tuple[InvalidValues, ...]:
+    def judge(values: Sequence[Any]) -> tuple[InvalidValues, ...]:
         beyond: list[int] = []
         not_finite: list[int] = []
         for number, value in enumerate(values):
             if isinstance(value, bytes):
                 beyond.append(number)
             elif isnan(value):
-                if self._nan:
+                if tells_nan:
                     not_finite.append(number)
-            elif isinf(value) and self._inf:
+            elif isinf(value) and tells_inf:
                 not_finite.append(number)
-            elif not self._low <= value <= self._high:
+            elif not low <= value <= high:
                 beyond.append(number)
-        return tuple(
-            _described(values, wrong, kind)
-            for wrong, kind in ((beyond, False), (not_finite, True))
-            if wrong
+        kinds = ((beyond, False), (not_finite, True))
+        return tuple(_described(values, wrong, kind) for wrong, kind in kinds if wrong)
+
+    def text(feature: Feature) -> tuple[InvalidValues, ...]:
+        numbers = [(decimal_number(value), value) for value in feature.values]
+        return judge([value if number is None else number for number, value in numbers])
+
+    def floats(feature: Feature) -> tuple[InvalidValues, ...]:
+        if feature.count < _MANY:
+            values = feature.values
+            # Doubles hold the sum of any number of float32, so the sum is finite if all values are.
+            if isfinite(sum(values)) and (
+                not bounded or not values or (low <= min(values) and max(values) <= high)
+            ):
+                return ()
+            return judge(values)
+        import numpy as np  # heavy, and only large features need it
+
+        array = np.frombuffer(feature.packed_floats, dtype="<f4")
+        fine = np.isfinite(array).all() and (
+            not bounded or (low <= array.min() and array.max() <= high)
         )
+        return () if fine else judge(array.tolist())
+
+    return text if is_text else floats
 
 
 _DAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
@@ -254,13 +241,13 @@ _SPECIFIERS = {
 }
 
 _SHORT = {"D": "%m/%d/%y", "F": "%Y-%m-%d", "R": "%H:%M", "T": "%H:%M:%S"}
-"""Abbreviations of others."""
+"""Specifiers that abbreviate other specifiers."""
 
 _SPECIFIER = re.compile(r"%(.?)", re.DOTALL)
 
 
 def time_pattern(form: str) -> re.Pattern[bytes] | None:
-    """The expression that text in a format matches as a whole; None if it cannot be checked.
+    """The expression for a whole text in a format; None if the format cannot be checked.
 
     Days are not compared with months: the 31st of April matches.
     """

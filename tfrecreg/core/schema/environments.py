@@ -16,12 +16,12 @@ class EnvironmentOptions:
     environment: str | None = None
     """The environment of the data."""
     environments: dict[str, str] = field(default_factory=dict)
-    """Environment by split, for splits that differ."""
+    """Environment by split, for splits that have another environment."""
 
 
 def environment_options(
     validator: str, options: Mapping[str, Any]
 ) -> tuple[str | None, Mapping[str, str]]:
-    """The validator options `environment`, for most splits, and `environments`, by split."""
+    """The options of a validator: `environment`, for most splits, and `environments`, by split."""
     found = read_limits(EnvironmentOptions, options, validator)
     return found.environment, found.environments

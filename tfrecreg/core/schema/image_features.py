@@ -1,4 +1,4 @@
-"""Features that hold images, and the declarations of records about their images."""
+"""Finds features that hold images, and compares records' declarations with their images."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from itertools import repeat
 from typing import Any, NamedTuple
 
 from tfrecreg.core.check.scan.interface import Target
-from tfrecreg.core.example.model import Example, Feature, Kind
+from tfrecreg.core.check.scan.tally import Problem
+from tfrecreg.core.example.model import Example, Kind
 from tfrecreg.core.images.model import ImageHeader
 from tfrecreg.core.images.read import sniff
 from tfrecreg.core.schema.payload_kinds import Table, Tables
 from tfrecreg.core.values.codes import IMG001, IMG002, IMG003
-from tfrecreg.core.values.findings import Code
 from tfrecreg.core.values.text import safe
 
 ENCODED = "image/encoded"
 """The usual name of the feature that holds an image."""
 
 _HEAD = 64
-"""Number of bytes that are read to detect the format of an image; a shorter value is not one."""
+"""Number of bytes that are read to detect an image's format; a shorter value is not an image."""
 _TRIES = 16
 """Number of records of a shard that are searched for image features if none is known."""
 
@@ -28,7 +28,7 @@ def schema_images(target: Target) -> tuple[str, ...]:
     """The features that hold images, by the target's schema; empty without one."""
     if target.schema is None:
         return ()
-    from tfrecreg.core.schema.proto import parse_schema  # a check without a schema does not need it
+    from tfrecreg.core.schema.proto import parse_schema  # not needed without a schema
 
     return parse_schema(target.schema, target.schema_path or "schema").images()
 
@@ -51,49 +51,36 @@ class ImageFeatures:
             names: tuple[str, ...] = (ENCODED,)
         else:
             names = self._named or self._learnt or self._learn(example)
-        return tuple(name for name in names if _has_values(example, name))
+        found = []
+        for name in names:
+            feature = example.get(name)
+            if feature is not None and feature.kind is Kind.BYTES and feature.count:
+                found.append(name)
+        return tuple(found)
 
     def _learn(self, example: Example) -> tuple[str, ...]:
         if self._tries >= _TRIES:
             return ()
         self._tries += 1
-        found = [name for name, feature in example.items() if _is_image(feature)]
-        self._learnt = tuple(sorted(found))
+        found = [
+            name
+            for name, each in sorted(example.items())
+            if each.kind is Kind.BYTES and each.count == 1 and each.sizes[0] >= _HEAD
+        ]
+        self._learnt = tuple(each for each in found if sniff(example[each].values[0][:_HEAD]))
         return self._learnt
-
-
-def _has_values(example: Example, name: str) -> bool:
-    feature = example.get(name)
-    return feature is not None and feature.kind is Kind.BYTES and feature.count > 0
-
-
-def _is_image(feature: Feature) -> bool:
-    if feature.kind is not Kind.BYTES or feature.count != 1 or feature.sizes[0] < _HEAD:
-        return False
-    return sniff(feature.values[0][:_HEAD]) is not None
 
 
 _SAME = {"jpg": "jpeg", "jpe": "jpeg", "jfif": "jpeg", "dib": "bmp"}
 _PALETTES = (1, 3, 4)
-"""Possible channels of an image with a palette: its indexes, its colors, or its colors with
-transparency.
-"""
+"""Possible channels of an image with a palette: indexes, colors, colors with alpha."""
 _PNG_COLOUR = 25
 """Offset of the color type in a PNG; 3 is a palette."""
 _SIDES = ("height", "width")
 
 
-class Difference(NamedTuple):
-    """A feature that contradicts the header of the image."""
-
-    code: Code
-    feature: str
-    message: str
-    detail: str
-
-
 class Declared(NamedTuple):
-    """The declarations of a record about its image; None if absent."""
+    """The declarations of a record about its image; a field is None if it is not declared."""
 
     format: bytes | None
     height: int | None
@@ -101,7 +88,7 @@ class Declared(NamedTuple):
     channels: int | None
 
     def fits(self, header: ImageHeader) -> bool:
-        """Whether it certainly matches the header; if not, :func:`differences` decides."""
+        """Whether it certainly matches the header. Otherwise :func:`differences` decides."""
         return (
             (self.format is None or self.format == header.format.encode())
             and (self.height is None or self.height == header.height)
@@ -138,7 +125,7 @@ def neighbours(image: str, what: str) -> tuple[str, ...]:
 
 def differences(
     example: Example, image: str, data: bytes, header: ImageHeader
-) -> Iterator[Difference]:
+) -> Iterator[Problem]:
     """Compare the declarations of a record with the header of its image."""
     name, declared = _declared(example, image, "format", Kind.BYTES)
     if declared is not None:
@@ -146,23 +133,20 @@ def differences(
         text = text.strip().removeprefix(".")
         if _SAME.get(text, text) != header.format:
             detail = f"declared `{safe(text)}`, found `{header.format}`"
-            yield Difference(IMG001, name, _message(name, "the format"), detail)
-    found: dict[str, tuple[str, Any]] = {
-        side: _declared(example, image, side, Kind.INT64) for side in _SIDES
-    }
-    sides = {side: value for side, (_, value) in found.items()}
-    for side, (name, declared) in found.items():
+            yield Problem(IMG001, name, _message(name, "the format"), detail)
+    for side in _SIDES:
+        name, declared = _declared(example, image, side, Kind.INT64)
         actual = getattr(header, side)
         if declared is not None and declared != actual:
-            turned = sides["height"] == header.width and sides["width"] == header.height
-            more = ": the sides are exchanged, as if it had been turned" if turned else ""
-            detail = f"declared {declared}, found {actual}{more}"
-            yield Difference(IMG002, name, _message(name, f"the {side}"), detail)
+            detail = f"declared {declared}, found {actual}"
+            yield Problem(IMG002, name, _message(name, f"the {side}"), detail)
     name, declared = _declared(example, image, "channels", Kind.INT64)
-    fits = (header.channels, *(_PALETTES if _has_palette(data, header) else ()))
+    is_png = header.format == "png"
+    has_palette = data[_PNG_COLOUR] == 3 if is_png else header.format in ("gif", "bmp")
+    fits = (header.channels, *(_PALETTES if has_palette else ()))
     if declared is not None and declared not in fits:
         detail = f"declared {declared}, found {header.channels}"
-        yield Difference(IMG003, name, _message(name, "the number of channels"), detail)
+        yield Problem(IMG003, name, _message(name, "the number of channels"), detail)
 
 
 def _declared(example: Example, image: str, what: str, kind: Kind) -> tuple[str, Any]:
@@ -172,12 +156,6 @@ def _declared(example: Example, image: str, what: str, kind: Kind) -> tuple[str,
         if feature is not None and feature.kind is kind and feature.count == 1:
             return name, feature.values[0]
     return "", None
-
-
-def _has_palette(data: bytes, header: ImageHeader) -> bool:
-    if header.format == "png":
-        return data[_PNG_COLOUR] == 3
-    return header.format in ("gif", "bmp")
 
 
 def _message(name: str, what: str) -> str:

@@ -1,9 +1,9 @@
-"""Drafts of a schema from data: a first version for people to correct, not a judge of that data.
+"""Drafts a schema from data: a first version for people to correct, not a check of that data.
 
-A draft generalizes the data, so that more data of the same kind would also pass: a fixed shape only
-if every example has the feature in the same length, a list of strings only if few of them come
-again and again, bounds only for labels. The data it was drafted from pass it, except for features
-that were seen with two types.
+A draft generalizes the data, so that more data of the same kind pass. A feature gets a fixed shape
+only if every example has it with the same number of values, a list of strings only if few strings
+recur often, and bounds only if it is a label. The data pass their draft, except for features with
+two types.
 """
 
 from __future__ import annotations
@@ -15,66 +15,50 @@ from math import isfinite, isnan, prod
 from typing import NamedTuple
 
 from tfrecreg.core.example.model import DeclaredFeature, Example, Feature, Kind
-from tfrecreg.core.example.tensors import read_tensor
 from tfrecreg.core.images.read import sniff
 from tfrecreg.core.schema.check import KIND_NAMES, counted
 from tfrecreg.core.values.text import safe
 
 
 class WordLimit(NamedTuple):
-    """Limits of a list of strings."""
+    """Limits of a list of strings: number of distinct strings, and bytes per string."""
 
     words: int
-    """Maximum number of distinct strings."""
     size: int
-    """Maximum size of each in bytes. Longer values are text or data, not one of a few names."""
 
 
 DRAFT_LIMIT = WordLimit(50, 64)
-"""Beyond it, a feature gets no list of strings in a draft."""
-
+"""Beyond this limit, a feature gets no list of strings in a draft."""
 _MAX_FEATURES = 10_000
 """Maximum number of features to keep: their names come from the data."""
-
-_MAX_TENSORS = 4
-"""Maximum number of dtypes and shapes of serialized tensors to tell apart."""
-
 _REPEATS = 5
-"""A list of strings is drafted if each came this often on average."""
-
+"""A list of strings is drafted if each string occurs this often on average."""
 _SIDES = frozenset({"height", "width", "channels"})
 """Last parts of names that hold the shape of an image."""
-
 _LABELS = frozenset({"category", "category_id", "class", "class_id", "classes", "target"})
 """Last parts of names that hold classes, besides those that end in ``label`` or ``labels``."""
 
 
 @dataclass(slots=True)
 class KindSummary:
-    """The values of a feature in the examples where it had one kind."""
+    """The values of a feature in all examples in which it has the same kind."""
 
     examples: int = 0
     values: int = 0
     fewest: int | None = None
-    """Fewest values in an example."""
+    """Number of values per example."""
     most: int = 0
-    """Most values in an example."""
     low: float | None = None
-    """Lowest number, of those that are finite."""
+    """Range of the finite numbers."""
     high: float | None = None
-    """Highest number, of those that are finite."""
     nan: int = 0
-    """Number of FLOAT values that are NaN."""
     infinite: int = 0
-    """Number of FLOAT values that are infinite."""
     largest: int = 0
     """Size in bytes of the largest BYTES value."""
     images: Counter[str] = field(default_factory=Counter)
-    """Number of BYTES values that begin as an image does, by format."""
-    tensors: Counter[tuple[str, tuple[int, ...]] | None] = field(default_factory=Counter)
-    """Number of BYTES values that are serialized tensors, by dtype and shape; None for the rest."""
+    """Number of BYTES values that begin like an image, by format."""
     words: set[str] | None = field(default_factory=set)
-    """The distinct BYTES values; None if they exceed `limit`, or one is not text."""
+    """The distinct BYTES values; None if they exceed `limit` or a value is not text."""
     limit: WordLimit = DRAFT_LIMIT
 
     def add(self, feature: Feature) -> None:
@@ -98,7 +82,7 @@ class KindSummary:
                 self.infinite += count - len(finite) - nan
 
     def merge(self, other: KindSummary) -> None:
-        """Add the values seen elsewhere."""
+        """Add the values of another part."""
         self.examples += other.examples
         self.values += other.values
         if other.fewest is not None:
@@ -109,8 +93,6 @@ class KindSummary:
         self.infinite += other.infinite
         self.largest = max(self.largest, other.largest)
         self.images.update(other.images)
-        for what, count in other.tensors.items():
-            self._add_tensors(what, count)
         self._add_words(other.words)
 
     def _widen(self, numbers: Sequence[float]) -> None:
@@ -124,21 +106,12 @@ class KindSummary:
         image_format = sniff(value)
         if image_format:
             self.images[image_format] += 1
-        tensor = read_tensor(value)
-        if tensor is not None:
-            self._add_tensors((tensor.dtype, tensor.shape), 1)
-            self.words = None
         if self.words is None:
             return
         try:
             self._add_words(None if len(value) > self.limit.size else {value.decode("utf-8")})
         except UnicodeDecodeError:
             self.words = None
-
-    def _add_tensors(self, what: tuple[str, tuple[int, ...]] | None, count: int) -> None:
-        if what not in self.tensors and len(self.tensors) >= _MAX_TENSORS:
-            what = None
-        self.tensors[what] += count
 
     def _add_words(self, words: set[str] | None) -> None:
         if self.words is None or words is None or len(self.words | words) > self.limit.words:
@@ -152,11 +125,10 @@ class SeenFeature:
     """The values of one feature. Small and mergeable, in any order."""
 
     limit: WordLimit = DRAFT_LIMIT
-    """Limit of the strings to keep."""
     kinds: dict[Kind, KindSummary] = field(default_factory=dict)
-    """Summaries by kind; more than one if examples disagree."""
+    """By kind; more than one if examples disagree."""
     unset: int = 0
-    """Number of examples that have it without a kind."""
+    """Number of examples where the feature has no kind."""
 
     def add(self, feature: Feature) -> None:
         """Add the values of one more example."""
@@ -166,7 +138,7 @@ class SeenFeature:
             self._values(feature.kind).add(feature)
 
     def merge(self, other: SeenFeature) -> None:
-        """Add the values seen elsewhere."""
+        """Add the values of another part."""
         self.unset += other.unset
         for kind, summary in other.kinds.items():
             self._values(kind).merge(summary)
@@ -176,11 +148,11 @@ class SeenFeature:
 
     @property
     def examples(self) -> int:
-        """Number of examples that have it with a kind."""
+        """Number of examples where the feature has a kind."""
         return sum(summary.examples for summary in self.kinds.values())
 
     def most_frequent(self) -> Kind | None:
-        """The kind that most examples have, the first by number if two are even."""
+        """The kind in most examples; the lowest by number if two are equally frequent."""
         return min(self.kinds, key=lambda kind: (-self.kinds[kind].examples, kind), default=None)
 
 
@@ -192,21 +164,19 @@ class SchemaSketch:
 
     def __init__(self) -> None:
         self.examples = 0
-        """Number of examples seen."""
         self.others = 0
         """Number of records that are not examples."""
         self.empty = 0
-        """Number of examples without a feature. A message of another type often looks so."""
+        """Number of examples without any feature. Another type of message often looks like this."""
         self._features: dict[str, SeenFeature] = {}
         self._too_many = False
 
     @property
     def names(self) -> Collection[str]:
-        """The features seen."""
         return self._features.keys()
 
     def add(self, example: Example | None) -> None:
-        """Add one more example, or None for a record that is not one."""
+        """Add one more example, or None for a record that is not an example."""
         if example is None:
             self.others += 1
             return
@@ -218,7 +188,7 @@ class SchemaSketch:
                 summary.add(feature)
 
     def merge(self, other: SchemaSketch) -> None:
-        """Add the examples seen elsewhere."""
+        """Add the examples of another part."""
         self.examples += other.examples
         self.others += other.others
         self.empty += other.empty
@@ -234,21 +204,12 @@ class SchemaSketch:
         declared: Mapping[str, DeclaredFeature] | None = None,
         more: Sequence[str] = (),
     ) -> str:
-        """The draft, as text that :func:`tfrecreg.core.schema.proto.parse_schema` takes."""
+        """The draft, as text for :func:`tfrecreg.core.schema.proto.parse_schema`."""
         lines = list(self._head(dataset))
         for name in sorted(self._features):
             seen, said = self._features[name], (declared or {}).get(name)
             lines += ["", *draft_feature(name, seen, self.examples, said)]
         return "\n".join([*lines, *more]) + "\n"
-
-    def differences(self, declared: Mapping[str, DeclaredFeature]) -> Iterator[tuple[str, str]]:
-        """The declared features that the values contradict, with the reasons."""
-        for name in sorted(declared):
-            seen = self._features.get(name)
-            if seen is None or seen.most_frequent() is None:
-                yield name, "no record has it"
-            elif reason := difference(declared[name], seen):
-                yield name, reason
 
     def _summary(self, name: str) -> SeenFeature | None:
         summary = self._features.get(name)
@@ -273,27 +234,26 @@ class SchemaSketch:
             yield f"# Left out: all features after the first {_MAX_FEATURES}."
 
 
-def difference(declared: DeclaredFeature, summary: SeenFeature) -> str:
-    """How the values of a feature contradict what is declared of it; empty if they agree."""
+def _agree(declared: DeclaredFeature, summary: SeenFeature) -> bool:
+    """Whether the values of a feature have the kind, number and range of its declaration."""
     kind = declared.kind or summary.most_frequent()
     if kind is None or summary.kinds.keys() != {kind}:
-        found = " and ".join(KIND_NAMES[each] for each in sorted(summary.kinds))
-        return f"declared {KIND_NAMES[kind or Kind.BYTES]}, found {found or 'no value'}"
+        return False
     values = summary.kinds[kind]
     if declared.shape is not None:
         size = prod(declared.shape)
         if (values.fewest, values.most) != (size, size):
-            found = f"{values.fewest} to {values.most}"
-            return f"declared {counted(size, 'value')} in a record, found {found}"
-    if declared.classes and values.high is not None and values.low is not None:
-        wrong = values.high if values.high >= declared.classes else values.low
-        if not -1 <= wrong < declared.classes:  # TFDS: -1 is an unknown class
-            return f"declared {declared.classes} classes, found number {wrong}"
+            return False
+    if (
+        declared.classes
+        and values.high is not None
+        and values.low is not None
+        and not (values.low >= -1 and values.high < declared.classes)  # TFDS: -1 is unknown
+    ):
+        return False
     if declared.is_bool and not (values.low in (None, 0, 1) and values.high in (None, 0, 1)):
-        return f"declared 0 or 1, found {values.low} to {values.high}"
-    if declared.is_image and values.images.total() != values.values:
-        return f"declared images, found {values.values - values.images.total()} other values"
-    return ""
+        return False
+    return not declared.is_image or values.images.total() == values.values
 
 
 def draft_feature(
@@ -314,7 +274,7 @@ def draft_feature(
         return
     values = summary.kinds[usual]
     is_required = summary.examples == examples
-    if declared is not None and difference(declared, summary):
+    if declared is not None and not _agree(declared, summary):
         declared = None
     yield from _comments(summary, usual, examples)
     body = [f"name: {shown}", f"type: {KIND_NAMES[usual]}"]
@@ -322,7 +282,7 @@ def draft_feature(
         body += block("presence", "min_fraction: 1", "min_count: 1")
     shape = declared.shape if declared is not None and is_required else None
     if declared is not None and declared.pixels is not None and usual is not Kind.BYTES:
-        shape = declared.pixels  # numbers lie in the shape of the image
+        shape = declared.pixels  # numbers have the shape of the image
     if shape is not None and len(shape) > 1:
         body += block("shape", *(f"dim {{ size: {size} }}" for size in shape))
     else:
@@ -335,7 +295,7 @@ def draft_feature(
 
 
 def _declared_domain(declared: DeclaredFeature | None, values: KindSummary) -> list[str]:
-    """The domain that somebody else declares; empty if it says no more than the values."""
+    """The lines of the domain that a source declares; empty if it declares none."""
     if declared is None:
         return []
     if declared.classes:
@@ -368,9 +328,6 @@ def _comments(summary: SeenFeature, usual: Kind, examples: int) -> Iterator[str]
         yield f"# {not_finite} of {total} NaN or infinite"
     for image_format, count in sorted(values.images.items()):
         yield f"# {image_format} in {count} of {total}"
-    for what, count in sorted(values.tensors.items(), key=repr):
-        shown = "others" if what is None else f"{what[0]}[{', '.join(map(str, what[1]))}]"
-        yield f"# serialized tensors, {shown}, in {count} of {total}"
 
 
 def share_text(number: int, examples: int) -> str:
@@ -397,7 +354,7 @@ def value_domain(name: str, kind: Kind, values: KindSummary) -> list[str]:
         if values.low is None:
             return []
         if not _is_label(name):
-            # What all images share gives decoded images a shape before any is read.
+            # Properties that all images share give decoded images a shape before one is read.
             is_side = name.rpartition("/")[2] in _SIDES and values.examples > 1
             if not is_side or values.low != values.high:
                 return []
@@ -422,12 +379,12 @@ def _is_label(name: str) -> bool:
 
 
 def block(name: str, *body: str) -> list[str]:
-    """A message of the text form, one line per list item."""
+    """A message in text form, one line per list item."""
     return [f"{name} {{", *(f"  {line}" for line in body), "}"]
 
 
 def quoted(text: str) -> str:
-    """`text` as a string of the text form; characters that do not print are octal escapes."""
+    """`text` as a string in text form; unprintable characters become octal escapes."""
     shown = []
     for character in text:
         if character in '"\\':

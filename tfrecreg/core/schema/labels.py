@@ -4,7 +4,7 @@ Features have the names of TensorFlow's object detection. Source: `tfexample_dec
 dataset tools of the TensorFlow models repository (``research/object_detection``); its image
 classification calls labels `image/class/label`.
 
-Classes of the records: how often each occurs, and the names beside their numbers.
+The module also counts the classes of records, and collects the names of class numbers.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _Text = Annotated[str, Meta(min_length=1)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnotationsOptions:
-    """Options in `limits.annotations`; not needed if features have the usual names."""
+    """Options in `limits.annotations`; not needed if the features have their usual names."""
 
     label: _Text | None = None
-    """The feature of class numbers, if it has another name."""
+    """The feature of class numbers, if it has an unusual name."""
     text: _Text | None = None
     """The feature of the class names for `label`."""
     label_map: _Text | None = None
@@ -38,7 +38,7 @@ class AnnotationsOptions:
 
     def __post_init__(self) -> None:
         if self.text is not None and self.label is None:
-            raise ValueError("`text` belongs to a `label`, which is not named")
+            raise ValueError("`text` needs `label`: it names the classes of that feature")
         if self.imbalance is not None and not math.isfinite(self.imbalance):
             raise ValueError("expected a finite `imbalance`")
 
@@ -104,11 +104,11 @@ _MOST_NAME_BYTES = 256
 
 @dataclass(slots=True)
 class ClassCounts:
-    """Objects or records by class. Mergeable; at most 100,000 classes."""
+    """Number of objects or records by class. Mergeable; at most 100,000 classes."""
 
     counts: dict[int, int] = field(default_factory=dict)
     full: bool = False
-    """Whether there were more classes: then the counts are not complete."""
+    """Whether there were more classes, so that the counts are incomplete."""
 
     def add(self, label: int, times: int = 1) -> None:
         """Count a class `times` times."""
@@ -127,12 +127,12 @@ class ClassCounts:
             self.add(label, times)
 
     def proper(self) -> dict[int, int]:
-        """The counts without negative numbers: -1 usually means "no label"."""
+        """The counts without negative class numbers: -1 usually means "no label"."""
         return {label: times for label, times in self.counts.items() if label >= 0}
 
 
 def histogram(counts: Mapping[int, int], names: LabelMap) -> dict[str, int]:
-    """Objects or records by number and name of their class, in order of the numbers."""
+    """Number of objects or records by class number and name, in the order of class numbers."""
     if len(counts) > _MOST_SHOWN:
         return {}
     shown = {label: names.get(label, "") for label in sorted(counts)}
@@ -147,12 +147,12 @@ class ClassNames:
     """The names that records give to class numbers, without a label map. Mergeable; bounded."""
 
     names: dict[int, list[bytes]] = field(default_factory=dict)
-    """Up to three names by number: the first in the order of their bytes, in any reading order."""
+    """Up to three names per number: the first when sorted by bytes, whatever the reading order."""
     full: bool = False
-    """Whether there were more names: then these are not complete."""
+    """Whether there were more names, so that these are incomplete."""
 
     def add(self, label: int, name: bytes) -> None:
-        """Note the name that a record gives to the class `label`."""
+        """Add the name that a record gives to the class `label`."""
         name = name[:_MOST_NAME_BYTES]
         known = self.names.get(label)
         if known is None:
@@ -172,7 +172,7 @@ class ClassNames:
                 self.add(label, name)
 
     def conflicts(self) -> Iterator[str]:
-        """Messages about numbers with two names and names with two numbers, in order."""
+        """Messages about numbers with two names, then about names with two numbers."""
         numbers: dict[bytes, int] = {}
         for label, names in sorted(self.names.items()):
             if len(names) > 1:

@@ -1,18 +1,14 @@
-"""The kinds of the payloads of a shard, and the locations of those that are not Examples.
+"""The kinds of the payloads of a shard, and the records of a batch as tables of columns.
 
-The records of a batch as tables of columns, without decoding each record.
-
-Records of one source mostly have the same features in the same order. Validators read single
-columns, and a few array operations find these in hundreds of records: see
-:mod:`tfrecreg.core.example.columns`. The first validator that asks creates the tables and digests
-of a batch, and all others share them.
+The first validator that needs the tables and digests of a batch creates them; later validators
+reuse them.
 """
 
 from __future__ import annotations
 
 import weakref
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -21,14 +17,13 @@ import numpy.typing as npt
 from blake3 import blake3
 
 from tfrecreg.core.check.scan.interface import Shard, Target
-from tfrecreg.core.example.columns import Column, Slot, divide
-from tfrecreg.core.example.kinds import PayloadKind, payload_kind
+from tfrecreg.core.example.columns import Column, Slot
+from tfrecreg.core.example.kinds import PayloadKind
 from tfrecreg.core.example.model import Example, Feature, Kind
 from tfrecreg.core.records.batch import RecordBatch
+from tfrecreg.core.records.batch_columns import divide_batch
 from tfrecreg.core.records.hashing import DIGEST_BYTES
-from tfrecreg.core.records.reader import scan
 from tfrecreg.core.registry.manifest import adopted_kind
-from tfrecreg.core.values.errors import StorageError
 from tfrecreg.core.values.findings import MAX_LOCATIONS, Location
 from tfrecreg.core.values.text import hex_start
 
@@ -38,10 +33,6 @@ NOT_AN_EXAMPLE = "the payload should be a tf.train.Example"
 TOO_LARGE = "too_large"
 """The kind of records too large for memory, whose real kind is unknown."""
 
-_SHARDS = 4
-"""Maximum number of shards that are searched for a first record: some may be empty."""
-_PROBE = 1 << 20
-"""Maximum size in bytes of a first record that is examined."""
 _SHOWN = 8
 """Number of bytes of a payload that a finding shows."""
 
@@ -53,7 +44,7 @@ class PayloadCounts:
     kinds: dict[str, int] = field(default_factory=dict)
     """Number of payloads by value of a :class:`PayloadKind`, or :data:`TOO_LARGE`."""
     others: list[Location] = field(default_factory=list)
-    """Locations of the first records that are not Examples."""
+    """The first records that are not Examples."""
 
 
 class PayloadCounter:
@@ -96,54 +87,30 @@ def other_location(shard: Shard, batch: RecordBatch, position: int, kind: Payloa
 def mostly_examples(kinds: Mapping[str, int]) -> bool:
     """Whether more than half of the records whose kind is known are Examples.
 
-    Then the records are a set of Examples, and the others do not belong there. The reverse does not
-    hold: a SequenceExample without lists, and possibly a short text, has the bytes of an Example.
+    If so, the records are a set of Examples, and other records do not belong there. The reverse
+    does not hold: a SequenceExample without lists, or a short text, can have an Example's bytes.
     """
     known = sum(kinds.values()) - kinds.get(TOO_LARGE, 0)
     return 2 * kinds.get(PayloadKind.EXAMPLE.value, 0) > known
 
 
 def no_schema_fits(target: Target, *, sequences: bool = False) -> str:
-    """Why no schema of Examples applies to `target`; empty if one may.
+    """Why no schema of Examples can apply to `target`; empty if a schema may apply.
 
-    With `sequences`, schemas of SequenceExamples are also meant.
-
-    A manifest declares the kind of its payloads. For bare files without a schema the first record
-    determines it, so that a schema is requested only if it would help.
+    With `sequences`, this includes schemas of SequenceExamples. A manifest declares the kind of its
+    payloads; bare files may hold Examples.
     """
     kind = adopted_kind(target.manifest)
-    if target.manifest is None and target.schema is None:
-        kind = _first_kind(target) or kind
-    if kind is PayloadKind.EXAMPLE or (kind is PayloadKind.OTHER and target.manifest is None):
-        return ""
-    if sequences and kind is PayloadKind.SEQUENCE_EXAMPLE:
+    if kind is PayloadKind.EXAMPLE or (sequences and kind is PayloadKind.SEQUENCE_EXAMPLE):
         return ""
     return f"not applicable to {kind.plural}: a schema describes Examples"
 
 
-def _first_kind(target: Target) -> PayloadKind | None:
-    for shard in target.shards[:_SHARDS]:
-        try:
-            for event in scan(shard.storage, shard.path, batch_bytes=_PROBE, hold_limit=_PROBE):
-                if not isinstance(event, RecordBatch):
-                    break  # damaged, or empty
-                return payload_kind(event.payload(0)) if event.whole else None
-        except StorageError:
-            continue  # the scan reports it
-    return None
-
-
 def described(kinds: Mapping[str, int]) -> str:
     """The counts in words: ``10 Examples, 3 SequenceExamples``."""
-    return ", ".join(_pieces(kinds))
-
-
-def _pieces(kinds: Mapping[str, int]) -> Iterable[str]:
-    for kind in PayloadKind:
-        if number := kinds.get(kind.value):
-            yield kind.counted(number)
-    if number := kinds.get(TOO_LARGE):
-        yield f"{number:,} too large to identify"
+    known = [each.counted(kinds[each.value]) for each in PayloadKind if kinds.get(each.value)]
+    large = kinds.get(TOO_LARGE)
+    return ", ".join([*known, *([f"{large:,} too large to identify"] if large else [])])
 
 
 _Ints = npt.NDArray[np.int64]
@@ -152,7 +119,8 @@ _Ints = npt.NDArray[np.int64]
 class Table(NamedTuple):
     """Records of a batch with the same layout.
 
-    Each feature has a single value; lists of floats may have more, the same number in each record.
+    Each feature has a single value. A feature of floats may have several values, the same number in
+    each record.
     """
 
     positions: _Ints
@@ -164,13 +132,13 @@ class Table(NamedTuple):
 
 
 class Tables:
-    """The records of a batch: tables, and the rest, which is decoded record by record."""
+    """The records of a batch, as tables; the other records are decoded one by one."""
 
     def __init__(self, batch: RecordBatch) -> None:
-        # The batch holds its tables. A cycle would keep its memory until the next collection.
+        # The batch refers to its tables. A reference back would keep its memory until a collection.
         self._batch: RecordBatch = weakref.proxy(batch)
         self._digests: dict[tuple[int, str], list[bytes]] = {}
-        groups, rest = divide(batch.memory, batch.starts, batch.lengths, batch.example)
+        groups, rest = divide_batch(batch)
         self.tables = [Table(*each) for each in groups]
         self.rest = rest
         """Positions of the records that are not in a table."""
@@ -191,7 +159,7 @@ class Tables:
             yield memory[start:stop]
 
     def digests(self, table: Table, name: str) -> list[bytes]:
-        """16 bytes of blake3 of each of these values, computed once per batch."""
+        """The blake3 digest (16 bytes) of each value in :meth:`values`, made once per batch."""
         key = id(table), name
         if key not in self._digests:
             self._digests[key] = [
@@ -201,7 +169,7 @@ class Tables:
 
 
 def value_digest(batch: RecordBatch, position: int, name: str, feature: Feature) -> bytes:
-    """16 bytes of blake3 of the values of a feature of bytes, computed once per batch.
+    """The blake3 digest (16 bytes) of a bytes feature's values, computed once per batch.
 
     The digest of a single value covers its bytes alone.
     """
@@ -223,7 +191,7 @@ def _digest(feature: Feature) -> bytes:
 
 
 def tables_of(batch: RecordBatch) -> Tables:
-    """The tables of a batch with its records in memory; always the same object."""
+    """The tables of a batch whose records are in memory; always the same object."""
     known: Tables | None = batch.shared.get(tables_of)
     if known is None:
         known = batch.shared[tables_of] = Tables(batch)

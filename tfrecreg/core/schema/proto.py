@@ -1,8 +1,8 @@
-"""Schemas in protobuf's text form: parsing and printing. protobuf is imported when it is used.
+"""Parses and prints schemas in protobuf's text form. Imports protobuf only when it is used.
 
-The text is that of `tensorflow.metadata.v0.Schema`, as TFX, TFDV and TFDS keep it in files named
-``schema.pbtxt``. The message classes come from the package `tensorflow-metadata`; TensorFlow is
-not needed.
+The text is a `tensorflow.metadata.v0.Schema`, which TFX, TFDV and TFDS keep in files named
+``schema.pbtxt``. The message classes come from the package `tensorflow-metadata`; TensorFlow is not
+needed.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ import importlib
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from importlib import metadata
 from io import StringIO
-from typing import Any, NoReturn
+from typing import Any
 
-from tfrecreg.core.schema.consistency import check_message, stage_of, type_of
+from tfrecreg.core.schema.consistency import contradictions, stage_of, type_of
 from tfrecreg.core.schema.definition import (
     BoolDomain,
     Domain,
@@ -34,14 +33,10 @@ from tfrecreg.core.schema.definition import (
     WeightedFeature,
 )
 from tfrecreg.core.values.errors import SchemaError
-from tfrecreg.core.values.text import safe
 
-_MAX_CHARACTERS = 4 << 20
-"""Maximum length of a schema. protobuf reads about a million characters a second, in a dozen steps
-per value."""
-_MAX_MESSAGES = 50_000
-"""Maximum number of braces. A feature has one to five."""
-
+_MAX_CHARACTERS, _MAX_MESSAGES = 4 << 20, 50_000
+"""Maximum length of a schema, and maximum number of braces: protobuf reads a million characters per
+second, and a feature has one to five messages."""
 _CATEGORICAL_YES = 1
 """Value of the proto's `StringDomain.Categorical`."""
 
@@ -63,20 +58,27 @@ def parse_schema(text: str | bytes, where: str = "schema") -> Schema:
     Raises:
         SchemaError: it does not parse, or contradicts itself: ``where:line: what``.
     """
-    return _parsed(_decode(text, where) if isinstance(text, bytes) else text, where)
+    if isinstance(text, bytes):
+        try:
+            text = text.decode("utf-8")
+        except UnicodeDecodeError as error:
+            line = error.object.count(b"\n", 0, error.start) + 1
+            column = error.start - error.object.rfind(b"\n", 0, error.start)
+            byte = error.object[error.start]
+            raise SchemaError(f"{where}:{line}:{column}: byte 0x{byte:02x} is not UTF-8") from None
+    return _parsed(text, where)
 
 
 @lru_cache(maxsize=4)  # every validator asks for the schema of its target
 def _parsed(text: str, where: str) -> Schema:
+    if len(text) > _MAX_CHARACTERS or text.count("{") + text.count("<") > _MAX_MESSAGES:
+        most = f"{_MAX_CHARACTERS:,} characters and {_MAX_MESSAGES:,} messages"
+        raise SchemaError(f"{where}: the schema has more than {most}")
     message = _parse(text, where)
-
-    def fail(name: str, what: str, hint: str) -> NoReturn:
+    for name, what in contradictions(message):
         found = re.search(rf"""\bname\s*:\s*["']{re.escape(name)}["']""", text)
-        number = text.count("\n", 0, found.start()) + 1 if found is not None else 0
-        place = f"{safe(where)}:{number}" if number else safe(where)
-        raise SchemaError(f"{place}: {what}", hint=hint)
-
-    check_message(message, fail)
+        line = f":{text.count(chr(10), 0, found.start()) + 1}" if found is not None else ""
+        raise SchemaError(f"{where}{line}: {what}")
     constraints = message.dataset_constraints
     named = {
         domain.name: _domain(group, domain)
@@ -102,7 +104,7 @@ def _parsed(text: str, where: str) -> Schema:
         weighted=tuple(
             WeightedFeature(
                 name=each.name,
-                # A path of several steps leads into a STRUCT, which is empty in every example.
+                # A path of several steps leads into a STRUCT, which no example has.
                 feature="/".join(each.feature.step),
                 weight="/".join(each.weight_feature.step),
                 stage=stage_of(each),
@@ -116,7 +118,7 @@ def _parsed(text: str, where: str) -> Schema:
 
 
 def render_schema(schema: Schema) -> str:
-    """Print a schema as protobuf does: equally for texts that mean the same.
+    """Print a schema as protobuf does. Schemas with the same meaning give the same text.
 
     Comments and layout are lost; fields that :class:`Schema` leaves out are kept.
     """
@@ -127,7 +129,7 @@ def canonical_text(message: Any, before: str) -> str:
     """A message as protobuf prints it, with comments of an earlier text.
 
     Comments stay at the head and the end of the text, above a feature or domain of the schema, and
-    in the line of its name. Those inside are lost.
+    in the line of its name. Comments inside a feature or domain are lost.
     """
     text_format = importlib.import_module("google.protobuf.text_format")
     head, comments, end = _comments(before.removeprefix("\ufeff"))
@@ -137,15 +139,11 @@ def canonical_text(message: Any, before: str) -> str:
         return f"{above}{match[0]}{behind}"
 
     printed = text_format.MessageToString(message, as_utf8=True)
-    text = head + _PRINTED.sub(commented, printed) + end
-    return text.replace("\n", "\r\n") if "\r\n" in before else text
+    return head + _PRINTED.sub(commented, printed) + end
 
 
 def _comments(text: str) -> tuple[str, dict[tuple[str, str], tuple[str, str]], str]:
-    """The comments of a schema's text: at its head, of each named block of the schema, at its end.
-
-    Those of a block are the lines above it and the end of the line with its name.
-    """
+    """The comments at the head of a schema's text, of each of its named blocks, and at its end."""
     comments: dict[tuple[str, str], tuple[str, str]] = {}
     head: str | None = None
     above = before_block = block = ""
@@ -183,20 +181,7 @@ def schema_message(schema: Schema) -> Any:
     return _parse(schema.text, schema.where)
 
 
-def _decode(data: bytes, where: str) -> str:
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        column = error.start - data.rfind(b"\n", 0, error.start)
-        raise SchemaError(
-            f"{safe(where)}:{line}:{column}: byte 0x{data[error.start]:02x} is not UTF-8",
-            hint="a schema is protobuf's text form (`.pbtxt`), saved as UTF-8",
-        ) from None
-
-
 def _parse(text: str, where: str) -> Any:
-    _require_bounded(text, where)
     text_format = importlib.import_module("google.protobuf.text_format")
     # Merlin keeps a `Struct` in the metadata of annotations; unpacking it needs its descriptor.
     importlib.import_module("google.protobuf.struct_pb2")
@@ -204,42 +189,14 @@ def _parse(text: str, where: str) -> Any:
     try:
         return text_format.Parse(text.removeprefix("\ufeff"), schema_pb2.Schema())
     except text_format.ParseError as error:
-        raise _parse_error(error, where) from None
+        line, column = error.GetLine(), error.GetColumn()
+        # protobuf puts the position, and often the whole line, in front of its message.
+        what = re.sub(r"^\d+:\d+ : ('.*': )?", "", str(error), flags=re.DOTALL).rstrip(".")
+        what = re.sub(r'"([\w.]+|[{}])"', r"`\1`", what.replace("tensorflow.metadata.v0.", ""))
+        place = where if line is None else f"{where}:{line}:{column}"
+        raise SchemaError(f"{place}: {what}") from None
     except RecursionError:
-        raise SchemaError(
-            f"{safe(where)}: messages are nested too deeply to be a schema",
-            hint="a `struct_domain` in a `struct_domain` is the deepest valid nesting",
-        ) from None
-
-
-def _require_bounded(text: str, where: str) -> None:
-    messages = text.count("{") + text.count("<")
-    if len(text) > _MAX_CHARACTERS:
-        found = f"{len(text):,} characters, and no more than {_MAX_CHARACTERS:,} are read"
-    elif messages > _MAX_MESSAGES:
-        found = f"{messages:,} messages, and no more than {_MAX_MESSAGES:,} are read"
-    else:
-        return
-    raise SchemaError(
-        f"{safe(where)}: the schema has {found}",
-        hint="many features of one kind are one feature with a shape; a long list of values is "
-        "a range of numbers, or no part of a schema",
-    )
-
-
-def _parse_error(error: Any, where: str) -> SchemaError:
-    line, column = error.GetLine(), error.GetColumn()
-    # protobuf puts the position, and often the whole line, in front of its message.
-    what = re.sub(r"^\d+:\d+ : ('.*': )?", "", str(error), flags=re.DOTALL).rstrip(".")
-    what = re.sub(r'"([\w.]+|[{}])"', r"`\1`", what.replace("tensorflow.metadata.v0.", ""))
-    place = safe(where) if line is None else f"{safe(where)}:{line}:{column}"
-    hint = "a schema is protobuf's text form of `tensorflow.metadata.v0.Schema` (`.pbtxt`)"
-    if "no field named" in what:
-        version = metadata.version("tensorflow-metadata")
-        hint = f"a misspelled name, or one that tensorflow-metadata {version} does not know"
-        if "generate_legacy_feature_spec" in what:
-            hint = "tensorflow-metadata has dropped this field: remove it"
-    return SchemaError(f"{place}: {safe(what)}", hint=hint)
+        raise SchemaError(f"{where}: messages are nested too deeply to be a schema") from None
 
 
 # From the message to plain values. The message was checked before.
@@ -258,7 +215,7 @@ def _bounds(message: Any, low: str = "min", high: str = "max") -> ValueCount:
 
 
 def _unique(messages: Iterable[Any]) -> Iterable[Any]:
-    # A second declaration of the same name has the same content: the checks saw to it.
+    # The checks ensure that a second declaration of a name has the same content.
     return {message.name: message for message in messages}.values()
 
 

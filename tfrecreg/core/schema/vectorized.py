@@ -1,6 +1,6 @@
-"""Vectorized pre-filter: marks the records of a batch that certainly conform.
+"""A vectorized filter that finds the records of a batch that certainly conform.
 
-The caller checks the rest one by one; no finding is made here.
+The caller checks the other records one by one; this module makes no findings.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tfrecreg.core.example.columns import Column, Layout, layout_of
-from tfrecreg.core.example.model import Example, Kind
-from tfrecreg.core.records.batch_columns import layout_columns
+from tfrecreg.core.example.columns import Column, Layout
+from tfrecreg.core.example.model import Kind
+from tfrecreg.core.records.batch import RecordBatch
 from tfrecreg.core.schema.check import KINDS, Checker
 from tfrecreg.core.schema.compiled import CompiledSchema
 from tfrecreg.core.schema.definition import (
@@ -24,35 +24,29 @@ from tfrecreg.core.schema.definition import (
     SchemaFeature,
     StringDomain,
 )
+from tfrecreg.core.schema.payload_kinds import Table, tables_of
 
-_MAX_LAYOUTS = 6
-"""Maximum number of layouts to learn from a shard; optional features make many."""
-
-_MIN_RECORDS = 32
-"""Number of records from which arrays are faster than a loop."""
-
+_MAX_PLANS = 64
+"""Maximum number of plans to keep: layouts come from the data."""
 _INT64 = np.iinfo(np.int64)
-
 _Bools = NDArray[np.bool_]
-
 _ColumnCheck = Callable[[bytes, Column], _Bools]
 """Returns for each record whether its values in a column conform."""
 
 
 class _Plan(NamedTuple):
-    """A layout that can conform, and the checks of its values."""
+    """A layout that can conform, with the checks of its values."""
 
-    layout: Layout
     checks: tuple[tuple[int, _ColumnCheck], ...]
     """Checks by number of the slot."""
     absent: tuple[int, ...]
     """Numbers of the schema's features that the layout lacks, all optional."""
     masses: tuple[str, ...]
-    """Features whose values are counted."""
+    """Names of the features whose values are counted."""
 
 
 class VectorizedCheck:
-    """Finds the records of known layouts that conform."""
+    """Finds the records of a batch that conform, with the help of the batch's tables."""
 
     def __init__(self, schema: CompiledSchema, checker: Checker) -> None:
         self._schema = schema
@@ -61,43 +55,40 @@ class VectorizedCheck:
         # Columns cannot compare one feature with another.
         self._usable = not (schema.sparse or schema.weighted)
 
-    def remaining(
-        self,
-        memory: bytes,
-        starts: Sequence[int],
-        lengths: Sequence[int],
-        decode: Callable[[int], Example | None],
-    ) -> Sequence[int]:
-        """Positions of the records that must be checked one by one.
+    def remaining(self, batch: RecordBatch) -> Sequence[int]:
+        """Positions of the records that must be checked one by one, ascending.
 
-        The others conform, and are added to the counts of the checker.
+        All other records conform and are added to the checker's counts.
         """
-        positions: Sequence[int] = range(len(starts))
-        if not self._usable or len(positions) < _MIN_RECORDS:
-            return positions
-        start = np.asarray(starts, dtype=np.int64)
-        length = np.asarray(lengths, dtype=np.int64)
-        rows = np.arange(len(starts))
-        for plan in list(self._plans.values()):
-            if plan is not None and len(rows) >= _MIN_RECORDS:
-                rows = self._remove_conforming(plan, memory, start, length, rows)
-        while len(rows) >= _MIN_RECORDS and len(self._plans) < _MAX_LAYOUTS:
-            plan = self._learn(decode(int(rows[0])))
-            if plan is None:
-                break
-            before = len(rows)
-            rows = self._remove_conforming(plan, memory, start, length, rows)
-            if len(rows) == before:
-                break  # the record that the plan was learned from does not conform
-        return positions if len(rows) == len(positions) else rows.tolist()
+        if not self._usable:
+            return range(len(batch))
+        tables = tables_of(batch)
+        left = [np.asarray(tables.rest, np.int64)]
+        for table in tables.tables:
+            left.append(table.positions[~self._conforming(batch.memory, table)])
+        positions: list[int] = np.sort(np.concatenate(left)).tolist()
+        return positions
 
-    def _learn(self, example: Example | None) -> _Plan | None:
-        """The plan for records like this one, if it is new and there can be one."""
-        layout = None if example is None else layout_of(example)
-        if layout is None or layout in self._plans:
-            return None
-        plan = self._plans[layout] = self._plan(layout)
-        return plan
+    def _conforming(self, memory: bytes, table: Table) -> _Bools:
+        """For each row, whether it conforms; conforming rows are counted."""
+        layout = tuple(slot for slot, _ in table.columns.values())
+        if layout not in self._plans:
+            if len(self._plans) >= _MAX_PLANS:
+                self._plans.clear()
+            self._plans[layout] = self._plan(layout)
+        plan = self._plans[layout]
+        if plan is None:
+            return np.zeros(len(table.positions), np.bool_)
+        good = np.ones(len(table.positions), np.bool_)
+        columns = [column for _, column in table.columns.values()]
+        for number, check in plan.checks:
+            good &= check(memory, columns[number])
+        examples = int(np.count_nonzero(good))
+        for number in plan.absent:
+            self._checker.count_absent(number, examples)
+        for name in plan.masses:
+            self._checker.masses[name].total += examples
+        return good
 
     def _plan(self, layout: Layout) -> _Plan | None:
         slots = {slot.name: number for number, slot in enumerate(layout)}
@@ -112,7 +103,10 @@ class VectorizedCheck:
                 absent.append(number)
                 continue
             slot = layout[place]
-            if not _fits(feature, slot.kind, slot.values) or feature.distinct is not None:
+            has_kind = feature.kind is None or KINDS.get(feature.kind) is slot.kind
+            is_long = feature.max_values is not None and slot.values > feature.max_values
+            is_odd = slot.values < feature.min_values or slot.values % feature.multiple_of
+            if not has_kind or is_long or is_odd or feature.distinct is not None:
                 return None
             check = _column_check(feature, slot.kind, slot.values)
             if check is None:
@@ -122,38 +116,7 @@ class VectorizedCheck:
                 masses.append(feature.name)
         if not slots.keys() <= self._schema.ignored:
             return None
-        return _Plan(layout, tuple(checks), tuple(absent), tuple(masses))
-
-    def _remove_conforming(
-        self,
-        plan: _Plan,
-        memory: bytes,
-        starts: NDArray[np.int64],
-        lengths: NDArray[np.int64],
-        rows: NDArray[np.int64],
-    ) -> NDArray[np.int64]:
-        """The rows that do not conform by `plan`; the others are counted."""
-        found, columns = layout_columns(plan.layout, memory, starts[rows], lengths[rows])
-        if not found.size:
-            return rows
-        good = np.ones(len(found), np.bool_)
-        for number, check in plan.checks:
-            good &= check(memory, columns[number])
-        examples = int(np.count_nonzero(good))
-        for number in plan.absent:
-            self._checker.count_absent(number, examples)
-        for name in plan.masses:
-            self._checker.masses[name].total += examples
-        return np.delete(rows, found[good])
-
-
-def _fits(feature: SchemaFeature, kind: Kind, count: int) -> bool:
-    """Whether the feature may have that kind and number of values."""
-    if feature.kind is not None and KINDS.get(feature.kind) is not kind:
-        return False
-    if count < feature.min_values or count % feature.multiple_of:
-        return False
-    return feature.max_values is None or count <= feature.max_values
+        return _Plan(tuple(checks), tuple(absent), tuple(masses))
 
 
 def _column_check(feature: SchemaFeature, kind: Kind, count: int) -> _ColumnCheck | None:

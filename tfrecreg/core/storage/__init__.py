@@ -1,8 +1,10 @@
-"""The only access to files: local ones, and those behind URLs, which are never replaced.
+"""The only access to files: local files, and files behind URLs, which are never replaced.
 
-A storage is bound to a root; every path passed to it is relative, POSIX, and stays below that root.
-So a name from data cannot lead outside, and manifests and storages use the same paths.
+A storage has a root. Every path passed to it is relative and POSIX and stays below that root. So a
+name in data cannot lead outside the root, and a path in a manifest is a path in the storage.
 
-`interface` defines the protocols, `local` implements them with POSIX files, `remote` with URLs;
-`raw` chooses the storage of a location, and `far` keeps pieces of remote files on disk.
+`interface` defines what a storage can do. `local` implements it for POSIX files, `remote` and
+`listed` implement it for URLs. `raw` chooses the storage of a place and joins paths to a root,
+`words` finds the files that a user names, and `far_files` keeps pieces of remote files on disk.
+Code that needs an absolute path calls `local_path`; no other code asks where bytes are.
 """

@@ -1,100 +1,91 @@
-"""Files behind URLs, read through a cache of blocks; missing blocks are fetched side by side.
+"""Files behind URLs, read through a cache of blocks. Missing blocks are fetched in parallel.
 
-A block that is missing is fetched whole and kept, if there is room, or if much of it is wanted
-soon. Else only what is asked for is fetched: so a random order over more than fits reads some
-records from the cache and each of the others by a request of its own, and not by a block for each.
+A missing block is fetched as a whole and kept if there is room, or if much of the block is needed
+soon. Otherwise only the requested bytes are fetched. So if a random order covers more bytes than
+fit into the cache, some records come from the cache, and each other record costs a request of its
+own, not a whole block.
 
-A block is kept only if the file is found unchanged after it arrived.
+A block is kept only if the file is found unchanged after the block arrived.
 
-Ranges of files in memory, fetched ahead for records whose blocks are not kept. Bounded.
+If a block is not kept, the ranges of its requested records are fetched ahead and held in bounded
+memory.
 """
 
 from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass
-from functools import cached_property
+from contextlib import suppress
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from blake3 import blake3
 
 from tfrecreg.core.storage.block_cache import BlockCache, open_cache
-from tfrecreg.core.storage.file_systems import DaemonThreads, at_once, awaited
-from tfrecreg.core.storage.interface import Entry, Follow, Readable, Reader, RereadableReader
-from tfrecreg.core.storage.paths import locate, path_text
+from tfrecreg.core.storage.file_systems import DaemonThreads, awaited
+from tfrecreg.core.storage.interface import Entry, Follow, Readable, Reader
+from tfrecreg.core.storage.paths import is_url, locate
+from tfrecreg.core.storage.raw import storage_at
 from tfrecreg.core.storage.remote import RemoteStorage
 from tfrecreg.core.storage.remote_reader import RemoteReader, transfer_error
 from tfrecreg.core.values.errors import StorageError
 
 _MOST_BYTES = 64 << 20
-"""Maximum size of the ranges in memory; the first ones are dropped for others."""
+"""Maximum size of the ranges in memory. New ranges replace the oldest."""
 _GAP_BYTES = 1 << 12
-"""Ranges that lie no farther apart are fetched together,"""
+"""Ranges at most this far apart are fetched together."""
 _JOINED_BYTES = 1 << 18
-"""as long as that takes no more memory than this."""
-
-
-class _Range(NamedTuple):
-    start: int
-    stop: int
-    data: Future[bytes]
+"""Maximum size of ranges that are fetched together."""
 
 
 class Staging:
-    """Ranges by the name of the block that they are in. Safe for threads."""
+    """Ranges of bytes in memory, by the name of the block that contains them. Safe for threads."""
 
-    def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
-        self._most_bytes = most_bytes
+    def __init__(self) -> None:
         self._lock = Lock()
-        self._ranges: OrderedDict[str, list[_Range]] = OrderedDict()
+        self._ranges: OrderedDict[str, dict[int, bytes]] = OrderedDict()
+        """The bytes of each range by its start."""
         self._bytes = 0
 
-    def expect(self, name: str, start: int, stop: int) -> Future[bytes] | None:
-        """The future that the caller sets to the bytes of a range; None if it is here."""
-        with self._lock:
-            ranges = self._ranges.setdefault(name, [])
-            self._ranges.move_to_end(name)
-            if any(each.start <= start and stop <= each.stop for each in ranges):
-                return None
-            mine: Future[bytes] = Future()
-            ranges.append(_Range(start, stop, mine))
-            self._bytes += stop - start
-            while self._bytes > self._most_bytes and len(self._ranges) > 1:
-                for dropped in self._ranges.popitem(last=False)[1]:
-                    self._bytes -= dropped.stop - dropped.start
-        return mine
-
-    def take(self, name: str, start: int, length: int) -> bytes | None:
-        """Bytes of a range, if it was fetched; it is dropped when its end is taken."""
-        for each in self._ranges.get(name, ()):
-            if each.start <= start and start + length <= each.stop:
-                data = awaited(each.data)
-                if start + length == each.stop:
-                    self.drop(name, each.start)
-                return data[start - each.start : start - each.start + length]
+    def find(self, name: str, start: int, stop: int) -> tuple[int, bytes] | None:
+        for first, data in list(self._ranges.get(name, {}).items()):
+            if first <= start and stop <= first + len(data):
+                return first, data
         return None
 
-    def drop(self, name: str, start: int) -> None:
-        """Forget the range that starts there."""
+    def put(self, name: str, start: int, data: bytes) -> None:
         with self._lock:
-            ranges = self._ranges.get(name, [])
-            left = [each for each in ranges if each.start != start]
-            self._bytes -= sum(each.stop - each.start for each in ranges if each.start == start)
-            if left:
-                self._ranges[name] = left
-            else:
+            ranges = self._ranges.setdefault(name, {})
+            self._ranges.move_to_end(name)
+            self._bytes += len(data) - len(ranges.get(start, b""))
+            ranges[start] = data
+            while self._bytes > _MOST_BYTES and len(self._ranges) > 1:
+                self._bytes -= sum(map(len, self._ranges.popitem(last=False)[1].values()))
+
+    def take(self, name: str, start: int, stop: int) -> bytes | None:
+        found = self.find(name, start, stop)
+        if found is None:
+            return None
+        first, data = found
+        if stop == first + len(data):
+            self.drop(name, first)
+        return data[start - first : stop - first]
+
+    def drop(self, name: str, start: int | None = None) -> None:
+        with self._lock:
+            ranges = self._ranges.get(name, {})
+            for first in [*ranges] if start is None else [start]:
+                self._bytes -= len(ranges.pop(first, b""))
+            if not ranges:
                 self._ranges.pop(name, None)
 
 
 def joined_ranges(ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Ranges, start and stop, where those that are near each other are one."""
+    """The ranges (start, stop) in order; ranges near each other are joined."""
     first = last = -1
     for start, stop in sorted(ranges):
         if first >= 0 and start - last <= _GAP_BYTES and stop - first <= _JOINED_BYTES:
@@ -108,34 +99,15 @@ def joined_ranges(ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]
 
 
 THREADS = 16
-"""Requests of a process at the same time: as many blocks are in memory at most."""
+"""Number of parallel requests per process; at most this many blocks are in memory."""
 _WORTH = 2
-"""Blocks that were used go for one of which at least a half is wanted."""
-_SNIFF = 64
-"""Bytes at the beginning of a file that are no record yet: its block is not fetched for them."""
+"""Used blocks may be evicted for a new block if at least half of the new block is needed."""
 
 _Numbers = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class FarFile:
-    """A file of a store, as it was when its data source was made."""
-
-    root: str
-    path: str
-    size: int
-    mtime_ns: int
-    """Not 0: with bits of its ETag, it differs after every change."""
-
-    @cached_property
-    def key(self) -> str:
-        """Of its blocks: of this file in this state."""
-        text = f"{self.root}\n{self.path}\n{self.size}\n{self.mtime_ns}"
-        return blake3(text.encode("utf-8", "surrogateescape")).hexdigest(16)
-
-
 def far_files(folder: str | os.PathLike[str] | None, limit: int | str | None) -> FarFiles | None:
-    """Files of stores through the cache that `cache` and `cache_limit` name; None without them."""
+    """A :class:`FarFiles` with the cache in `folder`; None if both arguments are None."""
     cache = open_cache(folder, limit)
     return None if cache is None else FarFiles(cache)
 
@@ -147,12 +119,12 @@ class FarFiles:
         self.cache = cache
         self._process = 0
         self._known: dict[str, set[int]] = {}
-        """Blocks by the key of their file that were here when they were looked for last."""
+        """The numbers of the blocks that the cache had at the last look, by the key of their file.
+        """
         self.staging = Staging()
 
     @property
     def place(self) -> tuple[str, int]:
-        """The arguments of :func:`far_files`."""
         return self.cache.folder, self.cache.limit
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -169,80 +141,68 @@ class FarFiles:
         self.staging = Staging()
         self._process = os.getpid()
 
-    def file(self, root: str, path: str, size: int, mtime_ns: int) -> FarFile:
-        """A file of a store, in one state of it."""
-        return FarFile(root, path, size, mtime_ns)
-
     def fits(self, size: float) -> bool:
-        """Whether so many bytes are kept until they are used, with others on their way."""
+        """Whether so many bytes stay in the cache until they are used, while other bytes arrive."""
         return 2 * size <= self.cache.limit
 
     def expect(self, requests: Iterable[Future[bytes | None]]) -> None:
-        """Wait for requests. Whoever reads what failed gets its error."""
+        """Wait for requests. The error of a failed request is raised when its bytes are read."""
         for each in requests:
             with suppress(StorageError):
                 awaited(each)
 
-    def storage(self, file: FarFile) -> Readable:
-        """A storage with this file alone."""
-        return _OneFile(self, file)
+    def file(self, root: str, entry: Entry) -> FarFile | None:
+        """The file in its present state. None if it is read without the cache: a file on a disk, or
+        in a store without times and ETags, which does not show changes.
+        """
+        return FarFile(self, root, entry) if is_url(root) and entry.mtime_ns else None
 
     def storage_of(self, root: str, path: str) -> Readable:
-        """A storage with a file of a store as it is now; without the cache, if it has no state."""
-        storage = RemoteStorage(root)
-        entry = storage.stat(path)
-        if entry is None or entry.kind != "file" or not entry.mtime_ns:
-            return storage
-        return self.storage(FarFile(root, path, entry.size, entry.mtime_ns))
-
-    def at_once(self, function: Callable[[int], object], tasks: Iterable[int]) -> None:
-        """Call a function that makes requests, for several tasks at the same time."""
-        for _ in at_once(function, tasks):
-            pass
+        storage = storage_at(root)
+        entry = storage.stat(path) if is_url(root) else None
+        return (self.file(root, entry) if entry is not None else None) or storage
 
     def store(self, file: FarFile) -> RemoteReader:
-        """The file in its store, past the cache."""
         self._here()
         found = self._stores.get(file.key)
         if found is None:
             storage = RemoteStorage(file.root)
-            opened = storage.open(file.path)
+            opened = storage.open(file.entry.path)
             assert isinstance(opened, RemoteReader)
-            entry = storage.stat(file.path)
-            if entry is None or (opened.size, entry.mtime_ns) != (file.size, file.mtime_ns):
+            entry = storage.stat(file.entry.path)
+            state = file.entry.size, file.entry.mtime_ns
+            if entry is None or (opened.size, entry.mtime_ns) != state:
                 raise StorageError(
-                    f"`{path_text(locate(file.root, file.path))}` was changed since its data "
-                    "source was made",
-                    hint="make a new data source",
+                    f"`{locate(file.root, file.entry.path)}` was changed since its data source "
+                    "was made",
                 )
             found = self._stores.setdefault(file.key, opened)
         return found
 
     def block(self, file: FarFile, number: int) -> bytes | None:
-        """A missing block, which this thread or another one fetches."""
         self._here()
-        name = self.cache.name(file.key, number)
         self._known.get(file.key, set()).discard(number)
+        return awaited(self._begin(file, number, False, ()))
+
+    def _begin(
+        self, file: FarFile, number: int, for_used: bool, ranges: Iterable[tuple[int, int]]
+    ) -> Future[bytes | None]:
+        name = self.cache.name(file.key, number)
         with self._lock:
             coming = self._coming.get(name)
-            mine: Future[bytes | None] | None = None
             if coming is None:
-                mine = self._coming[name] = Future()
-        if coming is not None:
-            return awaited(coming)
-        assert mine is not None
-        self._bring(mine, file, number, False, ())
-        return mine.result()
+                coming = self._threads.submit(self._bring, file, number, for_used, ranges)
+                self._coming[name] = coming
+        return coming
 
     def is_known(self, file: FarFile) -> bool:
-        """Whether all blocks of a file were here when they were looked for last."""
+        """Whether the cache had all blocks of the file at the last look."""
         known = self._known.get(file.key)
-        return known is not None and len(known) * self.cache.block_bytes >= file.size
+        return known is not None and len(known) * self.cache.block_bytes >= file.entry.size
 
     def request(
         self, file: FarFile, starts: _Numbers, stops: _Numbers, *, soon: bool = False
     ) -> list[Future[bytes | None]]:
-        """Begin to fetch what is missing of some ranges of a file."""
         self._here()
         size, key = self.cache.block_bytes, file.key
         firsts, lasts = starts // size, (stops - 1) // size
@@ -260,7 +220,7 @@ class FarFiles:
                 known.add(number)
                 continue
             rows = np.flatnonzero((firsts <= number) & (number <= lasts))
-            begin, end = number * size, min((number + 1) * size, file.size)
+            begin, end = number * size, min((number + 1) * size, file.entry.size)
             cut = zip(
                 np.maximum(starts[rows], begin).tolist(),
                 np.minimum(stops[rows], end).tolist(),
@@ -268,78 +228,87 @@ class FarFiles:
             )
             ranges = list(joined_ranges(cut))
             covered = sum(stop - start for start, stop in ranges)
-            with self._lock:
-                coming = self._coming.get(name)
-                if coming is None:
-                    coming = self._coming[name] = Future()
-                    keep = soon or covered * _WORTH >= end - begin
-                    self._threads.submit(self._bring, coming, file, number, keep, ranges)
-            found.append(coming)
+            keep = soon or covered * _WORTH >= end - begin
+            found.append(self._begin(file, number, keep, ranges))
         return found
 
     def _bring(
-        self,
-        future: Future[bytes | None],
-        file: FarFile,
-        number: int,
-        for_used: bool,
-        ranges: Iterable[tuple[int, int]],
-    ) -> None:
-        """Fetch a block; if there is no room for it, these ranges of it alone."""
+        self, file: FarFile, number: int, for_used: bool, ranges: Iterable[tuple[int, int]]
+    ) -> bytes | None:
+        """Fetch a block and keep it; if there is no room for it, fetch only these ranges of it."""
         name = self.cache.name(file.key, number)
         start = number * self.cache.block_bytes
-        size = min(self.cache.block_bytes, file.size - start)
+        size = min(self.cache.block_bytes, file.entry.size - start)
+
+        def whole() -> bytes:
+            store = self.store(file)
+            data = store.read_range(start, size)
+            store.expect_unchanged()
+            return data
+
         try:
-            found = self.cache.keep(
-                name, size, lambda: self._whole(file, start, size), for_used=for_used
-            )
+            found = self.cache.keep(name, size, whole, for_used=for_used)
             if found is None:
-                self._stage(file, name, ranges)
-        except BaseException as error:
-            future.set_exception(error)
-        else:
-            future.set_result(found if not ranges else None)
+                for first, stop in ranges:
+                    if self.staging.find(name, first, stop) is None:
+                        data = self.store(file).read_range(first, stop - first)
+                        self.staging.put(name, first, data)
+            return None if ranges else found
         finally:
             with self._lock:
                 self._coming.pop(name, None)
 
-    def _whole(self, file: FarFile, start: int, size: int) -> bytes:
-        store = self.store(file)
-        data = store.read_range(start, size)
-        store.expect_unchanged()
-        return data
-
-    def _stage(self, file: FarFile, name: str, ranges: Iterable[tuple[int, int]]) -> None:
-        for start, stop in ranges:
-            future = self.staging.expect(name, start, stop)
-            if future is None:
-                continue
-            try:
-                future.set_result(self.store(file).read_range(start, stop - start))
-            except BaseException as error:
-                self.staging.drop(name, start)
-                future.set_exception(error)
-                raise
-
     def forget(self, file: FarFile, start: int, stop: int) -> None:
-        """Remove the blocks with these bytes: some of them are damaged."""
+        self._here()
         size = self.cache.block_bytes
         for number in range(start // size, -(-stop // size)):
             self._known.get(file.key, set()).discard(number)
-            self.cache.forget(self.cache.name(file.key, number))
+            name = self.cache.name(file.key, number)
+            self.cache.forget(name)
+            self.staging.drop(name)
 
 
-class FarReader(RereadableReader):
+class FarFile(RemoteStorage):
+    """A storage for one file in one state, which is read through the cache. The time in `entry`
+    contains bits of the ETag, so it differs after every change of the file.
+    """
+
+    __slots__ = ("entry", "files", "key")
+
+    files: FarFiles
+    entry: Entry
+    key: str
+    """The key of the blocks of the file in this state."""
+
+    def __init__(self, files: FarFiles, root: str, entry: Entry) -> None:
+        RemoteStorage.__init__(self, root)
+        text = f"{root}\n{entry.path}\n{entry.size}\n{entry.mtime_ns}"
+        key = blake3(text.encode("utf-8", "surrogateescape")).hexdigest(16)
+        for name, value in (("files", files), ("entry", entry), ("key", key)):
+            object.__setattr__(self, name, value)  # the base class is frozen
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FarFile, (self.files, self.root, self.entry)
+
+    def stat(self, path: str, *, follow: Follow = "inside") -> Entry | None:
+        return self.entry if path == self.entry.path else super().stat(path, follow=follow)
+
+    def open(self, path: str) -> Reader:
+        return FarReader(self) if path == self.entry.path else super().open(path)
+
+
+class FarReader(Reader):
     """A file of a store, open for reading through the cache."""
 
-    def __init__(self, files: FarFiles, file: FarFile) -> None:
-        self.size = file.size
-        self._files, self._file = files, file
-        self._prefix = files.cache.name(file.key, "")
-        self._cache, self._block_bytes = files.cache, files.cache.block_bytes
+    def __init__(self, file: FarFile) -> None:
+        self.size = file.entry.size
+        self._files, self._file = file.files, file
+        self._cache = file.files.cache
+        self._prefix = self._cache.name(file.key, "")
+        self._block_bytes = self._cache.block_bytes
 
     def read_at(self, start: int, length: int) -> bytes:
-        # A hot path: most reads are inside of a block that is open.
+        # A hot path: most reads are inside an open block.
         number, offset = divmod(start, self._block_bytes)
         if 0 < length <= self._block_bytes - offset and start + length <= self.size:
             opened = self._cache.opened(f"{self._prefix}{number}")
@@ -371,10 +340,7 @@ class FarReader(RereadableReader):
         return None if opened is None else opened.located(offset, length)
 
     def _piece(self, number: int, offset: int, length: int) -> bytes:
-        """Exactly these bytes of one block."""
         found = self._held(number, offset, length)
-        if found is None and not number and offset + length <= _SNIFF:
-            return self._files.store(self._file).read_range(offset, length)
         if found is None:
             block = self._files.block(self._file, number)
             if block is not None:
@@ -386,7 +352,6 @@ class FarReader(RereadableReader):
         return found
 
     def _held(self, number: int, offset: int, length: int) -> bytes | None:
-        """Bytes of the cache, or that were fetched ahead."""
         name = f"{self._prefix}{number}"
         first = number * self._block_bytes
         reader = self._cache.reader(name, min(self._block_bytes, self.size - first))
@@ -396,7 +361,7 @@ class FarReader(RereadableReader):
                 if len(data) == length:
                     return data
             self._files.forget(self._file, first, first + 1)
-        return self._files.staging.take(name, first + offset, length)
+        return self._files.staging.take(name, first + offset, first + offset + length)
 
     def confirm(self, start: int, stop: int) -> bool:
         store = self._files.store(self._file)
@@ -404,50 +369,13 @@ class FarReader(RereadableReader):
             size = min(self._block_bytes, min(stop, self.size) - at)
             if store.read_range(at, size) != self.read_at(at, size):
                 self._files.forget(self._file, at, at + size)
-                raise transfer_error(locate(self._file.root, self._file.path))
+                raise transfer_error(locate(self._file.root, self._file.entry.path))
         store.expect_unchanged()
+        return True
+
+    def forget(self, start: int, stop: int) -> bool:
+        self._files.forget(self._file, start, stop)
         return True
 
     def close(self) -> None:
         pass  # the cache closes its blocks
-
-
-class _OneFile:
-    """A storage with one file. See :class:`tfrecreg.core.storage.interface.Readable`."""
-
-    def __init__(self, files: FarFiles, file: FarFile) -> None:
-        self._files, self._file = files, file
-        self._storage = RemoteStorage(file.root)
-
-    @property
-    def root(self) -> str:
-        return self._file.root
-
-    @property
-    def is_local(self) -> bool:
-        return True  # whoever finds damage in it asks the store, past the cache
-
-    def below(self, path: str) -> Readable:
-        return self._storage.below(path)
-
-    def stat(self, path: str, *, follow: Follow = "inside") -> Entry | None:
-        if path != self._file.path:
-            return self._storage.stat(path, follow=follow)
-        return Entry(path, "file", self._file.size, self._file.mtime_ns, 0)
-
-    def list(self, path: str = "", *, recursive: bool = True) -> Iterator[Entry]:
-        return self._storage.list(path, recursive=recursive)
-
-    def open(self, path: str) -> Reader:
-        if path != self._file.path:
-            return self._storage.open(path)
-        return FarReader(self._files, self._file)
-
-    def read(self, path: str, *, limit: int = 1 << 28) -> bytes:
-        return self._storage.read(path, limit=limit)
-
-    def reading_ahead(
-        self, paths: Iterable[str], listed: Iterable[Entry]
-    ) -> AbstractContextManager[None]:
-        del paths, listed  # it is read in pieces
-        return nullcontext()

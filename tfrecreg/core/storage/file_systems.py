@@ -1,15 +1,14 @@
-"""fsspec: connecting to a store, calling it with retries, and the wording of its errors.
+"""Connects to stores with fsspec, repeats failed calls, and words the errors.
 
-The only home of fsspec. Requests are tried again after errors that may pass: a cut connection, a
-status 503, a timeout. `TFRECREG_REMOTE_ATTEMPTS` (6) limits how often, and
-`TFRECREG_REMOTE_SECONDS` (240) for how long; one attempt takes a quarter of that time at most.
+No other module uses fsspec. Requests are repeated after temporary errors: a cut connection, a
+status 503, a timeout. `TFRECREG_REMOTE_ATTEMPTS` (6) limits the number of attempts, and
+`TFRECREG_REMOTE_SECONDS` (240) their total time. One attempt takes at most a quarter of that time.
 
-Messages of libraries are shown without URLs' queries and without the values of environment
+Messages of libraries are shown without the queries of URLs and without the values of environment
 variables that hold secrets.
 
-Threads for requests to a store, which do not keep a process from ending.
-
-Many independent requests are made by :func:`at_once`, and reading ahead uses the same threads.
+Requests run in threads that do not keep the process from ending. :func:`at_once` and reading ahead
+use the same threads.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ ErrorKind = Literal["missing", "forbidden", "credentials", "final", "passing"]
 
 
 def connect(root: str) -> tuple[Any, str]:
-    """The file system of a URL, and its own path. Options are fsspec's."""
+    """The file system of a URL, and the path in it. fsspec's configuration gives the options."""
     # File systems of fsspec do not survive a fork.
     key = (os.getpid(), root)
     found = _connected.get(key)
@@ -82,23 +81,14 @@ def _connect(root: str) -> tuple[Any, str]:
         package = (cause.name or "").partition(".")[0]
         if not isinstance(cause, ModuleNotFoundError) or not package:
             raise FailureError(
-                f"the library for `{safe(protocol)}://` cannot be imported: {_scrubbed(cause)}",
-                hint="install it again",
+                f"the library for `{protocol}://` cannot be imported: {_scrubbed(cause)}"
             ) from None
         raise FailureError(
-            f"`{safe(protocol)}://` needs the package `{safe(package)}`, which is not installed",
+            f"`{protocol}://` needs the package `{package}`, which is not installed",
             hint=install_command(package),
         ) from None
     except ValueError as error:
-        if "not known" not in str(error):
-            raise UsageError(
-                f"`{safe(root, limit=1000)}` cannot be used: {_scrubbed(error)}",
-                hint="`s3://bucket/train-*`",
-            ) from None
-        raise UsageError(
-            f"no file system has the protocol `{safe(protocol)}`",
-            hint="fsspec knows `s3`, `gs`, `abfs`, `https`, `memory` and others",
-        ) from None
+        raise UsageError(f"`{root}` cannot be used: {_scrubbed(error)}") from None
     except Exception as error:
         raise store_error("open", root, error) from error
     return system, str(path).rstrip("/")
@@ -107,14 +97,14 @@ def _connect(root: str) -> tuple[Any, str]:
 def request(
     action: str, shown: str, system: Any, method: str, *arguments: Any, **options: Any
 ) -> Any:
-    """Call a method of a file system; again after an error that may pass."""
+    """Call a method of a file system; repeat the call after a temporary error."""
     return patiently(
         action, shown, lambda timeout: invoke(timeout, system, method, *arguments, **options)
     )
 
 
 def patiently(action: str, shown: str, function: Callable[[float], T]) -> T:
-    """The result of a function; it is called again after an error that may pass."""
+    """The result of `function`, which is called again after a temporary error."""
     attempts, seconds = _limit(_ATTEMPTS, 6), _limit(_SECONDS, 240)
     end = time.monotonic() + seconds
     wait = _FIRST_WAIT
@@ -143,8 +133,8 @@ def invoke(timeout: float, system: Any, method: str, *arguments: Any, **options:
     try:
         return sync(system.loop, function, *arguments, timeout=timeout, **options)
     except BaseException as error:
-        # A frame of fsspec holds it and is in its traceback or its cause's: a cycle, with all that
-        # callers hold.
+        # A frame of fsspec holds the error, and a traceback of the error holds the frame: a cycle
+        # that keeps the objects of the callers alive.
         inner = error.__cause__ or error.__context__
         while inner is not None:
             inner.__traceback__ = None
@@ -153,7 +143,7 @@ def invoke(timeout: float, system: Any, method: str, *arguments: Any, **options:
 
 
 def kind_of_error(error: BaseException) -> ErrorKind:
-    """Whether an error of a file system is temporary, and its meaning if not."""
+    """The meaning of a file system's error; ``passing`` if it is temporary."""
     error = _first(error)
     status = getattr(error, "status", None)
     name = type(error).__name__
@@ -175,7 +165,7 @@ def kind_of_error(error: BaseException) -> ErrorKind:
 
 
 def _first(error: BaseException) -> BaseException:
-    """The error behind one: fsspec calls all missing that a web server did not deliver."""
+    """The underlying error: fsspec calls a file missing after any failure of a web server."""
     cause = error.__cause__
     is_web = isinstance(cause, TimeoutError) or type(cause).__module__.startswith("aiohttp")
     return cause if cause is not None and is_web and isinstance(error, FileNotFoundError) else error
@@ -185,29 +175,23 @@ def store_error(action: str, shown: str, error: BaseException, attempts: int = 1
     """The error for a call that failed."""
     if isinstance(error, TfrecregError):
         return error
-    url = safe(shown, limit=1 << 16)
     kind = kind_of_error(error)
     if kind == "missing":
-        return MissingFileError(f"`{url}` does not exist", hint="check the name and the bucket")
+        return MissingFileError(f"`{shown}` does not exist")
     if kind in ("forbidden", "credentials"):
         reason = "no credentials were found" if kind == "credentials" else "permission denied"
         return StorageError(
-            f"cannot {action} `{url}`: {reason}",
+            f"cannot {action} `{shown}`: {reason}",
             hint="credentials come from the environment, such as `AWS_PROFILE`: "
             f"{DOCS}/remote-data.md",
         )
     tried = f" after {attempts} attempts" if attempts > 1 else ""
     return StorageError(
-        f"cannot {action} `{url}`{tried}: {_scrubbed(_first(error))}",
-        hint=f"check the network and the address of the store; `{_ATTEMPTS}` and `{_SECONDS}` "
-        "limit the retries"
-        if kind == "passing"
-        else "check the URL",
+        f"cannot {action} `{shown}`{tried}: {_scrubbed(_first(error))}",
     )
 
 
 def _scrubbed(error: BaseException) -> str:
-    """The text of an error of a library, without secrets."""
     name = type(error).__name__
     text = " ".join(str(error).split()) or ("no answer in time" if "Timeout" in name else "")
     for key, value in os.environ.items():
@@ -227,31 +211,28 @@ def _limit(name: str, default: float) -> float:
     except ValueError:
         value = 0
     if not 0 < value < 1e6:
-        raise UsageError(
-            f"`{name}` should be a number above 0, found `{safe(text)}`",
-            hint=f"leave it out for {default:g}",
-        )
+        raise UsageError(f"`{name}` should be a number above 0, found `{text}`")
     return max(value, 1)
 
 
 S = TypeVar("S")
 
 AT_ONCE = 16
-"""Number of requests of a process that are made at the same time."""
 _LISTEN = 0.5
-"""Seconds after which a wait is restarted: a signal just before a wait does not end it."""
+"""Maximum seconds of one wait; then a new wait begins. A signal just before a wait does not end it.
+"""
 
 
 class DaemonThreads(Generic[T]):
-    """Threads of this process that call functions in the order in which they are given.
+    """Threads of this process that call functions in the order in which they are submitted.
 
-    Not threads of an executor: the end of the process would wait for their requests. They end with
-    this object, when they have made the calls that were given.
+    The threads of an executor would keep the process from ending until their requests end. These
+    threads end with this object, after the submitted calls.
     """
 
     def __init__(self, count: int, name: str) -> None:
         self.process = os.getpid()
-        """The process that has them: threads do not survive a fork."""
+        """The process of the threads, which do not survive a fork."""
         self._count = count
         self._queue: SimpleQueue[tuple[Future[T], Callable[..., T], tuple[Any, ...]] | None]
         self._queue = SimpleQueue()
@@ -259,7 +240,6 @@ class DaemonThreads(Generic[T]):
             Thread(target=_work, args=(self._queue,), name=name, daemon=True).start()
 
     def submit(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
-        """Call a function; the future has its result, and can be cancelled before it starts."""
         future: Future[T] = Future()
         self._queue.put((future, function, arguments))
         return future
@@ -273,7 +253,7 @@ _threads: DaemonThreads[Any] | None = None
 
 
 def shared_threads() -> DaemonThreads[Any]:
-    """The threads of this process for requests that wait for no other ones."""
+    """This process's threads for requests that do not wait for other requests."""
     global _threads
     if _threads is None or _threads.process != os.getpid():
         _threads = DaemonThreads(AT_ONCE, "tfrecreg-requests")
@@ -281,18 +261,18 @@ def shared_threads() -> DaemonThreads[Any]:
 
 
 def awaited(future: Future[T]) -> T:
-    """The result of a call, or its exception. An interrupt ends the waiting."""
+    """The result of a call, or its exception. An interrupt ends the wait."""
     while not future.done():
         wait([future], _LISTEN)
     return future.result()
 
 
 def at_once(function: Callable[[S], T], tasks: Iterable[S]) -> Generator[T, None, None]:
-    """The result of a function for every task, in their order; :data:`AT_ONCE` calls run together.
+    """A function's result for every task, in order; :data:`AT_ONCE` calls run in parallel.
 
-    Each call sees the context variables of its caller. At most twice as many tasks are taken before
-    their results are. After an error no further call begins, and it is raised when those that run
-    have ended. An interrupt does not wait for them.
+    Each call sees the context variables of its caller. At most twice as many tasks are taken ahead
+    of their results. After an error, no further call begins; the error is raised when the running
+    calls have ended. An interrupt does not wait for them.
     """
     waiting: deque[Future[T]] = deque()
     try:
@@ -311,7 +291,6 @@ def at_once(function: Callable[[S], T], tasks: Iterable[S]) -> Generator[T, None
 
 
 def _work(queue: SimpleQueue[Any]) -> None:
-    """The work of a thread."""
     while (call := queue.get()) is not None:
         future, function, arguments = call
         if not future.set_running_or_notify_cancel():
@@ -320,4 +299,4 @@ def _work(queue: SimpleQueue[Any]) -> None:
             future.set_result(function(*arguments))
         except BaseException as error:
             future.set_exception(error)
-        del call, future, function, arguments  # they hold a block, and its reader
+        del call, future, function, arguments  # the variables refer to a block and its reader

@@ -1,7 +1,7 @@
-"""Raw data behind a URL: folders are listed once.
+"""Raw data behind a URL, where folders are listed once.
 
-The process that opens such a storage lists a folder when it is first asked for it, and keeps names,
-sizes and stamps, about 120 bytes per object. A worker process, which gets the storage in a pickle,
+The process that opens the storage lists a folder when the folder is first needed. It keeps names,
+sizes and stamps, about 120 bytes per object. A worker process gets the storage as a pickle and
 lists nothing.
 """
 
@@ -20,87 +20,80 @@ from blake3 import blake3
 
 from tfrecreg.core.storage.file_systems import DaemonThreads, at_once, awaited, invoke, patiently
 from tfrecreg.core.storage.interface import Entry, Follow
-from tfrecreg.core.storage.paths import is_web, locate, named_url, path_text, without_secrets
+from tfrecreg.core.storage.paths import is_web, locate, named_url, without_secrets
 from tfrecreg.core.storage.raw import RawStorage
 from tfrecreg.core.storage.remote import RemoteStorage, entry_of, size_of
+from tfrecreg.core.storage.remote_reader import ReadAhead, active
 from tfrecreg.core.values.errors import MissingFileError, RawDataError, UsageError
-from tfrecreg.core.values.progress import SILENT, Progress, Ticker
 from tfrecreg.core.values.text import DOCS
 
 _THREADS = 8
 _WALKED = 3
-"""Number of folders of one folder that are listed before the following ones are listed ahead."""
+"""After so many subfolders of a folder were listed, the next subfolders are listed ahead."""
 _AHEAD = 16
-"""Maximum number of folders that are listed ahead."""
 _PAGES = 10
-"""This many times as long as a request may a listing take: it is a request for each 1,000 names."""
+"""A listing may take as long as so many requests, because it needs one request per 1,000 names."""
 _NO_SIZE = -1
-"""In place of the size of a folder."""
 
 
-def listed_storage(url: str, progress: Progress = SILENT) -> RawStorage:
-    """The storage of raw data behind a URL, as a user wrote it."""
+def listed_storage(url: str) -> RawStorage:
+    """The storage of raw data behind a URL that a user wrote."""
     shown = without_secrets(url)
     if shown != url:
         raise UsageError(
-            f"raw data are not read from `{path_text(shown)}`: the URL holds a password or a query",
+            f"raw data are not read from `{shown}`: the URL holds a password or a query",
             hint="name a folder without either, and put credentials into the environment: "
             f"{DOCS}/remote-data.md",
         )
-    return ListedStorage(named_url(url), progress)
+    return ListedStorage(named_url(url))
 
 
 class _Folder(NamedTuple):
-    """What a folder holds, in the order of the names' bytes."""
+    """The content of a folder, in the order of the names' bytes."""
 
     names: list[str]
     sizes: Sequence[int]
     """In bytes; :data:`_NO_SIZE` for a folder."""
     stamps: Sequence[int]
-    """Of a file as in :class:`Entry`; of a folder, its number."""
+    """For a file, its time, as in :class:`Entry`; for a folder, its number."""
 
     def find(self, name: str) -> int | None:
-        """The place of a name; None if it is not there."""
         at = bisect_left(self.names, _order(name), key=_order)
         return at if at < len(self.names) and self.names[at] == name else None
 
     def is_folder(self, name: str) -> bool:
-        """Whether there is a folder of that name."""
         at = self.find(name)
         return at is not None and self.sizes[at] == _NO_SIZE
 
 
 class ListedStorage(RemoteStorage):
-    """Raw data below one URL. See :class:`tfrecreg.core.storage.raw.RawStorage` for the methods."""
+    """Raw data below one URL."""
 
-    __slots__ = ("_folders", "_listed", "_threads", "_ticker")
+    __slots__ = ("_folders", "_listed", "_threads")
 
     _folders: dict[str, Future[_Folder | None]] | None
-    """By path. None in a worker, which asks for single objects."""
+    """Folders by path. None in a worker process, which asks for single objects."""
     _listed: dict[str, int]
-    """Number of the folders in each folder that were asked for."""
+    """Number of subfolders that were requested, by the path of the folder above."""
     _threads: list[DaemonThreads[_Folder | None]]
-    """At most one element, as the class is frozen."""
-    _ticker: Ticker
+    """The threads, or an empty list until they are needed; a list, because the class is frozen."""
 
-    def __init__(self, root: str, progress: Progress = SILENT) -> None:
+    def __init__(self, root: str) -> None:
         RemoteStorage.__init__(self, root)
-        self._begin({}, progress)
+        self._begin({})
 
     def __setstate__(self, state: tuple[str, str]) -> None:
         RemoteStorage.__setstate__(self, state)
-        self._begin(None, SILENT)
+        self._begin(None)
 
-    def _begin(self, folders: dict[str, Future[_Folder | None]] | None, progress: Progress) -> None:
+    def _begin(self, folders: dict[str, Future[_Folder | None]] | None) -> None:
         # The base class is frozen.
         object.__setattr__(self, "_folders", folders)
         object.__setattr__(self, "_listed", {})
         object.__setattr__(self, "_threads", [])
-        object.__setattr__(self, "_ticker", Ticker(progress))
 
-    def told_in(self, folder: str, *, relative: bool) -> str:
-        del folder, relative
-        return self.root
+    def may_be_gzip(self, path: str) -> bool:
+        return path.lower().endswith(".gz")
 
     def objects(self, paths: Iterable[str]) -> tuple[Entry, ...]:
         entries = (self.stat(path) for path in paths)
@@ -108,23 +101,24 @@ class ListedStorage(RemoteStorage):
 
     def forget(self) -> None:
         if self._folders is not None:
-            self._begin({}, SILENT)
+            self._begin({})
 
     def reading_ahead(
         self, paths: Iterable[str], listed: Iterable[Entry]
     ) -> AbstractContextManager[None]:
-        sizes = {entry.path: entry.size for entry in listed}  # also by web servers
-        return self._fetching((path, sizes[path]) for path in paths if path in sizes)
+        sizes = {entry.path: entry.size for entry in listed}  # works for web servers as well
+        sized = ((path, sizes[path]) for path in paths if path in sizes)
+        return active(ReadAhead(self.root, self.read_object, sized))
 
     def expect_folder(self) -> None:
-        shown = path_text(self.root)
+        shown = self.root
         found = self._folder("")
         if found is not None and found.names:
             return
         if is_web(self.root):
             raise UsageError(
-                f"`{shown}` lists no files: raw data are read from web servers that list folders",
-                hint="download them, or name a folder in a bucket",
+                f"`{shown}` lists no files: raw data are only read from web servers "
+                "that list folders",
             )
         if found is None:
             entry = RemoteStorage.stat(self, "")
@@ -154,7 +148,7 @@ class ListedStorage(RemoteStorage):
         if not recursive:
             yield from (_entry_at(folder, path, at) for at in range(len(folder.names)))
             return
-        # As on a disk: `a`, `a-b` and `a/b` are in order of their bytes.
+        # The same order as on a disk: `a`, `a-b` and `a/b` are in order of their bytes.
         below = [
             (f"{name}/", at) for at, name in enumerate(folder.names) if folder.sizes[at] == _NO_SIZE
         ]
@@ -166,11 +160,9 @@ class ListedStorage(RemoteStorage):
                 yield _entry_at(folder, path, at)
 
     def _folder(self, path: str) -> _Folder | None:
-        """The content of a folder; None if there is no such folder."""
         assert self._folders is not None
         found = self._folders.get(path)
-        is_new = path not in self._listed
-        if is_new:
+        if path not in self._listed:
             self._listed[path] = 0
             if path:
                 above, _, name = path.rpartition("/")
@@ -185,13 +177,9 @@ class ListedStorage(RemoteStorage):
                 found = self._submit(path)
         if found is None:
             return None
-        folder = awaited(found)
-        if is_new and folder is not None:
-            self._ticker.add(len(folder.names), 0)
-        return folder
+        return awaited(found)
 
     def _list_ahead(self, above: str, parent: _Folder, name: str) -> None:
-        """List the folders that follow one in its folder: they are probably asked for next."""
         assert self._folders is not None
         at = parent.find(name) or 0
         for following in range(at, min(at + _AHEAD, len(parent.names))):
@@ -201,14 +189,14 @@ class ListedStorage(RemoteStorage):
 
     def _submit(self, path: str) -> Future[_Folder | None]:
         assert self._folders is not None
-        # Threads of its own: a listing waits for requests about its files.
+        # Separate threads, because a listing waits for requests about its files.
         if not self._threads or self._threads[0].process != os.getpid():
             self._threads[:] = [DaemonThreads(_THREADS, "tfrecreg-list")]
         future = self._folders[path] = self._threads[0].submit(self._load, path)
         return future
 
     def _load(self, path: str) -> _Folder | None:
-        system, full, shown = self._place(path)
+        system, full, shown = self.place(path)
         web = is_web(self.root)
         try:
             infos = patiently(
@@ -236,19 +224,17 @@ class ListedStorage(RemoteStorage):
         for name in ordered:
             entry = entries.get(name)
             sizes.append(_NO_SIZE if entry is None else entry.size)
-            # A folder is identified by its number.
-            stamps.append(_number(_join(path, name)) if entry is None else entry.mtime_ns)
+            # The number stands for the folder's identity.
+            number = int.from_bytes(blake3(_order(_join(path, name))).digest(8), "little") >> 1
+            stamps.append(number if entry is None else entry.mtime_ns)
         return _Folder(ordered, sizes, stamps)
 
     def _look(self, path: str) -> Entry:
-        """The entry of a file whose server lists names alone."""
+        """The entry of a file on a server that lists names without sizes."""
         shown = locate(self.root, path)
         info = self._info(path)
         if info is None:
-            raise MissingFileError(
-                f"`{path_text(shown)}` does not exist, and its folder lists it",
-                hint="remove the link to it, or put the file there",
-            )
+            raise MissingFileError(f"`{shown}` does not exist, although its folder lists it")
         size_of(info, shown)
         return entry_of(path, info)
 
@@ -256,29 +242,27 @@ class ListedStorage(RemoteStorage):
 def _names(
     infos: Iterable[Mapping[str, Any]], full: str, shown: str
 ) -> dict[str, Mapping[str, Any] | None]:
-    """Names in a folder, with size and stamp of each file; None for a folder."""
+    """The names in a folder, with the store's facts about each file, or None for a folder."""
     start = f"{full}/"
     found: dict[str, Mapping[str, Any] | None] = {}
     for info in infos:
         name = str(info["name"])
         is_folder = info.get("type") == "directory"
-        # Consoles of stores put an empty object into a folder, for the folder itself, which gcsfs
-        # lists as a folder. S3 lists the start of a key with two slashes in the same way.
+        # Consoles of stores create an empty object for a folder, which gcsfs lists as a folder in
+        # itself. S3 lists the start of a key with two slashes in the same way.
         is_prefix = is_folder and ("kind" not in info or info.get("storageClass") == "DIRECTORY")
         if name.rstrip("/") == full and not is_prefix:
             continue
         inside = name[len(start) :] if name.startswith(start) else ""
         if inside in ("", ".", "..") or "/" in inside or "\0" in inside:
             raise RawDataError(
-                f"`{path_text(shown)}` holds the key `{path_text(inside)}/…`, which is not a path",
-                hint="raw data are files in folders: rename the objects, or remove them",
+                f"`{shown}` holds the key `{inside}/…`, which is not a path",
             )
         if inside in found:
             sizes = [each for each in (found[inside], info) if each is not None]
             if any(int(each.get("size") or 0) for each in sizes):
                 raise RawDataError(
-                    f"`{path_text(f'{shown}/{inside}')}` is both an object and a folder",
-                    hint="raw data are files in folders: rename the object, or remove it",
+                    f"`{shown}/{inside}` is both an object and a folder",
                 )
             found[inside] = None
         else:
@@ -289,12 +273,12 @@ def _names(
 def _web_names(
     infos: Iterable[Mapping[str, Any]], full: str
 ) -> dict[str, Mapping[str, Any] | None]:
-    """As :func:`_names`, of the links on a page that lists a folder. Others are left out."""
+    """As :func:`_names`, from the links on a page that lists a folder; other links are ignored."""
     found: dict[str, Mapping[str, Any] | None] = {}
     for info in infos:
         link = str(info["name"]).removeprefix(f"{full}/")
         name = unquote(link.removesuffix("/"))
-        # Links for sorting have a query; names with these marks could not be asked for.
+        # Links that sort the page have a query. Names with these characters cannot be requested.
         if name not in ("", ".", "..") and not any(mark in name for mark in "/?#\0"):
             found[name] = None if link.endswith("/") else info
     return found
@@ -314,7 +298,3 @@ def _join(path: str, name: str) -> str:
 
 def _order(name: str) -> bytes:
     return name.encode("utf-8", "surrogateescape")
-
-
-def _number(path: str) -> int:
-    return int.from_bytes(blake3(_order(path)).digest(8), "little") >> 1

@@ -1,9 +1,4 @@
-"""The storage of POSIX local files.
-
-One local file, open for reading at any offset.
-
-Local copies, without a name, of files behind URLs.
-"""
+"""Storage of local POSIX files, and unnamed local copies of files behind URLs."""
 
 from __future__ import annotations
 
@@ -12,19 +7,16 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass
 from io import FileIO
-from typing import Literal
 
-from tfrecreg.core.storage.interface import Entry, Follow, Readable, Reader
+from tfrecreg.core.storage.interface import Entry, EntryKind, Follow, Readable, Reader
 from tfrecreg.core.storage.paths import (
-    entry_kind,
     leaves,
     locate,
     no_folder,
-    path_text,
     refusal,
     translated,
 )
@@ -38,17 +30,17 @@ from tfrecreg.core.storage.writer import (
 )
 from tfrecreg.core.values.errors import StorageError, UsageError
 
-# This module needs descriptors and exact flags, which pathlib does not have.
+# Descriptors, exact flags, links, and names that are not UTF-8 need os, not pathlib.
 
 
 class LocalReader(Reader):
-    """A regular file, open for reading. See :class:`tfrecreg.core.storage.interface.Reader`."""
+    """A regular file, open for reading."""
 
     def __init__(self, path: str) -> None:
         self._path = path
         try:
-            # The first check avoids opening devices, which alone may have side effects; the second
-            # check below detects a change in between, and O_NONBLOCK avoids waiting for a FIFO.
+            # The first check avoids opening a device, which may have side effects. The second check
+            # detects a change since the first, and O_NONBLOCK avoids waiting for a FIFO.
             self._refuse(os.stat(path).st_mode)
             flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
             self._file = FileIO(os.open(path, flags))
@@ -68,14 +60,10 @@ class LocalReader(Reader):
 
     def _refuse(self, mode: int) -> None:
         if not stat.S_ISREG(mode):
-            raise StorageError(
-                f"cannot read `{path_text(self._path)}`: expected a regular file, "
-                f"found {entry_kind(mode)}",
-                hint="name a file, or move away what has its place",
-            )
+            raise StorageError(f"cannot read `{self._path}`: it is not a regular file")
 
     def read_at(self, start: int, length: int) -> bytes:
-        # A hot path: a context manager around it would take longer than the system call.
+        # A hot path: a context manager around the call would take longer than the system call.
         try:
             return self._read_at(start, length)
         except OSError as error:
@@ -84,7 +72,7 @@ class LocalReader(Reader):
     def _read_at(self, start: int, length: int) -> bytes:
         handle = self._file.fileno()
         if start + length > self.size:
-            # pread(2) in Python allocates the requested size: do not request more than the file
+            # pread(2) in Python allocates the requested size: never request more than the file
             # has.
             length = min(length, os.fstat(handle).st_size - start)
         if length <= 0:
@@ -103,15 +91,12 @@ class LocalReader(Reader):
         return (self._file.fileno(), start, self) if start + length <= self.size else None
 
     def sync(self) -> None:
-        """Make the file's bytes durable, even if another process wrote them."""
+        """Make the file's bytes durable, even bytes that another process wrote."""
         with translated("sync", self._path):
             os.fsync(self._file.fileno())
 
     def close(self) -> None:
         self._file.close()
-
-
-# Names that are not UTF-8, exact byte order and link semantics need os, not pathlib.
 
 
 _CHUNK = 1 << 22
@@ -120,38 +105,33 @@ _LINKLESS = LINKLESS | {errno.EXDEV}
 
 @dataclass(frozen=True, slots=True, init=False)
 class LocalStorage:
-    """Files below one local folder. See :class:`tfrecreg.core.storage.interface.Storage` for the
-    methods.
-    """
+    """Files below one local folder: a :class:`tfrecreg.core.storage.interface.Storage`."""
 
     root: str
-    """Absolute path of the folder."""
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
         text = os.fsdecode(root)
         if not text or "\0" in text:
-            raise UsageError(
-                f"`{path_text(text)}` does not name a folder",
-                hint="name a folder of the file system",
-            )
+            raise UsageError(f"`{text}` does not name a folder")
         try:
             object.__setattr__(self, "root", os.path.abspath(text))
         except FileNotFoundError as error:
             raise StorageError(
-                f"`{path_text(text)}` is relative to a current folder that no longer exists",
-                hint="`cd` to one that does, or name an absolute path",
+                f"`{text}` is relative to a current folder that no longer exists"
             ) from error
 
-    @property
-    def is_local(self) -> bool:
-        return True
+    def local_path(self, path: str = "") -> str:
+        return locate(self.root, path)
 
     def below(self, path: str) -> LocalStorage:
         return LocalStorage(locate(self.root, path))
 
+    def may_refuse(self) -> bool:
+        return not os.access(self.root, os.X_OK)
+
     def stat(self, path: str, *, follow: Follow = "inside") -> Entry | None:
         full = locate(self.root, path)
-        # A hot path: a context manager around it would take as long as a system call.
+        # A hot path: a context manager around the call would take as long as a system call.
         own = None
         try:
             status = own = os.lstat(full)
@@ -163,7 +143,7 @@ class LocalStorage:
             if own is None or error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
                 raise refusal("look at", full, error) from error
             return _entry_of(path, own)  # a link whose target is missing
-        # An entry that is not a link may be below one.
+        # An entry that is not a link may lie below a link.
         above = path if status is not own else path.rpartition("/")[0]
         if follow == "inside" and above and leaves(self.root, above):
             return Entry(path, "link", 0, own.st_mtime_ns, own.st_ino, own.st_dev)
@@ -171,6 +151,12 @@ class LocalStorage:
 
     def list(self, path: str = "", *, recursive: bool = True) -> Iterator[Entry]:
         return _walk(locate(self.root, path), path, recursive)
+
+    def listing(self) -> None:
+        return None
+
+    def look_ahead(self, paths: Sequence[str]) -> None:
+        pass
 
     def open(self, path: str) -> LocalReader:
         return LocalReader(locate(self.root, path))
@@ -180,9 +166,8 @@ class LocalStorage:
             data = reader.read_at(0, limit + 1) if reader.size <= limit else b""
             if reader.size > limit or len(data) > limit:
                 raise StorageError(
-                    f"`{path_text(locate(self.root, path))}` has {max(reader.size, len(data))} "
-                    f"bytes, more than the {limit} that are read at once",
-                    hint="it is not the expected file: move it away",
+                    f"`{locate(self.root, path)}` has {max(reader.size, len(data))} "
+                    f"bytes, more than the {limit} that are read at once"
                 )
         return data
 
@@ -209,12 +194,12 @@ class LocalStorage:
 
     def rename_dir(self, source: str, target: str) -> bool:
         old, new = self._pair(source, target)
-        with translated("move", old, f" to `{path_text(new)}`"):
+        with translated("move", old, f" to `{new}`"):
             return move_to_free_name(old, new, self.root)
 
     def replace_dir(self, source: str, target: str) -> None:
         new, old = self._pair(source, target)
-        with translated("put", new, f" in the place of `{path_text(old)}`"):
+        with translated("put", new, f" in the place of `{old}`"):
             replace(new, old, self.root)
 
     def sync_dir(self, path: str) -> None:
@@ -228,8 +213,8 @@ class LocalStorage:
         with LocalReader(full) as reader:
             try:
                 make_folders(os.path.dirname(new))
-                # link(2) of a symbolic link would link the link itself; objects in DVC's cache may
-                # be links.
+                # link(2) of a symbolic link links the link itself; objects in DVC's cache may be
+                # symbolic links.
                 os.link(os.path.realpath(full), new)
             except FileExistsError as error:
                 raise _taken(new) from error
@@ -272,17 +257,13 @@ class LocalStorage:
         """The absolute path of an entry to write, move or remove."""
         full = locate(self.root, path)
         if not path:
-            raise UsageError(
-                f"`{path_text(self.root)}` is the root of the storage, not a name in it",
-                hint="name something in it",
-            )
+            raise UsageError(f"`{self.root}` is the root of the storage, not a name in it")
         folder = path.rpartition("/")[0]
         if folder and leaves(self.root, folder):
             end = os.path.realpath(os.path.join(self.root, folder))
             raise UsageError(
-                f"`{path_text(full)}` is not below `{path_text(self.root)}`: a symbolic link on "
-                f"the way leads to `{path_text(end)}`, and nothing is changed there",
-                hint="put a real folder in the place of the link, or mount the other one there",
+                f"`{full}` is not below `{self.root}`: a symbolic link on "
+                f"the way leads to `{end}`, and nothing is changed there"
             )
         return full
 
@@ -290,15 +271,13 @@ class LocalStorage:
         old, new = self._own(source), self._own(target)
         if f"{old}/".startswith(f"{new}/") or f"{new}/".startswith(f"{old}/"):
             raise UsageError(
-                f"`{path_text(source)}` cannot take the place of `{path_text(target)}`: "
-                "one is in the other",
-                hint="choose a place outside of it",
+                f"`{source}` cannot take the place of `{target}`: one folder is in the other"
             )
         return old, new
 
 
 def _entry_of(path: str, status: os.stat_result) -> Entry:
-    kind: Literal["file", "dir", "link", "other"] = "other"
+    kind: EntryKind = "other"
     if stat.S_ISREG(status.st_mode):
         kind = "file"
     elif stat.S_ISDIR(status.st_mode):
@@ -344,10 +323,10 @@ def _top(full: str, base: bytes, recursive: bool) -> list[bytes]:
 
 
 def _names(folder: bytes, recursive: bool) -> list[bytes]:
-    """The names in a folder, in descending order: the caller takes them from the end.
+    """The names in a folder, in descending order, because the caller takes them from the end.
 
-    A folder occurs twice, as itself and, for its content, with a slash: `a`, `a-b` and `a/b` come
-    in this order, that of their bytes.
+    Each folder is listed twice: its name stands for the folder, its name with a slash for its
+    content. So `a`, `a-b` and `a/b` come in the order of their bytes.
     """
     names: list[bytes] = []
     with os.scandir(folder) as entries:
@@ -367,65 +346,51 @@ def _mode(full: str) -> int | None:
 
 
 def _taken(full: str) -> StorageError:
-    return StorageError(
-        f"`{path_text(full)}` exists already", hint="move it away first, or choose another name"
-    )
+    return StorageError(f"`{full}` exists already")
 
 
 def user_cache() -> LocalStorage | None:
-    """The folder for caches of this user, or None.
-
-    It is `XDG_CACHE_HOME`, by default ``~/.cache``. The folder need not exist yet.
+    """This user's folder for caches: `XDG_CACHE_HOME`, by default ``~/.cache``. It need not exist
+    yet. None if the user has no home folder.
     """
     folder = os.environ.get("XDG_CACHE_HOME", "")
-    if not os.path.isabs(folder):  # the specification: relative paths are to be ignored
+    if not os.path.isabs(folder):  # the specification ignores relative paths
         folder = os.path.join(os.path.expanduser("~"), ".cache")
         if not os.path.isabs(folder):
             return None
     return LocalStorage(folder)
 
 
-_LOCAL_COPY_CHUNK = 1 << 22
-
-
 def open_local(storage: Readable, path: str) -> Reader:
-    """Open a file that is read at many places.
+    """Open a file to read it in many places.
 
-    A file behind a URL is copied once, into a temporary file in `TMPDIR`. It has no name, so it
-    goes with the reader or with the process.
+    A file behind a URL is copied once to a temporary file in `TMPDIR`. The copy has no name, so it
+    disappears with the reader or the process.
 
     Raises:
         StorageError: the file cannot be read, or there is no room for the copy.
     """
     reader = storage.open(path)
-    if storage.is_local:
+    if storage.local_path(path) is not None:
         return reader
     with reader:
         try:
-            # Without a buffer: one that cannot be written would fail again when it is closed.
-            file = tempfile.TemporaryFile(buffering=0, prefix="tfrecreg-")  # noqa: SIM115 - the reader closes it
+            with ExitStack() as unless_copied:
+                # No buffer: a buffer that cannot be written would fail again when it is closed.
+                file = tempfile.TemporaryFile(buffering=0, prefix="tfrecreg-")  # noqa: SIM115
+                unless_copied.callback(file.close)
+                at = 0
+                while piece := memoryview(reader.read_at(at, _CHUNK)):
+                    at += len(piece)
+                    while piece:
+                        piece = piece[file.write(piece) :]
+                unless_copied.pop_all()
         except OSError as error:
-            raise _no_room(storage, path, reader, error) from error
-        try:
-            at = 0
-            while piece := memoryview(reader.read_at(at, _LOCAL_COPY_CHUNK)):
-                at += len(piece)
-                while piece:
-                    piece = piece[file.write(piece) :]
-        except BaseException as error:
-            file.close()
-            if isinstance(error, OSError):
-                raise _no_room(storage, path, reader, error) from error
-            raise
+            raise StorageError(
+                f"cannot copy `{locate(storage.root, path)}` into a temporary file of "
+                f"{reader.size} bytes, in `TMPDIR`: {error.strerror or error}"
+            ) from error
     return _CopyReader(file, reader.size)
-
-
-def _no_room(storage: Readable, path: str, reader: Reader, error: OSError) -> StorageError:
-    return StorageError(
-        f"cannot copy `{path_text(locate(storage.root, path))}` into a temporary file of "
-        f"{reader.size} bytes: {error.strerror or error}",
-        hint="set TMPDIR to a folder with room for it, or download the raw data",
-    )
 
 
 class _CopyReader(LocalReader):

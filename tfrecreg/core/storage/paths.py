@@ -1,11 +1,11 @@
-"""Paths that a local storage accepts, URLs as targets, and the wording of file system errors.
+"""Checks paths for a local storage, reads URLs, and words the errors of file systems.
 
-Opening a dataset asks about each of its files in several places: whether it is a file, whether it
-has an index, in which state it is. Inside of :func:`looks_remembered` a store is asked once.
+Code that opens a dataset asks several times about each file: is it a file, has it an index, was it
+changed? Inside :func:`looks_remembered`, each URL is requested once.
 
-A password, or the query of a presigned URL, is a secret. A query is put aside in the memory of this
-process when a URL is first seen; everything behind that, storages and messages among it, has the
-URL without it. A URL with a password is refused.
+A password and the query of a presigned URL are secrets. When a URL is first seen, its query is put
+aside in this process's memory. From then on, storages and messages have the URL without the query.
+A URL with a password is refused.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import errno
 import os
 import re
 import stat
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -24,55 +23,33 @@ from tfrecreg.core.storage.interface import Entry, Readable
 from tfrecreg.core.values.errors import MissingFileError, StorageError, UsageError
 from tfrecreg.core.values.text import DOCS, safe
 
-# pathlib drops `.` and `//` silently and has no descriptors: the checks here need the plain text.
-
-
-_HINTS = {
-    errno.EACCES: "`ls -ld` on it and on the folders above it shows who may",
-    errno.EPERM: "`ls -ld` on it and on the folders above it shows who may",
-    errno.ENOSPC: "free some space there, then run the command again",
-    errno.EDQUOT: "free some of your quota there, then run the command again",
-    errno.EFBIG: "the file system or `ulimit -f` allows no larger file: make smaller shards",
-    errno.EROFS: "the file system is mounted read-only",
-    errno.EIO: "the disk is failing: `dmesg` has the details",
-    errno.EMFILE: "raise the limit with `ulimit -n`, or lower `--jobs`",
-    errno.EXDEV: "both must be on the same file system",
-}
+# pathlib drops `.` and `//` silently and has no descriptors, and the checks here need the plain
+# text.
 
 
 def path_text(path: str) -> str:
-    """A path for a message, escaped; never cut, because its end is the most important part."""
+    """A path for a message, escaped but never cut, because its end matters most."""
     return safe(path, limit=1 << 16)
 
 
 def locate(root: str, path: str) -> str:
-    """The absolute path of `path` below `root`. The empty path is the root itself."""
+    """The absolute path of `path`, which is below `root`. An empty `path` is the root itself."""
     if not path:
         return root
-    if fault := _fault(path):
-        raise UsageError(
-            f"`{path_text(path)}` is not a path below `{path_text(root)}`: {fault}",
-            hint="paths are relative to that folder, with `/` between names: `train/cat/1.png`",
-        )
+    if not _stays_below(path):
+        raise UsageError(f"`{path}` is not a path below `{root}`")
     return f"{root}{path}" if root.endswith("/") else f"{root}/{path}"
 
 
-def _fault(path: str) -> str:
-    parts = path.split("/")
-    if path.startswith("/"):
-        return "it is absolute"
-    if ".." in parts or "." in parts:
-        return f"it has a part `{'..' if '..' in parts else '.'}`"
-    if "" in parts:
-        return "it has an empty part"
-    if "\0" in path:
-        return "it holds a NUL"
+def _stays_below(path: str) -> bool:
+    if "\0" in path or not {"", ".", ".."}.isdisjoint(path.split("/")):
+        return False
     try:
         if not path.isascii():
             os.fsencode(path)
     except UnicodeEncodeError:
-        return f"it cannot be written in {sys.getfilesystemencoding()}"
-    return ""
+        return False
+    return True
 
 
 def leaves(root: str, path: str) -> bool:
@@ -92,44 +69,22 @@ def leaves(root: str, path: str) -> bool:
     return end != base and not end.startswith(os.path.join(base, ""))
 
 
-def entry_kind(mode: int) -> str:
-    """The kind of a file with this mode, for a message."""
-    if stat.S_ISDIR(mode):
-        return "a folder"
-    if stat.S_ISLNK(mode):
-        return "a symbolic link"
-    if stat.S_ISFIFO(mode):
-        return "a FIFO"
-    if stat.S_ISSOCK(mode):
-        return "a socket"
-    return "a device" if stat.S_ISBLK(mode) or stat.S_ISCHR(mode) else "a regular file"
-
-
 def no_folder(path: str) -> NotADirectoryError:
-    """The system's error for a file in the place of a folder, with the file's name."""
-    return NotADirectoryError(errno.ENOTDIR, f"`{path_text(path)}` is not a folder", path)
+    """The system's error for a path that should be a folder but is not."""
+    return NotADirectoryError(errno.ENOTDIR, f"`{path}` is not a folder", path)
 
 
 def refusal(action: str, path: str, error: OSError, rest: str = "") -> StorageError:
     """The error for a failed `action` on the absolute `path`."""
     if isinstance(error, FileNotFoundError):
-        return MissingFileError(
-            f"`{path_text(path)}` does not exist", hint="it was removed, or the path is wrong"
-        )
+        return MissingFileError(f"`{path}` does not exist")
     reason = error.strerror or str(error)
-    return StorageError(f"cannot {action} `{path_text(path)}`{rest}: {reason}", hint=advice(error))
-
-
-def advice(error: OSError) -> str:
-    """A hint for a system error; empty if there is none."""
-    return _HINTS.get(error.errno or 0, "")
+    return StorageError(f"cannot {action} `{path}`{rest}: {reason}")
 
 
 @contextmanager
 def translated(action: str, path: str, rest: str = "") -> Iterator[None]:
-    """Convert every OSError inside to the StorageError of :func:`refusal`, with its cause
-    attached.
-    """
+    """Convert an OSError in the block to the StorageError of :func:`refusal`."""
     try:
         yield
     except OSError as error:
@@ -137,7 +92,7 @@ def translated(action: str, path: str, rest: str = "") -> Iterator[None]:
 
 
 def list_through_links(storage: Readable) -> Iterator[Entry]:
-    """Everything below the root except folders, with symbolic links followed to any target.
+    """Everything below the root except folders. All symbolic links are followed.
 
     Each folder is listed once, even if many links lead to it, so circular links are harmless. A
     link whose target is missing keeps the kind ``link``.
@@ -158,15 +113,14 @@ def list_through_links(storage: Readable) -> Iterator[Entry]:
 
 
 Info: TypeAlias = "Mapping[str, Any] | None"
-"""What fsspec says of a file; None if there is none."""
 
 _looks: ContextVar[dict[str, Info] | None] = ContextVar("looks", default=None)
 
 
 @contextmanager
 def looks_remembered() -> Iterator[None]:
-    """A block in which a store is asked once about each URL; an inner block shares with its outer
-    one.
+    """Request each URL only once inside the ``with`` block. An inner block shares the results of
+    its outer block.
     """
     known = _looks.get()
     token = _looks.set({} if known is None else known)
@@ -177,7 +131,7 @@ def looks_remembered() -> Iterator[None]:
 
 
 def looked(url: str, look: Callable[[], Info]) -> Info:
-    """What is known about a URL, or else found by `look`."""
+    """The known facts about a URL; if none are known, `look` finds them."""
     known = _looks.get()
     if known is None:
         return look()
@@ -187,10 +141,14 @@ def looked(url: str, look: Callable[[], Info]) -> Info:
 
 
 def remembered() -> dict[str, Info] | None:
-    """What is known, to add to; None outside of :func:`looks_remembered`."""
+    """The known facts, by URL, as a mapping that callers extend; None outside
+    :func:`looks_remembered`.
+    """
     return _looks.get()
 
 
+INDEX_SUFFIX = ".index"
+"""The name of an index is the name of its shard with this ending."""
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.:-]*)://(?P<rest>.*)", re.S)
 _WEB = frozenset({"http", "https"})
 # fmt: off
@@ -200,10 +158,11 @@ _STORES = _WEB | {
     "webhdfs",
 }
 # fmt: on
-"""Protocols whose URLs mean the same in every process, on every machine and in every folder."""
+"""Protocols whose URLs name the same file in every process, in every folder and on every machine.
+"""
 _MORE_STORES = "TFRECREG_REMOTE_PROTOCOLS"
-"""The environment variable that names more, in one text with commas. Data cannot set it."""
-# In a name a question mark is a wildcard; one with a name and a value behind it is a query.
+"""The environment variable that adds protocols, separated by commas. Data cannot set it."""
+# A question mark in a name is a wildcard; a question mark before ``name=value`` begins a query.
 _QUERY = re.compile(r"\?[A-Za-z0-9_.%-]+=")
 _queries: dict[str, str] = {}
 
@@ -213,18 +172,14 @@ def is_url(text: str) -> bool:
     return "://" in text and _URL.match(text) is not None
 
 
-def expect_no_url(text: str, what: str) -> None:
-    """Refuse a URL where only a path is written to: it would be a folder called ``s3:``."""
+def expect_no_url(text: str, why: str) -> None:
+    """Refuse a URL where a path is expected: the path would be in a folder called ``s3:``."""
     if is_url(text):
-        raise UsageError(
-            f"`{safe(without_secrets(text), limit=1000)}` is a URL, and only files of this machine "
-            "are written here",
-            hint=f"name {what} of this machine, and copy it there",
-        )
+        raise UsageError(f"`{without_secrets(text)}` is a URL, and {why}")
 
 
 def is_web(url: str) -> bool:
-    """Whether a URL is of a web server, which has no folders."""
+    """Whether a URL belongs to a web server, which has no folders."""
     return url.partition("://")[0].lower() in _WEB
 
 
@@ -242,62 +197,46 @@ def without_secrets(url: str) -> str:
 
 
 def named_url(url: str) -> str:
-    """A URL without its query, which is kept for :func:`query_of`."""
+    """A URL without its query, which is kept for :func:`query_of`. A path stays as it is."""
     found = _URL.match(url)
-    assert found is not None
+    if found is None:
+        return url
     shown = without_secrets(url)
-    named = safe(shown, limit=1000)
     scheme, rest = found["scheme"], found["rest"]
     authority = rest.partition("/")[0]
-    if "::" in scheme:
+    more = {each.strip() for each in os.environ.get(_MORE_STORES, "").split(",")}
+    if scheme.lower() not in _STORES and scheme not in more:
+        # The URL may mean a file of one process, of one folder or of another repository.
         raise UsageError(
-            f"`{named}` is a chain of file systems, which is not read",
-            hint="name the file system that has the files: `s3://bucket/train-*`",
+            f"`{shown}` is not read: `{scheme}://` is not known as a remote store",
+            hint=f"{DOCS}/remote-data.md lists the known stores; for another "
+            f"protocol of fsspec that you trust, set {_MORE_STORES}={scheme}",
         )
-    if scheme.lower() == "file":
-        raise UsageError(f"`{named}` is a local path written as a URL", hint="name the path itself")
-    _expect_store(scheme, named)
     if not authority:
-        raise UsageError(
-            f"`{named}` names no bucket or host", hint="`s3://bucket/train-*` names files in one"
-        )
+        raise UsageError(f"`{shown}` names no bucket or host")
     user = authority.rpartition("@")[0]
     if user and (":" in user or scheme.lower() in _WEB):
         raise UsageError(
-            f"a URL of `{safe(scheme)}://` holds a password or token, which others would see",
+            f"a URL of `{scheme}://` holds a password or token, which others would see",
             hint="put credentials into the environment or fsspec's configuration: "
             f"{DOCS}/remote-data.md",
         )
     at = _query_at(scheme, rest)
     query = rest[at:]
     if query and scheme.lower() not in _WEB:
-        raise UsageError(
-            f"`{named}` has a query, which `{safe(scheme)}://` does not have",
-            hint="presigned URLs begin with `https://`",
-        )
+        raise UsageError(f"`{shown}` has a query, which `{scheme}://` does not have")
     if query:
         _queries[shown] = query
     return shown
 
 
-def _expect_store(scheme: str, named: str) -> None:
-    """Refuse URLs of files of one process, one folder or another repository."""
-    more = {each.strip() for each in os.environ.get(_MORE_STORES, "").split(",")}
-    if scheme.lower() not in _STORES and scheme not in more:
-        raise UsageError(
-            f"`{named}` is not read: `{safe(scheme)}://` is not known as a remote store",
-            hint=f"{DOCS}/remote-data.md lists those that are; for another "
-            f"protocol of fsspec that you trust, set {_MORE_STORES}={safe(scheme)}",
-        )
-
-
 def query_of(url: str) -> str:
-    """The query that a URL had, with its question mark; empty if it had none."""
+    """The query that the URL had, with its question mark; empty if it had no query."""
     return _queries.get(url, "")
 
 
 def remember_query(url: str, query: str) -> None:
-    """Put the query of a URL aside, in a process that got it from another."""
+    """Put a URL's query aside in a process that got the URL from another process."""
     if query:
         _queries[url] = query
 
@@ -310,7 +249,7 @@ def split_url(url: str) -> tuple[str, str]:
 
 
 def _query_at(scheme: str, rest: str) -> int:
-    """Where the query or the fragment of a URL begins; its end if it has none."""
+    """The position of the query or fragment in `rest`; the length of `rest` if it has neither."""
     if scheme.lower() in _WEB:
         return min((rest.find(mark) for mark in "?#" if mark in rest), default=len(rest))
     found = _QUERY.search(rest)

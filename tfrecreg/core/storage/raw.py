@@ -1,105 +1,62 @@
-"""Raw data of a build: a local folder, or objects that are listed and fetched ahead.
-
-From a location, a path or a URL, to its storage.
-"""
+"""Finds the storage of a path or a URL; defines the storage of raw data."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
-from importlib import import_module
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from tfrecreg.core.storage.interface import Entry, Readable, Store
-from tfrecreg.core.storage.local import LocalReader, LocalStorage
-from tfrecreg.core.storage.paths import is_url, named_url, path_text, split_url
+from tfrecreg.core.storage.interface import Entry, Readable
+from tfrecreg.core.storage.local import LocalStorage
+from tfrecreg.core.storage.paths import is_url, is_web, named_url, split_url
 from tfrecreg.core.values.errors import UsageError
-from tfrecreg.core.values.progress import SILENT, Progress, Ticker
+
+if TYPE_CHECKING:
+    from tfrecreg.core.storage.remote import RemoteStorage
 
 
 class RawStorage(Readable, Protocol):
     """The folder of raw data."""
 
     def expect_folder(self) -> None:
-        """Raise a UsageError if there is nothing, or something else."""
+        """Raise a UsageError if the root is missing or not a folder."""
 
     def forget(self) -> None:
-        """Look at the files again when they are asked for."""
+        """Forget all facts about files, so that the next call asks the file system again."""
 
-    def told_in(self, folder: str, *, relative: bool) -> str:
-        """Its location as a file in `folder` should have it: relative to that, if it is below or
-        if `relative` says so.
+    def may_be_gzip(self, path: str) -> bool:
+        """Whether the file may be gzip, so that it has to be opened. Behind a URL, its name
+        decides.
         """
 
     def objects(self, paths: Iterable[str]) -> tuple[Entry, ...]:
-        """Those of these files that are worth fetching ahead, for :meth:`reading_ahead`."""
+        """The entries of those files that are worth fetching ahead, for :meth:`reading_ahead`."""
 
 
 class RawFolder(LocalStorage):
-    """Raw data on this machine. See :class:`RawStorage` for the methods.
+    """Raw data on this machine."""
 
-    Counts listed and read files; not in workers, whose results are counted when they arrive.
-    """
-
-    __slots__ = ("_ticker",)
-
-    _ticker: Ticker | None
-
-    def __init__(self, root: str | os.PathLike[str], progress: Progress = SILENT) -> None:
-        LocalStorage.__init__(self, root)
-        # The base class is frozen.
-        object.__setattr__(self, "_ticker", None if progress is SILENT else Ticker(progress))
-
-    def __reduce__(self) -> tuple[type[RawFolder], tuple[str]]:
-        return RawFolder, (self.root,)
-
-    def list(self, path: str = "", *, recursive: bool = True) -> Iterator[Entry]:
-        for entry in LocalStorage.list(self, path, recursive=recursive):
-            if self._ticker is not None and entry.kind != "dir":
-                self._ticker.add(1, 0)
-            yield entry
-
-    def open(self, path: str) -> LocalReader:
-        reader = LocalStorage.open(self, path)
-        return reader if self._ticker is None else _WatchedReader(reader, self._ticker)
+    __slots__ = ()
 
     def expect_folder(self) -> None:
         if not Path(self.root).is_dir():
             what = "is not a folder" if Path(self.root).exists() else "does not exist"
             raise UsageError(
-                f"the raw data `{path_text(self.root)}` {what}",
-                hint="name the folder with --raw PATH",
+                f"the raw data `{self.root}` {what}", hint="name the folder with --raw PATH"
             )
 
     def forget(self) -> None:
         pass
 
-    def told_in(self, folder: str, *, relative: bool) -> str:
-        if relative or Path(self.root).is_relative_to(folder):
-            return os.path.relpath(self.root, folder)
-        return self.root
+    def may_be_gzip(self, path: str) -> bool:  # noqa: ARG002 - any file may be gzip
+        return True
 
     def objects(self, paths: Iterable[str]) -> tuple[Entry, ...]:  # noqa: ARG002 - all are near
         return ()
 
 
-class _WatchedReader(LocalReader):
-    def __init__(self, reader: LocalReader, ticker: Ticker) -> None:
-        self._path, self._file, self.size = reader._path, reader._file, reader.size
-        self._ticker = ticker
-
-    def read_at(self, start: int, length: int) -> bytes:
-        data = LocalReader.read_at(self, start, length)
-        self._ticker.add(0, len(data))
-        return data
-
-
-# The room for URLs is imported here only. Few commands need it.
-_STORES = "tfrecreg.core.storage.remote"
-_LISTED = "tfrecreg.core.storage.listed"
-_THREADS = "tfrecreg.core.storage.file_systems"
-
+S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -108,23 +65,43 @@ def storage_at(root: str) -> Readable:
     return store_at(root) if is_url(root) else LocalStorage(root)
 
 
-def store_at(url: str) -> Store:
+def store_at(url: str) -> RemoteStorage:
     """The storage behind a URL from :func:`tfrecreg.core.storage.paths.named_url`."""
-    store: Store = import_module(_STORES).open_store(url)
-    return store
+    from tfrecreg.core.storage.remote import RemoteStorage  # imported here: few need it
+
+    return RemoteStorage(url)
 
 
-def asked(function: Callable[[Any], T], tasks: Iterable[Any], *, in_store: bool) -> list[T]:
-    """The results of a function; of one that asks a store, several calls at the same time."""
-    return [*(import_module(_THREADS).at_once if in_store else map)(function, tasks)]
+def asked(function: Callable[[S], T], tasks: Iterable[S], roots: Iterable[str]) -> list[T]:
+    """A function's results for tasks that ask storages with these roots. If a root is a URL,
+    several calls run at the same time.
+    """
+    if not any(map(is_url, roots)):
+        return [function(task) for task in tasks]
+    from tfrecreg.core.storage.file_systems import at_once
+
+    return list(at_once(function, tasks))
 
 
-def raw_storage(place: str, progress: Progress = SILENT, *, start: str = "") -> RawStorage:
-    """The storage of raw data, as a user names them: a folder, or the URL of one."""
+def raw_storage(place: str, *, start: str = "") -> RawStorage:
+    """The storage of the raw data in `place`: a folder or a URL, as the user wrote it."""
     if not is_url(place):
-        return RawFolder(os.path.join(start, os.path.expanduser(place)), progress)
-    listed: RawStorage = import_module(_LISTED).listed_storage(place, progress)
-    return listed
+        return RawFolder(os.path.join(start, os.path.expanduser(place)))
+    from tfrecreg.core.storage.listed import listed_storage
+
+    return listed_storage(place)
+
+
+def store_to_fill(place: str) -> RemoteStorage | None:
+    """The storage of the folder of a bucket that a URL names; None for a path."""
+    if not is_url(place):
+        return None
+    url = named_url(place)
+    if is_web(url):
+        raise UsageError(
+            f"`{url}` is on a web server, and files are sent to buckets only",
+        )
+    return store_at(url)
 
 
 def storage_of(path: str) -> tuple[Readable, str]:
@@ -136,13 +113,41 @@ def storage_of(path: str) -> tuple[Readable, str]:
     return storage_at(root), inside
 
 
+def path_of(place: str, folder: str = os.curdir) -> str | None:
+    """The absolute path of a place; None for a URL, which some programs cannot open."""
+    return None if is_url(place) else os.path.abspath(os.path.join(folder, place))
+
+
 def absolute_place(place: str, folder: str = os.curdir) -> str:
-    """A path or a URL as it is the same everywhere, without a slash at its end. Links stay."""
-    if is_url(place):
-        return place.rstrip("/")
-    return os.path.abspath(os.path.join(folder, place))
+    """The absolute path, or the URL, of a place, without a final slash. Links are not resolved."""
+    return path_of(place, folder) or place.rstrip("/")
+
+
+def leads_nowhere(place: str) -> bool:
+    """Whether a path does not exist. URLs are not checked."""
+    return not is_url(place) and not os.path.exists(place)
+
+
+def file_from_here(folder: str, path: str, prefix: str) -> str:
+    """The path of a file of `folder`, relative to the current folder; or its URL, if `folder` is a
+    URL. A relative `folder` is below `prefix`.
+    """
+    if is_url(folder):
+        return f"{folder}/{path}"
+    # Other programs expect a path in the work tree.
+    near = os.path.relpath(folder) if os.path.isabs(folder) else os.path.join(prefix, folder)
+    return os.path.normpath(os.path.join(near, path))
+
+
+def place_in(folder: str, place: str, *, relative: bool) -> str:
+    """`place` as a file in `folder` has to write it. A path below `folder` becomes relative to
+    `folder`; with `relative`, any path does. A URL is unchanged.
+    """
+    if is_url(place) or not (relative or Path(place).is_relative_to(folder)):
+        return place
+    return os.path.relpath(place, folder)
 
 
 def is_absolute(place: str) -> bool:
-    """Whether a path or URL is the same in every folder."""
+    """Whether `place` does not depend on the current folder: an absolute path or a URL."""
     return is_url(place) or os.path.isabs(place)

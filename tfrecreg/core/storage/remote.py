@@ -1,25 +1,16 @@
-"""Files in a store that fsspec reaches: buckets, web servers, memory.
+"""Files in a store that fsspec supports: a bucket, a web server, memory.
 
-They are read, and new ones are added. None is replaced, but by a repair.
-
-Writing to a store: whole files, and only under names that are free.
-
-The store decides whether a name is free (`If-None-Match: *` on S3), so of two writers at once one
-wins.
-
-Verified copies of shards behind a URL: in the user's cache, for readers that take paths.
-
-A copy is a folder in ``tfrecreg/remote`` below `XDG_CACHE_HOME` or ``~/.cache``, named by the
-digest of the manifest. A file appears there when its digest is that of the manifest, so one that is
-there is not fetched again. Nothing removes them: the folder may be deleted at any time.
+Files are read, and new files are added under free names; no file is replaced. The store decides
+whether a name is free (`If-None-Match: *` on S3), so only one of two simultaneous writers wins.
 """
 
 from __future__ import annotations
 
 import inspect
+import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
@@ -29,17 +20,14 @@ from typing import Any
 
 from blake3 import blake3
 
-from tfrecreg.core.registry.history import copy_verified
-from tfrecreg.core.registry.manifest import MANIFEST_NAME, SCHEMA_NAME, Manifest, ShardEntry
 from tfrecreg.core.storage.file_systems import connect, invoke, patiently, request
-from tfrecreg.core.storage.interface import Entry, Follow, Readable, Reader, Store
-from tfrecreg.core.storage.local import LocalStorage, user_cache
+from tfrecreg.core.storage.interface import Entry, Follow, Reader
 from tfrecreg.core.storage.paths import (
+    INDEX_SUFFIX,
     Info,
     is_web,
     locate,
     looked,
-    path_text,
     query_of,
     remember_query,
     remembered,
@@ -53,73 +41,15 @@ from tfrecreg.core.storage.remote_reader import (
     active,
     taken,
 )
-from tfrecreg.core.values.errors import MissingFileError, StorageError, UsageError
-from tfrecreg.core.values.text import safe
+from tfrecreg.core.values.errors import MissingFileError, StorageError
 
+_TOGETHER = 4
+"""If a set has at least so many shards, the store is asked about them together."""
 _PART = 8 << 20
 _PARTS_AT_ONCE = 2
-"""Size of the parts of a file, and number sent at once: memory does not grow with the file."""
+"""Number of parts that are sent at once. This number times the size of a part bounds the memory."""
 _SLOWEST = 1 << 20
-"""Bytes per second that an upload may count on, beyond the time of any request."""
-_CREATE = "create"
-
-
-def put_bytes(system: Any, full: str, shown: str, data: bytes) -> bool:
-    """Create a small file unless its name is taken; False if it is."""
-    return _unless_taken(system, "pipe_file", full, shown, len(data), full, data)
-
-
-def put_file(system: Any, full: str, shown: str, source: str) -> bool:
-    """Create a file with the bytes of a local one unless its name is taken; False if it is."""
-    known = inspect.signature(getattr(system, "_put_file", system.put_file)).parameters
-    limits = {"chunksize": _PART, "max_concurrency": _PARTS_AT_ONCE}
-    options = {name: value for name, value in limits.items() if name in known}
-    size = Path(source).stat().st_size
-    return _unless_taken(system, "put_file", full, shown, size, source, full, **options)
-
-
-def _unless_taken(
-    system: Any, method: str, full: str, shown: str, size: int, *arguments: Any, **options: Any
-) -> bool:
-    def attempt(timeout: float) -> bool:
-        try:
-            invoke(timeout + size / _SLOWEST, system, method, *arguments, mode=_CREATE, **options)
-        except Exception as error:
-            if _is_taken(error):
-                return False
-            unknown = isinstance(error, TypeError) and "mode" in str(error)
-            if unknown or isinstance(error, NotImplementedError):
-                raise _unconditional(shown) from error
-            raise
-        return True
-
-    # Its directory listing may be cached from before.
-    system.invalidate_cache(full)
-    return patiently("write", shown, attempt)
-
-
-def _is_taken(error: BaseException) -> bool:
-    """Whether the error means that the condition does not hold."""
-    if isinstance(error, FileExistsError):
-        return True
-    cause: BaseException | None = error
-    while cause is not None:
-        response = getattr(cause, "response", None)
-        if isinstance(response, dict):
-            code = response.get("Error", {}).get("Code")
-            return code in ("PreconditionFailed", "412")
-        cause = cause.__cause__
-    return False
-
-
-def _unconditional(shown: str) -> StorageError:
-    return StorageError(
-        f"`{safe(shown, limit=1000)}` is in a store that overwrites files although it was asked "
-        "not to",
-        hint="S3, Google Cloud Storage and MinIO support conditional writes; update the store or "
-        "its library",
-    )
-
+"""A request that sends a file may take longer: one more second for this many bytes."""
 
 _ETAGS = ("ETag", "etag", "md5Hash", "content_md5", "Content-MD5", "crc32c", "generation")
 _TIMES = ("LastModified", "last_modified", "updated", "mtime", "Last-Modified", "created")
@@ -129,32 +59,35 @@ _SECOND = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class RemoteStorage:
-    """Files below one URL. See :class:`tfrecreg.core.storage.interface.Store` for the methods.
+    """Files below one URL: a :class:`tfrecreg.core.storage.interface.Readable`.
 
-    Connections are made when they are needed, and options come from the environment and the
-    configuration of fsspec. Its pickle holds neither: it is the URL, and the query of a presigned
-    one, which a worker process needs.
+    Connections are made when they are needed, with options from the environment and from fsspec's
+    configuration. The pickle has neither connections nor options: only the URL, and the query of a
+    presigned URL, which a worker process needs.
     """
 
     root: str
-    """The URL, without credentials, query and slash at its end."""
+    """The URL without credentials, query and final slash."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "root", self.root.rstrip("/"))
 
-    @property
-    def is_local(self) -> bool:
-        return False
+    def local_path(self, path: str = "") -> str | None:
+        del path
+        return None
 
     def below(self, path: str) -> RemoteStorage:
         return RemoteStorage(locate(self.root, path))
+
+    def may_refuse(self) -> bool:
+        return True
 
     def stat(self, path: str, *, follow: Follow = "inside") -> Entry | None:  # noqa: ARG002 - no links
         info = self._known(path)
         return None if info is None else entry_of(path, info)
 
     def list(self, path: str = "", *, recursive: bool = True) -> Iterator[Entry]:
-        system, full, shown = self._place(path)
+        system, full, shown = self.place(path)
         method = "find" if recursive else "ls"
         try:
             found = request("list", shown, system, method, full, detail=True)
@@ -163,8 +96,13 @@ class RemoteStorage:
         infos = found.values() if isinstance(found, Mapping) else found
         yield from self._entries(infos)
 
+    def listing(self) -> frozenset[str] | None:
+        if is_web(self.root):  # a web server need not list its files
+            return None
+        return frozenset(entry.path for entry in self.list() if entry.kind != "dir")
+
     def glob(self, pattern: str) -> Iterator[Entry]:
-        system, full, shown = self._place("")
+        system, full, shown = self.place("")
         try:
             found = request("list", shown, system, "glob", f"{full}/{pattern}", detail=True)
         except MissingFileError:
@@ -178,50 +116,37 @@ class RemoteStorage:
         return HeldReader(locate(self.root, path), data, partial(self._open, path))
 
     def _open(self, path: str) -> Reader:
-        _, full, shown = self._place(path)
-
-        def look() -> tuple[int, str] | None:
-            info = self._info(path)
-            return None if info is None else (size_of(info, shown), _version(info))
-
+        shown = locate(self.root, path)
         info = self._known(path)
         if info is None:
-            raise MissingFileError(
-                f"`{path_text(shown)}` does not exist", hint="it was removed, or the URL is wrong"
-            )
+            raise MissingFileError(f"`{shown}` does not exist")
         if info.get("type") == "directory":
-            raise StorageError(
-                f"cannot read `{path_text(shown)}`: expected a file, found a folder",
-                hint="name a file",
-            )
-        reader = RemoteReader(
-            lambda: self._place(path)[0], full, shown, size_of(info, shown), _version(info), look
-        )
+            raise StorageError(f"cannot read `{shown}`: expected a file, found a folder")
+        reader = RemoteReader(self, path, size_of(info, shown), _version(info))
         reader.expect_ranges()
         return reader
+
+    def state(self, path: str) -> tuple[int, str] | None:
+        """The size of a file, and a value that changes with the file, empty if the store shows no
+        such value. None if there is no file.
+        """
+        info = self._info(path)
+        return None if info is None else (size_of(info, locate(self.root, path)), _version(info))
 
     def read(self, path: str, *, limit: int = 1 << 28) -> bytes:
         with self.open(path) as reader:
             if reader.size > limit:
                 raise StorageError(
-                    f"`{path_text(locate(self.root, path))}` has {reader.size} bytes, more than "
-                    f"the {limit} that are read at once",
-                    hint="it is not the expected file",
+                    f"`{locate(self.root, path)}` has {reader.size} bytes, more than the {limit} "
+                    "that are read at once"
                 )
-            if isinstance(reader, RemoteReader) and 0 < reader.size <= BLOCK_BYTES:
+            if isinstance(reader, RemoteReader) and reader.size <= BLOCK_BYTES:
                 return reader.read_range(0, reader.size)
             return reader.read_at(0, reader.size)
 
     def read_object(self, path: str, size: int) -> bytes:
-        """A whole file by one request: its size is known from a listing."""
-        _, full, shown = self._place(path)
-
-        def look() -> tuple[int, str] | None:
-            info = self._info(path)
-            return None if info is None else (size_of(info, shown), "")
-
-        reader = RemoteReader(lambda: self._place(path)[0], full, shown, size, "", look)
-        return reader.read_whole()
+        """The content of a file, by one request. `size` is the size in a listing."""
+        return RemoteReader(self, path, size, "").read_range(0, size)
 
     def reading_ahead(
         self, paths: Iterable[str], listed: Iterable[Entry]
@@ -233,23 +158,47 @@ class RemoteStorage:
             sizes = {entry.path: entry.size for entry in listed}
         except StorageError:
             return nullcontext()
-        return self._fetching((path, sizes[path]) for path in wanted if path in sizes)
-
-    def _fetching(self, sized: Iterable[tuple[str, int]]) -> AbstractContextManager[None]:
+        sized = ((path, sizes[path]) for path in wanted if path in sizes)
         return active(ReadAhead(self.root, self.read_object, sized))
 
     def put_if_absent(self, path: str, data: bytes) -> bool:
-        system, full, shown = self._place(path)
-        return put_bytes(system, full, shown, data)
+        return self._put_unless_taken("pipe_file", path, data, len(data))
 
     def put_file_if_absent(self, path: str, source: str) -> bool:
-        system, full, shown = self._place(path)
-        return put_file(system, full, shown, source)
+        """As :meth:`put_if_absent`, but with the bytes of the local file `source`, which are sent
+        in parts.
+        """
+        return self._put_unless_taken("put_file", path, source, Path(source).stat().st_size)
 
-    def remove(self, path: str) -> None:
-        system, full, shown = self._place(path)
-        with suppress(MissingFileError):
-            request("remove", shown, system, "rm_file", full)
+    def _put_unless_taken(self, method: str, path: str, content: str | bytes, size: int) -> bool:
+        system, full, shown = self.place(path)
+        arguments: tuple[str | bytes, ...] = full, content
+        options: dict[str, int] = {}
+        if method == "put_file":
+            arguments = content, full
+            known = inspect.signature(getattr(system, "_put_file", system.put_file)).parameters
+            limits = {"chunksize": _PART, "max_concurrency": _PARTS_AT_ONCE}
+            options = {name: value for name, value in limits.items() if name in known}
+
+        def attempt(timeout: float) -> bool:
+            seconds = timeout + size / _SLOWEST
+            try:
+                invoke(seconds, system, method, *arguments, mode="create", **options)
+            except Exception as error:
+                if _is_taken(error):
+                    return False
+                unknown = isinstance(error, TypeError) and "mode" in str(error)
+                if unknown or isinstance(error, NotImplementedError):
+                    raise StorageError(
+                        f"`{shown}` is in a store that overwrites files although it was asked "
+                        "not to: it has no conditional writes",
+                    ) from error
+                raise
+            return True
+
+        # fsspec may have cached the folder's listing before.
+        system.invalidate_cache(full)
+        return patiently("write", shown, attempt)
 
     def __getstate__(self) -> tuple[str, str]:
         return self.root, query_of(self.root)
@@ -258,39 +207,44 @@ class RemoteStorage:
         object.__setattr__(self, "root", state[0])
         remember_query(*state)
 
-    def _place(self, path: str) -> tuple[Any, str, str]:
-        """The file system, the name of `path` there, and its URL."""
+    def place(self, path: str) -> tuple[Any, str, str]:
         shown = locate(self.root, path)
         top, inside = split_url(shown)
         system, start = connect(top)
         full = f"{start}/{inside}" if inside else start
         return system, full + query_of(shown), shown
 
-    def look_ahead(self, start: str) -> bool:
-        if self._from_listings() is None:
-            return False
-        folder, _, prefix = start.rpartition("/")
-        system, full, shown = self._place(folder)
+    def look_ahead(self, paths: Sequence[str]) -> None:
+        known = self._from_listings()
+        if known is None:
+            return
+        new = [path for path in paths if locate(self.root, path) not in known]
+        if len(new) < _TOGETHER:
+            return
+        folder, _, prefix = os.path.commonprefix(new).rpartition("/")  # noqa: RUF071 - of texts
+        system, full, shown = self.place(folder)
         try:
             found = request("list", shown, system, "find", full, prefix=prefix, detail=True)
-        except StorageError:  # reading needs no right to list
-            return False
+        except StorageError:  # reading does not need the right to list
+            return
         deque(self._entries(found.values()), 0)
-        return True
+        for path in new:
+            if path.endswith(INDEX_SUFFIX):  # records can be read without an index
+                known.setdefault(locate(self.root, path), None)
 
     def _from_listings(self) -> dict[str, Info] | None:
-        """Where to remember what a listing says of files; None for nowhere.
+        """The mapping that remembers the facts in a listing; None if these facts must not be used.
 
-        Of S3 alone it is known that a listing says the same of a file as a question about it.
+        Only S3 is known to give the same facts in a listing and in a request about a file.
         """
         return remembered() if self.root.startswith(_S3) else None
 
     def _known(self, path: str) -> Mapping[str, Any] | None:
-        """As :meth:`_info`; of the same state where looks are remembered."""
+        """As :meth:`_info`, but inside `looks_remembered` a file is requested only once."""
         return looked(locate(self.root, path), lambda: self._info(path))
 
     def _info(self, path: str) -> Mapping[str, Any] | None:
-        system, full, shown = self._place(path)
+        system, full, shown = self.place(path)
         try:
             found: Mapping[str, Any] = request("look at", shown, system, "info", full)
         except MissingFileError:
@@ -298,7 +252,7 @@ class RemoteStorage:
         return found
 
     def _entries(self, infos: Any) -> Iterator[Entry]:
-        _, full, _ = self._place("")
+        _, full, _ = self.place("")
         start = f"{full}/"
         found: dict[str, Entry] = {}
         known = self._from_listings()
@@ -306,7 +260,7 @@ class RemoteStorage:
             name = str(info["name"])
             inside = name[len(start) :] if name.startswith(start) else ""
             parts = inside.rstrip("/").split("/")
-            # A store may hold names that are not paths; the names of folders end in a slash.
+            # A store may hold names that are not paths. Names of folders end with a slash.
             if {"", ".", ".."}.isdisjoint(parts) and not (
                 inside.endswith("/") and info.get("type") == "file"
             ):
@@ -318,33 +272,40 @@ class RemoteStorage:
             yield found[path]
 
 
-def open_store(url: str) -> Store:
-    """What :func:`tfrecreg.core.storage.raw.store_at` opens."""
-    return RemoteStorage(url)
+def _is_taken(error: BaseException) -> bool:
+    if isinstance(error, FileExistsError):
+        return True
+    cause: BaseException | None = error
+    while cause is not None:
+        response = getattr(cause, "response", None)
+        if isinstance(response, dict):
+            code = response.get("Error", {}).get("Code")
+            return code in ("PreconditionFailed", "412")
+        cause = cause.__cause__
+    return False
 
 
 def entry_of(path: str, info: Mapping[str, Any]) -> Entry:
-    """The entry of a file or a folder, from the store's metadata."""
+    """The entry of a file or folder, from the store's metadata."""
     if info.get("type") == "directory":
         return Entry(path, "dir", 0, 0, 0)
     etag = next((str(info[key]) for key in _ETAGS if info.get(key)), "")
     bits = int.from_bytes(blake3(etag.encode()).digest(8), "little") >> 1 if etag else 0
     stamp = _time(info)
     if etag:
-        # Stores have times in seconds. The rest of a second holds bits of the ETag, so that times
-        # differ after every change.
+        # Stores have times in seconds. The nanoseconds hold bits of the ETag, so that the time
+        # differs after every change.
         stamp += bits % _SECOND - stamp % _SECOND
     return Entry(path, "file", int(info.get("size") or 0), stamp, bits)
 
 
 def _version(info: Mapping[str, Any]) -> str:
-    """A value that differs between two states of a file, as far as the store shows them."""
+    """A value that changes with the file; empty if the store shows no such value."""
     parts = [str(info[key]) for key in _ETAGS if info.get(key)]
     return " ".join(parts) or next((str(info[key]) for key in _TIMES if info.get(key)), "")
 
 
 def _time(info: Mapping[str, Any]) -> int:
-    """Modification time in nanoseconds; 0 if the store has none."""
     value = next((info[key] for key in _TIMES if info.get(key)), None)
     try:
         if isinstance(value, str):
@@ -365,30 +326,7 @@ def size_of(info: Mapping[str, Any], shown: str) -> int:
     size = info.get("size")
     if not isinstance(size, int):
         raise StorageError(
-            f"cannot read `{path_text(shown)}`: the server does not say its size",
-            hint="download it first",
+            f"cannot read `{shown}`: the server does not send the size of the file: "
+            "download the file first"
         )
     return size
-
-
-def local_copy(
-    name: str, manifest: Manifest, remote: Readable, shards: Sequence[ShardEntry]
-) -> LocalStorage:
-    """A local copy of a build's shards behind a URL, with their indexes and the schema."""
-    cache = user_cache()
-    if cache is None:
-        raise UsageError(
-            f"`{name}` is copied before it is loaded, and there is no folder for it",
-            hint="set `HOME` or `XDG_CACHE_HOME`",
-        )
-    folder = blake3(remote.read(MANIFEST_NAME)).hexdigest(16)
-    local = LocalStorage(f"{cache.root}/tfrecreg/remote/{folder}")
-    files = {each.path: each for each in manifest.files}
-    for shard in shards:
-        copy_verified(remote, local, shard)
-        index = files.get(shard.index)
-        if index is not None:
-            copy_verified(remote, local, index)
-    if SCHEMA_NAME in files:
-        copy_verified(remote, local, files[SCHEMA_NAME])
-    return local

@@ -1,18 +1,14 @@
-"""One file of a store, open for reading: ranges, read ahead in parallel, in bounded memory.
+"""Reads one file of a store: by ranges, in parallel ahead of use, in bounded memory.
 
-A reader that is read from front to back fetches blocks of :data:`BLOCK_BYTES`, several at once; one
-that jumps fetches what is asked for. All readers of a process share :data:`_THREADS` threads and
-the memory of :data:`_HELD` blocks.
+A reader that reads from front to back fetches blocks of :data:`BLOCK_BYTES`, several at once. A
+reader that jumps fetches only the requested bytes. All readers of a process share :data:`_THREADS`
+threads and the memory of :data:`_HELD` blocks.
 
-A file that changes while it is read is an error, and so is a range that is not as long as the size
-of the file says: neither passes as damage.
+If a file changes while it is read, or a range arrives with the wrong length, the reader raises an
+error. Neither is reported as damage.
 
-A reader as one of Python's file objects, for libraries that take such.
-
-Whole objects of a store, fetched before they are asked for, in bounded memory.
-
-Whoever reads many of them knows their sizes from a listing. So each costs one request, and several
-are on their way at once.
+Whole objects can be fetched ahead: code that reads many objects knows their sizes from a listing.
+Then each object costs one request, and several requests run at once.
 """
 
 from __future__ import annotations
@@ -26,7 +22,7 @@ from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager
 from contextvars import ContextVar
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from blake3 import blake3
 
@@ -39,23 +35,23 @@ from tfrecreg.core.storage.file_systems import (
     patiently,
     shared_threads,
 )
-from tfrecreg.core.storage.interface import Reader, RereadableReader
-from tfrecreg.core.storage.paths import path_text
+from tfrecreg.core.storage.interface import Reader
+from tfrecreg.core.storage.paths import locate
 from tfrecreg.core.values.errors import StorageError, TransferError
 
+if TYPE_CHECKING:
+    from tfrecreg.core.storage.remote import RemoteStorage
+
 BLOCK_BYTES = 8 << 20
-"""Number of bytes of a request, if a file is read from front to back."""
 _THREADS = 4
 _AHEAD = 4
-"""Maximum number of blocks of a file that are requested before they are read."""
 _HELD = 7
-"""Maximum number of blocks in memory, of all files of this process."""
 _NEAR = 1 << 20
-"""A read that begins no farther than this from the end of the one before it continues it."""
+"""A read that begins at most this far from the end of the previous read continues it."""
 _LEAST = 1 << 16
-"""Number of bytes of the smallest request: more than asked for, as much as arrives at once."""
+"""Minimum size of a request in bytes: fewer bytes would not arrive sooner."""
 _REMEMBERED = 256
-"""Number of reads elsewhere whose digests are kept for :meth:`RemoteReader.confirm`."""
+"""Number of reads after a jump whose digests are kept for :meth:`RemoteReader.confirm`."""
 
 
 class _LengthError(OSError):
@@ -72,7 +68,9 @@ class _Blocks:
         self.process = self._threads.process
 
     def get(self, reader: int, block: int, fetch: Callable[[int], bytes]) -> Future[bytes]:
-        """A block, which may still be on its way; the one used least recently is dropped for it."""
+        """The future of a block, which may still be arriving. It may replace the least recently
+        used block.
+        """
         key = (reader, block)
         with self._lock:
             found = self._held.get(key)
@@ -84,7 +82,6 @@ class _Blocks:
         return found
 
     def drop(self, reader: int) -> None:
-        """Forget the blocks of a reader."""
         with self._lock:
             for key in [key for key in self._held if key[0] == reader]:
                 self._held.pop(key).cancel()
@@ -102,35 +99,24 @@ def _shared() -> _Blocks:
     return _blocks
 
 
-class RemoteReader(RereadableReader):
-    """A file of a store. See :class:`tfrecreg.core.storage.interface.Reader`. Safe for threads and
-    after a fork.
-    """
+class RemoteReader(Reader):
+    """A file of a store. Safe for threads and after a fork."""
 
-    def __init__(
-        self,
-        system: Callable[[], Any],
-        path: str,
-        shown: str,
-        size: int,
-        version: str,
-        look: Callable[[], tuple[int, str] | None],
-    ) -> None:
+    def __init__(self, store: RemoteStorage, path: str, size: int, version: str) -> None:
         self.size = size
         self._serial = next(_serials)
-        self._system = system
+        self._store = store
         self._path = path
-        self._shown = shown
+        self._shown = locate(store.root, path)
         self._version = version
-        self._look = look
+        """Empty if it is unknown: then only a change of size is noticed."""
         self._position = 0
         self._steps = 1
-        """Number of reads in a row that continued the one before."""
         self._depth = 0
         """Number of blocks to request ahead; it grows with each block that is read in order."""
         self._last = -2
         self._delivered: dict[int, bytes] = {}
-        """Digest by block, as the store delivered it first."""
+        """Digest of each block as the store first delivered it."""
         self._elsewhere: deque[tuple[int, int, bytes]] = deque(maxlen=_REMEMBERED)
         self._confirmed: set[int] = set()
         self._is_checked = size <= BLOCK_BYTES
@@ -144,7 +130,9 @@ class RemoteReader(RereadableReader):
         self._steps = self._steps + 1 if is_near else 0
         self._position = start + length
         if self._steps == 0:
-            return self._read_elsewhere(start, length)
+            data = self.read_range(start, min(max(length, _LEAST), self.size - start))
+            self._elsewhere.append((start, len(data), blake3(data).digest(16)))
+            return data[:length] if len(data) > length else data
         pieces = []
         while length:
             block, offset = divmod(start, BLOCK_BYTES)
@@ -158,16 +146,12 @@ class RemoteReader(RereadableReader):
             self._is_checked = True
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
-    def read_whole(self) -> bytes:
-        """All bytes of the file, by one request."""
-        return self._range(0, self.size) if self.size else b""
-
-    def read_range(self, start: int, length: int) -> bytes:
-        """Exactly these bytes of the file, by one request; nothing is read ahead."""
-        return self._range(start, length)
+    def forget(self, start: int, stop: int) -> bool:
+        del start, stop
+        _shared().drop(self._serial)
+        return True
 
     def confirm(self, start: int, stop: int) -> bool:
-        """Read from the store again what it delivered of these bytes."""
         self.expect_unchanged()
         is_known = False
         for block in range(start // BLOCK_BYTES, -(-min(stop, self.size) // BLOCK_BYTES)):
@@ -181,37 +165,31 @@ class RemoteReader(RereadableReader):
         for at, length, known in list(self._elsewhere):
             if at < stop and start < at + length:
                 is_known = True
-                self._expect_same(known, self._range(at, length))
+                self._expect_same(known, self.read_range(at, length))
         return is_known
 
     def expect_unchanged(self) -> None:
-        """Compare the file with its state when it was opened."""
-        if self._look() != (self.size, self._version):
-            raise StorageError(
-                f"`{path_text(self._shown)}` was changed while it was read",
-                hint="run the command again when nothing writes to it",
-            )
+        size, version = self._store.state(self._path) or (-1, "")
+        if size != self.size or (self._version and version != self._version):
+            raise StorageError(f"`{self._shown}` was changed while it was read")
 
     def expect_ranges(self) -> None:
         """Refuse a web server that sends whole files when a range is asked for."""
         if self.size <= BLOCK_BYTES or not self._shown.startswith(("http:", "https:")):
             return
-
-        def second_byte() -> None:
-            # fsspec checks the response's headers before it reads it; `cat_file` does not.
-            with self._system().open(self._path, "rb", cache_type="none") as file:
+        try:
+            # `open` checks the headers before it reads the response; `cat_file` does not.
+            system, name, _ = self._store.place(self._path)
+            with system.open(name, "rb", cache_type="none") as file:
                 file.seek(1)
                 file.read(1)
-
-        try:
-            second_byte()
         except (ValueError, NotImplementedError) as error:
             raise StorageError(
-                f"cannot read `{path_text(self._shown)}`: its server does not serve ranges",
-                hint="download it first",
+                f"cannot read `{self._shown}`: its server does not serve ranges: download the "
+                "file first"
             ) from error
         except Exception:
-            return  # an error that may pass: reading tries again
+            return  # the error may be temporary: reading tries again
 
     def close(self) -> None:
         _shared().drop(self._serial)
@@ -228,25 +206,22 @@ class RemoteReader(RereadableReader):
         try:
             data = awaited(found)
         except CancelledError:
-            data = self._fetch(block)  # other readers took its place
+            data = self._fetch(block)  # blocks of other readers replaced this block
         except BaseException:
-            shared.drop(self._serial)  # the next read of it tries again
+            shared.drop(self._serial)  # the next read requests the block again
             raise
         if block not in self._delivered:
             self._delivered[block] = blake3(data).digest(16)
         return data
 
-    def _read_elsewhere(self, start: int, length: int) -> bytes:
-        data = self._range(start, min(max(length, _LEAST), self.size - start))
-        self._elsewhere.append((start, len(data), blake3(data).digest(16)))
-        return data[:length] if len(data) > length else data
-
     def _fetch(self, block: int) -> bytes:
         start = block * BLOCK_BYTES
-        return self._range(start, min(BLOCK_BYTES, self.size - start))
+        return self.read_range(start, min(BLOCK_BYTES, self.size - start))
 
-    def _range(self, start: int, length: int) -> bytes:
-        """Exactly these bytes of the file."""
+    def read_range(self, start: int, length: int) -> bytes:
+        """Exactly these bytes of the file, by one request. Nothing is read ahead."""
+        if not length:
+            return b""
         try:
             return patiently(
                 "read", self._shown, lambda timeout: self._fetch_once(timeout, start, length)
@@ -258,11 +233,10 @@ class RemoteReader(RereadableReader):
             raise
 
     def _fetch_once(self, timeout: float, start: int, length: int) -> bytes:
-        data: bytes = invoke(
-            timeout, self._system(), "cat_file", self._path, start=start, end=start + length
-        )
+        system, name, _ = self._store.place(self._path)
+        data: bytes = invoke(timeout, system, "cat_file", name, start=start, end=start + length)
         if len(data) == self.size > length:
-            return data[start : start + length]  # a small file of a server without ranges
+            return data[start : start + length]  # a small file from a server without ranges
         if len(data) != length:
             self.expect_unchanged()
             raise _LengthError(f"expected {length} bytes, received {len(data)}")
@@ -275,15 +249,12 @@ class RemoteReader(RereadableReader):
 
 
 def transfer_error(shown: str) -> TransferError:
-    """The error for a file that had other bytes on a second read."""
-    return TransferError(
-        f"`{path_text(shown)}` had other bytes on a second read",
-        hint="the store or the network alters bytes; run the command again",
-    )
+    """The error for a file whose bytes differed on a second read."""
+    return TransferError(f"`{shown}` had different bytes on a second read")
 
 
 class ReadingFile(io.RawIOBase):
-    """Reads a file of a storage at any offset. Closing it is up to the owner of the reader."""
+    """Reads a file of a storage at any offset. The owner of the reader closes it."""
 
     def __init__(self, reader: Reader) -> None:
         super().__init__()
@@ -291,15 +262,12 @@ class ReadingFile(io.RawIOBase):
         self._position = 0
 
     def readable(self) -> bool:
-        """True."""
         return True
 
     def seekable(self) -> bool:
-        """True."""
         return True
 
     def readinto(self, buffer: Any, /) -> int:
-        """Fill `buffer`, as far as the file goes."""
         view = memoryview(buffer).cast("B")
         data = self._reader.read_at(self._position, len(view))
         view[: len(data)] = data
@@ -307,27 +275,21 @@ class ReadingFile(io.RawIOBase):
         return len(data)
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        """Go to an offset."""
         start = {io.SEEK_CUR: self._position, io.SEEK_END: self._reader.size}.get(whence, 0)
         self._position = max(start + offset, 0)
         return self._position
 
     def tell(self) -> int:
-        """The offset of the next byte."""
         return self._position
 
 
 _READ_AHEAD_AHEAD = 2 * AT_ONCE
-"""Maximum number of objects that are requested before they are read."""
 _HELD_BYTES = 4 * BLOCK_BYTES
-"""Maximum size of these objects together."""
 
 
 class ReadAhead:
-    """Objects that are read about in this order.
-
-    Those above :data:`~tfrecreg.core.storage.remote_reader.BLOCK_BYTES` are left out: they are
-    read in blocks.
+    """Fetches objects before they are read, in about the order of `sized`. Objects larger than a
+    block are left out.
     """
 
     def __init__(
@@ -335,20 +297,16 @@ class ReadAhead:
     ) -> None:
         self.root = root
         self._fetch = fetch
-        # In place of a path that occurs again, its first place counts.
+        # If a path occurs again, its first place counts.
         sizes = {path: size for path, size in sized if size <= BLOCK_BYTES}
         self._objects = list(sizes.items())
         self._numbers = {path: number for number, path in enumerate(sizes)}
         self._first = 0
-        """Number of the first object that was not taken."""
         self._next = 0
-        """Number of the first object that was not requested."""
         self._requested: dict[int, Future[bytes]] = {}
         self._bytes = 0
-        """Size of the objects in `_requested`."""
 
     def take(self, path: str) -> bytes | None:
-        """The bytes of an object, once; None if it is not among the objects to read."""
         number = self._numbers.get(path, -1)
         if number < self._first:
             return None
@@ -364,7 +322,6 @@ class ReadAhead:
             self._fill()
 
     def close(self) -> None:
-        """Forget everything."""
         for number in list(self._requested):
             self._drop(number)
         self._next = self._first = len(self._objects)
@@ -390,7 +347,7 @@ _active: ContextVar[tuple[ReadAhead, ...]] = ContextVar("read_ahead", default=()
 
 @contextmanager
 def active(ahead: ReadAhead) -> Iterator[None]:
-    """Have :func:`taken` also use these objects in this thread."""
+    """Inside the ``with`` block, :func:`taken` returns these objects in this thread."""
     token = _active.set((ahead, *_active.get()))
     try:
         yield
@@ -408,8 +365,8 @@ def taken(root: str, path: str) -> bytes | None:
     return None
 
 
-class HeldReader(RereadableReader):
-    """A file in memory. See :class:`tfrecreg.core.storage.interface.RereadableReader`."""
+class HeldReader(Reader):
+    """A reader of a file of a store that is in memory."""
 
     def __init__(self, shown: str, data: bytes, opened: Callable[[], Reader]) -> None:
         self._shown, self._data, self._opened = shown, data, opened
@@ -421,10 +378,14 @@ class HeldReader(RereadableReader):
         return self._data[start : start + max(length, 0)]
 
     def confirm(self, start: int, stop: int) -> bool:
-        del start, stop  # all of it was delivered
+        del start, stop  # the whole file was delivered
         with self._opened() as reader:
             if reader.size != self.size or reader.read_at(0, self.size) != self._data:
                 raise transfer_error(self._shown)
+        return True
+
+    def forget(self, start: int, stop: int) -> bool:
+        del start, stop
         return True
 
     def close(self) -> None:

@@ -1,9 +1,9 @@
-"""Moving a folder to a free name, and exchanging two folders: atomically if possible.
+"""Moves a folder to a free name, and exchanges two folders: atomically if possible.
 
-Linux has both as flags of renameat2(2). Elsewhere, and on file systems that refuse the flags,
-plain renames are used; :func:`replace` describes the state after a kill between them.
+Linux does both with flags of renameat2(2). Elsewhere, and on file systems without the flags, plain
+renames are used; :func:`replace` describes the state after a kill between them.
 
-Locks on files, for mutual exclusion of processes on one machine.
+Also locks files, so that the processes on one machine take turns.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
 
-from tfrecreg.core.storage.paths import no_folder, path_text
+from tfrecreg.core.storage.paths import no_folder
 from tfrecreg.core.storage.writer import make_way, sync_folder
 from tfrecreg.core.values.errors import StorageError
 
@@ -27,7 +27,7 @@ from tfrecreg.core.values.errors import StorageError
 
 
 ASIDE = ".old"
-"""Suffix of the source's name while :func:`replace` works without an exchange."""
+"""The suffix of ``<source>.old``, under which :func:`replace` keeps the old folder."""
 
 _AT_FDCWD = -100
 _NOREPLACE = 1
@@ -42,7 +42,7 @@ def move_to_free_name(source: str, target: str, top: str) -> bool:
     make_way(os.path.dirname(target), top)
     try:
         if not _renameat2(source, target, _NOREPLACE):
-            # Two processes may pass the test at once: a rename never replaces a folder that has
+            # Two processes may pass this test at once, but a rename never replaces a folder with
             # files.
             if os.path.lexists(target):
                 return False
@@ -54,8 +54,7 @@ def move_to_free_name(source: str, target: str, top: str) -> bool:
     try:
         _sync_parents(source, target)
     except OSError:
-        # A caller that gets an error tries again: then no remains of this attempt may be in the
-        # way.
+        # A caller tries again after an error, so no remains of this attempt may be in the way.
         with suppress(OSError):
             os.rename(target, source)
         raise
@@ -63,14 +62,14 @@ def move_to_free_name(source: str, target: str, top: str) -> bool:
 
 
 def replace(source: str, target: str, top: str) -> None:
-    """Put the folder `source` in the place of `target`, which is then at `source`.
+    """Put the folder `source` in the place of `target`; the old `target` is then at `source`.
 
-    Without an exchange in the kernel these are three renames: `target` to ``<source>.old``,
-    `source` to `target`, ``<source>.old`` to `source`. A kill after the first leaves no `target`,
-    the new folder at `source` and the old one at ``<source>.old``; a kill after the second leaves
-    the new one at `target`, the old one at ``<source>.old`` and no `source`. In both cases the same
-    call again completes the work. After an error, unlike after a kill, the renames are undone at
-    once.
+    If the kernel cannot exchange them, there are three renames: `target` to ``<source>.old``,
+    `source` to `target`, ``<source>.old`` to `source`. A kill after the first rename leaves no
+    `target`, the new folder at `source` and the old folder at ``<source>.old``. A kill after the
+    second rename leaves the new folder at `target`, the old folder at ``<source>.old`` and no
+    `source`. In both cases the same call again completes the work. After an error, unlike after a
+    kill, the renames are undone at once.
     """
     aside = source + ASIDE
     if os.path.lexists(aside):
@@ -97,9 +96,8 @@ def _complete(source: str, target: str, aside: str) -> None:
     here, there = os.path.lexists(source), os.path.lexists(target)
     if here and there:
         raise StorageError(
-            f"`{path_text(aside)}` is in the way: it is the old content of a folder that was to "
-            "be replaced, and it is unknown which one",
-            hint="inspect it, then move it away",
+            f"`{aside}` is in the way: it is the old content of a folder that was to "
+            "be replaced, and it is unknown which folder"
         )
     if not there:
         _require_folder(source)
@@ -149,10 +147,11 @@ def _system_call() -> Callable[..., int] | None:
 def exclusive(
     path: str, waiting: Callable[[], None] | None = None, *, shared: bool = False
 ) -> Iterator[None]:
-    """Hold the lock on a file; wait for the current holder. The system releases it when the process
-    ends.
+    """Hold the lock on a file during the ``with`` block; wait for the current holder. The system
+    releases the lock when the process ends.
 
-    On a file system without locks this does not wait, so correctness must not depend on it.
+    On a file system without locks this function does not wait, so correctness must not depend on
+    it.
     """
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
@@ -186,7 +185,7 @@ def held_shared(path: str) -> int | None:
 
 @contextlib.contextmanager
 def exclusive_if_free(path: str) -> Iterator[bool]:
-    """Hold the lock on a file if no other process holds or shares it."""
+    """Hold the lock on a file if no other process holds or shares it; yield whether it is held."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         try:

@@ -1,6 +1,6 @@
-"""One local file being written, which is invisible until it is complete."""
+"""Writes a local file that is invisible until it is complete."""
 
-# This module needs descriptors and exact flags, which pathlib does not have.
+# This module needs descriptors and exact flags. pathlib has neither.
 
 from __future__ import annotations
 
@@ -12,31 +12,33 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from tfrecreg.core.storage.interface import Writer
-from tfrecreg.core.storage.paths import no_folder, path_text, refusal, translated
+from tfrecreg.core.storage.paths import no_folder, refusal, translated
 from tfrecreg.core.values.errors import StorageError
 
 LINKLESS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
-"""Errors of link(2) on file systems without hard links, or if the file has the maximum number of
-them.
+"""Errors of link(2) on file systems without hard links, or for a file with the maximum number of
+links.
 """
 
 _BUFFER = 1 << 20
 _DIRECT = 1 << 16
-"""Size in bytes from which on copying a piece takes longer than another system call."""
+"""A piece of at least this size is written directly: copying it takes longer than a system call."""
 _NAME_MAX = 255
 _TEMPORARY = re.compile(r"\..*\.[0-9a-f]{16}\.tmp", re.DOTALL)
-# Errors of fsync(2) of a folder on file systems that do not support it; they are ignored.
+# Errors of fsync(2) on file systems that cannot sync folders. They are ignored.
 _SYNCLESS = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
 _LOCKLESS = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.ENOLCK})
 
 
 def is_temporary(path: str) -> bool:
-    """Whether `path` has the name of a temporary file, which a killed writer leaves."""
+    """Whether `path` has the name of a writer's temporary file. A killed writer leaves its file."""
     return _TEMPORARY.fullmatch(path.rpartition("/")[2]) is not None
 
 
 def remove_abandoned(path: str) -> bool:
-    """Remove the temporary file of a writer that was killed. Raises OSError."""
+    """Remove the temporary file of a killed writer; False if its writer may be alive. Raises
+    OSError.
+    """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -56,19 +58,22 @@ def remove_abandoned(path: str) -> bool:
 
 
 class LocalWriter(Writer):
-    """A file being written, beside its destination. See
-    :class:`tfrecreg.core.storage.interface.Writer`.
+    """A file that is written beside its destination.
 
     After the first error the temporary file is deleted, and :meth:`write` and :meth:`close` repeat
-    that error: an incomplete file never appears. The temporary file is locked until it has its
-    name, so that :func:`remove_abandoned` can distinguish it from one that a killed writer left.
+    that error, so an incomplete file never appears. The temporary file is locked until it gets its
+    name, so that :func:`remove_abandoned` can distinguish it from a killed writer's file.
     """
 
     def __init__(self, path: str, *, durable: bool = True) -> None:
         self._path = path
         self._durable = durable
         self._folder, name = os.path.split(path)
-        self._temporary = os.path.join(self._folder, _temporary_name(name))
+        # The length of names is limited in bytes. If the cut splits a character, the first bytes of
+        # that character are dropped.
+        ending = f".{os.urandom(8).hex()}.tmp"
+        start = os.fsencode(name)[: _NAME_MAX - 1 - len(ending)].decode("utf-8", "ignore")
+        self._temporary = os.path.join(self._folder, f".{start}{ending}")
         self._buffer = bytearray()
         self._open = True
         self._refusal: StorageError | None = None
@@ -80,10 +85,7 @@ class LocalWriter(Writer):
     def write(self, data: bytes | memoryview) -> None:
         self._check()
         if not self._open:
-            raise StorageError(
-                f"`{path_text(self._path)}` is closed: nothing more can be written",
-                hint="open it again: a writer makes one file, once",
-            )
+            raise StorageError(f"`{self._path}` is closed: nothing more can be written")
         view = memoryview(data).cast("B")
         try:
             if len(view) >= _DIRECT:
@@ -100,7 +102,9 @@ class LocalWriter(Writer):
         self._finish(os.replace)
 
     def close_new(self) -> bool:
-        """As :meth:`close`, but only if the name is free; else delete the file and return False."""
+        """As :meth:`close`, but only if the name is free. If it is taken, delete the file and
+        return False.
+        """
         try:
             self._finish(_take_free_name)
         except StorageError as error:
@@ -163,22 +167,14 @@ class LocalWriter(Writer):
         return self._refusal
 
 
-def _temporary_name(name: str) -> str:
-    ending = f".{os.urandom(8).hex()}.tmp"
-    # The length of names is limited in bytes. Cutting may split a character, whose rest is dropped.
-    room = _NAME_MAX - 1 - len(ending)
-    return f".{os.fsencode(name)[:room].decode('utf-8', 'ignore')}{ending}"
-
-
 def _create_locked(path: str) -> tuple[int, int]:
-    """Create a file and lock it. Raises OSError."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     while True:
         handle = os.open(path, flags, 0o666)
         try:
             with suppress(OSError):  # a file system without locks
                 fcntl.flock(handle, fcntl.LOCK_EX)
-            # Between the two calls the file was not locked, and may have been removed.
+            # Between the two calls the file was not locked, so another process may have removed it.
             if os.fstat(handle).st_nlink:
                 return handle, os.dup(handle)
         except BaseException:
@@ -195,8 +191,8 @@ def _take_free_name(temporary: str, path: str) -> None:
     except OSError as error:
         if error.errno not in LINKLESS:
             raise
-        # Without hard links the name is claimed first. A kill between these two steps leaves an
-        # empty file under it; a half-written file is never visible.
+        # Without hard links the name is claimed first. A kill between the two steps leaves an empty
+        # file under it; a half-written file is never visible.
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
         try:
             os.replace(temporary, path)
@@ -228,8 +224,9 @@ def make_folders(folder: str) -> None:
 
 
 def make_way(folder: str, top: str) -> None:
-    """Create `folder` and its parents, and make each of them durable up to `top`, even if another
-    process created it: that process may have been killed before it synced. Raises OSError.
+    """Create `folder` and its parents, and make them durable up to `top`. Folders of another
+    process are made durable as well, because it may have been killed before it synced them. Raises
+    OSError.
     """
     make_folders(folder)
     while len(folder) > len(top):

@@ -1,1 +1,1 @@
-"""The parts of commands, for the package and for plugins."""
+"""The parts of commands, for this package and for plugins."""

@@ -1,12 +1,10 @@
-"""Lists, manifests and histories, for people.
-
-How two schemas differ, for people.
-"""
+"""Prints lists, manifests, histories and differences between schemas, as text for people."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -14,7 +12,7 @@ from rich.console import Console
 from tfrecreg.core.registry.manifest import Change, change_line
 from tfrecreg.core.terminal.console import PlainTable, line, print_facts
 from tfrecreg.core.values.shards import in_reading_order
-from tfrecreg.core.values.text import count, safe, si_bytes
+from tfrecreg.core.values.text import count, safe, safe_message, si_bytes
 
 if TYPE_CHECKING:
     from tfrecreg.core.registry.listing import Listed, LogEntry
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
     from tfrecreg.core.schema.compat import SchemaChange, Value
 
 _FEATURES = 6
-"""The number of features named in one line, the largest first."""
+"""The number of features in one line, the largest first."""
 _LABELS = 12
 
 
@@ -43,7 +41,7 @@ def feature_sizes(features: Mapping[str, int], around: int = 0, other: int = 0) 
 
 
 def size_against_raw(size: int, stored: int, decoded: int) -> str:
-    """``2.35 × the raw files, 0.55 × the unpacked data``; the latter where any file is packed."""
+    """``2.35 × the raw files, 0.55 × the unpacked data``; the latter only if files are packed."""
     unpacked = f", {size / decoded:.2f} × the unpacked data" if decoded != stored else ""
     return f"{size / stored:.2f} × the raw files{unpacked}"
 
@@ -115,11 +113,15 @@ def print_manifest(
     *,
     brief: bool = False,
     yanks: Sequence[Yank] = (),
+    details: Mapping[tuple[str, str], str] = MappingProxyType({}),
 ) -> None:
-    """A build or release: its contents, origin and size."""
+    """A build or release: its contents, origin and size. `details` has the ledger's first detail
+    about each code, by split and code.
+    """
     console.print(line((title, "bold")))
     facts = [("yanked", _yank_line(yank)) for yank in yanks]
-    facts += _brief(manifest) if brief else _all(manifest, folder)
+    facts += _all(manifest, folder) if not brief else [("size", _size(manifest))]
+    facts += _items(manifest, details) if brief else ()
     print_facts(console, facts)
     right = ("records", "shards", "payload")
     splits = PlainTable("split", "records", "shards", "payload", right=right, indent=2)
@@ -136,11 +138,6 @@ def print_manifest(
         payloads = sum(split.payload_bytes for split in manifest.splits)
         records = sum(split.records for split in manifest.splits)
         console.print(_features(manifest.features, payloads + OVERHEAD * records))
-
-
-def _brief(manifest: Manifest) -> Iterator[tuple[str, str]]:
-    yield "size", _size(manifest)
-    yield from _items(manifest)
 
 
 def _all(manifest: Manifest, folder: str | None) -> Iterator[tuple[str, str]]:
@@ -194,7 +191,9 @@ def _raw(manifest: Manifest) -> str:
     return f"{files}; the shards are {size_against_raw(size, raw.stored, raw.decoded)}"
 
 
-def _items(manifest: Manifest) -> Iterator[tuple[str, str]]:
+def _items(
+    manifest: Manifest, details: Mapping[tuple[str, str], str] = MappingProxyType({})
+) -> Iterator[tuple[str, str]]:
     """The items of the raw data: how many were written and skipped, the reasons and the remarks."""
     ledger = manifest.ledger
     written = sum(each.written for each in ledger.values())
@@ -202,22 +201,24 @@ def _items(manifest: Manifest) -> Iterator[tuple[str, str]]:
     yield "items", f"{written:,} written, {skipped:,} skipped"
     for split, each in ledger.items():
         for code, number in each.skipped.items():
-            yield "skipped", _counted(number, code, split)
+            yield "skipped", _counted(number, code, split, details)
     for split, each in ledger.items():
         for code, number in each.remarks.items():
-            yield "remark", _counted(number, code, split)
+            yield "remark", _counted(number, code, split, details)
 
 
-def _counted(number: int, code: str, split: str) -> str:
-    """``80 image files are in no annotation file (SRC030, validation)``. Remarks on the raw data as
-    a whole are of no split.
+def _counted(number: int, code: str, split: str, details: Mapping[tuple[str, str], str]) -> str:
+    """``80 files, columns or parts are left out (SRC117, validation); the first: …``. Remarks on
+    the raw data as a whole have no split.
     """
     from tfrecreg.core.plugins.manager import code_named
 
-    # The plugin that announced the code may have been uninstalled since.
+    # The plugin of the code may have been uninstalled since.
     found = code_named(code)
     text = safe(found.count_text(number), limit=200) if found is not None else f"{number:,} ×"
-    return f"{text} ({code}{split and ', '}{safe(split)})"
+    detail = safe_message(details.get((split, code), ""), limit=200)
+    example = f"{'; the first' if number > 1 else ''}: {detail}" if detail else ""
+    return f"{text} ({code}{split and ', '}{safe(split)}){example}"
 
 
 def _features(features: Mapping[str, int], record_bytes: int) -> PlainTable:
@@ -231,11 +232,11 @@ def _features(features: Mapping[str, int], record_bytes: int) -> PlainTable:
 
 
 _SHOWN = 8
-"""The number of values shown of a list; the others are counted."""
+"""The number of list values that are shown; the others are only counted."""
 
 
 def print_changes(console: Console, changes: Iterable[SchemaChange], *, indent: int = 0) -> None:
-    """The fields that differ, below their feature."""
+    """Print the fields that differ, below the name of their feature."""
     before = " " * indent
     for (part, name), fields in groupby(changes, key=lambda each: (each.part, each.name)):
         shown = f" {safe(name)}" if name else ""

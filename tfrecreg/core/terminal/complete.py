@@ -1,7 +1,7 @@
 """Shell completion of names in the registry, plugins, codes, and paths.
 
-Each function is a `shell_complete` of click's: it gets the typed part of one argument. Nothing is
-ever printed, and without a readable registry there are no names.
+Each function is a `shell_complete` for click: it gets the typed part of one argument. Nothing is
+ever printed; without a readable registry there are no names to complete.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Complete = Callable[[click.Context, click.Parameter, str], Items]
 
 
 def silent(names: Callable[[click.Context, str], Iterable[str]]) -> Complete:
-    """Complete to the names that begin with the typed text."""
+    """Complete names that begin with the typed text."""
 
     def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
         del param
@@ -42,14 +42,8 @@ def files(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
 
 
 def folders(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    """Paths of folders."""
     del ctx, param
     return [CompletionItem(incomplete, type="dir")]
-
-
-def targets(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    """Builds, releases, and files."""
-    return [*references(ctx, param, incomplete), *files(ctx, param, incomplete)]
 
 
 def _registry(ctx: click.Context) -> Registry:
@@ -58,12 +52,15 @@ def _registry(ctx: click.Context) -> Registry:
     return open_registry(ctx.find_root().params.get("registry"))
 
 
-def _datasets(ctx: click.Context, incomplete: str) -> Iterable[str]:
+@silent
+def datasets(ctx: click.Context, incomplete: str) -> Iterable[str]:
     del incomplete
     return _registry(ctx).dataset_names()
 
 
-def _references(ctx: click.Context, incomplete: str) -> Iterable[str]:
+@silent
+def references(ctx: click.Context, incomplete: str) -> Iterable[str]:
+    """Names of builds; if only one dataset matches, also names of its releases."""
     registry = _registry(ctx)
     names = _matching(registry, incomplete)
     if "@" not in incomplete:
@@ -72,7 +69,12 @@ def _references(ctx: click.Context, incomplete: str) -> Iterable[str]:
         yield from _releases_of(registry, names[0])
 
 
-def _releases(ctx: click.Context, incomplete: str) -> Iterable[str]:
+def targets(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
+    return [*references(ctx, param, incomplete), *files(ctx, param, incomplete)]
+
+
+@silent
+def releases(ctx: click.Context, incomplete: str) -> Iterable[str]:
     registry = _registry(ctx)
     names = _matching(registry, incomplete)
     for name in names:
@@ -94,7 +96,7 @@ def _releases_of(registry: Registry, name: str) -> list[str]:
 
 
 def named_by(record: str, *others: str) -> Complete:
-    """Complete to the names of the plugins of a kind, given by the class of its records."""
+    """Complete the names of a kind of plugins. The kind is the class of its records."""
 
     def names(ctx: click.Context, incomplete: str) -> Iterable[str]:
         del ctx, incomplete
@@ -105,7 +107,8 @@ def named_by(record: str, *others: str) -> Complete:
     return silent(names)
 
 
-def _plugins(ctx: click.Context, incomplete: str) -> Iterable[str]:
+@silent
+def plugin_names(ctx: click.Context, incomplete: str) -> Iterable[str]:
     del ctx, incomplete
     from tfrecreg.core.plugins.manager import plugins
     from tfrecreg.core.plugins.records import PLUGIN_KINDS
@@ -113,8 +116,9 @@ def _plugins(ctx: click.Context, incomplete: str) -> Iterable[str]:
     return sorted({name for kind in PLUGIN_KINDS for name in plugins().names(kind)})
 
 
-def _validators(ctx: click.Context, incomplete: str) -> Iterable[str]:
-    """One more name of a list of names."""
+@silent
+def validators(ctx: click.Context, incomplete: str) -> Iterable[str]:
+    """Names of validators, separated by commas."""
     del ctx
     from tfrecreg.core.plugins.manager import plugins
     from tfrecreg.core.plugins.records import ValidatorRecord
@@ -125,26 +129,15 @@ def _validators(ctx: click.Context, incomplete: str) -> Iterable[str]:
     return [f"{before}{comma}{name}" for name in known if name not in named]
 
 
-def _codes(ctx: click.Context, incomplete: str) -> Iterable[str]:
+@silent
+def codes(ctx: click.Context, incomplete: str) -> Iterable[str]:
     del ctx
     from tfrecreg.core.plugins.manager import plugins
 
-    # Codes are completed from lower case as well, as `explain` accepts them.
+    # Codes also complete from lower case, because `explain` accepts it.
     small = incomplete[:1].islower()
     return [code.lower() if small else code for code in plugins().codes()]
 
 
-datasets = silent(_datasets)
-"""Names of datasets."""
-references = silent(_references)
-"""Builds, and releases once one dataset is left."""
-releases = silent(_releases)
-"""Releases only."""
-plugin_names = silent(_plugins)
-"""Names of plugins."""
 sources = named_by("SourceRecord")
 """Names of sources."""
-validators = silent(_validators)
-"""Names of validators, separated by commas."""
-codes = silent(_codes)
-"""Codes of findings."""

@@ -1,8 +1,8 @@
 """The two consoles, the progress bar, and the layout of lines, tables and facts.
 
 Results go to stdout, everything else to stderr. On a terminal, long lines wrap between words with
-an indent, and wide tables fold. In a pipe, every line is one line and every row one row, so that
-nothing is cut and grep finds it; only tables respect `COLUMNS` there, if it is set.
+an indent, and wide tables fold. In a pipe, nothing wraps or folds, so nothing is cut and grep
+finds every line; only tables respect `COLUMNS` there, if it is set.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _GAP = 2
 """Width of the gap between two columns of a table."""
 _LEAST = 2
-"""Minimum width of a column, that of a wide letter. Narrower, rich omits text."""
+"""Minimum width of a column: one wide letter. In a narrower column, rich omits text."""
 _ENDLESS = 100_000
 """Width of a pipe without `COLUMNS`."""
 _USUAL = 80, 25
@@ -54,7 +54,6 @@ class Line:
 
 
 def line(*parts: str | tuple[str, str], hang: int | None = None) -> Line:
-    """A line of text."""
     text = Text()
     for part in parts:
         if isinstance(part, str):
@@ -66,7 +65,7 @@ def line(*parts: str | tuple[str, str], hang: int | None = None) -> Line:
 
 
 def _breaks(text: str, width: int, hang: int) -> list[int]:
-    """The offsets of line breaks: before words that would pass the width. Words are never split."""
+    """The offsets of line breaks: before words that would exceed the width. No word is split."""
     breaks: list[int] = []
     column = 0
     for word in _WORD.finditer(text):
@@ -104,7 +103,7 @@ class PlainTable:
             yield from self._folded(console, options, width)
 
     def _laid_out(self, row: Sequence[str], widths: Sequence[int]) -> str:
-        """A row that fits on a line, as rich lays it out but fifty times as fast."""
+        """A row that fits on a line, laid out as by rich but fifty times as fast."""
         cells = []
         for cell, width, right in zip(row, widths, self._right, strict=True):
             shown = cell.rstrip() if right else cell
@@ -142,7 +141,7 @@ def print_facts(console: Console, facts: Iterable[tuple[str, str]]) -> None:
 
 
 def stdout() -> Console:
-    """The console for results. It interprets no markup or emoji, and highlights nothing."""
+    """The console for results. It does not interpret markup or emoji, or highlight anything."""
     return _console(sys.stdout)
 
 
@@ -154,14 +153,14 @@ def stderr() -> Console:
 def _console(file: TextIO) -> Console:
     size: tuple[int | None, int | None] = None, None
     if any(name in os.environ and _number(name) is None for name in ("COLUMNS", "LINES")):
-        # Rich prints nothing at a width of 0, and fails at digits that Python does not parse.
+        # Rich prints nothing at width 0, and fails on digits that Python does not parse.
         width, height = _USUAL
         with suppress(OSError, ValueError):
             width, height = os.get_terminal_size(file.fileno())
         size = _number("COLUMNS") or width or _USUAL[0], _number("LINES") or height or _USUAL[1]
     return Console(
         file=file,
-        # With NO_COLOR, rich leaves bold and dim.
+        # With NO_COLOR, rich would keep bold and dim.
         color_system=None if os.environ.get("NO_COLOR") else "auto",
         highlight=False,
         markup=False,
@@ -173,13 +172,13 @@ def _console(file: TextIO) -> Console:
 
 
 def _number(name: str) -> int | None:
-    """The size that a variable asks for; None if it is not set, or not a usable number."""
+    """The size in a variable; None if it is not set, or not a usable number."""
     value = os.environ.get(name, "")
     return (int(value) or None) if re.fullmatch("[0-9]{1,5}", value) else None
 
 
 def print_json_list(document: dict[str, Any], items: Iterable[object]) -> None:
-    """Print one JSON document whose last field, `records`, is generated while it is printed."""
+    """Print one JSON document, generating its last field, `records`, during printing."""
     # A task that makes items in a thread of this process redirects `sys.stdout` while it runs.
     out = sys.stdout
     head = json.dumps(document, indent=2, ensure_ascii=True).removesuffix("\n}")

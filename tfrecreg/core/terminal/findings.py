@@ -1,4 +1,4 @@
-"""The report of a check, for people."""
+"""The report of a check, in text for people."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from tfrecreg.core.check.reports import location_text, safe_message, subject_text
+from tfrecreg.core.check.reports import location_text, subject_text
 from tfrecreg.core.terminal.catalog import feature_sizes, size_against_raw
 from tfrecreg.core.terminal.console import Line, line
-from tfrecreg.core.values.findings import Finding, Location, Measure, Severity, TensorflowOutcome
-from tfrecreg.core.values.text import count, safe, si_bytes
+from tfrecreg.core.values.findings import Finding, Measure, Severity, TensorflowOutcome
+from tfrecreg.core.values.text import count, safe, safe_message, si_bytes
 
 if TYPE_CHECKING:
     from tfrecreg.core.check.reports import Report
@@ -22,7 +22,7 @@ SEVERITY_STYLE = {
     Severity.WARNING: "bold yellow",
     Severity.INFO: "bold cyan",
 }
-# The worst outcome is a fault that is read without an error.
+# The worst outcome is a fault that TensorFlow reads without an error.
 OUTCOME_STYLE = {
     TensorflowOutcome.READS: "yellow",
     TensorflowOutcome.STOPS: "dim",
@@ -36,7 +36,6 @@ _MEASURES = {
     "annotations.labels": "label maps",
     "drift.drift": "against the other version",
     "drift.skew": "against the other split",
-    "inflation.hidden": "decoded pixels",
     "inflation.pixels": "pixels",
     "items.matched": "items",
     "manifest.described": "folder",
@@ -50,20 +49,11 @@ _MEASURES = {
 """Labels of the measures that get a line, by the first two parts of their name."""
 _BUNDLED = frozenset(
     {
-        *(
-            "crc",
-            "manifest",
-            "schema",
-            "inflation",
-            "source",
-            "duplicates",
-            "images",
-            "annotations",
-        ),
-        *("statistics", "drift", "registry", "content", "items"),
+        *("annotations", "content", "crc", "drift", "duplicates", "images", "inflation", "items"),
+        *("manifest", "registry", "schema", "source", "statistics"),
     }
 )
-"""Validators whose other measures are in the JSON only. All measures of a plugin get a line."""
+"""Validators whose other measures are only in the JSON. All measures of a plugin get a line."""
 
 
 def print_report(console: Console, report: Report) -> None:
@@ -100,16 +90,12 @@ def print_report(console: Console, report: Report) -> None:
     console.print(_verdict(report))
 
 
-def print_page(
-    console: Console, path: str, page: str, reports: Sequence[Report], left_out: Sequence[str] = ()
-) -> None:
+def print_page(console: Console, path: str, page: str, reports: Sequence[Report]) -> None:
     """The path of the page, and the findings of the check."""
     for each in reports:
         found = count(len(each.findings), "finding")
         console.print(line(f"{each.target}: {each.status}, {found}"))
     console.print(line(f"wrote {safe(path, limit=1000)}, {si_bytes(len(page.encode()))}"))
-    if left_out:
-        console.print(line(f"left out: {', '.join(left_out)}; --budget makes room for more"))
 
 
 def print_accepted(console: Console, report: Report) -> None:
@@ -130,19 +116,16 @@ def print_findings(console: Console, findings: Sequence[Finding]) -> None:
         about = f" ({about})" if about else ""
         console.print(line(head, f"{finding.rule}: {safe_message(finding.message)}{about}"))
         for location in finding.locations[:_LOCATIONS]:
-            console.print(line("    ", *_place(location)))
+            detail = f": {safe(location.detail, limit=300)}" if location.detail else ""
+            parts: list[str | tuple[str, str]] = ["    ", (location_text(location), "bold"), detail]
+            if location.tensorflow is not None:
+                style = OUTCOME_STYLE[location.tensorflow]
+                parts.append((f" (TensorFlow {location.tensorflow.value})", style))
+            console.print(line(*parts))
         more = finding.count - min(len(finding.locations), _LOCATIONS)
         if finding.locations and more > 0:
             console.print(line(f"    … and {more:,} more"))
         console.print(line(("    hint: ", "cyan"), safe_message(finding.hint)))
-
-
-def _place(location: Location) -> Iterator[str | tuple[str, str]]:
-    yield location_text(location), "bold"
-    if location.detail:
-        yield f": {safe(location.detail, limit=300)}"
-    if location.tensorflow is not None:
-        yield f" (TensorFlow {location.tensorflow.value})", OUTCOME_STYLE[location.tensorflow]
 
 
 def _size_lines(measures: Sequence[Measure]) -> Iterator[Line]:
@@ -165,10 +148,10 @@ def _size_lines(measures: Sequence[Measure]) -> Iterator[Line]:
 
 def _verdict(report: Report) -> Line:
     counts = Counter(finding.severity for finding in report.findings)
-    shown = ", ".join(
-        count(counts[severity], severity.value) for severity in (Severity.ERROR, Severity.WARNING)
+    errors, warnings = (
+        count(counts[each], each.value) for each in (Severity.ERROR, Severity.WARNING)
     )
     ran = ", ".join(report.validators) or "nothing"
-    style = {"pass": "bold green", "fail": "bold red", "error": "bold red"}[report.status]
-    word = {"pass": "pass", "fail": "fail", "error": "incomplete"}[report.status]
-    return line((word, style), f": {shown} ({ran})")
+    style = "bold green" if report.status == "pass" else "bold red"
+    word = "incomplete" if report.status == "error" else report.status
+    return line((word, style), f": {errors}, {warnings} ({ran})")

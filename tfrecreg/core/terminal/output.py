@@ -1,11 +1,10 @@
-"""Writing a requested output file, completely or not at all, and JSON.
+"""Writes a requested output file completely or not at all, and writes JSON.
 
-The values of ``--format``: text and JSON, which are the core's, and the formats of plugins.
+The module also has the values of ``--format``: the core's text and JSON, and plugins' formats.
 """
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import stat
@@ -19,7 +18,7 @@ import click
 from tfrecreg.core.plugins.guard import PluginId, called, wrong_answer
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import PluginError, StorageError, UsageError
-from tfrecreg.core.values.text import json_data, safe
+from tfrecreg.core.values.text import json_data
 
 if TYPE_CHECKING:
     from tfrecreg.core.check.report_format import ReportContext
@@ -27,27 +26,31 @@ if TYPE_CHECKING:
     from tfrecreg.core.check.scan.interface import Target, Validator
     from tfrecreg.core.plugins.manager import Plugins
 
-_HINT = "name a file in a folder that is there and that you may write to"
-
 
 def expect_free_file(path: str) -> None:
-    """Refuse a file that exists, before the work whose result it would hold."""
+    """Refuse an existing output file, before any work is done."""
     if os.path.lexists(path):
-        raise UsageError(
-            f"`{safe(path)}` exists", hint="name another file; existing files are not overwritten"
-        )
+        raise UsageError(f"`{path}` exists, and is not overwritten")
 
 
 def write_text(path: str, text: str, *, in_new_folder: bool = False, new: bool = False) -> None:
-    """Write a text as UTF-8. Who reads the file sees the old one, or the whole new one.
-
-    Other than regular files, such as ``/dev/stdout`` or a pipe, are written into. A symbolic link
-    stays, and its target is replaced.
-    """
+    """Write a text as UTF-8: see :func:`write_pieces`."""
     data = text.encode("utf-8", "backslashreplace")
+    write_pieces(path, (data,), in_new_folder=in_new_folder, new=new)
+
+
+def write_pieces(
+    path: str, pieces: Iterable[bytes], *, in_new_folder: bool = False, new: bool = False
+) -> None:
+    """Write a file piece by piece. A reader sees either the old file or the whole new file.
+
+    ``/dev/stdout``, pipes and other special files are written directly. A symbolic link stays, and
+    its target is replaced.
+    """
     try:
         if _is_stream(path):
-            Path(path).write_bytes(data)
+            with Path(path).open("wb") as stream:
+                stream.writelines(pieces)
             return
         real = path if new else os.path.realpath(path)
         folder, name = os.path.split(real)
@@ -56,9 +59,12 @@ def write_text(path: str, text: str, *, in_new_folder: bool = False, new: bool =
         storage = LocalStorage(folder or ".")
         if not new:
             with storage.create(name) as writer:
-                writer.write(data)
-        elif not storage.put_if_absent(name, data):
+                for piece in pieces:
+                    writer.write(piece)
+        elif not storage.put_if_absent(name, b"".join(pieces)):
             expect_free_file(path)
+    except BrokenPipeError:
+        raise
     except OSError as error:
         raise cannot_write(path, error.strerror or str(error)) from None
     except StorageError as error:
@@ -77,7 +83,7 @@ def write_json(document: object, path: str | None = None) -> None:
 
 
 def _is_stream(path: str) -> bool:
-    """Whether it is a pipe or device, which a file must not replace."""
+    """Whether it is a pipe or device, which must not be replaced by a file."""
     try:
         mode = os.stat(path).st_mode  # noqa: PTH116 - as above
     except OSError:
@@ -86,32 +92,14 @@ def _is_stream(path: str) -> bool:
 
 
 def cannot_write(path: str, reason: str) -> UsageError:
-    """The error for a file that a user asked for."""
-    full = reason in map(os.strerror, (errno.ENOSPC, errno.EDQUOT))
-    hint = "make room on its disk, or name a file on another one" if full else _HINT
-    return UsageError(f"`{safe(path)}` cannot be written: {reason}", hint=hint)
+    return UsageError(f"`{path}` cannot be written: {reason}")
 
 
-_CORE = ("text", "json")
-
-
-def report_formats() -> list[str]:
-    """All values of ``--format``, the core's first."""
-    from tfrecreg.core.plugins.manager import plugins
-    from tfrecreg.core.plugins.records import ReportFormatRecord
-
-    return [*_CORE, *plugins().names(ReportFormatRecord)]
-
-
-def complete_format(ctx: click.Context, incomplete: str) -> Iterable[str]:
-    """Candidates for a value of ``--format``."""
-    del ctx, incomplete
-    return report_formats()
+CORE_FORMATS = ("text", "json")
 
 
 def expect_format(name: str) -> None:
-    """Refuse an invalid value of ``--format``."""
-    if name not in _CORE:
+    if name not in CORE_FORMATS:
         from tfrecreg.core.plugins.manager import plugins
         from tfrecreg.core.plugins.records import ReportFormatRecord
 
@@ -119,14 +107,14 @@ def expect_format(name: str) -> None:
 
 
 def open_format(name: str, known: Callable[[], Plugins]) -> str | PluginFormat:
-    """The format of that name, for one call; ``text`` and ``json`` stand for themselves."""
-    return name if name in _CORE else PluginFormat(name, known())
+    """The format of that name, for one call; ``text`` and ``json`` are returned as they are."""
+    return name if name in CORE_FORMATS else PluginFormat(name, known())
 
 
 def expect_report_format(
     ctx: click.Context, param: click.Parameter, name: str | None
 ) -> str | None:
-    """The callback of ``--format``: its value, which names a format."""
+    """The callback of ``--format``: returns its value, or refuses a value that names no format."""
     try:
         expect_format(name or "text")
     except PluginError as error:
@@ -144,10 +132,10 @@ class PluginFormat:
         kind = known.load(ReportFormatRecord, name)
         self._inner = called(self._plugin_id, "__init__", kind)
         self.has_looked = False
-        """Whether it has seen records, so that it may show them."""
+        """Whether it has seen records, and so may show them."""
 
     def look(self, target: Target) -> list[tuple[PluginId, Validator]]:
-        """Its validators for a target, and whose they are."""
+        """Its validators for a target, each with its plugin."""
         from tfrecreg.core.check.scan.interface import Validator
 
         found = called(self._plugin_id, "look", lambda: list(self._inner.look(target)))
@@ -158,12 +146,10 @@ class PluginFormat:
         return [(self._plugin_id, each) for each in found]
 
     def render(self, reports: Sequence[Report], context: ReportContext) -> str:
-        """The document."""
         text = called(self._plugin_id, "render", self._inner.render, reports, context)
         if not isinstance(text, str):
             raise wrong_answer(self._plugin_id, "render", text, "text")
         return text
 
     def finish(self, reports: Sequence[Report], context: ReportContext) -> None:
-        """Call the format's `finish`."""
         called(self._plugin_id, "finish", self._inner.finish, reports, context)

@@ -1,4 +1,4 @@
-"""The commands of rooms, announced like those of any plugin."""
+"""The commands of rooms, announced like the commands of plugins."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tfrecreg.core.terminal.session import command_at
 
 @hookimpl
 def tfrecreg_commands() -> Iterator[CommandRecord]:
-    """Announce the commands of rooms. Those of the core need no announcement."""
+    """Announce the commands of rooms. The core's commands need no announcement."""
     for name, (place, line) in COMMANDS.items():
         if not place.startswith("tfrecreg.cli."):
             yield CommandRecord(name=name, summary=line, load=partial(command_at, place))

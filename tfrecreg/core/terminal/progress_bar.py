@@ -12,7 +12,7 @@ from tfrecreg.core.values.text import safe, si_bytes
 
 
 class ProgressBar:
-    """A bar with counts, bytes and the time that remains; shown from the start."""
+    """A bar with counts, bytes and the remaining time, shown from the start."""
 
     def __init__(self, console: Console | None, what: str, total: int, unit: str) -> None:
         self._progress = Progress(
@@ -30,23 +30,18 @@ class ProgressBar:
         self._task = self._progress.add_task(safe(what), total=total or None, size=0)
 
     def advance(self, records: int, size: int) -> None:
-        """Add finished work."""
         before = self._progress.tasks[0].fields["size"]
         self._progress.update(self._task, advance=records, size=before + size)
 
     @property
     def picture(self) -> RenderableType:
-        """The bar as it is now."""
         return self._progress.get_renderable()
 
     def stop(self) -> None:
-        """Take the bar away."""
         self._progress.stop()
 
 
 class _Bytes(TextColumn):
-    """The number of bytes, and the rate."""
-
     def __init__(self) -> None:
         super().__init__("")
 

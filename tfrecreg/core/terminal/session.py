@@ -1,6 +1,6 @@
-"""The context of a call, which a command gets.
+"""The context of a call, which every command gets.
 
-A group whose commands are imported when they are run, not before.
+The module also has a group of commands, each of which is imported when it is run.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from tfrecreg.core.plugins.manager import Plugins
     from tfrecreg.core.registry.registry import Registry
     from tfrecreg.core.terminal.console import ConsoleProgress
+    from tfrecreg.core.workers.context import Context
+    from tfrecreg.core.workers.interface import Engine
 
 COMPLETE = "_TFRECREG_COMPLETE"
 """Environment variable that a completion script sets to request completions."""
@@ -45,14 +47,14 @@ class Session:
 
     @property
     def out(self) -> Console:
-        """For results."""
+        """The console for results."""
         from tfrecreg.core.terminal.console import stdout
 
         return stdout()
 
     @property
     def err(self) -> Console:
-        """For messages."""
+        """The console for messages."""
         from tfrecreg.core.terminal.console import stderr
 
         return stderr()
@@ -62,6 +64,10 @@ class Session:
         from tfrecreg.core.terminal.console import ConsoleProgress
 
         return ConsoleProgress()
+
+    def context(self, engine: Engine | None = None) -> Context:
+        """The registry of this call, as it was given, its engine and its progress."""
+        return {"registry": self.registry, "engine": engine, "progress": self.progress()}
 
     def print_json(self, document: object, output: str | None = None) -> None:
         """Print a result as a JSON document on stdout, or write it to the file `output`."""
@@ -76,10 +82,10 @@ class Session:
         return self.as_json
 
     def plugins(self, *, untrusted: bool = False) -> Plugins:
-        """The plugins of the registry of this call, where there is one.
+        """The plugins of this call's registry, if there is one.
 
         Args:
-            untrusted: whether local ones that are not trusted are listed as broken, rather than
+            untrusted: whether untrusted local plugins are listed as broken rather than
                 refused.
         """
         from tfrecreg.core.plugins.manager import plugins, plugins_of
@@ -93,21 +99,10 @@ class Session:
         """Warn of broken plugins, whose records are missing."""
         from tfrecreg.core.terminal.console import line
 
-        for each in self._known_plugins().broken:
+        for each in self.plugins().broken:
             origin = safe(f"{each.entry_point} of {each.distribution} {each.version}")
             about = f"the plugin {origin} is broken: {each.reason}"
             self.err.print(line(("warning: ", "bold yellow"), about))
-
-    def _known_plugins(self) -> Plugins:
-        """All plugins, those of an open registry among them."""
-        from tfrecreg.core.plugins.manager import plugins, plugins_of
-        from tfrecreg.core.registry.registry import find_registry
-
-        found = plugins()
-        if self.registry is None and find_registry() is None:
-            return found
-        config = self.open().config
-        return plugins_of(config) if config.plugins.local else found
 
     def commands(self, commands: Sequence[str]) -> None:
         """Print the git commands to run next."""
@@ -147,14 +142,14 @@ def session_command(
 
 
 def command_at(place: str) -> click.Command:
-    """The command at ``module`` or ``module:function``; a function without a name is `command`."""
+    """The command at ``module`` or ``module:function``; without a function, `command`."""
     module, _, name = place.partition(":")
     command: click.Command = getattr(import_module(module), name or "command")
     return command
 
 
 class LazyGroup(click.Group):
-    """A group of commands by name: the place of each, which is imported on use, and its line."""
+    """A group of commands, each with a name, a summary, and the place to import it from on use."""
 
     def __init__(self, *, places: Mapping[str, tuple[str, str]], **settings: object) -> None:
         super().__init__(**settings)  # type: ignore[arg-type]  # click's own settings

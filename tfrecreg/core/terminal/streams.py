@@ -1,12 +1,11 @@
-"""stdout and stderr that remember why they could not be written.
+"""stdout and stderr that record why they could not be written.
 
-An `OSError` of a stream looks like that of any file. The end of a command distinguishes them: one
-is a full disk or a closed pipe, the other is a bug.
+An `OSError` of a stream looks like an `OSError` of any file. The end of a command must tell them
+apart: the error of a stream is a full disk or a closed pipe, and any other `OSError` is a bug.
 """
 
 from __future__ import annotations
 
-import errno
 import io
 import os
 import sys
@@ -27,7 +26,7 @@ class _Output(io.FileIO):
 
 
 def watched(descriptor: int, like: TextIO) -> TextIO:
-    """A stream over an open descriptor, which remembers why it could not be written."""
+    """A stream over an open descriptor that records why it could not be written."""
     return io.TextIOWrapper(
         io.BufferedWriter(_Output(descriptor, "w", closefd=False)),
         encoding=like.encoding,
@@ -38,11 +37,11 @@ def watched(descriptor: int, like: TextIO) -> TextIO:
 
 
 def watch_streams() -> None:
-    """Watch stdout and stderr. One that was closed fails with its first write."""
+    """Watch stdout and stderr. If one of them is closed, the first write to it fails."""
     for name, descriptor in (("stdout", 1), ("stderr", 2)):
         stream = getattr(sys, name)
         if stream is None:
-            # Otherwise the next opened file would get the descriptor, and the output.
+            # Otherwise the next opened file would get this descriptor, and the output with it.
             os.dup2(os.open(os.devnull, os.O_RDONLY), descriptor)
             stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="backslashreplace")
         stream.flush()
@@ -52,7 +51,7 @@ def watch_streams() -> None:
 
 
 def write_failure() -> OSError | None:
-    """Why stdout could not be written, or else stderr; None if nothing failed."""
+    """The first error in writing stdout, or else stderr; None if there was no error."""
     for stream in (sys.stdout, sys.stderr):
         raw = getattr(getattr(stream, "buffer", None), "raw", None)
         failure: OSError | None = getattr(raw, "failure", None)
@@ -62,7 +61,7 @@ def write_failure() -> OSError | None:
 
 
 def settle() -> OSError | None:
-    """Flush stdout and stderr, so that Python does not fail at it when it exits."""
+    """Flush stdout and stderr, so that Python's own flush at exit cannot fail."""
     found: OSError | None = None
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -73,8 +72,3 @@ def settle() -> OSError | None:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
                 stream.flush()
     return found
-
-
-def explanation(failure: OSError) -> str:
-    """Why it failed, in the words of the system."""
-    return os.strerror(failure.errno or errno.EIO)

@@ -1,2 +1,3 @@
-"""Data and small functions that everything uses: errors, texts, references, configuration,
-findings."""
+"""Data and small functions that all other packages use: errors, texts, references, configuration,
+findings.
+"""

@@ -1,4 +1,4 @@
-"""The configuration of a registry: a file for each dataset, and one for its gates and waivers.
+"""The configuration of a registry: one file per dataset, and one file for gates and waivers.
 
 `datasets/mnist.toml`::
 
@@ -20,10 +20,10 @@
     reason = "CMYK images are intended"
     expires = 2027-01-31
 
-An unknown key is an error, and so is a value of another type: otherwise a policy could silently be
-ignored.
+An unknown key and a value of the wrong type are errors. If they were ignored, a policy might have
+no effect.
 
-The gate: from findings to pass or fail. Pure data; today's date is passed in.
+Also judges findings by a gate: :func:`judge` has no state, and today's date is an argument.
 """
 
 from __future__ import annotations
@@ -41,13 +41,12 @@ from msgspec import Meta
 
 from tfrecreg.core.values.documents import read_toml
 from tfrecreg.core.values.errors import DatasetConfigError, UsageError
-from tfrecreg.core.values.findings import Finding, Severity
-from tfrecreg.core.values.text import safe
+from tfrecreg.core.values.findings import Code, Finding, Severity
 from tfrecreg.core.values.typed_values import KeyPath, SkipLimit, parse_size, read_table
 
 
 class FailOn(str, Enum):
-    """The lowest severity that fails the gate."""
+    """The lowest severity with which a finding fails the gate."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -55,17 +54,15 @@ class FailOn(str, Enum):
 
     @classmethod
     def parse(cls, value: FailOn | str) -> FailOn:
-        """``error``, ``warning`` or ``never``."""
         try:
             return cls(value)
         except ValueError:
             raise UsageError(
-                f"`fail_on` should be `error`, `warning` or `never`, found `{safe(str(value))}`",
-                hint="`never` reports without judging",
+                f"`fail_on` should be `error`, `warning` or `never`, found `{value}`"
             ) from None
 
     def fails(self, severity: Severity) -> bool:
-        """Whether a finding of `severity` fails. Information never does."""
+        """Whether findings of `severity` fail the gate. Information never fails it."""
         return self is not FailOn.NEVER and severity.rank >= Severity(self.value).rank
 
 
@@ -73,19 +70,19 @@ class FailOn(str, Enum):
 class Waiver:
     """An accepted finding: `[[waivers]]` in `tfrecreg.toml`.
 
-    Globs are those of :func:`fnmatch.fnmatchcase`: ``*``, ``?`` and ``[…]``; a literal ``[`` is
-    written ``[[]``. If both globs are given, both must match.
+    Globs are as in :func:`fnmatch.fnmatchcase`: ``*``, ``?`` and ``[…]``; a literal ``[`` is
+    written ``[[]``. If `code` and `fingerprint` are both given, both must match.
     """
 
     owner: str
-    """Person or team responsible for the waiver."""
+    """The person or team that is responsible for the waiver."""
     reason: str
     expires: date
-    """The last day on which it is valid."""
+    """The last day on which the waiver is valid."""
     code: str = "*"
-    """Glob over codes: ``IMG*``."""
+    """A glob for codes, ``IMG*``, and after a space a glob for details: see :func:`is_named`."""
     fingerprint: str = "*"
-    """Glob over fingerprints: ``SRC003:mnist:train:*``."""
+    """A glob for fingerprints: ``SHD007:mnist:train:*``."""
 
     def __post_init__(self) -> None:
         if self.code == "*" and self.fingerprint == "*":
@@ -95,48 +92,61 @@ class Waiver:
                 raise ValueError(f"a waiver's `{name}` may not be empty")
 
     def covers(self, finding: Finding) -> bool:
-        """Whether it matches `finding`, regardless of its date."""
-        return fnmatchcase(finding.code, self.code) and fnmatchcase(
-            finding.fingerprint, self.fingerprint
-        )
+        return is_named(finding, self.code) and fnmatchcase(finding.fingerprint, self.fingerprint)
+
+
+def is_named(found: Finding | Code, pattern: str) -> bool:
+    """Whether `pattern` matches `found`: the ``CODE`` or ``CODE DETAIL`` of a gate or waiver, as
+    globs.
+
+    DETAIL has to match the finding's message, or the details of all its places. If the finding has
+    more places than it lists, only its message is compared. A :class:`Code` has no details.
+    """
+    code, space, detail = pattern.partition(" ")
+    if not fnmatchcase(found.code, code) or not space:
+        return fnmatchcase(found.code, code)
+    if isinstance(found, Code):
+        return False
+    details = [each.detail or "" for each in found.locations]
+    is_whole = 0 < found.count == len(details)
+    return fnmatchcase(found.message, detail) or (
+        is_whole and all(fnmatchcase(each, detail) for each in details)
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """Findings of one code whose severity a gate lowered."""
+    """The number of findings of one code whose severity a gate lowered."""
 
     code: str
     own: Severity
     """The severity that the validator gave."""
     given: Severity
     findings: int
-    """Their number."""
+    """Number of findings of this code whose severity was lowered."""
 
     def to_json(self) -> dict[str, str | int]:
-        """As the report's JSON has it."""
         return {"code": self.code, "from": self.own, "to": self.given, "findings": self.findings}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The verdict of a gate on findings."""
-
     status: Literal["pass", "fail"]
     fail_on: FailOn
     findings: tuple[Finding, ...]
-    """The findings without a waiver, in their order, with the severities of the gate."""
+    """The findings without a waiver, in their order, with the severities that the gate gives."""
     waived: tuple[tuple[Finding, Waiver], ...]
-    """The findings with a waiver, each with the first waiver that matches."""
+    """The findings with a waiver, each with the first matching waiver."""
     lapsed: tuple[tuple[Finding, Waiver], ...] = ()
-    """Those of `findings` that match an expired waiver, each with the first one. They fail with any
-    severity: a finding that was once accepted needs a new decision.
+    """The `findings` that match an expired waiver, each with the first such waiver. Unless
+    `fail_on` is `never`, they fail with any severity, because someone has to decide about them
+    again.
     """
     lowered: tuple[Lowered, ...] = ()
-    """Those of `findings` whose severity the gate lowered, by code."""
+    """How many of the `findings` have a severity that the gate lowered, by code."""
 
     @property
     def failing(self) -> tuple[Finding, ...]:
-        """The findings that fail the gate."""
         return tuple(found for found in self.findings if self.fail_on.fails(found.severity))
 
 
@@ -148,7 +158,6 @@ def judge(
     waivers: Sequence[Waiver] = (),
     today: date,
 ) -> Verdict:
-    """Apply a gate's policy."""
     expired = tuple(waiver for waiver in waivers if waiver.expires < today)
     holding = [waiver for waiver in waivers if waiver.expires >= today]
     kept: list[Finding] = []
@@ -156,7 +165,7 @@ def judge(
     lapsed: list[tuple[Finding, Waiver]] = []
     lowered: Counter[tuple[str, Severity, Severity]] = Counter()
     for finding in findings:
-        given = severity_of(finding.code, finding.severity, severity or {})
+        given = severity_of(finding, severity or {})
         judged = replace(finding, severity=given)
         waiver = next((waiver for waiver in holding if waiver.covers(judged)), None)
         if waiver is not None:
@@ -179,9 +188,9 @@ def judge(
 
 
 def concerns(waiver: Waiver, dataset: str) -> bool:
-    """Whether a waiver may cover findings of `dataset`; False only if it certainly does not.
+    """Whether a waiver may cover findings of `dataset`. False only if it certainly covers none.
 
-    A fingerprint is ``CODE:dataset:…``: if its first two parts have no wildcard, the second one is
+    A fingerprint is ``CODE:dataset:…``. If its first two parts have no wildcard, the second part is
     the dataset.
     """
     code, _, rest = waiver.fingerprint.partition(":")
@@ -190,24 +199,26 @@ def concerns(waiver: Waiver, dataset: str) -> bool:
 
 
 def next_expiry(waivers: Iterable[Waiver], dataset: str, today: date | None = None) -> date | None:
-    """The next day on which a waiver of a dataset holds for the last time; None without one."""
+    """The day on which the first of a dataset's valid waivers expires; None if there is no valid
+    waiver.
+    """
     day = today or datetime.now(timezone.utc).date()
     holding = [each.expires for each in waivers if concerns(each, dataset)]
     return min((each for each in holding if each >= day), default=None)
 
 
-def severity_of(code: str, own: Severity, overrides: Mapping[str, Severity]) -> Severity:
-    """The severity that a gate gives to findings of a code: see :func:`judge`."""
+def severity_of(found: Finding | Code, overrides: Mapping[str, Severity]) -> Severity:
+    """The severity that a gate with these overrides gives to a finding, or to a code's findings."""
     matching = [
         (sum(character.isalnum() for character in glob), given.rank, given)
         for glob, given in overrides.items()
-        if fnmatchcase(code, glob)
+        if is_named(found, glob)
     ]
-    return max(matching, key=lambda match: match[:2])[2] if matching else own
+    return max(matching, key=lambda match: match[:2])[2] if matching else found.severity
 
 
 CONFIG_NAME = "tfrecreg.toml"
-"""The file's name, in the registry's root."""
+"""The name of the file with gates and waivers, in the registry's root."""
 
 _DEFAULT = "default"
 
@@ -222,31 +233,36 @@ class DatasetConfig:
     """`datasets/<name>.toml`: the defaults of `build <name>`."""
 
     source: _Text | None = None
-    """The source's name, ``mnist``, or ``distribution:name`` if two distributions announce it; or
-    ``./sources/yolo.py:Yolo`` for a local one."""
+    """The source: its name, ``mnist``; ``distribution:name`` if two distributions announce the
+    name; or, for a local source, ``./sources/yolo.py:Yolo``.
+    """
     raw: _Text | None = None
-    """Folder of the raw data: absolute, relative to the registry's root, or a URL."""
+    """Folder of the raw data: an absolute path, a path relative to the registry, or a URL."""
     schema: _Text | None = None
-    """Path of the schema, relative to the root. None: ``schemas/<name>.pbtxt``."""
+    """Path of the schema, relative to the registry's root; None for ``schemas/<name>.pbtxt``."""
     options: dict[str, Any] = field(default_factory=dict)
-    """The source's options, typed by the source: see :mod:`tfrecreg.core.values.typed_values`."""
+    """The options of the source, which gives them types: see
+    :mod:`tfrecreg.core.values.typed_values`.
+    """
     shards: Positive | None = None
-    """Number of shards per split. At most one of the four settings for shard sizes is given."""
+    """Number of shards per split. At most one of `shards`, `shard_size`, `records_per_shard` and
+    `hosts` may be given.
+    """
     shard_size: Annotated[int, parse_size] | None = None
-    """Shard size in bytes; written as a number or as ``"256MiB"``."""
+    """Size of a shard in bytes, which the file has as a number or as ``"256MiB"``."""
     records_per_shard: Positive | None = None
     hosts: Positive | None = None
     """Number of training hosts to plan for."""
     compression: Literal["none", "gzip"] = "none"
     max_skipped: Annotated[SkipLimit, SkipLimit.parse] | None = None
-    """Limit on skipped items: ``10`` or ``"0.5%"``. None: the build's own default."""
+    """Limit on skipped items: ``10`` or ``"0.5%"``; None for the default of `build`."""
     max_dropped: Annotated[SkipLimit, SkipLimit.parse] | None = None
-    """Limit on dropped objects per split, in the same form."""
+    """Limit on dropped objects per split, in the form of `max_skipped`."""
     page: bool = False
     """Whether the pipeline has a stage that writes a page of the build."""
     owner: str = ""
     license: str = ""
-    """An SPDX identifier, or text. Also read from the key ``licence``."""
+    """The license of the data: an SPDX identifier, or any text."""
     description: str = ""
     citation: str = ""
 
@@ -264,29 +280,29 @@ class InflationLimit:
     ratio: Annotated[float, Meta(gt=0)] = 1.10
     """Bytes of shards per byte of raw data."""
     allowance: Annotated[int, Meta(ge=0)] = 512
-    """Bytes per record on top, for keys and labels of tiny records."""
+    """Additional bytes per record, for keys and labels of tiny records."""
     base: Literal["decoded", "stored"] = "decoded"
-    """Raw bytes without whole-file compression, or as stored."""
+    """The size of the raw data: without whole-file compression, or as the files are stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateConfig:
-    """`[gates.<name>]`. Missing keys are taken from `[gates.default]`, table by table."""
+    """`[gates.<name>]`: a gate. Keys that one of its tables lacks come from `[gates.default]`."""
 
     fail_on: FailOn = FailOn.ERROR
     validators: tuple[_Text, ...] | None = None
-    """The validators to run; None: all that apply."""
+    """The validators to run; None for all that apply."""
     severity: dict[str, Severity] = field(default_factory=dict)
-    """Overrides, by glob over codes. See :func:`tfrecreg.core.values.config.judge`."""
+    """New severities, by ``CODE`` or ``CODE DETAIL``: see :func:`is_named`."""
     limits: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Options by validator, as in the file: each validator converts its own. The check refuses
-    names that are not validators.
+    """Options by validator, as the file has them. Each validator converts its own options. `check`
+    refuses unknown validators.
     """
     expect: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Questions in SQL and what their answers should be, by name: options of `questions`."""
+    """Questions in SQL with their expected answers, by name, for the validator `questions`."""
 
     def options_of(self, validator: str) -> dict[str, Any]:
-        """The options of one validator; empty if there are none."""
+        """The options of one validator; empty if it has none."""
         table = self.limits.get(validator, {})
         if validator == "questions":
             return table | self.expect
@@ -297,51 +313,53 @@ class GateConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginsConfig:
-    """`[plugins]`: which plugins the registry does without, and which are its own."""
+    """`[plugins]`: the plugins that the registry disables, and its local plugins."""
 
     disable: tuple[_Text, ...] = ()
-    """Sources and validators: ``name``, or ``distribution:name``."""
+    """The disabled sources and validators: ``name``, or ``distribution:name``."""
     local: tuple[_Text, ...] = ()
-    """Globs of files with local plugins, from the registry's folder: ``checks/*.py``."""
+    """Globs for the files of local plugins, relative to the registry's folder: ``checks/*.py``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyConfig:
-    """`[policy]`: what holds for all gates and waivers."""
+    """`[policy]`: rules for all gates and waivers."""
 
     max_waiver_days: Positive | None = None
-    """How many days from now on a waiver may last; None for any number."""
+    """Maximum number of days from today to the expiry of a waiver; None for no limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """The configuration of a registry. Without any file it is ``Config()``."""
+    """The configuration of a registry. A registry without files of settings has ``Config()``."""
 
     datasets: dict[str, DatasetConfig] = field(default_factory=dict)
-    """From the files of the datasets."""
+    """The configuration of each dataset, by name, from the files of the datasets."""
     gates: dict[str, GateConfig] = field(default_factory=dict)
     waivers: tuple[Waiver, ...] = ()
     policy: PolicyConfig = field(default_factory=PolicyConfig)
     plugins: PluginsConfig = field(default_factory=PluginsConfig)
     broken: dict[str, DatasetConfigError] = field(default_factory=dict)
-    """Datasets whose file cannot be read, which `datasets` lacks, and why."""
+    """The errors of datasets whose files cannot be read, by name; `datasets` lacks these."""
     home: str = ""
-    """The registry's folder, from which local plugins are found; empty outside of one."""
+    """The registry's folder, in which local plugins are searched; empty outside a registry."""
 
     def dataset(self, name: str) -> DatasetConfig:
-        """The configuration of a dataset; all defaults where it has none."""
+        """The configuration of a dataset; the defaults if it has none."""
         if name in self.broken:
             raise self.broken[name]
         return self.datasets.get(name, DatasetConfig())
 
     def gate(self, name: str) -> GateConfig:
-        """The gate of that name (a dataset's), else the default one, else the built-in one."""
+        """The gate called `name` (the name of a dataset), else the gate `default`, else the
+        built-in gate.
+        """
         return self.gates.get(name) or self.gates.get(_DEFAULT) or GateConfig()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _File:
-    """The content of `tfrecreg.toml`: gates are tables until the default is merged into them."""
+    """The content of `tfrecreg.toml`. Gates stay tables until the default is merged into them."""
 
     gates: dict[str, dict[str, Any]] = field(default_factory=dict)
     waivers: tuple[Waiver, ...] = ()
@@ -350,11 +368,10 @@ class _File:
 
 
 def parse_config(text: str | bytes, where: str = CONFIG_NAME) -> Config:
-    """Read `tfrecreg.toml`: the gates, waivers and policy."""
     path = KeyPath(where)
     file = read_table(_File, read_toml(text, where), path)
     gates = path / "gates"
-    # Read each table unmerged first, so that an error names the table of the key.
+    # Each table is read before tables are merged, so that an error names the table with the key.
     for name, table in file.gates.items():
         _gate(table, gates / name)
     default = file.gates.get(_DEFAULT, {})
@@ -369,33 +386,15 @@ def parse_config(text: str | bytes, where: str = CONFIG_NAME) -> Config:
 
 
 def parse_dataset(text: str | bytes, where: str) -> DatasetConfig:
-    """Read the file of a dataset."""
     table, path = read_toml(text, where), KeyPath(where)
-    if "licence" in table:
-        if "license" in table:
-            raise (path / "licence").error(
-                "is the old name of `license`, and both are given", hint="remove `licence`"
-            )
-        table = {("license" if key == "licence" else key): table[key] for key in table}
     if isinstance(table.get("raw"), str):
         table["raw"] = os.path.expanduser(table["raw"])  # noqa: PTH111 - never raises
     return read_table(DatasetConfig, table, path)
 
 
 def read_limits(kind: type[T], options: Mapping[str, Any], validator: str) -> T:
-    """Read `limits.<validator>` of a gate.
-
-    Args:
-        kind: a frozen dataclass whose annotations are the types of the options.
-        options: the table.
-        validator: its name.
-
-    Raises:
-        ConfigError: an unknown option, or a value of another type.
-    """
-    path = KeyPath(CONFIG_NAME, "limits", validator)
-    hint = f"`tfrecreg plugins show {safe(validator)}` lists the options"
-    return read_table(kind, dict(options), path, hint=hint)
+    """Convert the table `limits.<validator>` of a gate to the validator's options."""
+    return read_table(kind, dict(options), KeyPath(CONFIG_NAME, "limits", validator))
 
 
 def _gate(table: dict[str, Any], path: KeyPath) -> GateConfig:
@@ -406,7 +405,7 @@ def _gate(table: dict[str, Any], path: KeyPath) -> GateConfig:
 
 
 def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """`above` merged over `below`; tables are merged key by key, other values are replaced."""
+    """`above` merged over `below`: tables are merged key by key, other values are replaced."""
     joined = dict(below)
     for key, value in above.items():
         under = joined.get(key)

@@ -1,60 +1,35 @@
-"""The exceptions of this package with their exit codes and hints, and how to install what lacks.
+"""The exceptions of this package, with exit codes and hints, and the install commands in hints.
 
-Each error a user can cause is one of these; the command line prints it as one line and its hint
-as another. Any other exception is a bug and keeps its traceback::
+Each error that a user may meet is a :class:`UsageError` (a bad reference, option, path or input), a
+:class:`RefusedError` (findings, or a version number that is too low) or a :class:`FailureError`
+(the tool, a plugin or the machine failed). The command line prints the error in one line and its
+hint in another. Any other exception is a bug and is printed with its traceback.
 
-    TfrecregError
-    ├── UsageError            exit 2   a bad reference, option or path
-    │   ├── ConfigError                `tfrecreg.toml`
-    │   ├── UntrustedPluginError       a local plugin that this machine does not trust
-    │   ├── RawDataError               raw data that is not what its source reads
-    │   ├── SchemaError                a schema that does not parse
-    │   ├── ManifestError              a manifest that does not parse or breaks its own digest
-    │   ├── NotHereError               a build, release or schema that is not on this machine
-    │   ├── NoShardsError              no TFRecord file where some were named
-    │   ├── NoSuchRecordError          a record's number that is not there (also an IndexError)
-    │   └── ConflictError              a version that exists with other content
-    ├── RefusedError          exit 1   findings, skipped items or a number that understates
-    │   └── DamagedRecordError         a record was asked for whose checksums do not hold
-    └── FailureError          exit 3   the tool, a plugin or the machine
-        ├── NewerFormatError           a file written by a newer tfrecreg
-        ├── MissingExtraError          an optional dependency is not installed
-        ├── PluginError                a plugin is broken or clashes with another
-        │   └── UnknownPluginError exit 2   no plugin announces that name
-        └── StorageError               a file cannot be read or written
-            ├── MissingFileError   exit 2   a file or folder that is not there
-            └── TransferError               a store gave other bytes on a second read
-
-Whatever touches a file can raise a StorageError: docstrings of private functions name it only where
-they say more.
-
-A distribution that did not come from an index says where it came from in ``direct_url.json``:
-https://packaging.python.org/specifications/direct-url/. An index may have nothing of that name, or
-another version.
+A distribution that was not installed from an index records its origin in ``direct_url.json``:
+https://packaging.python.org/specifications/direct-url/. Install commands then name that origin: an
+index may not have the distribution, or not the same version.
 """
 
 from __future__ import annotations
 
 import json
-from functools import cache
+from functools import cache, partial
 from shlex import quote
 from typing import Any
 
 from tfrecreg.core.plugins.bundled import OURS
 from tfrecreg.core.values.findings import Finding
-from tfrecreg.core.values.text import safe
+from tfrecreg.core.values.text import safe, safe_message
 
 _LIMIT = 1000
-"""Characters of a URL or a path."""
+"""Maximum length of a URL or a path in characters."""
 
 
-def install_command(distribution: str = OURS, extra: str = "", version: str = "") -> str:
-    """The command that adds an extra, or installs the distribution."""
+def install_command(distribution: str = OURS, extra: str = "") -> str:
     origin, tool = _installed(distribution), _tool()
     name, extras = safe(distribution, limit=80), f"[{extra}]" if extra else ""
     if origin is None:
-        pinned = f"=={safe(version, limit=40)}" if version else ""
-        return f"{tool} install {quote(name + extras + pinned)}"
+        return f"{tool} install {quote(name + extras)}"
     if "dir_info" in origin:
         editable = "-e " if origin["dir_info"].get("editable") else ""
         return f"{tool} install {editable}{quote(_path(origin) + extras)}"
@@ -62,7 +37,6 @@ def install_command(distribution: str = OURS, extra: str = "", version: str = ""
 
 
 def upgrade_hint() -> str:
-    """What to do for a newer tfrecreg."""
     origin, tool = _installed(OURS), _tool()
     if origin is None:
         return f"{tool} install --upgrade {OURS}"
@@ -72,7 +46,7 @@ def upgrade_hint() -> str:
 
 @cache
 def _installed(distribution: str) -> dict[str, Any] | None:
-    """Where a distribution came from; None for an index, or if it is not installed."""
+    """The recorded origin of a distribution; None if it came from an index, or is not installed."""
     try:
         found = json.loads(_read(distribution, "direct_url.json"))
         known = {"dir_info", "archive_info", "vcs_info"} & found.keys()
@@ -117,8 +91,10 @@ class TfrecregError(Exception):
     """The base class of all errors that this package raises deliberately.
 
     Args:
-        message: what, where, expected against found; one line, no full stop.
-        hint: what to do next; one line.
+        message: what is wrong and where, with the expected and the found value, in one line without
+            a full stop. Characters that could mislead a terminal are escaped, and a message is cut
+            at 2,000 characters.
+        hint: what to do next, in one line, escaped and cut in the same way.
 
     Example:
         >>> try:
@@ -131,21 +107,18 @@ class TfrecregError(Exception):
     exit_code = 3
 
     def __init__(self, message: str, *, hint: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+        # Message and hint contain names from data, and whoever catches the error may print them.
+        self.message = safe_message(message)
+        self.hint = safe_message(hint)
+        super().__init__(self.message)
 
     def __str__(self) -> str:
-        # A traceback does not show attributes, but its reader needs the hint.
+        # A traceback does not show attributes, but readers of a traceback need the hint.
         return f"{self.message}\nhint: {self.hint}" if self.hint else self.message
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Keyword-only arguments are lost by the default pickling, and errors cross processes.
-        return _rebuild, (type(self), self.message, self.hint)
-
-
-def _rebuild(kind: type[TfrecregError], message: str, hint: str) -> TfrecregError:
-    return kind(message, hint=hint)
+        # Errors are sent between processes, and default pickling loses keyword-only arguments.
+        return partial(type(self), hint=self.hint), (self.message,)
 
 
 class UsageError(TfrecregError):
@@ -175,7 +148,7 @@ class UntrustedPluginError(UsageError):
 
 
 class RawDataError(UsageError):
-    """The raw data are not what the source reads."""
+    """The source cannot read the raw data: they are missing or have another form."""
 
 
 class SchemaError(UsageError):
@@ -191,7 +164,7 @@ class NotHereError(UsageError):
 
 
 class NoShardsError(UsageError):
-    """There is no TFRecord file where some were named."""
+    """There is no TFRecord file at the given place."""
 
     def __init__(self, message: str, *, hint: str = "", place: str = "") -> None:
         super().__init__(message, hint=hint)
@@ -199,11 +172,11 @@ class NoShardsError(UsageError):
 
 
 class ConflictError(UsageError):
-    """The version exists already, with other content."""
+    """A release with this version exists already, and its content differs."""
 
 
 class NoSuchNameError(UsageError, KeyError):
-    """The registry has no dataset, release or stage of that name.
+    """The registry has no dataset, release or stage of the given name.
 
     Example:
         >>> try:
@@ -215,11 +188,11 @@ class NoSuchNameError(UsageError, KeyError):
 
 
 class NoSuchRecordError(UsageError, IndexError):
-    """The shard has no record of that number."""
+    """The shard has no record with the given number."""
 
 
 class RefusedError(TfrecregError):
-    """The command worked, and its result is a refusal.
+    """The command ran to its end, and its result is a refusal.
 
     Args:
         findings: the reasons for the refusal.
@@ -265,8 +238,8 @@ class MissingExtraError(FailureError):
     """A feature needs a package that is not installed.
 
     Args:
-        feature: the requested feature, as the start of a sentence: ``"loading with tf.data"``.
-        extra: the extra that provides it: ``"tf"``.
+        feature: the feature, as the first words of a sentence: ``"loading with tf.data"``.
+        extra: the extra that provides the feature: ``"tf"``.
         distribution: the distribution that has the extra.
     """
 
@@ -284,41 +257,40 @@ class MissingExtraError(FailureError):
 
 
 class PluginError(FailureError):
-    """A plugin is broken, unknown, or clashes with another."""
+    """A plugin is broken or unknown, or has the same name as another plugin."""
 
 
 class DisabledPluginError(PluginError):
-    """The plugin of that name is switched off."""
+    """The plugin of the given name is switched off."""
 
     exit_code = 2
 
 
 class UnknownPluginError(PluginError):
-    """No plugin has that name."""
+    """No plugin has the given name."""
 
     exit_code = 2
 
     def brought_by(self, distribution: str, version: str, when: str) -> UnknownPluginError:
-        """The same error, if the distribution to install is known."""
-        named, install = safe(distribution, limit=80), install_command(distribution)
-        message = (
-            f"{self.message.partition(';')[0]}; `{named}` {safe(version, limit=40)} provided it"
-        )
+        """A copy of this error that names the distribution which provided the plugin."""
+        named = f"`{safe(distribution, limit=80)}` {safe(version, limit=40)}"
         return UnknownPluginError(
-            f"{message} for {when}",
-            hint=f"install that distribution, such as by `{install}`",
+            f"{self.message.partition(';')[0]}; {named} provided it for {when}",
+            hint=install_command(distribution),
         )
 
 
 class StorageError(FailureError):
-    """The file system, or its replacement, refused an operation.
+    """The file system or a store refused an operation.
 
-    Its ``__cause__`` is the :class:`OSError` with its errno, if there was one.
+    If an :class:`OSError` caused it, that error, with its errno, is the ``__cause__``.
     """
 
 
 class TransferError(StorageError):
-    """A store gave other bytes when the same range was read again: not damage in the store."""
+    """A store gave different bytes when the same range was read again, so the stored bytes may be
+    right.
+    """
 
 
 class MissingFileError(StorageError):

@@ -1,5 +1,5 @@
-"""The results of validators: codes, findings and locations. Only data; this module does not
-print.
+"""The results of validators: codes, findings and locations. This module has only data and prints
+nothing.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from enum import Enum
 from tfrecreg.core.values.text import json_data
 
 MAX_LOCATIONS = 20
-"""Maximum number of locations in a finding; its count is always the full one."""
+"""Maximum number of locations in a finding. The finding's `count` is always complete."""
 
 
 class Severity(str, Enum):
-    """The severity of a finding. The gate decides which ones fail."""
+    """The severity of a finding. The gate decides which severities fail."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -28,26 +28,28 @@ class Severity(str, Enum):
 
 
 class TensorflowOutcome(str, Enum):
-    """What TensorFlow does at a fault if it gets the actual compression (or the one that the
-    manifest declares): https://github.com/tfrecreg/tfrecreg/tree/main/docs/integrity.md
+    """What TensorFlow does at a fault if it reads the file with the compression in the manifest, or
+    else the file's own: https://github.com/tfrecreg/tfrecreg/tree/main/docs/integrity.md
     """
 
     READS = "reads without an error"
-    """It takes the fault for the end of the file, or for sound data, and does not report it."""
+    """It takes the fault for the end of the file or for valid data, and reports no error."""
     STOPS = "stops here"
-    """It raises an error, which names neither file nor record, and does not read the rest."""
+    """It raises an error that names neither file nor record, and does not read the rest of the
+    file.
+    """
     CRASHES = "crashes"
     """The process crashes without a Python exception."""
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A kind of finding. Codes are an interface: they never change meaning."""
+    """A kind of finding. Codes are part of the interface: a code never changes its meaning."""
 
     code: str
     """Three capitals and three digits: ``CRC002``."""
     rule: str
-    """A name in words, for people and for SARIF: ``data-checksum``."""
+    """The code's name in words, for people and for SARIF: ``data-checksum``."""
     severity: Severity
     """The default severity, which a gate may override."""
     summary: str
@@ -55,20 +57,22 @@ class Code:
     hint: str
     """One line: what to do next."""
     page: str
-    """The text that `tfrecreg explain` prints below the summary: why it matters, how it is found,
-    cures.
+    """The text that `tfrecreg explain` prints below the summary: why the finding matters, how it is
+    found, and what helps.
     """
     tensorflow: tuple[TensorflowOutcome, ...] = ()
-    """What TensorFlow may do with it, the most frequent outcome first; each location has its own.
-    Empty if the code does not concern reading the file.
+    """What TensorFlow may do at such a fault, the most frequent outcome first; each location has
+    its own outcome. Empty if the code does not concern reading the file.
     """
     counted: tuple[str, str] | None = None
-    """For a code that a source gives to items: the text after the number of items, for one and for
-    several: ``("image file is empty", "image files are empty")``.
+    """For a code that a source gives to items: the text after the number of items, for one item and
+    for several: ``("item is incomplete", "items are incomplete")``.
     """
 
     def count_text(self, number: int) -> str:
-        """``80 image files are empty``; without `counted`, ``80 ×`` the summary."""
+        """The number with the text: ``80 items are incomplete``; without `counted`, ``80 ×`` and
+        the summary.
+        """
         if self.counted is None:
             return f"{number:,} × {self.summary}"
         return f"{number:,} {self.counted[number != 1]}"
@@ -84,14 +88,14 @@ class Location:
     record: int | None = None
     """Number of the record in its shard, from 0."""
     offset: int | None = None
-    """The byte where the record starts, in the decompressed stream of the shard."""
+    """The byte of the shard's decompressed stream at which the record starts."""
     length: int | None = None
     """Size in bytes of the record's payload, or of the damaged range."""
     feature: str | None = None
     key: str | None = None
-    """The item's key, if an index has it."""
+    """The key of the record's item, if an index has the key."""
     detail: str | None = None
-    """Expected against found, at this place."""
+    """The expected and the found value at this place."""
     tensorflow: TensorflowOutcome | None = None
     """What TensorFlow does at this place; None if the finding does not concern reading."""
 
@@ -106,7 +110,7 @@ class Location:
         )
 
     def to_json(self) -> dict[str, str | int]:
-        """The known fields, as in the report's JSON."""
+        """The fields that are not None, as the report's JSON has them."""
         pairs = ((each.name, getattr(self, each.name)) for each in fields(self))
         return {name: json_data(value) for name, value in pairs if value is not None}
 
@@ -128,31 +132,31 @@ class Finding:
     rule: str
     severity: Severity
     message: str
-    """One line: expected against found, the same for all places."""
+    """One line with the expected and the found value; it is the same for all places."""
     hint: str
     fingerprint: str
-    """The identity of the finding, stable across rebuilds; waivers match globs over it. See
-    :func:`fingerprint`.
+    """The identity of the finding, which another build does not change. Waivers match it with
+    globs. See :func:`fingerprint`.
     """
     count: int
     """Total number of places."""
     locations: tuple[Location, ...] = ()
-    """The first :data:`MAX_LOCATIONS` of them, in order of split, shard and record."""
+    """The first :data:`MAX_LOCATIONS` locations, in order of split, shard and record."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A figure that a validator measured: part of the report, without effect on the verdict."""
+    """A value that a validator measured. It is in the report, but does not affect the verdict."""
 
     name: str
-    """Dotted, the validator first: ``inflation.ratio_decoded``."""
+    """The name of the value, after the validator's name and a dot: ``inflation.ratio_decoded``."""
     value: int | float | str | Mapping[str, int] | None
     text: str
-    """The same as a short phrase for people."""
+    """The value in words, for people."""
 
 
 def fingerprint(
     code: str, *, dataset: str, split: str = "", feature: str = "", subject: str = ""
 ) -> str:
-    """The identity of a finding: ``CODE:dataset:split:feature:subject``."""
+    """The fingerprint of a finding: ``CODE:dataset:split:feature:subject``."""
     return ":".join((code, dataset, split, feature, subject))

@@ -1,4 +1,4 @@
-"""Progress of long work. Operations report it; the user interface decides what to show."""
+"""The progress of long work. Operations report it, and the user interface decides what to show."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _PORTION, _PORTION_BYTES = 100, 1 << 20
 
 
 class Progress(Protocol):
-    """Receives reports of progress. Called in the parent process only."""
+    """Receives reports of progress. Its methods are called in the parent process only."""
 
     def start(self, what: str, total: int, unit: str = "records") -> None:
-        """Start a piece of work: `what` ("building mnist"), of `total` records (0: unknown)."""
+        """Start a piece of work: `what` ("building mnist"), of `total` records; 0 if unknown."""
 
     def advance(self, records: int, size: int) -> None:
-        """Report `records` more records, of `size` bytes."""
+        """Report that `records` more records are done, which have `size` bytes."""
 
     def stop(self) -> None:
         """End the piece of work, after success or failure."""
@@ -44,28 +44,26 @@ SILENT: Progress = _Silent()
 
 
 class Ticker:
-    """Reports single counts in batches, which is faster."""
+    """Adds up counts and reports them in batches, which is faster than single reports."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
         self._count = self._size = 0
 
     def add(self, count: int, size: int) -> None:
-        """Add `count` more, of `size` bytes."""
         self._count += count
         self._size += size
         if self._count >= _PORTION or self._size >= _PORTION_BYTES:
             self.flush()
 
     def flush(self) -> None:
-        """Report the counts so far."""
         self._progress.advance(self._count, self._size)
         self._count = self._size = 0
 
 
 @contextmanager
 def working(progress: Progress, what: str, total: int, unit: str = "records") -> Iterator[None]:
-    """A piece of work, from :meth:`Progress.start` to :meth:`Progress.stop`."""
+    """Call :meth:`Progress.start` before the ``with`` block, and :meth:`Progress.stop` after it."""
     progress.start(what, total, unit)
     try:
         yield
@@ -75,7 +73,9 @@ def working(progress: Progress, what: str, total: int, unit: str = "records") ->
 
 @contextmanager
 def counting(progress: Progress, what: str, unit: str) -> Iterator[Ticker]:
-    """A piece of work of unknown size: a running count."""
+    """Like :func:`working`, for work of unknown size. Yields a ticker, to which the block adds
+    counts.
+    """
     with working(progress, what, 0, unit):
         ticker = Ticker(progress)
         try:

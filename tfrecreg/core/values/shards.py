@@ -1,4 +1,4 @@
-"""Names and numbers of shards, and names of classes by their numbers."""
+"""Names and counts of shards; names of classes by number."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from dataclasses import dataclass
 from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.reference import check_dataset_name
 from tfrecreg.core.values.text import safe
-from tfrecreg.core.values.typed_values import parse_size as parse_amount
+from tfrecreg.core.values.typed_values import parse_size
 
 FRAMING = 16
-"""Size in bytes of a record's frame, besides its payload."""
+"""Number of bytes that a record takes besides its payload."""
 SHARDS_PER_HOST = 10
-"""TensorFlow's advice: at least this many shards for each host that reads them ..."""
+"""TensorFlow advises at least this many shards for each host that reads them,"""
 MIN_HOST_SHARD = 10_000_000
-"""... of at least this many bytes each
-(https://www.tensorflow.org/tutorials/load_data/tfrecord).
+"""and this many bytes or more per shard (https://www.tensorflow.org/tutorials/load_data/tfrecord).
 """
 
 _MIN_SHARD = 1 << 26
@@ -36,8 +35,8 @@ _USUAL = {
     "testing": "test",
 }
 _READING_ORDER = {"train": 0, "validation": 1, "test": 2}
-# Splits other than the three, or ambiguous ones: `eval` is the validation split in TFX and the test
-# split elsewhere.
+# Words for splits that are not train, validation or test, or are ambiguous: `eval` is the
+# validation split in TFX and the test split elsewhere.
 _OTHER = "eval|evaluation|extra|holdout|minival|test[-_]?dev|trainval|unlabell?ed|unsupervised"
 _SPLIT = rf"(?:{'|'.join(_USUAL)}|{_OTHER})(?:[-_]?(?:19|20)[0-9]{{2}})?"
 _SPLIT_AT_END = re.compile(
@@ -73,7 +72,8 @@ _SPARK = re.compile(
 _SINGLE = re.compile(rf"(?P<stem>.+?)(?P<end>{_MARK}{_GZIP})", _FLAGS)
 _NUMBERED = re.compile(r"(?:(?P<stem>.+)[-_.])?(?P<number>\d{1,6})", _FLAGS)
 _MARK_AT_END = re.compile(rf"(?P<stem>.+){_MARK}", _FLAGS)
-# Other files with similar names: other formats of TFDS, tables, checkpoints of TensorFlow.
+# Files that are not TFRecords but have similar names: other TFDS formats, tables, TensorFlow
+# checkpoints.
 _STRANGE = re.compile(
     r".+\.(?:array_record|arrow|avro|bagz|csv|data|index|jsonl?|parquet|riegeli|sstable|txt)",
     _FLAGS,
@@ -84,10 +84,7 @@ def shard_name(dataset: str, split: str, number: int, of: int) -> str:
     """The name of a shard's file: ``mnist-train.tfrecord-00000-of-00010``, which TFDS reads."""
     check_dataset_name(dataset)
     if not _WRITTEN.fullmatch(split):
-        raise UsageError(
-            f"`{safe(split)}` is not a split name: expected letters, digits and `_`",
-            hint="rename the split in the raw data: it becomes part of file names",
-        )
+        raise UsageError(f"`{split}` is not a split name: expected letters, digits and `_`")
     if not 0 <= number < of:
         raise ValueError(f"there is no shard {number} of {of}")
     return f"{dataset}-{split}.tfrecord-{number:05d}-of-{of:05d}"
@@ -95,16 +92,14 @@ def shard_name(dataset: str, split: str, number: int, of: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardName:
-    """The parsed file name of a shard."""
-
     prefix: str
-    """The part before the split; the dataset's name in names by TFDS or by this package. May be
-    empty.
+    """The part before the split, which may be empty. In names by TFDS or this package it is the
+    name of the dataset.
     """
     split: str | None
-    """The split in its normal spelling; None if the name has none."""
+    """The split in its normal spelling; None if the name has no split."""
     number: int
-    """Number of the shard in its set, from 0. In an inconsistent name it may be `of` or more."""
+    """Number of the shard in its set, from 0. In a wrong name the number may be `of` or higher."""
     of: int | None
     """Number of shards of the set; None if the name does not declare it."""
     records: int | None
@@ -112,19 +107,19 @@ class ShardName:
     ``train00-2071.tfrec`` does.
     """
     stem: str
-    """The file's name without its number and counts: equal in all shards of a set."""
+    """The file's name without the number and the counts. All shards of a set have the same stem."""
 
 
 def parse_shard_name(filename: str) -> ShardName | None:
-    """Parse the name of a file by any of the known schemes; None if it does not match one.
+    """Parse the name of a file by the known schemes; None if no scheme matches.
 
-    Known are ``mnist-train.tfrecord-00000-of-00010`` (TFDS, and this package),
+    The schemes are ``mnist-train.tfrecord-00000-of-00010`` (TFDS, and this package),
     ``train-00000-of-01024`` (ImageNet), ``prefix-00000-of-00032.tfrecord`` (Beam),
     ``x.record-00003-of-00100`` (Object Detection), ``data_tfrecord-00000-of-00001.gz`` (TFX),
     ``train00-2071.tfrec``, ``file_00-4096.tfrec`` and ``00-192x192-798.tfrec`` (Kaggle, Keras: the
     last number counts records), and ``x.tfrecord``, ``x.tfrecords``, ``x.tfrec``, ``x.record``,
     ``x_3.tfrecord``, ``03.tfrecord``; each with ``.gz``; and ``part-r-00000`` or
-    ``part-00000-<uuid>-c000.tfrecord`` (Spark), of which :func:`is_any_part` tells more.
+    ``part-00000-<uuid>-c000.tfrecord`` (Spark), for which see :func:`is_any_part`.
 
     A split is recognized only as the last word before the number or the ending:
     ``test_reads.tfrecord`` may be the data of a test or a test split. Hidden files and the sharded
@@ -152,7 +147,7 @@ def parse_shard_name(filename: str) -> ShardName | None:
 
 
 def is_any_part(filename: str) -> bool:
-    """Whether Spark or Hadoop gives files of any format this name: ``part-r-00000``."""
+    """Whether Spark and Hadoop give such a name to files of any format: ``part-r-00000``."""
     match = _SPARK.fullmatch(filename)
     return match is not None and match["mark"] is None and not _SET.fullmatch(filename)
 
@@ -166,7 +161,7 @@ def _of_set(match: re.Match[str]) -> ShardName | None:
     pair = _NAME_AND_SPLIT.fullmatch(words) if stem == f"{words}.tfrecord" else None
     found = _parsed(words, match["number"], of=match["of"], end=stem[len(words) :] + end)
     if pair and (found.split is None or words.count("-") == 1):
-        # The form of TFDS: there, any text after the dataset's name is the split.
+        # In the form of TFDS, any text after the dataset's name is the split.
         return ShardName(
             prefix=pair[1],
             split=normal_split(pair[2]),
@@ -193,11 +188,12 @@ def _parsed(
 
 
 def normal_split(text: str) -> str:
-    """`text` as ``train``, ``validation`` or ``test`` if it certainly means one of these.
+    """`text` as ``train``, ``validation`` or ``test``, if it certainly means one of these.
 
-    In any case of letters: train, training; val, valid, validation, dev; test, testing. Other names
-    are unchanged, including `eval`: in TFX it is a validation split, elsewhere a test split. For
-    several names, :func:`normal_splits` keeps them distinct.
+    In upper or lower case, train and training mean ``train``; val, valid, validation and dev mean
+    ``validation``; test and testing mean ``test``. Other names stay unchanged, including `eval`,
+    which is a validation split in TFX and a test split elsewhere. :func:`normal_splits` keeps
+    several names distinct.
     """
     return _USUAL.get(text.lower(), text)
 
@@ -208,23 +204,22 @@ def is_split_word(text: str) -> bool:
 
 
 def folder_split(name: str, *, tfx: bool = False) -> str:
-    """The split that a folder's name says, as it is written: ``valid``, ``flowers_test``,
-    ``train_set``; with `tfx` the one in ``Split-train``. Empty if it says none.
+    """The split in a folder's name, as it is written there: in ``valid``, ``flowers_test``,
+    ``train_set``, and with `tfx` in ``Split-train``. Empty if the name has no split.
     """
     match = (_TFX_FOLDER if tfx else _SPLIT_FOLDER).fullmatch(name)
     return match["split"] if match is not None else ""
 
 
 def is_split_name(name: str) -> bool:
-    """Whether a split may have this name: it becomes a part of file names."""
     return _WRITTEN.fullmatch(name) is not None
 
 
 def normal_splits(names: Iterable[str]) -> dict[str, str]:
-    """Each of `names` and its normal spelling.
+    """The normal spelling of each of `names`.
 
-    Names that would become equal (`val` and `dev` of one dataset) all stay unchanged: splits are
-    never merged because of their names.
+    If names would become equal (`val` and `dev` of one dataset), all of them stay unchanged, so
+    that splits are never merged.
     """
     normal = {name: normal_split(name) for name in names}
     often = Counter(normal.values())
@@ -233,18 +228,18 @@ def normal_splits(names: Iterable[str]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardPolicy:
-    """The requested number or size of the shards of a split: at most one setting. The default is
-    TFDS's rule.
+    """The requested number or size of a split's shards. At most one of the four may be set; without
+    any, TFDS's rule applies.
     """
 
     shards: int | None = None
     """Exact number of shards."""
     shard_size: int | None = None
-    """Maximum average size of a shard in bytes; the number of shards is the smallest that fits."""
+    """Maximum average size of a shard in bytes. The split gets as few shards as possible."""
     records_per_shard: int | None = None
-    """Maximum number of records of a shard; the number of shards is the smallest that fits."""
+    """Maximum number of records per shard. The split gets as few shards as possible."""
     hosts: int | None = None
-    """Number of training hosts; each gets the number of shards that TensorFlow advises."""
+    """Number of training hosts. There are as many shards for each host as TensorFlow advises."""
 
     def __post_init__(self) -> None:
         options = {
@@ -255,30 +250,26 @@ class ShardPolicy:
         }
         given = {name: value for name, value in options.items() if value is not None}
         if len(given) > 1:
-            raise UsageError(
-                f"{' and '.join(f'`{name}`' for name in given)} exclude each other",
-                hint="give one of them, or none for shards of 64 MiB to 1 GiB",
-            )
+            raise UsageError(f"{' and '.join(f'`{name}`' for name in given)} exclude each other")
         for name, value in given.items():
             if value < 1:
-                raise UsageError(
-                    f"`{name}` must be at least 1, found {value}",
-                    hint="without it, the size decides how many shards there are",
-                )
+                raise UsageError(f"`{name}` must be at least 1, found {value}")
 
 
 def shard_policy(
     shards: int | None, size: str | int | None, records: int | None, hosts: int | None
 ) -> ShardPolicy | None:
-    """The policy of four settings; None if none of them is given."""
     if (shards, size, records, hosts) == (None,) * 4:
         return None
-    parsed = parse_shard_size(size) if isinstance(size, str) else size
+    try:
+        parsed = parse_size(size) if isinstance(size, str) else size
+    except ValueError as error:
+        raise UsageError(f"`{size}` is not a size: {error}") from None
     return ShardPolicy(shards=shards, shard_size=parsed, records_per_shard=records, hosts=hosts)
 
 
 def shard_count(policy: ShardPolicy, records: int, payload_bytes: int) -> int:
-    """The number of shards of a split: at least 1, and at most its number of records."""
+    """The number of shards of a split: at least 1, and at most the number of its records."""
     total = payload_bytes + FRAMING * records
     if policy.shards is not None:
         wanted = policy.shards
@@ -287,17 +278,22 @@ def shard_count(policy: ShardPolicy, records: int, payload_bytes: int) -> int:
     elif policy.records_per_shard is not None:
         wanted = _ceil(records, policy.records_per_shard)
     elif policy.hosts is not None:
-        wanted = _for_hosts(policy.hosts, records, total)
+        # The number is a multiple of the number of hosts, unless there are fewer records than
+        # hosts.
+        each = min(SHARDS_PER_HOST, max(1, total // (policy.hosts * MIN_HOST_SHARD)))
+        each = max(each, _ceil(total, policy.hosts * _MAX_SHARD))
+        wanted = policy.hosts * max(1, min(each, records // policy.hosts))
     else:
         wanted = _as_tfds(records, total)
     return max(1, min(wanted, records))
 
 
 def _as_tfds(records: int, total: int) -> int:
-    """TFDS's rule (`ShardConfig.calculate_number_shards` in its `shard_utils.py`).
+    """The number of shards by TFDS's rule (`ShardConfig.calculate_number_shards` in
+    `shard_utils.py`).
 
-    It differs if too few records are too large for any number that the rule allows: TFDS puts all
-    of them into one shard, here each shard stays near 1 GiB.
+    This function differs if a few records are too large for every number that TFDS's rule allows.
+    TFDS then puts all of these records into one shard; here each shard stays near 1 GiB.
     """
     fewest, most = max(1, total // _MAX_SHARD), max(1, total // _MIN_SHARD)
     if fewest > 1024:
@@ -308,61 +304,42 @@ def _as_tfds(records: int, total: int) -> int:
     return fewest
 
 
-def _for_hosts(hosts: int, records: int, total: int) -> int:
-    """A multiple of `hosts`, unless there are fewer records than hosts."""
-    each = min(SHARDS_PER_HOST, max(1, total // (hosts * MIN_HOST_SHARD)))
-    each = max(each, _ceil(total, hosts * _MAX_SHARD))
-    return hosts * max(1, min(each, records // hosts))
-
-
 def _ceil(number: int, divisor: int) -> int:
     return -(-number // divisor)
 
 
 def bounds(records: int, shards: int) -> Iterator[tuple[int, int]]:
-    """The first record and the end of each shard: contiguous, sizes differ by at most one."""
+    """The records of each shard: the number of the first record, and the number after the last
+    record. The sizes of two shards differ by at most one record.
+    """
     for number in range(shards):
         yield number * records // shards, (number + 1) * records // shards
 
 
 def in_reading_order(split: str) -> tuple[int, str]:
-    """The sort key of splits for people: train, validation, test, then by name."""
+    """The sort key of a split in texts for people: train, validation, test, then by name."""
     return _READING_ORDER.get(normal_split(split), len(_READING_ORDER)), split
 
 
-def parse_shard_size(text: str) -> int:
-    """A size in bytes, as on the command line: ``64MiB``, ``100MB``, ``1.5 GB``, ``4096``.
-
-    ``k``, ``M``, ``G``, ``T`` are powers of 1000 with or without a ``B``, ``Ki``, ``Mi``, ``Gi``,
-    ``Ti`` are powers of 1024; case does not matter.
-    """
-    try:
-        return parse_amount(re.sub(r"(?<=[\d\s])([kmgt]i?)$", r"\1B", text.strip(), flags=_FLAGS))
-    except ValueError as error:
-        raise UsageError(
-            f"`{safe(text)}` is not a size: {error}", hint="MB is 1,000,000 bytes, MiB is 1,048,576"
-        ) from None
-
-
 LabelMap = Mapping[int, str]
-"""Class names by number; some numbers may have none."""
+"""The names of classes by number. Some numbers may have no name."""
 
 
 def named_classes(names: Sequence[str]) -> LabelMap:
-    """Class names by number, from the list of a manifest; empty names are omitted."""
+    """The names of classes by number, from the list in a manifest. Empty names are omitted."""
     return {number: name for number, name in enumerate(names) if name}
 
 
 def class_name(names: Mapping[int, str], label: int) -> str:
-    """A class in a message: its name, or its number if it has none."""
+    """A class in a message: its name, or its number if it has no name."""
     name = names.get(label)
     return f"`{safe(name, limit=60)}`" if name else str(label)
 
 
 def collision(names: Iterable[str]) -> str:
-    """Two names that differ only by case or by Unicode normal form, in words; empty if none do.
+    """A clause that names two names which differ only in case or Unicode normal form; may be empty.
 
-    One of them is nearly always a mistake, made on a system that takes them for the same.
+    One of the two is nearly always a mistake, made on a system on which both are the same name.
     """
     seen: dict[str, str] = {}
     for name in names:
@@ -376,5 +353,5 @@ def collision(names: Iterable[str]) -> str:
 
 
 def _as_ascii(name: str) -> str:
-    """The name with everything beyond ASCII escaped, so that the difference is visible."""
+    """The name with all characters beyond ASCII escaped, so that the difference is visible."""
     return safe(name.encode("ascii", "backslashreplace").decode("ascii")).replace("\\\\", "\\")

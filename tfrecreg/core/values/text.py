@@ -1,7 +1,7 @@
-"""Values as text and as JSON-able data: escaping for terminals and logs, sizes, counts.
+"""Turns values into text and JSON: escapes for terminals and logs, sizes, counts, lists of names.
 
-A base class of plugins inherits from :class:`ExtensionPoint`, so that a misspelled method is an
-error and not a method without calls.
+Base classes of plugins inherit from :class:`ExtensionPoint`. It makes a misspelled method an error;
+otherwise nothing would call the method.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from reprlib import Repr
 from typing import Any
 
 DOCS = "https://github.com/tfrecreg/tfrecreg/tree/main/docs"
-"""The address of the pages, as in pyproject.toml: a wheel has no folder `docs`."""
+"""The address of the documentation, as in pyproject.toml: a wheel has no folder `docs`."""
 _HARMLESS = re.compile(r"[A-Za-z0-9 _.,/@%+=()-]*")
-"""Texts without characters to escape: nearly all texts."""
+"""Matches texts without characters to escape: nearly all texts."""
 _KEEP = frozenset({"Ll", "Lu", "Lt", "Lm", "Lo", "Mn", "Mc", "Me"})
-# Invisible characters whose category is letter, mark or symbol: fillers, joiners, variation
-# selectors, the empty braille cell. Unicode's Default_Ignorable_Code_Point, and U+2800.
+# Invisible letters, marks and symbols: fillers, joiners, variation selectors, the empty braille
+# cell. These are Unicode's Default_Ignorable_Code_Point, and U+2800.
 _UNSEEN = frozenset(
     (0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180C, 0x180D, 0x180F, 0x2800, 0x3164, 0xFFA0)
 ) | frozenset((*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))
@@ -36,11 +36,11 @@ def safe(text: str, *, limit: int = 200) -> str:
     invisible characters become ``\x1b``, ``\u202e`` and so on; a backslash is doubled. ``\x80`` to
     ``\xff`` are bytes of a name that was not UTF-8. ``::`` at the beginning and ``##[`` anywhere
     are commands in GitHub's logs, so their first character is escaped. Different texts have
-    different results. The result is never longer than `limit` characters; a cut is marked by an
-    ellipsis, and escapes are never split.
+    different results, unless they are cut. The result has at most `limit` characters. An ellipsis
+    marks a cut, and no escape is split.
 
     Args:
-        text: any text; names that were not UTF-8 with surrogate escapes.
+        text: any text. A name that is not UTF-8 has surrogate escapes.
         limit: maximum number of characters to return, at least 1.
     """
     if type(text) is str and len(text) <= limit and _HARMLESS.fullmatch(text):
@@ -62,15 +62,25 @@ def safe(text: str, *, limit: int = 200) -> str:
     return "".join(shown)
 
 
+def safe_message(text: str, *, limit: int = 2000) -> str:
+    """A sentence in which characters that could mislead a terminal are escaped as in :func:`safe`.
+
+    Backslashes are not doubled, because names in the sentence may have been escaped before.
+    """
+    if len(text) <= limit and _HARMLESS.fullmatch(text):
+        return text
+    return "\\".join(safe(part, limit=limit) for part in text.split("\\"))[:limit]
+
+
 def safe_value(value: bytes, *, limit: int = 60) -> str:
-    """A value that should be text, shown as :func:`safe` shows texts; a part that is not UTF-8 as
-    escapes. Only the bytes that can be shown are read.
+    """A value that should be text, escaped as in :func:`safe`. Bytes that are not UTF-8 are escaped
+    as well. Only as many bytes are decoded as can be shown.
     """
     return safe(value[: 4 * limit + 4].decode("utf-8", "surrogateescape"), limit=limit)
 
 
 def type_text(value: object) -> str:
-    """The type of a value in words; ``None`` for None."""
+    """The type of a value in words; for None, the text ``None``."""
     return "None" if value is None else f"an object of type `{safe(type(value).__name__)}`"
 
 
@@ -96,7 +106,8 @@ def _escape(character: str) -> str:
 
 
 class ShortRepr:
-    """A dataclass with ``repr=False`` and a repr of a few lines at most, however long its values.
+    """Base of dataclasses with ``repr=False``: the repr has a few lines, even if the values are
+    long.
 
     Long strings, and sequences of more than a few elements, are cut with an ellipsis.
     """
@@ -121,7 +132,7 @@ def count(number: int, noun: str) -> str:
 
 
 def si_bytes(number: float) -> str:
-    """A size in words: ``512 B``, ``1.5 kB``, ``3.2 GB`` (powers of 1000); signs are kept."""
+    """A size with its unit: ``512 B``, ``1.5 kB``, ``-3.2 GB`` (powers of 1000)."""
     if abs(number) < 999.5:
         return f"{number:.0f} B"
     for unit in ("kB", "MB", "GB", "TB"):
@@ -132,7 +143,7 @@ def si_bytes(number: float) -> str:
 
 
 _CLOSE = 0.8
-"""Similarity from which on a method of a plugin counts as a misspelled one of its base class."""
+"""From this similarity on, a plugin's method counts as a misspelled method of the base class."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -145,9 +156,10 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def listed(names: Iterable[str], *, word: str = "and", most: int | None = None) -> str:
-    """Names for a sentence, in the order given: ``none``, `` `a` ``, `` `a`, `b` and `c` ``.
+    """Names as a list in a sentence, in the given order: ``none``, `` `a` ``, `` `a`, `b` and `c`
+    ``.
 
-    Of more than `most` names, the first ones and a number: `` `a`, `b` and 6 more ``.
+    If there are more than `most` names, the list ends with a number: `` `a`, `b` and 6 more ``.
     """
     shown = [f"`{safe(name)}`" for name in names]
     if most is not None and len(shown) > most:
@@ -158,10 +170,10 @@ def listed(names: Iterable[str], *, word: str = "and", most: int | None = None) 
 
 
 class ExtensionPoint:
-    """Base of the classes that plugins inherit from.
+    """Base of the classes from which plugins inherit.
 
-    A subclass may have any public methods of its own, but none whose name is close to one that the
-    base class defines: that is a TypeError when the class is created.
+    A subclass may have its own public methods, but their names must not be similar to a name that
+    the base class defines. Otherwise creating the class raises a TypeError.
     """
 
     def __init_subclass__(cls, **arguments: Any) -> None:
@@ -188,21 +200,20 @@ class ExtensionPoint:
 
 
 def overrides(thing: object, base: type, name: str) -> bool:
-    """Whether an object defines the optional method `name` itself, rather than the default of
-    `base`.
+    """Whether an object has its own method `name`, and not the default of `base`.
 
-    It need not inherit from `base`.
+    The object need not inherit from `base`.
     """
     return hasattr(thing, name) and getattr(type(thing), name, None) is not getattr(base, name)
 
 
 def json_data(value: object) -> Any:
-    """A result as JSON has it.
+    """A result as objects, lists and values that JSON can hold.
 
-    A record becomes an object with its fields, without those that its `repr` leaves out. A record
-    whose document has other words than its fields has a method `to_json`, which returns the
-    document, with records in it. JSON has no NaN and no infinity: null for NaN, a word for
-    infinity. Anything else is its text.
+    A record becomes an object with its fields, except fields that its `repr` omits. A record whose
+    document has other keys has a method `to_json`, which returns the document; the document may
+    contain records. JSON has no NaN and no infinity: NaN becomes null, infinity a word. A value of
+    any other type becomes its text.
     """
     if isinstance(value, Enum):
         return value.value
@@ -216,7 +227,7 @@ def json_data(value: object) -> Any:
     if own is not None:
         return json_data(own())
     if hasattr(value, "__struct_fields__"):
-        import msgspec  # not needed to start
+        import msgspec  # the command can start without it
 
         return json_data(msgspec.to_builtins(value))
     if is_dataclass(value):

@@ -1,18 +1,18 @@
-"""Typed values: from TOML, or from text of the command line, to frozen dataclasses.
+"""Turns TOML or text of the command line into frozen dataclasses with typed values.
 
 The annotations of a dataclass are the types of its keys:
 
-- ``str``, ``int``, ``float``, ``bool``, ``date``, an ``Enum`` or a ``Literal``, constrained by
-  :class:`msgspec.Meta`; numbers are finite
+- ``str``, ``int``, ``float``, ``bool``, ``date``, an ``Enum`` or a ``Literal``; numbers are finite,
+  and :class:`msgspec.Meta` may limit values
 - ``X | None``, ``tuple[X, ...]``, ``dict[str, X]``, other dataclasses
-- ``Annotated[X, function]``: the result of the function; its ``ValueError`` is the error message
+- ``Annotated[X, function]``: the function's result; the text of its ``ValueError`` is the message
 
-:func:`read_table` reads TOML. :func:`parse_options` reads the options of a source, and these may be
-text: ``true``, ``yes``, ``1`` or ``false``, ``no``, ``0`` for a ``bool``; the value of an ``Enum``;
-``none`` for ``X | None``, so text that may be None cannot be "none"; ``a,b`` for a tuple, or a JSON
-array of texts if an item holds a comma or is empty.
+:func:`read_table` reads TOML. :func:`parse_options` reads the options of a source, whose values may
+be texts. A ``bool`` is ``true``, ``yes``, ``1`` or ``false``, ``no``, ``0``. An ``Enum`` is its
+value. For ``X | None``, ``none`` is None, so an optional text cannot be "none". A tuple is ``a,b``,
+or a JSON array of texts if an item contains a comma or is empty.
 
-Sizes and limits as text, for the command line and `tfrecreg.toml`.
+Also parses sizes and limits from text, for the command line and `tfrecreg.toml`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args, get_or
 import msgspec
 
 from tfrecreg.core.values.errors import ConfigError, PluginError, UsageError
-from tfrecreg.core.values.text import DOCS, did_you_mean, listed, safe
+from tfrecreg.core.values.text import did_you_mean, listed, safe
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -56,11 +56,11 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 @dataclass(frozen=True)
 class NoOptions:
-    """The options of a plugin that has none."""
+    """The options of a plugin without options."""
 
 
 class KeyPath:
-    """A key in a file, the start of messages: `` `tfrecreg.toml`: `gates.mnist` ``."""
+    """The path of a key in a file. Messages begin with it: `` `tfrecreg.toml`: `gates.mnist` ``."""
 
     def __init__(self, file: str, *keys: str | int) -> None:
         self.file = file
@@ -69,10 +69,9 @@ class KeyPath:
     def __truediv__(self, key: str | int) -> KeyPath:
         return KeyPath(self.file, *self.keys, key)
 
-    def error(self, complaint: str, *, hint: str = "") -> ConfigError:
-        """An error about the value of this key."""
+    def error(self, complaint: str, hint: str = "") -> ConfigError:
         key = f" `{_dotted(self.keys)}`" if self.keys else ""
-        return ConfigError(f"`{safe(self.file)}`:{key} {complaint}", hint=hint)
+        return ConfigError(f"`{self.file}`:{key} {complaint}", hint=hint)
 
 
 def _dotted(keys: Keys) -> str:
@@ -81,27 +80,23 @@ def _dotted(keys: Keys) -> str:
         if isinstance(key, int):
             shown += f"[{key}]"
         else:
-            part = safe(key)
-            shown += f".{part}" if _BARE_KEY.fullmatch(key) else f'."{part}"'
+            shown += f".{key}" if _BARE_KEY.fullmatch(key) else f'."{key}"'
     return shown.removeprefix(".")
 
 
 class _Mismatch(Exception):
-    """A value does not fit its type; `keys` lead to it."""
+    """A value does not fit its type. `keys` lead to the value."""
 
-    def __init__(self, complaint: str, keys: Keys, *, hint: str = "") -> None:
+    def __init__(self, complaint: str, keys: Keys) -> None:
         self.complaint = complaint
         self.keys = keys
-        self.hint = hint
 
 
-def read_table(kind: type[T], table: object, path: KeyPath, *, hint: str = "") -> T:
-    """Create a dataclass from a TOML table."""
+def read_table(kind: type[T], table: object, path: KeyPath) -> T:
     try:
         made: T = _table(kind, table, ())
     except _Mismatch as error:
-        where = KeyPath(path.file, *path.keys, *error.keys)
-        raise where.error(error.complaint, hint=error.hint or hint) from None
+        raise KeyPath(path.file, *path.keys, *error.keys).error(error.complaint) from None
     return made
 
 
@@ -118,7 +113,7 @@ def _table(kind: type[Any], table: object, keys: Keys) -> Any:
 
 @cache
 def _hints(kind: Any) -> dict[str, Any]:
-    # Resolving the hints takes the most time, and a registry may have a thousand datasets.
+    # The result is cached: it takes most of the time, and a registry may have a thousand datasets.
     return get_type_hints(kind, include_extras=True)
 
 
@@ -131,33 +126,27 @@ def _fields(
     text: bool = False,
     also: Iterable[str] = (),
 ) -> dict[str, Any]:
-    """Values by field, for the given fields."""
     known = {found.name: found for found in fields(kind) if found.init}
     for name in given:
         if name not in known:
             names = sorted({*known, *also})
-            raise _Mismatch(
-                f"is not known{did_you_mean(name, names)}",
-                (*keys, name),
-                hint=f"known: {', '.join(names)}" if names else "there are none",
-            )
+            others = did_you_mean(name, names) or f"; known: {listed(names)}"
+            raise _Mismatch(f"is not known{others}", (*keys, name))
     values: dict[str, Any] = {}
     for name, found in known.items():
         if name in given:
             values[name] = _value(hints[name], given[name], (*keys, name), text=text)
         elif is_required(found):
-            hint = f"it should be {label(hints[name], text=text)}"
-            raise _Mismatch("is missing", (*keys, name), hint=hint)
+            expected = label(hints[name], text=text)
+            raise _Mismatch(f"is missing: it should be {expected}", (*keys, name))
     return values
 
 
 def is_required(found: Field[Any]) -> bool:
-    """Whether a field has no default."""
     return found.default is MISSING and found.default_factory is MISSING
 
 
 def _value(hint: Any, value: Any, keys: Keys, *, text: bool = False) -> Any:
-    """Convert a value to a type."""
     expected = hint
     if (inner := _optional(hint)) is not None:
         if value is None or (text and value == "none"):
@@ -201,7 +190,7 @@ def _scalar(hint: Any, value: Any, text: bool) -> Any:
     if text and hint is bool:
         return _BOOLS[value.lower()]
     if text and hint is int:
-        if not _WHOLE.fullmatch(value):  # msgspec also accepts `3.0`
+        if not _WHOLE.fullmatch(value):  # msgspec would also accept `3.0`
             raise ValueError
         return int(value)
     found = msgspec.convert(value, hint, strict=not text)
@@ -211,27 +200,27 @@ def _scalar(hint: Any, value: Any, text: bool) -> Any:
 
 
 def _optional(hint: Any) -> Any:
-    """X of ``X | None``, else None."""
+    """The type X of ``X | None``; None for any other type."""
     inner = [each for each in get_args(hint) if each is not NoneType]
     return inner[0] if get_origin(hint) in (Union, UnionType) and len(inner) == 1 else None
 
 
 def _item(hint: Any) -> Any:
-    """X of ``tuple[X, ...]``, else None."""
+    """The type X of ``tuple[X, ...]``; None for any other type."""
     arguments = get_args(hint)
     is_list = get_origin(hint) is tuple and arguments[1:] == (Ellipsis,)
     return arguments[0] if is_list else None
 
 
 def _choices(hint: Any) -> dict[str, Any]:
-    """Value by text, for a literal or an enumeration; else empty."""
+    """The values of a literal or an enumeration, by their texts; empty for any other type."""
     if isinstance(hint, type) and issubclass(hint, Enum):
         return {_plain(member): member for member in hint}
     return {_plain(each): each for each in get_args(hint)} if get_origin(hint) is Literal else {}
 
 
 def _split(text: str) -> list[str] | None:
-    """The items of a list; None if the text is not one."""
+    """The items of a list; None if the text is not a list."""
     if text.startswith("["):
         try:
             parts = json.loads(text)
@@ -256,7 +245,7 @@ def _plain(value: Any) -> str:
 
 
 def label(hint: Any, *, text: bool = True) -> str:
-    """A type in words: ``a whole number >= 1``."""
+    """The values of a type in words: ``a whole number >= 1``."""
     if (inner := _optional(hint)) is not None:
         return label(inner, text=text) + (", or `none`" if text else "")
     if (inner := _item(hint)) is not None:
@@ -279,78 +268,62 @@ def parse_options(
     kind: type[T],
     pairs: Mapping[str, Any] | Sequence[str],
     *,
-    of: str = "",
-    hint: str = "",
+    of: str = "SOURCE",
     also: Iterable[str] = (),
 ) -> T:
-    """Create the options of a source or an engine."""
-    owner = _owner(of)
-    hint = hint or f"`tfrecreg plugins show {safe(of) or 'SOURCE'}` lists the options"
-    given = pairs if isinstance(pairs, Mapping) else pairs_of(pairs, of)
+    hint = f"`tfrecreg plugins show {of}` lists the options"
+    given = pairs if isinstance(pairs, Mapping) else pairs_of(pairs)
     try:
         return kind(**_fields(kind, _option_types(kind), given, text=True, also=also))
     except _Mismatch as error:
         raise UsageError(
-            f"the option `{_dotted(error.keys)}`{owner} {error.complaint}", hint=error.hint or hint
+            f"the option `{_dotted(error.keys)}` of `{of}` {error.complaint}", hint=hint
         ) from None
     except ValueError as error:
-        raise UsageError(f"the options{owner} do not fit: {safe(str(error))}", hint=hint) from error
+        raise UsageError(f"the options of `{of}` do not fit: {error}", hint=hint) from error
 
 
-def _owner(of: str) -> str:
-    return f" of `{safe(of)}`" if of else ""
-
-
-def pairs_of(pairs: Sequence[str], of: str = "") -> dict[str, str]:
-    """Value by name, from ``NAME=VALUE`` strings."""
-    owner = _owner(of)
+def pairs_of(pairs: Sequence[str], option: str = "--option") -> dict[str, str]:
+    """The values by name, from texts ``NAME=VALUE``."""
     given: dict[str, str] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         name = name.strip()
         if not equals or not name:
-            raise UsageError(
-                f"the option `{safe(pair, limit=60)}`{owner} is not of the form `NAME=VALUE`",
-                hint="as in `--option verify=decode`",
-            )
+            raise UsageError(f"`{option} {pair}` should be `{option} NAME=VALUE`")
         if name in given:
-            raise UsageError(
-                f"the option `{safe(name, limit=60)}`{owner} is given twice", hint="give it once"
-            )
+            raise UsageError(f"`{option} {name}=` is given twice")
         given[name] = value
     return given
 
 
 def _option_types(kind: type[Any]) -> dict[str, Any]:
-    """Type by option; each type is one that options can have."""
-    name = f"`{safe(kind.__qualname__)}`"
+    name = f"`{kind.__qualname__}`"
     try:
         hints = get_type_hints(kind)
     except (NameError, TypeError, AttributeError) as error:
-        raise PluginError(
-            f"the types of the options {name} cannot be found: {safe(str(error))}",
-            hint="import them at the top of the module, outside `if TYPE_CHECKING`",
-        ) from error
+        raise PluginError(f"the types of the options {name} cannot be found: {error}") from error
     found = {each.name: hints[each.name] for each in fields(kind) if each.init}
     for option, hint in found.items():
         inner = _optional(hint) or hint
         inner = _item(inner) or inner
         if not (inner in (str, int, float, bool) or _choices(inner)):
             raise PluginError(
-                f"the option `{safe(option)}` of {name} has a type that options cannot have",
-                hint=f"this is an error in the plugin: {DOCS}/plugins.md lists the types",
+                f"the option `{option}` of {name} has a type that options cannot have"
             )
     return found
 
 
 def options_as_text(instance: object) -> dict[str, str]:
-    """All options, including defaults, as :func:`parse_options` accepts them; in order of name."""
+    """All options, including defaults, as texts that :func:`parse_options` accepts, in order of
+    name.
+    """
     names = sorted(_option_types(type(instance)))
     return {name: as_text(getattr(instance, name)) for name in names}
 
 
 def as_text(value: Any) -> str:
-    """The text that is parsed as the same value of an option."""
+    """The text from which an option gets this value."""
     if value is None:
         return "none"
     if not isinstance(value, tuple):
@@ -362,20 +335,22 @@ def as_text(value: Any) -> str:
     return json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
 
 
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(B|kB|MB|GB|TB|KiB|MiB|GiB|TiB)?", re.IGNORECASE)
-_UNITS = {"": 1, "b": 1}
-_UNITS |= {unit: 1000 ** (power + 1) for power, unit in enumerate(("kb", "mb", "gb", "tb"))}
-_UNITS |= {unit: 1024 ** (power + 1) for power, unit in enumerate(("kib", "mib", "gib", "tib"))}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?", re.IGNORECASE | re.ASCII)
 _COUNT = re.compile(r"\d+")
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 
 
 def parse_size(value: int | str) -> int:
-    """A size in bytes: ``1048576``, ``"256MiB"``, ``"1.5 GB"`` (MB is 10^6, MiB is 2^20)."""
-    from fractions import Fraction  # here and below: few commands need it
+    """A size in bytes: ``1048576``, ``"256MiB"``, ``"1.5 GB"`` (M and MB are 10^6, Mi and MiB
+    2^20).
+    """
+    from fractions import Fraction  # imported here and below, because few commands need it
 
     match = _SIZE.fullmatch(str(value).strip()) if _is_amount(value) else None
-    size = Fraction(match[1]) * _UNITS[(match[2] or "").lower()] if match else Fraction(0)
+    size = Fraction(0)
+    if match and (match[2] or not match[3]):
+        power = " kmgt".index(match[2].lower() or " ")
+        size = Fraction(match[1]) * (1024 if match[3] else 1000) ** power
     if size < 1:
         raise ValueError("expected a size such as `256MiB`, `1.5GB` or a number of bytes")
     return int(size)
@@ -386,12 +361,12 @@ class SkipLimit:
     """The limit on skipped items of a build: a count, or a share of all items."""
 
     share: Fraction | None
-    """Share of all items, 0 to 1; None if `count` applies."""
+    """The limit as a share of all items, 0 to 1; None if `count` is the limit."""
     count: int = 0
 
     @classmethod
     def parse(cls, value: int | str) -> SkipLimit:
-        """``100`` or ``"100"`` items, or ``"0.5%"`` of them."""
+        """The limit in a text or number: ``100`` or ``"100"`` items, or ``"0.5%"`` of all items."""
         from fractions import Fraction
 
         text = str(value).strip() if _is_amount(value) else ""
@@ -403,14 +378,14 @@ class SkipLimit:
         return cls(Fraction(percent[1]) / 100)
 
     def allows(self, skipped: int, items: int) -> bool:
-        """Whether `skipped` of `items` are within the limit. Exact: no rounding."""
+        """Whether `skipped` of `items` are within the limit. Nothing is rounded."""
         return skipped <= (self.count if self.share is None else self.share * items)
 
     def __str__(self) -> str:
         if self.share is None:
             return str(self.count)
         percent = self.share * 100
-        # Percentages are written as decimals, so this division is exact.
+        # The user wrote the percentage as a decimal number, so this division is exact.
         exact = Decimal(percent.numerator) / Decimal(percent.denominator)
         return f"{exact.normalize():f}%"
 

@@ -1,3 +1,3 @@
-"""Engines run tasks. An engine is independent of scans and builds: it gets a function and tasks,
-and returns results in order.
+"""Engines run tasks. An engine does not depend on scans or builds: it gets a function and tasks,
+and returns the results in order of the tasks.
 """

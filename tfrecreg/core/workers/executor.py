@@ -1,12 +1,13 @@
 """The base class of engines whose workers belong to another library.
 
-An engine hands out an executor of :mod:`concurrent.futures`::
+A subclass provides an executor of :mod:`concurrent.futures`::
 
     class Threads(ExecutorEngine):
         def executor(self) -> Executor:
             return ThreadPoolExecutor(self.request.jobs)
 
-It comes in through an :class:`~tfrecreg.api.EngineRecord` of the hook ``tfrecreg_engines``.
+A plugin announces the class with an :class:`~tfrecreg.api.EngineRecord` from the hook
+``tfrecreg_engines``.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from tfrecreg.core.plugins.entry_points import Broken, identity, with_plugins
 from tfrecreg.core.plugins.guard import Diverted, one_line
 from tfrecreg.core.storage.interface import Readable
 from tfrecreg.core.values.errors import FailureError, TfrecregError, UsageError
-from tfrecreg.core.values.text import ExtensionPoint, safe
+from tfrecreg.core.values.text import ExtensionPoint
 from tfrecreg.core.values.typed_values import NoOptions
 from tfrecreg.core.workers.interface import Engine, EngineRequest, packed_error, perform, result_of
 from tfrecreg.core.workers.local import usable_cores
@@ -42,23 +43,25 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 AHEAD = 4
-"""Number of tasks per worker that are sent and whose results are not yet taken. More than for local
-processes, because a task travels.
+"""Number of tasks per worker that are sent and whose results are not yet taken. It is higher than
+for local processes, because sending a task takes time.
 """
 _ERRORS = (Exception, SystemExit, asyncio.CancelledError)
-"""What a library raises where it fails."""
+"""The errors that a library may raise if it fails."""
 _ALONE = threading.Lock()
-"""Sources and validators need not be thread-safe: a process runs one task at a time."""
+"""The lock of a process, which runs one task at a time: sources and validators need not be
+thread-safe.
+"""
 
 
 @cache
 def versions() -> dict[str, str]:
-    """The versions in which a worker has to equal the command, by name: those of tfrecreg and the
-    distributions with plugins with a digest of code that can change under one version.
+    """The versions, by name, that must be equal in a worker and in the command: those of tfrecreg
+    and of distributions with plugins, with a digest of code that can change under the same version.
     """
     found = {"tfrecreg": __version__}
     for distribution in with_plugins():
-        with suppress(Broken):  # discovery reports the error
+        with suppress(Broken):  # the discovery of plugins reports the error
             found.update([identity(distribution)])
     return {
         "Python": f"{sys.version_info.major}.{sys.version_info.minor}",
@@ -68,22 +71,24 @@ def versions() -> dict[str, str]:
 
 
 def pack(function: Callable[[T], object], task: T) -> bytes:
-    """A task, with what its worker compares first."""
+    """A task as bytes, with the versions and folders that its worker compares first."""
     return pickle.dumps((versions(), sorted(_folders(task)), pickle.dumps((function, task))))
 
 
 def _folders(value: object) -> set[str]:
-    """The folders of this machine that a task reads or writes, as far as they exist."""
+    """The existing folders of this machine that a task reads or writes."""
     if isinstance(value, Readable):
-        return {value.root} if value.is_local and Path(value.root).is_dir() else set()
+        folder = value.local_path()
+        return {folder} if folder is not None and Path(folder).is_dir() else set()
     parts = fields(value) if is_dataclass(value) else ()
     return set().union(*(_folders(getattr(value, part.name, None)) for part in parts))
 
 
 def perform_work(work: bytes) -> bytes:
-    """In a worker: run what :func:`pack` packed, and pack its outcome. It may run twice.
+    """In a worker: run a task from :func:`pack`, and pack its outcome. A library may run it twice.
 
-    Never raises an `Exception`, so that one of a future is a failure of the engine's library.
+    This function never raises an `Exception`. So an exception of a future is a failure of the
+    library.
     """
     with _ALONE:
         try:
@@ -95,67 +100,59 @@ def perform_work(work: bytes) -> bytes:
 
 
 def _expect_same(theirs: dict[str, str], folders: list[str]) -> None:
-    """Raise where this worker's versions differ from the command's, or it does not see a folder.
+    """Raise an error if this worker has other versions than the command, or lacks one of the
+    folders.
 
-    A distribution that only the worker has is not used, so it does not count.
+    A distribution that only the worker has is not used, so it is not compared.
     """
-    worker, mine = f"the worker on `{safe(socket.gethostname())}`", versions()
+    worker, mine = f"the worker on `{socket.gethostname()}`", versions()
     for name, version in theirs.items():
         if mine.get(name) != version:
             found = f"{name} {mine[name]}" if name in mine else f"no {name}"
-            raise FailureError(
-                f"{worker} has {safe(found)}, expected {safe(version)} as the command has it",
-                hint="install the same versions in the workers' environment as here",
-            )
+            raise FailureError(f"{worker} has {found}, but the command has {version}")
     for folder in folders:
         if not Path(folder).is_dir():
             raise FailureError(
-                f"{worker} does not see the folder `{safe(folder)}`",
-                hint="workers need the registry, the data and the raw data under the same paths as "
-                "here, on a shared file system",
+                f"{worker} does not see the folder `{folder}`",
+                hint="workers need the registry, the data and the raw data under the same paths",
             )
 
 
 class ExecutorEngine(ExtensionPoint, Engine):
-    """An engine over the workers of another library. A subclass defines :meth:`executor`.
+    """An engine whose workers belong to another library. A subclass defines :meth:`executor`.
 
-    It starts or connects to its workers when they are first needed. An error that it raises and
-    that is not of tfrecreg becomes a FailureError, by :meth:`failure`.
+    The engine starts its workers, or connects to them, when they are first needed. If the library
+    raises an error, :meth:`failure` converts it to an error of tfrecreg.
 
     Args:
-        request: of the user.
+        request: the user's request.
 
     Raises:
-        UsageError: fewer than 1 job are asked for.
+        UsageError: fewer than 1 job is requested.
     """
 
     Options: ClassVar[type[Any]] = NoOptions
-    """A frozen dataclass whose fields type ``--engine-option K=V``."""
+    """A frozen dataclass. Its fields are the names and types of ``--engine-option K=V``."""
     takes_any_option: ClassVar[bool] = False
-    """Whether options that `Options` does not have are also taken: as ``request.others``."""
+    """Whether the engine accepts options that `Options` lacks. They are in ``request.others``."""
     interval: ClassVar[float] = 2.0
     """Seconds between two calls of :meth:`watch`."""
 
-    is_local = False
-
     def __init__(self, request: EngineRequest) -> None:
         if request.jobs is not None and request.jobs < 1:
-            raise UsageError(
-                f"--jobs should be at least 1, found {request.jobs}",
-                hint="omit it to use every worker",
-            )
+            raise UsageError(f"--jobs should be at least 1, found {request.jobs}")
         self.request = request
         self._connection = ExitStack()
         self._executor: Executor | None = None
 
     @abstractmethod
     def executor(self) -> AbstractContextManager[Executor]:
-        """Start or reach the workers, within a bounded time; the end of the context ends those that
-        this engine started. An `Executor` is such a context manager, and may be returned as it is.
+        """Start or reach the workers within a bounded time. When the returned context ends, it ends
+        the workers that this engine started. An `Executor` is such a context and can be returned.
         """
 
     def workers(self) -> int:
-        """Number of workers, where `--jobs` is not given. Called when they are connected."""
+        """Number of workers if `--jobs` is not given. Called when the workers are connected."""
         own = getattr(self._executor, "_max_workers", None)
         return own if isinstance(own, int) else usable_cores()
 
@@ -164,14 +161,16 @@ class ExecutorEngine(ExtensionPoint, Engine):
         return AHEAD * self.jobs
 
     def watch(self) -> None:
-        """Called while a result is waited for: raise if it will never come."""
+        """Called while the engine waits for a result. Raises an error if the result will never
+        come.
+        """
 
     def cancel(self, futures: Sequence[Future[bytes]]) -> None:
-        """Stop tasks whose results are not needed, and wait for those that run: they write."""
+        """Stop tasks whose results are not needed; wait for running tasks, because they write."""
         wait([future for future in futures if not future.cancel()])
 
     def failure(self, error: BaseException) -> TfrecregError:
-        """The error to raise where the library raised one, or lost a task."""
+        """The error to raise if the library raised `error` or lost a task."""
         return FailureError(
             f"{self.request.plugin_id} failed: {one_line(error)}",
             hint="run the command again: a build goes on from its finished shards",
@@ -194,9 +193,9 @@ class ExecutorEngine(ExtensionPoint, Engine):
         self._open()
 
     def close(self) -> None:
-        """Disconnect, and end workers that this engine started. The engine stays usable."""
+        """Disconnect, and end the workers that this engine started. The engine stays usable."""
         self._executor = None
-        with suppress(*_ERRORS):  # the work has ended; a lost scheduler cannot be notified
+        with suppress(*_ERRORS):  # the work has ended, and a scheduler may be lost
             self._connection.close()
 
     def run(self, function: Callable[[T], R], tasks: Iterable[T]) -> Generator[R, None, None]:
@@ -233,7 +232,7 @@ class ExecutorEngine(ExtensionPoint, Engine):
 
     @contextmanager
     def _asking(self) -> Iterator[None]:
-        """Around all that a subclass and its library do."""
+        """The context for all calls of a subclass and its library. It converts their errors."""
         try:
             yield
         except TfrecregError:

@@ -1,4 +1,4 @@
-"""The engine, the call of a task that all engines share, and its outcome as bytes."""
+"""The interface of engines, and functions that run a task and send its outcome as bytes."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 WORTH_SECONDS = 0.75
-"""Work of this process from which on worker processes pay: they take about a third of that to
-start.
-"""
+"""Work that takes one process this many seconds is faster with worker processes of this machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +28,7 @@ class EngineRequest:
     """The user's choice of an engine, with its options."""
 
     name: str
-    """As in ``--engine``, for messages: ``futures:loky:get_reusable_executor``."""
+    """The text of ``--engine``, for messages: ``futures:loky:get_reusable_executor``."""
     argument: str
     """The text after the engine's name and a colon: ``loky:get_reusable_executor``."""
     jobs: int | None
@@ -38,7 +36,7 @@ class EngineRequest:
     options: Any
     """An object of the engine's `Options`."""
     others: Mapping[str, Any]
-    """Options that `Options` does not have, as text or as values of Python."""
+    """Options that `Options` lacks, as text or as Python values."""
     plugin_id: PluginId
     """The plugin, for messages."""
 
@@ -46,7 +44,7 @@ class EngineRequest:
 class Engine(ABC):
     """Runs one function over many tasks.
 
-    The creator of an engine closes it. Operations use the engine that they get, and leave it open
+    Who creates an engine also closes it. Operations use the engine that they get, and leave it open
     for the next operation.
     """
 
@@ -55,38 +53,29 @@ class Engine(ABC):
     def jobs(self) -> int:
         """Number of tasks that run at the same time."""
 
-    @property
-    @abstractmethod
-    def is_local(self) -> bool:
-        """Whether tasks run on this machine, where they see the folders of the caller."""
+    def run_here(self, function: Callable[[], R]) -> R | None:  # noqa: ARG002 - workers run it
+        """The result of `function`, called in this process, if the engine runs its tasks in this
+        process; None if workers run them.
+        """
+        return None
 
-    def for_work(self, costs: Iterable[float], worth: float = WORTH_SECONDS) -> Engine:  # noqa: ARG002
-        """The engine itself, or this very process for work so small that local workers do not pay.
-
-        Workers on other machines were named by the user, so they get any work.
+    def for_work(self, costs: Iterable[float]) -> Engine:  # noqa: ARG002 - others take any work
+        """The engine for this work: itself, or an engine in this process if the work is too small
+        for worker processes.
 
         Args:
-            costs: of the tasks, in seconds of one process, or in the unit of `worth`; only as many
-                are taken as decide it.
-            worth: their sum above which workers pay.
+            costs: the time of each task, in seconds of one process. Only as many are taken as are
+                needed to decide.
         """
         return self
 
     @abstractmethod
     def warm(self, function: Callable[[T], R]) -> None:
-        """Prepare to run `function` over many tasks while the caller still determines them.
-
-        Optional: otherwise :meth:`run` starts the workers later.
-
-        Raises:
-            FailureError: a worker could not be started.
-        """
+        """Prepare to run `function`, while the caller still determines the tasks."""
 
     @abstractmethod
     def close(self) -> None:
-        """End the workers that :meth:`warm` started and that did not get tasks. The engine stays
-        usable.
-        """
+        """End the workers that :meth:`warm` started; the engine stays usable."""
 
     def __enter__(self) -> Engine:
         return self
@@ -98,13 +87,13 @@ class Engine(ABC):
     def run(self, function: Callable[[T], R], tasks: Iterable[T]) -> Generator[R, None, None]:
         """The result of `function` for every task, in the order of the tasks.
 
-        Closing the generator before its end stops the work: running tasks are ended, waiting tasks
-        are not started. Output that `function` prints goes to stderr, because stdout is the result
-        of a command.
+        Closing the generator early stops the work: running tasks are ended, waiting tasks are not
+        started. What `function` prints goes to stderr, because stdout is for the result of a
+        command.
 
         Args:
             function: importable by name (workers import it), pure, returning something small.
-            tasks: picklable; taken as they are needed, never all at once.
+            tasks: picklable; they are taken when they are needed, never all at once.
 
         Raises:
             FailureError: a worker died.
@@ -121,18 +110,12 @@ class Engine(ABC):
         total: int = 0,
         progress: Progress = SILENT,
     ) -> list[R]:
-        """All results of :meth:`run`, with progress. Afterwards no worker goes on.
+        """All results of :meth:`run`, with progress. When it returns, no worker runs a task.
 
         Args:
-            function: as for :meth:`run`.
-            tasks: as for :meth:`run`.
-            cost: records and bytes that a task and its result stand for.
+            cost: returns a task's numbers of records and bytes, for the progress.
             label: the activity: "exporting mnist".
             total: number of records of all tasks; 0 if unknown.
-            progress: updated for every result.
-
-        Raises:
-            TfrecregError: as :meth:`run`.
         """
         sent: deque[T] = deque()
 
@@ -142,7 +125,7 @@ class Engine(ABC):
                 yield task
 
         results: list[R] = []
-        # Closed, so that after an interrupt no worker goes on writing.
+        # The generator is closed, so that no worker continues to write after an interrupt.
         with working(progress, label, total), closing(self.run(function, sending())) as found:
             for result in found:
                 progress.advance(*cost(sent.popleft(), result))
@@ -151,26 +134,23 @@ class Engine(ABC):
 
 
 def call(function: Callable[[T], R], task: T) -> R:
-    """The result of `function` for `task`; printed output goes to stderr."""
+    """The result of `function` for `task`. What the function prints goes to stderr."""
     with Diverted():
         try:
             return function(task)
         except SystemExit as error:
-            raise FailureError(
-                f"a task tried to end the program: exit({safe(repr(error.code))})",
-                hint="a plugin did: `tfrecreg plugins list` lists the plugins",
-            ) from error
+            raise FailureError(f"a task tried to end the program: exit({error.code!r})") from error
 
 
 class _RemoteError(Exception):
-    """The traceback of the worker, as the cause of the exception that it raised."""
+    """The traceback in a worker, as the cause of the exception that the worker raised."""
 
     def __str__(self) -> str:
         return f"\n{self.args[0]}"
 
 
 def perform(work: bytes) -> bytes:
-    """In a worker: run a pickled ``(function, task)``, and pack its outcome."""
+    """In a worker: run a pickled ``(function, task)``, and pack its result or error."""
     try:
         function, task = pickle.loads(work)
         return pickle.dumps((True, call(function, task), "", ""))
@@ -179,7 +159,7 @@ def perform(work: bytes) -> bytes:
 
 
 def packed_error(error: Exception) -> bytes:
-    """In a worker: an outcome that :func:`result_of` raises."""
+    """In a worker: the outcome, as bytes, for which :func:`result_of` raises `error`."""
     summary = safe("".join(traceback.format_exception_only(type(error), error)).strip())
     trace = "".join(traceback.format_exception(error))
     try:
@@ -190,21 +170,16 @@ def packed_error(error: Exception) -> bytes:
 
 
 def result_of(outcome: bytes) -> Any:
-    """In the parent: the result that :func:`perform` packed."""
+    """In the parent: return the result in an outcome of :func:`perform`, or raise its error."""
+    summary = trace = ""
     try:
         done, value, summary, trace = pickle.loads(outcome)
-    except Exception as error:
-        raise FailureError(
-            f"the result of a task cannot be unpacked: {type(error).__name__}: {safe(str(error))}",
-            hint="`--jobs 1` runs without workers and shows the error",
-        ) from error
-    if done:
-        return value
-    try:
+        if done:
+            return value
         raised: BaseException = pickle.loads(value)
-    except Exception:
-        raised = FailureError(
-            f"a task failed in its worker: {summary}",
-            hint="`--jobs 1` runs without workers and shows the error",
-        )
+    except Exception as error:
+        what = f"a task failed in its worker: {summary}"
+        if not summary:
+            what = f"the result of a task cannot be unpacked: {type(error).__name__}: {error}"
+        raised = FailureError(what, hint="`--jobs 1` runs without workers and shows the error")
     raise raised from _RemoteError(trace)

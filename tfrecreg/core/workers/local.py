@@ -1,4 +1,4 @@
-"""The local engine: worker processes on this machine, or this process for one job."""
+"""The local engine: runs tasks in worker processes on this machine, or in this process."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ def usable_cores() -> int:
 class LocalEngine(Engine):
     """Runs tasks in `jobs` worker processes; with one job, in this process.
 
-    Workers are spawned, not forked: a fork of a process with threads (NumPy's, TensorFlow's) may
-    deadlock. So a script with more than one job keeps its code under ``if __name__ ==
-    "__main__":``, as `multiprocessing` requires.
+    Workers are spawned, not forked, because a fork of a process with threads (NumPy's,
+    TensorFlow's) may deadlock. So a script with more than one job must keep its code under
+    ``if __name__ == "__main__":``, as `multiprocessing` requires.
     """
 
     jobs = 1
-    is_local = True
 
     def __init__(self, jobs: int = 1) -> None:
         if jobs < 1:
-            raise UsageError(
-                f"--jobs should be at least 1, found {jobs}", hint="omit it to use every processor"
-            )
+            raise UsageError(f"--jobs should be at least 1, found {jobs}")
         self.jobs = jobs
         self._warm: Pool | None = None
 
-    def for_work(self, costs: Iterable[float], worth: float = WORTH_SECONDS) -> LocalEngine:
-        if self.jobs == 1 or any(cost > worth for cost in accumulate(costs)):
+    def run_here(self, function: Callable[[], R]) -> R | None:
+        return function() if self.jobs == 1 else None
+
+    def for_work(self, costs: Iterable[float]) -> LocalEngine:
+        if self.jobs == 1 or any(cost > WORTH_SECONDS for cost in accumulate(costs)):
             return self
         return LocalEngine(1)
 
@@ -65,7 +65,7 @@ class LocalEngine(Engine):
 
     def run(self, function: Callable[[T], R], tasks: Iterable[T]) -> Generator[R, None, None]:
         iterator = iter(tasks)
-        # A process does not pay for one task; the result is the same by the engine's contract.
+        # A single task runs in this process, where it is faster. The result is the same.
         first = list(islice(iterator, 2)) if self.jobs > 1 else []
         if len(first) > 1:
             pool, self._warm = self._warm or self._pool(), None

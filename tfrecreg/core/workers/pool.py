@@ -1,5 +1,5 @@
-"""Worker processes that run tasks: their number is bounded, results are in order, and they end with
-their parent.
+"""A pool of worker processes that run tasks. Their number is bounded, results are in order of the
+tasks, and the processes end with their parent.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ R = TypeVar("R")
 
 _AHEAD = 2
 """Number of tasks per worker that are started and whose results are not yet taken: enough to keep
-it busy while an earlier task takes long, few enough to bound memory.
+workers busy while an earlier task takes long, and few enough to bound memory.
 """
 
 _PATIENCE = 5.0
-"""Seconds for a process to exit by itself. One that hangs at its exit is killed."""
+"""Seconds that a process has to exit by itself. After this time it is killed."""
 
 
 class _Worker:
@@ -37,8 +37,8 @@ class _Worker:
     def __init__(self, function: Callable[[Any], object] | None) -> None:
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
-        # The function is sent so that unpickling it does its imports. A daemon: if the generator is
-        # not closed, the interpreter's exit does not wait.
+        # The function is sent because unpickling it runs its imports. The process is a daemon, so
+        # that the interpreter can exit even if the generator was not closed.
         self.process = context.Process(target=_work, args=(theirs, function), daemon=True)
         try:
             with interrupts_held():
@@ -50,24 +50,24 @@ class _Worker:
             theirs.close()
         self.task: int | None = None
         self.proven = False
-        """Whether it has completed a task."""
+        """Whether the worker has completed a task."""
 
     def end(self) -> None:
-        """Wait until it has exited; kill it if it hangs."""
+        """Wait until the process has exited; kill it if it hangs."""
         self.process.join(_PATIENCE)
         if self.process.exitcode is None:
             self.process.kill()
             self.process.join()
 
     def death(self) -> FailureError:
-        """The error for its death, with a hint."""
+        """The error for the death of the worker, with a hint."""
         self.end()
         code = self.process.exitcode or 0
         if code == -signal.SIGKILL:
             hint = "it may have run out of memory: try fewer `--jobs`"
         elif code > 0 and not self.proven:
             hint = (
-                "a script that asks for more than one job keeps its code under "
+                "a script that asks for more than one job must keep its code under "
                 '`if __name__ == "__main__":`; `--jobs 1` runs without workers'
             )
         else:
@@ -78,10 +78,10 @@ class _Worker:
 
 
 class Pool:
-    """Up to `size` workers, at most one per task. A context manager.
+    """A context manager with up to `size` workers, at most one per task.
 
-    Leaving it by an exception, or by closing the generator of :meth:`run`, kills the workers;
-    leaving it otherwise lets them exit by themselves. In both cases no worker is left.
+    If an exception ends the context, or the generator of :meth:`run` is closed, the workers are
+    killed. Otherwise they exit by themselves. In both cases no worker is left.
     """
 
     def __init__(self, size: int) -> None:
@@ -94,20 +94,26 @@ class Pool:
             while len(self._workers) < min(count, self._size):
                 self._workers.append(_Worker(function))
         except OSError as error:
-            raise FailureError(
-                f"no worker process could be started: {error.strerror}", hint="try fewer `--jobs`"
-            ) from error
+            raise FailureError(f"no worker process could be started: {error.strerror}") from error
 
     def run(self, function: Callable[[T], R], tasks: Iterable[T]) -> Generator[R, None, None]:
         """The result of `function` for every task, in order. See
         :class:`tfrecreg.core.workers.interface.Engine`.
         """
-        waiting = self._with_workers_started(iter(tasks))
+        tasks = iter(tasks)
+        # All workers start before the first task is sent. A worker receives a task that is larger
+        # than the pipe's buffer only after its imports, and the other workers would begin their
+        # imports only then.
+        first = list(islice(tasks, self._size))
+        self.start(len(first))
+        waiting = chain(first, tasks)
         results: dict[int, bytes] = {}
         begun = taken = 0
         more = True
         while more or taken < begun:
-            while more and begun - taken < self._size * _AHEAD and self._is_any_idle():
+            while more and begun - taken < self._size * _AHEAD:
+                if all(worker.task is not None for worker in self._workers):
+                    break
                 try:
                     task = next(waiting)
                 except StopIteration:
@@ -121,19 +127,6 @@ class Pool:
             elif taken < begun:
                 results.update(self._next_results())
 
-    def _with_workers_started(self, tasks: Iterator[T]) -> Iterator[T]:
-        """The same tasks, after starting a worker for each of the first ones.
-
-        All are started before the first gets its task: a worker takes a task larger than a pipe's
-        buffer only after its imports, and the other workers would start theirs only then.
-        """
-        first = list(islice(tasks, self._size))
-        self.start(len(first))
-        return chain(first, tasks)
-
-    def _is_any_idle(self) -> bool:
-        return any(worker.task is None for worker in self._workers)
-
     def _give(self, number: int, work: bytes) -> None:
         """Send a task to an idle worker."""
         worker = next(worker for worker in self._workers if worker.task is None)
@@ -144,10 +137,13 @@ class Pool:
             raise worker.death() from None
 
     def _next_results(self) -> Generator[tuple[int, bytes], None, None]:
-        """Wait until a worker has a result, or has died."""
+        """Wait until workers have results, and yield each task's number and outcome. Raises an
+        error if a worker died.
+        """
         busy = [worker for worker in self._workers if worker.task is not None]
         pipes = {worker.connection for worker in busy}
-        # Wait also for the sentinels: a foreign fork may keep the other end of a pipe open.
+        # The sentinels are also waited for: a fork by other code may keep the other end of a pipe
+        # open.
         ready = set(wait([*pipes, *(worker.process.sentinel for worker in busy)]))
         for worker in busy:
             if worker.connection not in ready and worker.process.sentinel not in ready:
@@ -172,7 +168,7 @@ class Pool:
         """End the workers and wait until they are gone."""
         for worker in self._workers:
             if kill:
-                worker.process.kill()  # first, else it would report an error about the pipe
+                worker.process.kill()  # first, or it reports an error of the pipe
             worker.connection.close()  # this ends an idle worker
         for worker in self._workers:
             worker.end()
@@ -182,11 +178,12 @@ class Pool:
 
 @contextmanager
 def interrupts_held() -> Iterator[None]:
-    """Delay ^C until after the block; it does not reach a process that is started in the block.
+    """Delay ^C until after the ``with`` block. A process that is started in the block does not get
+    it.
 
-    Such a process starts with the signal blocked, so its imports cannot be interrupted.
+    That process starts with the signal blocked, so its imports cannot be interrupted.
     """
-    resource_tracker.ensure_running()  # starting it unblocks the signal
+    resource_tracker.ensure_running()  # starting the tracker would unblock the signal
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -195,7 +192,7 @@ def interrupts_held() -> Iterator[None]:
 
 
 def how_it_ended(code: int) -> str:
-    """How a process ended, in words, from its exit code: negative if a signal killed it."""
+    """How a process ended, in words. Its exit code is negative if a signal ended it."""
     if code >= 0:
         return f"ended with exit code {code}"
     name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
@@ -203,12 +200,12 @@ def how_it_ended(code: int) -> str:
 
 
 def _work(connection: Connection, function: object) -> None:
-    """The main loop of a worker: one task after the other, until the parent closes the pipe."""
-    del function  # it was sent for its imports
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # ^C is the parent's to handle
+    """The main loop of a worker: one task after another, until the parent closes the pipe."""
+    del function  # the function was sent for its imports
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles ^C
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_leave_with_parent, daemon=True).start()
-    # A parent that has died takes no result. Whoever notices tells it.
+    # If the parent has died, nobody takes the result, and no error is needed.
     with suppress(EOFError, ConnectionError):
         while True:
             work = connection.recv_bytes()
@@ -216,7 +213,7 @@ def _work(connection: Connection, function: object) -> None:
 
 
 def _leave_with_parent() -> None:
-    """End this worker when its parent ends, in any way and at any time."""
+    """End this worker when its parent ends, even if the parent is killed."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

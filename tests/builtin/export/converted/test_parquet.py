@@ -105,11 +105,6 @@ def test_a_note_counts_records_with_a_rest(make_task: MakeTask) -> None:
     payloads = [encode(each) for each in ({}, {"x": int64_feature(1)}, {"y": unset_feature()})]
     done = ShardConversion(made)(make_task(payloads))
     assert done.seen == 2
-    assert list(parquet_module.rest_notes(0)) == []
-    assert list(parquet_module.rest_notes(1234)) == [
-        "1,234 records have features that the columns of the schema cannot hold: they are in the "
-        "column `__rest__`"
-    ]
 
 
 def test_row_groups_are_bounded(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:

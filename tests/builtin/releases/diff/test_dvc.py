@@ -12,6 +12,9 @@ from git_support import start
 
 pytest.importorskip("dvc", reason="the extra `dvc` is not installed")
 
+from check_support import framed
+
+from tfrecreg import engine as open_engine
 from tfrecreg.builtin.adopt.request import AdoptRequest
 from tfrecreg.builtin.adopt.run import adopt
 from tfrecreg.builtin.dvc import dvc
@@ -19,10 +22,8 @@ from tfrecreg.builtin.releases.diff.run import diff
 from tfrecreg.builtin.releases.release import ReleaseRequest, release
 from tfrecreg.core.example.model import encode
 from tfrecreg.core.example.values import int64_feature
-from tfrecreg.core.plugins.engines import open_engine
-from tfrecreg.core.records.framing import frame
+from tfrecreg.core.registry.data import resolve
 from tfrecreg.core.registry.init import init
-from tfrecreg.core.registry.lookup import resolve
 from tfrecreg.core.registry.registry import open_registry
 from tfrecreg.core.values.text import json_data
 
@@ -33,8 +34,7 @@ def put_shard(path: Path, **more: object) -> Path:
     with path.open("wb") as file:
         for number in range(20):
             payload = encode({**example(number, id=int64_feature(number)), **more})  # type: ignore[dict-item]
-            head, foot = frame(payload)
-            file.write(head + payload + foot)
+            file.write(framed(payload))
     return path
 
 
@@ -73,7 +73,7 @@ def test_added_features_are_minor_though_the_parent_is_in_the_cache_alone(root: 
 def test_without_the_cache_the_number_is_the_safe_one_and_says_why(root: Path) -> None:
     shutil.rmtree(root / ".dvc/cache")
     result = diff("d@1.0.0", "d", registry=root)
-    assert result.hint == "`tfrecreg pull d@1.0.0` fetches them"
+    assert result.hint == "tfrecreg pull d@1.0.0"
     with closing(open_engine("futures:executors_support:threads")) as engine:
         there = diff("d@1.0.0", "d", registry=root, engine=engine)
     assert json_data(there) == json_data(result)

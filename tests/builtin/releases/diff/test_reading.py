@@ -13,23 +13,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 from diff_support import example, image, put_build, side
-from engines_support import lighten
 from tests_support import flip
 
+from tfrecreg import engine as open_engine
 from tfrecreg.builtin.releases.diff.compare import Readers, Reading
 from tfrecreg.builtin.releases.diff.match import Pairs
 from tfrecreg.builtin.releases.diff.run import diff
-from tfrecreg.cli.main import main
 from tfrecreg.core.example.model import Example
 from tfrecreg.core.example.values import bytes_feature, int64_feature
-from tfrecreg.core.plugins.engines import open_engine
 from tfrecreg.core.values.errors import FailureError
 from tfrecreg.core.values.text import json_data
 from tfrecreg.core.workers.interface import Engine
 from tfrecreg.core.workers.local import LocalEngine
 
 RECORDS = 150
-SMALL_TASKS = {"_STEP": 3, "_TASK": 7, "_SHARD": 1, "_FEW": 0}
+SMALL_TASKS = {"_TASK": 7, "_SHARD": 1, "_PAIR_SECONDS": 1}
 ENGINES = {
     "two jobs": partial(LocalEngine, 2),
     "processes": partial(open_engine, "futures:executors_support:processes", jobs=2),
@@ -100,8 +98,7 @@ def expected(registry: Path) -> str:
 
 
 @pytest.fixture(params=ENGINES)
-def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
-    lighten(monkeypatch)
+def engine(request: pytest.FixtureRequest, light_workers: None) -> Iterator[Engine]:
     with closing(ENGINES[request.param]()) as made:
         yield made
 
@@ -118,22 +115,6 @@ def test_the_document_does_not_depend_on_the_pieces(
 ) -> None:
     assert document(registry) == expected
     assert document(registry, LocalEngine(1)) == expected
-
-
-@pytest.mark.medium
-def test_the_command_prints_the_same_with_threads(
-    registry: Path, small_tasks: None, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Tasks in threads redirect stdout, while the command prints records that are ready."""
-    command = ["-C", str(registry), "diff", "old", "new", "--records"]
-    for form in ("text", "json"):
-        said = []
-        for more in (["--jobs", "1"], ["--engine", "futures:executors_support:threads"]):
-            assert main([*command, "--format", form, *more]) == 0
-            captured = capsys.readouterr()
-            assert captured.err == ""
-            said.append(captured.out)
-        assert said[0] == said[1]
 
 
 def test_features_and_labels_beyond_the_limit_are_counted_alike(
@@ -155,9 +136,8 @@ def die(readers: Readers, pairs: Pairs) -> None:
 
 @pytest.mark.medium
 def test_a_killed_worker_is_a_failure(
-    registry: Path, small_tasks: None, monkeypatch: pytest.MonkeyPatch
+    registry: Path, small_tasks: None, light_workers: None
 ) -> None:
-    lighten(monkeypatch)
     places = np.arange(20, dtype=np.uint64)
     reading = Reading(side(registry, "old"), side(registry, "new"), LocalEngine(2))
     with pytest.raises(FailureError, match="was killed by SIGKILL before its task was done"):

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
-from diff_support import SCHEMA, example, put_build, put_release, side
-from tests_support import flip, tree
+from diff_support import SCHEMA, example, put_build, put_release
+from tests_support import flip
 
 from tfrecreg.builtin.releases.diff.run import diff
 from tfrecreg.builtin.releases.diff.verdict import classify
 from tfrecreg.core.example.model import encode
 from tfrecreg.core.example.values import bytes_feature, float_feature, int64_feature
-from tfrecreg.core.registry.lookup import resolve
+from tfrecreg.core.registry.data import resolve
 from tfrecreg.core.registry.manifest import parse_manifest, render_manifest, seal
 from tfrecreg.core.registry.registry import open_registry
-from tfrecreg.core.values.errors import ManifestError, UsageError
 from tfrecreg.core.values.text import json_data
 
 TWO = {"train": [{"a": example(1), "b": example(2)}], "test": [{"a": example(9)}]}
@@ -123,12 +121,6 @@ def test_numbers_that_are_classes_by_the_schema_are_labels(compare) -> None:
     assert [(each.feature, each.before, each.after) for each in result.labels] == [
         ("animal", "4", "5")
     ]
-
-
-def test_a_label_with_several_values_is_told_by_their_number(compare) -> None:
-    before = {"train": [{"a": example(1, label=int64_feature([1, 2]))}]}
-    result = compare(before, {"train": [{"a": example(1, label=int64_feature([1, 2, 3]))}]})
-    assert result.examples["changed"][0].labels == (("label", "(2 values)", "(3 values)"),)
 
 
 def test_features_that_were_added_are_minor_where_nothing_else_changed(compare) -> None:
@@ -308,7 +300,7 @@ def test_another_layout_in_the_same_order_is_no_other_order(compare) -> None:
 
 
 def test_another_compression_keeps_content_and_order(compare) -> None:
-    result = compare(TWO, TWO, compressed=True)
+    result = compare(TWO, TWO, compression="gzip")
     assert result.order == "same"
     assert result.change.reasons == ["the same examples in the same order, compression gzip"]
     shards = result.shards
@@ -321,12 +313,6 @@ def test_the_order_is_not_known_where_an_index_is_gone(compare) -> None:
     result = compare(TWO, after, keep_bytes=False, keep_indexes=False)
     assert (result.order, result.change.level) == ("unknown", "patch")
     assert "perhaps in another order" in result.change.reasons[0]
-
-
-def test_records_of_gzip_shards_are_compared(compare) -> None:
-    after = {**TWO, "train": [{"a": example(1), "b": example(2, label=int64_feature(9))}]}
-    result = compare(TWO, after, compressed=True, first_compressed=True)
-    assert result.features["label"].changed == 1
 
 
 def test_payloads_that_are_no_examples_differ_as_a_whole(compare) -> None:
@@ -360,7 +346,7 @@ def test_names_of_classes_that_changed_places_are_major(root, compare) -> None:
     ]
     registry = open_registry(root)
     parent, build = (resolve(registry, each) for each in ("d@1.0.0", "d"))
-    assert classify(parent, build).change == result.change
+    assert classify(parent, build)[0] == result.change
 
 
 @pytest.mark.parametrize(
@@ -407,13 +393,13 @@ def test_the_schema_is_told_and_asks_for_no_number(compare) -> None:
         (
             "time_domain { integer_format: UNIX_SECONDS }",
             "time_domain { integer_format: UNIX_MILLISECONDS }",
-            "`label` should be read otherwise: `time_domain.integer_format` was UNIX_SECONDS and "
+            "`label` should be read differently: `time_domain.integer_format` was UNIX_SECONDS and "
             "is UNIX_MILLISECONDS",
         ),
         (
             "shape { dim { size: 1 } }",
             "shape {}",
-            "`label` should be read otherwise: `shape` was 1 and is scalar",
+            "`label` should be read differently: `shape` was 1 and is scalar",
         ),
         ("shape { dim { size: 1 } }", "shape { dim {} }", None),
         ("shape {}", "", None),
@@ -479,7 +465,7 @@ def test_what_is_no_file_in_a_shards_place_is_not_compared_and_that_is_told(root
     shard.mkdir()
     result = diff("d@1.0.0", "d", registry=root)
     assert (result.compared, result.unread) == (0, 1)
-    assert result.unread_reason.endswith("expected a regular file, found a folder")
+    assert result.unread_reason.endswith("it is not a regular file")
 
 
 def test_bytes_that_are_those_of_another_build_are_not_compared(root, compare) -> None:
@@ -507,41 +493,6 @@ def test_a_build_has_no_next_number(root, compare) -> None:
     assert diff("d", "d@1.0.0", registry=root).version is None
 
 
-def test_comparing_writes_nothing(root, compare) -> None:
-    compare(TWO, {**TWO, "train": [{"a": example(1), "b": example(3)}]})
-    before = tree(root)
-    result = diff("d@1.0.0", "d", registry=root)
-    list(result.records())
-    assert tree(root) == before
-
-
-def test_the_document_is_json_and_has_what_the_result_has(compare) -> None:
-    after = {**TWO, "train": [{"a": example(1), "b": example(2, label=int64_feature(9))}]}
-    document = json.loads(json.dumps(json_data(compare(TWO, after))))
-    assert document["change"]["level"] == "major"
-    assert document["change"]["version"] == "2.0.0"
-    assert document["totals"] == {"removed": 0, "added": 0, "changed": 1, "moved": 0, "renamed": 0}
-    (example_,) = document["examples"]["changed"]
-    assert example_["labels"] == [{"feature": "label", "before": "2", "after": "9"}]
-    assert "from_key" not in example_
-
-
-def test_what_is_not_there_is_refused(root, compare) -> None:
-    compare(TWO, TWO)
-    with pytest.raises(UsageError, match=r"no release `d@3\.0\.0`"):
-        diff("d@3.0.0", "d", registry=root)
-    with pytest.raises(UsageError, match="no dataset `e`"):
-        diff("d", "e", registry=root)
-
-
-def test_a_damaged_manifest_is_refused(root, compare) -> None:
-    compare(TWO, TWO)
-    path = root / "registry/d/1.0.0/manifest.json"
-    path.write_bytes(path.read_bytes().replace(b'"records":2', b'"records":3', 1))
-    with pytest.raises(ManifestError, match="was changed after it was sealed"):
-        diff("d@1.0.0", "d", registry=root)
-
-
 def test_a_release_is_judged_as_the_diff_judges(root, compare) -> None:
     more = {"width": int64_feature(28)}
     cases = [
@@ -557,16 +508,10 @@ def test_a_release_is_judged_as_the_diff_judges(root, compare) -> None:
     for after in cases:
         put_build(root, after)
         registry = open_registry(root)
-        change = classify(resolve(registry, "d@1.0.0"), resolve(registry, "d")).change
+        change = classify(resolve(registry, "d@1.0.0"), resolve(registry, "d"))[0]
         shown = diff("d@1.0.0", "d", registry=root).change
         assert (change.level, change.reasons) == (shown.level, shown.reasons)
         assert change.counts == shown.counts
-
-
-def test_a_first_release_has_nothing_before_it(root) -> None:
-    put_build(root, TWO)
-    change = classify(None, resolve(open_registry(root), "d")).change
-    assert (change.level, change.reasons) == ("initial", ["the first release"])
 
 
 def test_a_release_counts_all_labels_that_changed(root) -> None:
@@ -576,7 +521,7 @@ def test_a_release_counts_all_labels_that_changed(root) -> None:
     put_release(root, "1.0.0")
     put_build(root, after)
     registry = open_registry(root)
-    change = classify(resolve(registry, "d@1.0.0"), resolve(registry, "d")).change
+    change = classify(resolve(registry, "d@1.0.0"), resolve(registry, "d"))[0]
     assert change.level == "major"
     assert change.reasons[0] == "10001 labels changed"
 
@@ -593,23 +538,3 @@ def test_a_manifest_that_promises_too_many_records_takes_no_memory(root, compare
     result = diff("d@1.0.0", "d", registry=root)
     assert not any(split.known for split in result.splits if split.name == "train")
     assert result.change.level == "major"
-
-
-@pytest.mark.slow
-def test_more_splits_than_rows_can_tell_apart_are_refused(root, compare) -> None:
-    compare(TWO, {**TWO, "train": [{"a": example(1)}]})
-    path = root / "data/d/manifest.json"
-    found = parse_manifest(path.read_bytes(), "it")
-    splits = [replace(found.splits[0], name=f"s{number}") for number in range(2**16 + 1)]
-    path.write_bytes(render_manifest(seal(replace(found, splits=splits))))
-    with pytest.raises(UsageError, match="splits, at most 65536 can be compared") as caught:
-        diff("d@1.0.0", "d", registry=root)
-    assert caught.value.hint
-
-
-def test_a_side_knows_where_its_bytes_are(root) -> None:
-    put_build(root, TWO)
-    put_release(root, "1.0.0")
-    put_build(root, {"train": [{"q": example(77)}]})
-    assert side(root, "d@1.0.0").folder == "versions/d/1.0.0"
-    assert side(root, "d").folder == "data/d"

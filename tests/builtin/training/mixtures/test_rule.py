@@ -78,9 +78,8 @@ def test_a_temperature_is_a_root_in_integers_on_every_machine() -> None:
 
 
 def test_a_member_without_a_place_is_refused() -> None:
-    with pytest.raises(UsageError, match="`b` has no place in an epoch of 3") as caught:
+    with pytest.raises(UsageError, match="`b` has no place in an epoch of 3"):
         member_counts(NAMES[:2], [3, 1000], weights(0.999, 0.001))
-    assert caught.value.hint == "`size=…` makes epochs longer; or leave the member out"
 
 
 def test_an_epoch_has_less_than_2_to_the_31_places() -> None:

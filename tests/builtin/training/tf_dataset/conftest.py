@@ -41,10 +41,10 @@ def keys(numbered: Path) -> Callable[..., list[bytes]]:
 
 @pytest.fixture
 def odd(tf: Any, tmp_path: Path) -> Callable[..., Path]:
-    """Makes a registry whose build `odd` has one shard, which TensorFlow wrote."""
+    """Makes a registry whose build `odd` has one shard."""
 
     def make(schema: str, examples: Sequence[dict[str, Any]]) -> Path:
-        put_odd(tf, tmp_path, schema, [example(tf, features) for features in examples])
+        put_odd(tmp_path, schema, [example(tf, features) for features in examples])
         return tmp_path
 
     return make

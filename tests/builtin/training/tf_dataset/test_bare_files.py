@@ -84,7 +84,7 @@ def test_files_without_an_example_are_refused(files: Path) -> None:
             tr.load(path)
 
 
-@pytest.mark.medium
+@pytest.mark.slow
 @pytest.mark.parametrize("built", [True, False])
 def test_a_cache_is_read_for_what_it_was_made_from(tf: Any, files: Path, built: bool) -> None:
     registry = tr.init(files / "registry", with_dvc=False)

@@ -44,18 +44,13 @@ def refuse(*_: object, **__: object) -> None:
     "arguments",
     [
         {"shards": 1},
-        {"shards": 2, "batch_size": 16},
         {"shards": 7, "batch_size": 16},
         {"shards": 7, "shuffle": 5},
-        {"shards": 7, "hosts": 7, "host": 3},
         {"shards": 7, "hosts": 5, "host": 4, "batch_size": 3},
         {"shards": 2, "hosts": 3, "host": 1, "drop_remainder": True, "batch_size": 16},
         {"shards": 7, "split": "train[20:150]+test[:9]"},
         {"shards": 2, "deterministic": False, "repeat": 2},
-        {"shards": 7, "shuffle": False, "seed": None},
         {"shards": 7, "shuffle": False, "seed": None, "batch_size": 16, "split": "train[20:-9]"},
-        {"shards": 7, "shuffle": False, "seed": None, "hosts": 5, "host": 4},
-        {"shards": 7, "shuffle": False, "seed": None, "deterministic": False},
         {"shards": 7, "cache": True, "batch_size": 16},
     ],
 )
@@ -119,19 +114,14 @@ def test_gzip_is_read_in_order(
 
 
 @pytest.mark.usefixtures("all_are_large")
-@pytest.mark.parametrize(
-    "arguments", [{}, {"batch_size": 16, "decode": True}, {"repeat": True, "batch_size": 16}]
-)
-def test_a_damaged_record_is_named(
-    tf: Any, numbered: Path, tmp_path: Path, arguments: dict[str, Any]
-) -> None:
+def test_a_damaged_record_is_named(tf: Any, numbered: Path, tmp_path: Path) -> None:
     root = Path(shutil.copytree(numbered, tmp_path / "registry"))
     path = root / "data/digits7" / SHARD
     with Records(path) as records:
         start = int(records.offsets[9])
     flip(path, start + 40)
     with pytest.raises(tf.errors.InvalidArgumentError) as caught:
-        list(load("digits7", "train", registry=root, shuffle=True, seed=1, **arguments))
+        list(load("digits7", "train", registry=root, shuffle=True, seed=1, batch_size=16))
     message = str(caught.value.message)
     assert f"record 9 of `{SHARD}` of digits7 is damaged: CRC002" in message
     assert "; its key is `" in message

@@ -87,16 +87,3 @@ def test_damage_after_the_question_is_named(tf: Any, digits_registry: Path) -> N
     with pytest.raises(tf.errors.InvalidArgumentError) as caught:
         next(found)
     assert f"`{place.path}` of digits is damaged" in str(caught.value)
-
-
-def test_a_shard_that_vanishes_is_named(tf: Any, digits_registry: Path) -> None:
-    dataset = tr.load("digits", "train", registry=digits_registry, where=WHERE)
-    for path in (digits_registry / "data/digits").glob("*train*"):
-        path.unlink()
-    with pytest.raises(tf.errors.InvalidArgumentError, match="cannot be read"):
-        list(dataset)
-
-
-def test_what_is_no_condition_is_refused(tf: Any, digits_registry: Path) -> None:
-    with pytest.raises(UsageError, match="the condition is empty"):
-        tr.load("digits", "train", registry=digits_registry, where="")

@@ -30,8 +30,7 @@ def read(dataset: Any, certificate: tfrecreg.Certificate | None = None) -> list[
     return found
 
 
-@pytest.mark.parametrize("hosts", [1, 2, 3, pytest.param(5, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("shards", [1, 2, pytest.param(7, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("shards", "hosts"), [(1, 3), (2, 2), (7, 5)])
 def test_every_record_goes_to_one_host(
     tf: Any, numbered: Path, keys: Keys, shards: int, hosts: int
 ) -> None:
@@ -60,7 +59,7 @@ def test_every_record_goes_to_one_host(
         assert max(map(len, shares)) - min(map(len, shares)) <= 1
 
 
-@pytest.mark.parametrize(("shards", "hosts"), [pytest.param(7, 5, marks=pytest.mark.slow), (2, 2)])
+@pytest.mark.parametrize(("shards", "hosts"), [(7, 5), (2, 2)])
 def test_shuffled_batches_of_hosts_have_every_record_once(
     tf: Any, numbered: Path, keys: Keys, shards: int, hosts: int
 ) -> None:
@@ -91,8 +90,6 @@ def test_shuffled_batches_of_hosts_have_every_record_once(
     "arguments",
     [
         {"decode": True, "batch_size": 16},
-        pytest.param({"decode": True}, marks=pytest.mark.slow),
-        pytest.param({"cache": True, "shuffle": True, "batch_size": 16}, marks=pytest.mark.slow),
         {"features": [], "deterministic": False},
     ],
 )

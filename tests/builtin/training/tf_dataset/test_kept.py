@@ -89,10 +89,8 @@ def test_features_of_varying_length_are_kept_one_by_one(tf: Any, boxes: Path) ->
     ("kept", "arguments"),
     [
         (True, {}),
-        pytest.param(True, {"shuffle": False, "seed": None}, marks=pytest.mark.slow),
         (True, {"image_size": (32, 32)}),
         (False, {"cache": False}),
-        (False, {"batch_size": None}),
         (False, {"decode": False}),
     ],
 )

@@ -18,8 +18,6 @@ pytestmark = pytest.mark.slow  # TensorFlow traces a graph for each test
 
 SHARD = "digits7-train.tfrecord-00004-of-00007"
 PIPELINES: dict[str, dict[str, Any]] = {
-    "plain": {},
-    "decoded": {"decode": True},
     "batches": {"batch_size": 16},
     "shuffled": {"shuffle": True, "seed": 1},
     "shuffled batches": {"shuffle": True, "seed": 1, "batch_size": 16, "decode": True},
@@ -70,7 +68,7 @@ def test_records_before_damage_come(
     assert found == keys()[: sum(map(len, map(Records, shards))) + 9]
 
 
-@pytest.mark.parametrize("pipeline", ["batches", "shuffled batches", "cached", "host of records"])
+@pytest.mark.parametrize("pipeline", ["cached", "host of records"])
 def test_a_shard_that_is_cut_between_two_epochs_is_named(
     tf: Any, copy: Path, pipeline: str
 ) -> None:

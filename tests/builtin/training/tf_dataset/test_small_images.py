@@ -42,12 +42,8 @@ def batches(root: Path, **arguments: Any) -> list[Any]:
     [
         ("grey", 3),
         ("rgba", 0),
-        pytest.param("grey", 0, marks=pytest.mark.slow),
-        pytest.param("grey with alpha", 0, marks=pytest.mark.slow),
-        pytest.param("grey with alpha", 1, marks=pytest.mark.slow),
-        pytest.param("rgb", 0, marks=pytest.mark.slow),
-        pytest.param("rgb", 1, marks=pytest.mark.slow),
-        pytest.param("rgba", 3, marks=pytest.mark.slow),
+        ("grey with alpha", 0),
+        ("rgb", 1),
     ],
 )
 def test_tensorflow_decodes_the_same(

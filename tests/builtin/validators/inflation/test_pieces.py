@@ -40,23 +40,6 @@ def test_a_png_is_about_as_large_as_pillow_makes_it(
     assert png_bytes(pixels) <= len(data.getvalue()) * 1.15 + 20
 
 
-@pytest.mark.parametrize("channels", [1, 3])
-def test_a_png_of_a_drawing_is_as_large_as_pillow_makes_it(channels: int) -> None:
-    """Where no filter would be smaller, which neither Pillow nor TensorFlow tries."""
-    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
-    guessed = made = 0
-    for seed in range(30):
-        pixels = np.zeros((32, 32, channels), np.uint8)
-        for x, y in np.random.default_rng(seed).integers(2, 26, (6, 2)):
-            pixels[y : y + 2, 2:x] = 255 - 8 * seed
-            pixels[2:y, x : x + 3] = 200
-        data = io.BytesIO()
-        image.fromarray(pixels[:, :, 0] if channels == 1 else pixels).save(data, "PNG")
-        guessed += png_bytes(pixels)
-        made += len(data.getvalue())
-    assert guessed == pytest.approx(made, rel=0.03)
-
-
 class TestWrapped:
     def test_an_npy_is_read_without_evaluating_its_header(self) -> None:
         made = io.BytesIO()

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import base64
 import io
-import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from object_sources_support import RawFolder
+from object_sources_support import write_objects
+from raw_source_support import RawObjects
 
 import tfrecreg
 from tfrecreg.core.build.sources.interface import Written
 from tfrecreg.core.images.pixels import decode_pixels
-from tfrecreg_coco.files import CocoOptions
-from tfrecreg_coco.source import CocoSource
-from tfrecreg_voc.files import VocOptions
-from tfrecreg_voc.source import VocSource
-from tfrecreg_yolo.dataset import YoloOptions
-from tfrecreg_yolo.source import YoloSource
+from tfrecreg.core.plugins.manager import plugins
+from tfrecreg.core.plugins.records import SourceRecord
 
 pytest.importorskip("PIL", reason="the extra `images` is not installed")
 
@@ -44,42 +40,17 @@ def photo(orientation: int, kind: str = "JPEG") -> tuple[bytes, Image.Image]:
 
 def raw(
     folder: Path, form: str, data: bytes, box: tuple[int, ...], said: tuple[int, int]
-) -> RawFolder:
+) -> RawObjects:
     """A raw folder with one image, whose annotations have that box and that size."""
-    (left, top, right, bottom), (width, height) = box, said
-    found = RawFolder(folder)
-    if form == "coco":
-        found.source_class, found.options_class = CocoSource, CocoOptions
-        found.put("images/a.jpg", data)
-        image = {"id": 1, "file_name": "a.jpg", "width": width, "height": height}
-        one = {"id": 1, "image_id": 1, "category_id": 1, "iscrowd": 0, "area": 1}
-        one["bbox"] = [left, top, right - left, bottom - top]
-        names = [{"id": 1, "name": "x"}]
-        file = {"images": [image], "annotations": [one], "categories": names}
-        found.put("annotations/instances_train.json", json.dumps(file))
-    elif form == "yolo":
-        found.source_class, found.options_class = YoloSource, YoloOptions
-        found.put("images/train/a.jpg", data)
-        middle = (left + right) / 2 / width, (top + bottom) / 2 / height
-        sides = (right - left) / width, (bottom - top) / height
-        found.put("labels/train/a.txt", " ".join(map(str, (0, *middle, *sides))))
-        found.put("data.yaml", "train: images/train\nnames: [x]\n")
-    else:
-        found.source_class, found.options_class = VocSource, VocOptions
-        found.put("JPEGImages/a.jpg", data)
-        size = f"<size><width>{width}</width><height>{height}</height></size>"
-        sides = ("xmin", "ymin", "xmax", "ymax")
-        box_text = "".join(f"<{a}>{b}</{a}>" for a, b in zip(sides, box, strict=True))
-        objects = f"<object><name>x</name><bndbox>{box_text}</bndbox></object>"
-        if form == "voc without size":
-            size = ""
-        found.put("Annotations/a.xml", f"<annotation>{size}{objects}</annotation>")
-    return found
+    left, top, right, bottom = box
+    source, _, without_size = form.partition(" ")
+    objects = {"a.jpg": [("x", (left, top, right - left, bottom - top))]}
+    size = (0, 0) if without_size else said
+    write_objects(source, folder, "train", objects, files={"a.jpg": data}, size=size)
+    return RawObjects(folder, plugins().load(SourceRecord, source))
 
 
-def made(found: RawFolder, **options: Any) -> Written:
-    if found.options_class is VocOptions:
-        options["coordinates"] = "edges"
+def made(found: RawObjects, **options: Any) -> Written:
     (record,) = found.made(**options).values()
     assert isinstance(record, Written), record
     return record
@@ -98,7 +69,7 @@ def fits(record: Written) -> bool:
 
 
 def remark(record: Written) -> str:
-    return "".join(each.detail for each in record.remarks if each.code == "SRC065")
+    return "".join(each.detail for each in record.remarks if each.code == "SRC120")
 
 
 @pytest.mark.parametrize("orientation", range(2, 9))
@@ -111,7 +82,7 @@ def test_boxes_of_what_a_viewer_shows_fit_the_turned_pixels(
     found = raw(tmp_path, form, data, white, shown.size)
     kept = made(found)
     assert kept.example["image/encoded"].values == (data,)
-    if any(each.code == "SRC023" for each in kept.remarks):
+    if any(each.code == "SRC115" for each in kept.remarks):
         assert kept.example["image/object/area"].count == 0  # outside of the stored pixels
     else:
         assert not fits(kept)

@@ -11,7 +11,7 @@ def lacking(*paths: str, taken: tuple[str, ...] | None = None) -> list[tuple[str
     """The names and details of what is missing."""
     splits = dict.fromkeys(paths if taken is None else taken, "train")
     found = list(missing_files(paths, splits))
-    assert all(each.split == "train" and each.code == "SRC037" for each in found)
+    assert all(each.split == "train" and each.code == "SRC112" for each in found)
     return [(each.key, each.detail) for each in found]
 
 

@@ -10,8 +10,10 @@ from scan_support import ODD
 
 from tfrecreg.builtin.validators.crc import CheckedShard, CrcValidator
 from tfrecreg.core.check.scan.tally import JsonCodec, Tally
+from tfrecreg.core.example.values import bytes_feature, int64_feature
 from tfrecreg.core.records.batch import StreamEnd
 from tfrecreg.core.schema.check import DistinctValues
+from tfrecreg.core.schema.definition import ValueCount
 from tfrecreg.core.values.findings import MAX_LOCATIONS, Location, TensorflowOutcome
 
 
@@ -56,22 +58,14 @@ def test_what_tensorflow_does_comes_back() -> None:
 
 
 def test_different_values_come_back() -> None:
-    from tfrecreg.core.schema.definition import ValueCount
-
-    class Part(NamedTuple):
-        seen: dict[str, DistinctValues]
-
-    from tfrecreg.core.example.values import bytes_feature, int64_feature
-
-    seen = DistinctValues(ValueCount(2, 5))
+    seen = DistinctValues.within(ValueCount(2, 5))
     seen.add(int64_feature([3, -1, 3]))
-    seen.add(bytes_feature([b"\xff\x00", b"x" * 99]))
-    codec = JsonCodec(Part)
-    Part.__annotations__ = {"seen": dict[str, DistinctValues]}
-    after = codec.unpack(codec.pack(Part({"f": seen}))).seen["f"]
-    assert (after.count, after.is_full) == (4, False)
+    seen.add(bytes_feature([b"\xff\x00", b"", b"x" * 99]))
+    codec = JsonCodec(DistinctValues)
+    after = codec.unpack(codec.pack(seen))
+    assert (after, after.count, after.is_full) == (seen, 5, False)
     after.merge(seen)
-    assert after.count == 4
+    assert after.count == 5
 
 
 @pytest.mark.parametrize(

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from scan_support import (
-    Broken,
-    Looking,
-    Saying,
-    files,
-    finding,
-    shard,
-    stream,
-    target,
-)
+from scan_support import ODD, Looking, Watched, files, shard, stream, target
 
 from tfrecreg.core.check.scan.interface import Target
 from tfrecreg.core.check.scan.run import ScanResult, run_scan
 from tfrecreg.core.storage.local import LocalStorage
-from tfrecreg.core.values.findings import MAX_LOCATIONS, Location, Measure, Severity
+from tfrecreg.core.values.findings import MAX_LOCATIONS, Finding, Location, Measure, Severity
 from tfrecreg.core.workers.local import LocalEngine
 
+finding = partial(
+    Finding,
+    code=ODD.code,
+    rule=ODD.rule,
+    severity=ODD.severity,
+    message="the number is odd",
+    hint=ODD.hint,
+    fingerprint="f",
+    count=1,
+)
 JOBS = pytest.mark.parametrize("jobs", [1, 2])
 
 pytestmark = pytest.mark.usefixtures("light_workers")
@@ -57,7 +59,7 @@ def test_one_job_and_two_give_the_same_result(tmp_path: Path) -> None:
     damaged = bytearray(stream(50))
     damaged[700] ^= 1
     streams = [stream(7), bytes(damaged), b"", stream(30)[:-3], b"not a record", stream(9)]
-    storage = Broken(LocalStorage(tmp_path), {"5.tfrecord": 100})
+    storage = Watched(LocalStorage(tmp_path), {"5.tfrecord": 100})
     found = files(tmp_path, *streams, storage=storage)
     one, two = (
         scan(
@@ -120,11 +122,11 @@ def test_a_validator_that_raises_costs_only_its_own_verdict(
     crash = result.crashes[0]
     assert crash.shard == WRONG[wrong]
     if wrong == "lambda":
-        assert crash.reason.startswith("TypeError: what `begin` returned cannot be pickled: ")
+        assert crash.reason.startswith("TypeError: the result of `begin` cannot be pickled: ")
     elif wrong == "part":
         assert crash.reason.startswith("its part cannot be pickled: ")
     elif wrong == "trap":
-        assert crash.reason.startswith("ValueError: it is a trap (scan_support.py, line ")
+        assert crash.reason.startswith("ValueError: it is a trap (engines_support.py, line ")
     elif wrong == "exit":
         assert crash.reason.startswith("SystemExit: 0 (scan_support.py, line ")
     else:
@@ -136,21 +138,18 @@ def test_a_validator_that_raises_costs_only_its_own_verdict(
     ("said", "reason"),
     [
         ("a string", "TypeError: it yielded 'a string', expected a Finding or a Measure"),
-        (
-            finding(severity="error"),
-            "TypeError: `severity` of a finding is 'error', expected Severity",
-        ),
-        (finding(count="many"), "TypeError: `count` of a finding is 'many', expected int"),
-        (finding(message=None), "TypeError: `message` of a finding is None, expected str"),
+        (finding(severity="grave"), "TypeError: it yielded a wrong finding: Invalid enum value"),
+        (finding(count="many"), "TypeError: it yielded a wrong finding: Expected `int`"),
+        (finding(message=None), "TypeError: it yielded a wrong finding: Expected `str`"),
         (
             Measure("saying.what", [1], "x"),
             "TypeError: the measure `saying.what` is [1], expected a number",
         ),
-        (finding(locations=("here",)), "TypeError: a location is 'here', expected a Location"),
+        (finding(locations=("here",)), "TypeError: it yielded a wrong finding: Expected `object`"),
     ],
 )
 def test_a_validator_that_says_nonsense_has_crashed(tmp_path: Path, said: Any, reason: str) -> None:
-    result = scan(files(tmp_path, stream(1)), Saying(said), Looking())
+    result = scan(files(tmp_path, stream(1)), Looking("saying", said=[said]), Looking())
     (crash,) = result.crashes
     assert crash.validator == "saying"
     assert crash.reason.startswith(reason)
@@ -160,7 +159,9 @@ def test_a_validator_that_says_nonsense_has_crashed(tmp_path: Path, said: Any, r
 
 def test_locations_are_put_in_order_and_cut_whoever_made_them(tmp_path: Path) -> None:
     places = tuple(Location(shard="s", record=number) for number in reversed(range(100)))
-    result = scan(files(tmp_path, stream(1)), Saying(finding(locations=places, count=100)))
+    result = scan(
+        files(tmp_path, stream(1)), Looking("saying", said=[finding(locations=places, count=100)])
+    )
     (found,) = result.findings
     assert [each.record for each in found.locations] == list(range(MAX_LOCATIONS))
     assert found.count == 100
@@ -176,7 +177,7 @@ def test_findings_come_the_worst_first_and_then_by_fingerprint(tmp_path: Path) -
             (Severity.ERROR, "a"),
         )
     ]
-    result = scan(files(tmp_path, stream(1)), Saying(*said))
+    result = scan(files(tmp_path, stream(1)), Looking("saying", said=said))
     assert [(each.severity.value, each.fingerprint) for each in result.findings] == [
         ("error", "a"),
         ("error", "c"),
@@ -188,7 +189,7 @@ def test_findings_come_the_worst_first_and_then_by_fingerprint(tmp_path: Path) -
 @pytest.mark.medium
 @JOBS
 def test_a_shard_that_cannot_be_read_makes_the_scan_incomplete(tmp_path: Path, jobs: int) -> None:
-    storage = Broken(LocalStorage(tmp_path), {"1.tfrecord": -1, "3.tfrecord": 300})
+    storage = Watched(LocalStorage(tmp_path), {"1.tfrecord": -1, "3.tfrecord": 300})
     found = files(tmp_path, *(stream(10) for _ in range(5)), storage=storage)
     result = scan(found, Looking(), jobs=jobs)
     assert not result.complete

@@ -58,23 +58,6 @@ def test_the_first_twenty_places_are_kept_and_all_are_counted() -> None:
     assert found.locations == tuple(place(number) for number in range(MAX_LOCATIONS))
 
 
-def test_places_are_in_order_of_split_shard_and_record() -> None:
-    places = [
-        Location(shard="only-a-shard"),
-        place(9, "test", "b"),
-        place(1, "train", "a"),
-        place(10, "train", "a"),
-        place(0, "train", "b"),
-    ]
-    shuffled = list(places)
-    random.Random(4).shuffle(shuffled)
-    tally = Tally()
-    for each in shuffled:
-        tally.add(ODD, "it is odd", each)
-    (found,) = findings(tally)
-    assert found.locations == tuple(places)
-
-
 occurrences = st.lists(
     st.tuples(
         st.sampled_from([ODD, OTHER]),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.core.registry.foreign.labels import label_files_in, parse_label_map
+from tfrecreg.core.registry.foreign.labels import names_beside, parse_label_map
 from tfrecreg.core.storage.local import LocalStorage
 from tfrecreg.core.values.errors import UsageError
 
@@ -66,16 +66,16 @@ def test_what_is_no_label_map_is_refused(data: bytes, message: str) -> None:
     assert message in refused.value.message
 
 
-def test_label_files_are_known_by_their_names(tmp_path: Path) -> None:
-    for name in (
-        *("label_map.pbtxt", "pets_label_map.pbtxt", "pets-labelmap.pbtxt", "classes.txt"),
-        *("schema.pbtxt", "my_classes.txt", "label_map.txt", "ssd.pbtxt"),
-    ):
-        (tmp_path / name).write_text("")
-    found = label_files_in(LocalStorage(tmp_path), "")
-    assert found == [
-        "classes.txt",
-        "label_map.pbtxt",
-        "pets-labelmap.pbtxt",
-        "pets_label_map.pbtxt",
-    ]
+@pytest.mark.parametrize(
+    ("name", "is_known"),
+    [
+        *((f"{each}.pbtxt", True) for each in ("label_map", "pets_label_map", "pets-labelmap")),
+        *((name, False) for name in ("schema.pbtxt", "ssd.pbtxt", "my_classes.txt")),
+        ("classes.txt", True),
+        ("label_map.txt", False),
+    ],
+)
+def test_label_files_are_known_by_their_names(tmp_path: Path, name: str, is_known: bool) -> None:
+    (tmp_path / name).write_text("item { id: 0 name: 'cat' }")
+    found = names_beside([(LocalStorage(tmp_path), "")], lambda: ["label"], [])
+    assert found == ({"label": ["cat"]} if is_known else {})

@@ -1,24 +1,21 @@
 """The fate of every example, from the indexes alone.
 
-Examples are matched by content first and by key second: if keys are positions, as in MNIST's files,
-one that is taken away moves the keys of all that follow, and changes none.
+Examples are matched by content first and by key second. If keys are positions, as in MNIST's files,
+removing an example shifts the keys of all later examples without changing them.
 
 1. the same split, key and record: unchanged
-2. the same split and record: only the key is another
+2. the same split and record: only the key differs
 3. the same split and key: changed
 4. the same record in another split: moved
 5. the same key in another split: moved and changed
 6. the rest is removed or added
-
-Memory for the rows of a comparison: many rows are in a temporary file.
 """
 
 from __future__ import annotations
 
 import mmap
-import os
 import tempfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
@@ -28,39 +25,33 @@ import numpy.typing as npt
 from blake3 import blake3
 
 from tfrecreg.core.records.index import Index
-from tfrecreg.core.registry.manifest import SplitEntry
-from tfrecreg.core.registry.shardset.side import Side
-from tfrecreg.core.storage.paths import advice
+from tfrecreg.core.registry.side import Side
 from tfrecreg.core.values.errors import StorageError, UsageError
 from tfrecreg.core.values.progress import SILENT, Progress
 
 _HELD = 1 << 27
-"""Bytes of rows that are kept in memory."""
+"""Maximum number of bytes of rows in memory."""
 _BLOCK = bytes(1 << 20)
 
 
 def new_rows(count: int, width: int) -> npt.NDArray[np.uint8]:
-    """Rows to be filled. Above 128 MiB they are in a file without a name, whose pages the system
-    takes out of memory when it needs them. The file ends with the array.
+    """Rows to be filled. Above 128 MiB they are in an unnamed file, whose pages the system can take
+    out of memory. The file vanishes with the array.
     """
     size = count * width
     if size <= _HELD:
         return np.empty((count, width), np.uint8)
     try:
         with tempfile.TemporaryFile(prefix="tfrecreg-diff-") as file:
-            # A file with holes would end the process where the disk is full.
-            if hasattr(os, "posix_fallocate"):
-                os.posix_fallocate(file.fileno(), 0, size)
-            else:
-                for at in range(0, size, len(_BLOCK)):
-                    file.write(_BLOCK[: size - at])
-                file.flush()
+            # On a full disk, a write into the memory of a sparse file would kill the process.
+            for at in range(0, size, len(_BLOCK)):
+                file.write(_BLOCK[: size - at])
+            file.flush()
             memory = mmap.mmap(file.fileno(), size)
     except OSError as error:
         raise StorageError(
             f"cannot write {size:,} bytes to `{tempfile.gettempdir()}` for the comparison: "
-            f"{error.strerror}",
-            hint=advice(error) or "TMPDIR names another folder",
+            f"{error.strerror}; TMPDIR names another folder"
         ) from error
     return np.frombuffer(memory, np.uint8).reshape(count, width)
 
@@ -74,7 +65,7 @@ SPLIT, KEY, DIGEST, PLACE = slice(0, 2), slice(2, 18), slice(18, 34), slice(34, 
 WIDTH = 42
 
 _MATCH_BLOCK = 1 << 16
-"""Rows permuted, and compared, at a time: it bounds the memory beside the rows."""
+"""Number of rows permuted and compared at a time; it limits the memory besides the rows."""
 
 
 class MissingIndexError(Exception):
@@ -114,18 +105,15 @@ def collect(
         index = side.index(number)
         if index is None or len(index) != entry.records:
             raise MissingIndexError(entry.split)
-        _fill(rows[at : at + count], index, splits[entry.split], number)
+        filled = rows[at : at + count]
+        filled[:, SPLIT] = np.frombuffer(splits[entry.split].to_bytes(2, "big"), np.uint8)
+        filled[:, KEY] = _key_digests(index)
+        filled[:, DIGEST] = index.digests
+        places = (np.arange(count) + (number << 32)).astype(">u8")
+        filled[:, PLACE] = places.view(np.uint8).reshape(count, 8)
         at += count
         progress.advance(count, 0)
     return rows
-
-
-def _fill(rows: IndexRows, index: Index, split: int, shard: int) -> None:
-    rows[:, SPLIT] = np.frombuffer(split.to_bytes(2, "big"), np.uint8)
-    rows[:, KEY] = _key_digests(index)
-    rows[:, DIGEST] = index.digests
-    places = (np.arange(len(index)) + (shard << 32)).astype(">u8")
-    rows[:, PLACE] = places.view(np.uint8).reshape(len(index), 8)
 
 
 def _key_digests(index: Index) -> npt.NDArray[np.uint8]:
@@ -138,13 +126,13 @@ def _key_digests(index: Index) -> npt.NDArray[np.uint8]:
 
 
 def arrange(rows: IndexRows, *columns: slice) -> None:
-    """Move these columns to the front of every row, and sort the rows; in place."""
+    """Move these columns to the front of every row, and sort the rows in place."""
     _permute(rows, _order(columns))
     rows.view(f"S{WIDTH}").ravel().sort()
 
 
 def restore(rows: IndexRows, *columns: slice) -> None:
-    """Move the columns back that :func:`arrange` moved; in place."""
+    """Undo the move of columns by :func:`arrange`, in place."""
     _permute(rows, np.argsort(_order(columns)))
 
 
@@ -167,7 +155,7 @@ def example_places(rows: IndexRows) -> Places:
 
 
 Names = npt.NDArray[np.bytes_]
-"""The beginnings of rows. NumPy pads with NUL bytes, which changes nothing where all are of one
+"""The beginnings of rows. NumPy pads with NUL bytes, which is harmless if all have one
 length."""
 
 
@@ -175,19 +163,19 @@ class Paired(NamedTuple):
     """The pairs of two sides, and the remaining records of each."""
 
     before: Places
-    """Shape (pairs,): the places on the first side …"""
+    """The places on the first side, shape (pairs,)."""
     after: Places
-    """Shape (pairs,): … and on the second."""
+    """The places of their partners on the second side."""
     left_before: IndexRows
-    """Rows without a partner, in their order."""
+    """Rows without a partner, in order."""
     left_after: IndexRows
 
 
 def pair(before: IndexRows, after: IndexRows, width: int) -> Paired:
-    """Pair rows that begin with the same bytes; where several do, in their order.
+    """Pair rows that begin with the same bytes; equal beginnings are paired in order.
 
-    The remaining rows are moved to the front of their array, so that no more memory is
-    taken than for the pairs: the arguments are consumed.
+    The remaining rows are moved to the front of their array, so that memory is needed only for
+    the pairs: the arguments are consumed.
     """
     pairs: list[tuple[Places, Places]] = []
     kept_before = kept_after = 0
@@ -210,12 +198,12 @@ def _keep(rows: IndexRows, at: int, left: IndexRows) -> int:
 
 
 def _trimmed(rows: IndexRows, count: int) -> IndexRows:
-    """The first rows; where they are few, without the memory of the others."""
+    """The first rows. Few rows are copied, to free the memory of the rest."""
     return rows[:count] if 2 * count > len(rows) else rows[:count].copy()
 
 
 def _blocks(before: IndexRows, after: IndexRows, width: int) -> list[tuple[IndexRows, IndexRows]]:
-    """Both sides cut at the same bytes, never between two rows that could be partners."""
+    """Blocks of rows of both sides. Potential partners are in the same block."""
     larger = before if len(before) >= len(after) else after
     names = [larger[at, :width].tobytes() for at in range(_MATCH_BLOCK, len(larger), _MATCH_BLOCK)]
     cuts = [(_lower(before, name), _lower(after, name)) for name in dict.fromkeys(names)]
@@ -236,7 +224,7 @@ def _names(rows: IndexRows, width: int) -> Names:
 
 
 def _matches(before: Names, after: Names) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """The positions of partners: the n-th of a name belongs to the n-th of that name."""
+    """The positions of partners: the n-th rows of the same name on each side are partners."""
     positions = np.arange(len(before))
     number = positions - np.searchsorted(before, before, "left")
     start = np.searchsorted(after, before, "left")
@@ -252,7 +240,7 @@ def _without(rows: IndexRows, positions: npt.NDArray[np.intp]) -> IndexRows:
 
 
 _MOST_SPLITS = 1 << 16
-"""A row has two bytes for the number of its split."""
+"""Maximum number of splits: a row has two bytes for the number of its split."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,15 +255,11 @@ class Pairs:
 
     @classmethod
     def none(cls) -> Pairs:
-        """Not one."""
+        """No pairs."""
         return cls(np.empty(0, np.uint64), np.empty(0, np.uint64))
 
-    def without(self, which: Sequence[int]) -> Pairs:
-        """All but those at these positions."""
-        return Pairs(np.delete(self.before, which), np.delete(self.after, which))
-
     def and_also(self, more: Pairs) -> Pairs:
-        """These and those, in order of the place after."""
+        """Both lists of pairs, in order of the place after."""
         return in_order(
             np.concatenate((self.before, more.before)), np.concatenate((self.after, more.after))
         )
@@ -283,19 +267,19 @@ class Pairs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matched:
-    """What became of the examples. Pairs are in order of their place after, all else of place."""
+    """The fate of the examples. Pairs are in order of their place after, single places in order."""
 
     renamed: Pairs = field(default_factory=Pairs.none)
-    """The same record in the same split, under another key."""
+    """Examples whose record is in the same split, under another key."""
     changed: Pairs = field(default_factory=Pairs.none)
-    """The same split and key, another record."""
+    """Examples with another record under the same split and key."""
     moved: Pairs = field(default_factory=Pairs.none)
-    """The same record in another split."""
+    """Examples whose record is in another split."""
     moved_changed: Pairs = field(default_factory=Pairs.none)
-    """The same key in another split, with another record."""
+    """Examples whose key is in another split, with another record."""
     renamed_changed: Pairs = field(default_factory=Pairs.none)
-    """The same image in the same split, under another key and in another record. Found where the
-    records themselves were read."""
+    """Examples whose image is in the same split, under another key and in another record. Found
+    only if the records were read."""
     removed: Places = field(default_factory=lambda: np.empty(0, np.uint64))
     added: Places = field(default_factory=lambda: np.empty(0, np.uint64))
     unknown: tuple[str, ...] = ()
@@ -305,7 +289,7 @@ class Matched:
 def match(before: Side, after: Side, progress: Progress = SILENT) -> Matched:
     """Compare the indexes of two sides.
 
-    Takes about 42 bytes for each record of a shard that is not the same on both sides.
+    Takes about 42 bytes per record of each shard that differs between the sides.
     """
     splits = split_numbers(before, after)
     same_before, same_after = _same_shards(before, after)
@@ -324,9 +308,24 @@ def match(before: Side, after: Side, progress: Progress = SILENT) -> Matched:
             progress.stop()
         left = Unmatched(first, second)
         del first, second
-        contents = [{each.name: each for each in side.manifest.splits} for side in (before, after)]
-        lost = [name for name in unknown if not _same_content(name, *contents)]
-        return _matched(left, tuple(sorted(lost)))
+        left.pair(SPLIT, KEY, DIGEST)
+        contents = [
+            {each.name: each.content for each in side.manifest.splits} for side in (before, after)
+        ]
+        return Matched(
+            renamed=left.pair(SPLIT, DIGEST),
+            changed=left.pair(SPLIT, KEY),
+            moved=left.pair(DIGEST),
+            moved_changed=left.pair(KEY),
+            removed=np.sort(example_places(left.before)),
+            added=np.sort(example_places(left.after)),
+            # A split without indexes is still known if the manifests show that it is the same.
+            unknown=tuple(
+                name
+                for name in sorted(unknown)
+                if name not in contents[0] or contents[0][name] != contents[1].get(name)
+            ),
+        )
 
 
 def split_numbers(before: Side, after: Side) -> dict[str, int]:
@@ -335,21 +334,13 @@ def split_numbers(before: Side, after: Side) -> dict[str, int]:
     if len(names) > _MOST_SPLITS:
         raise UsageError(
             f"`{before.name}` and `{after.name}` have {len(names)} splits, at most {_MOST_SPLITS} "
-            "can be compared",
-            hint="distinguish records by keys or features, not by splits",
+            "can be compared"
         )
     return {name: number for number, name in enumerate(sorted(names))}
 
 
-def _same_content(
-    split: str, before: Mapping[str, SplitEntry], after: Mapping[str, SplitEntry]
-) -> bool:
-    """Whether the manifests say that the examples of a split are the same."""
-    return split in before and split in after and before[split].content == after[split].content
-
-
 def _same_shards(before: Side, after: Side) -> tuple[set[int], set[int]]:
-    """Shards of the same split with the same index: nothing became of their records."""
+    """Shards of the same split with the same index: their records did not change."""
     known: dict[tuple[str, str | None], list[int]] = {}
     for number, entry in enumerate(before.manifest.shards):
         known.setdefault((entry.split, before.index_digest(number)), []).append(number)
@@ -378,7 +369,7 @@ class Unmatched:
         self.after = after
 
     def pair(self, *columns: slice) -> Pairs:
-        """Pair the rows that are equal in some columns, and keep the others."""
+        """Pair the rows that are equal in some columns, and keep the other rows."""
         for rows in (self.before, self.after):
             arrange(rows, *columns)
         width = sum(each.stop - each.start for each in columns)
@@ -388,20 +379,7 @@ class Unmatched:
         return in_order(before, after)
 
 
-def _matched(left: Unmatched, unknown: tuple[str, ...]) -> Matched:
-    left.pair(SPLIT, KEY, DIGEST)
-    return Matched(
-        renamed=left.pair(SPLIT, DIGEST),
-        changed=left.pair(SPLIT, KEY),
-        moved=left.pair(DIGEST),
-        moved_changed=left.pair(KEY),
-        removed=np.sort(example_places(left.before)),
-        added=np.sort(example_places(left.after)),
-        unknown=unknown,
-    )
-
-
 def in_order(before: Places, after: Places) -> Pairs:
-    """Pairs in order of their place after."""
+    """Pairs, sorted by their place after."""
     order = np.argsort(after, kind="stable")
     return Pairs(before[order], after[order])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 
@@ -21,10 +20,6 @@ from tfrecreg.core.values.shards import in_reading_order
 from tfrecreg.core.values.text import count, safe, si_bytes
 from tfrecreg.core.workers.interface import Engine
 
-if TYPE_CHECKING:
-    pass
-
-
 _LABELS = 20
 _SIGNS = {"removed": "-", "added": "+"}
 _FEATURES = 20
@@ -40,7 +35,7 @@ _STYLES: dict[ChangeKind, str] = {
 def print_diff(
     console: Console, diff: DiffResult, *, records: bool = False, engine: Engine | None = None
 ) -> None:
-    """The sizes, the splits in numbers, the first examples of each kind, and the verdict."""
+    """Print the sizes, the splits in numbers, the first examples of each kind, and the verdict."""
     before, after = diff.before, diff.after
     console.print(line((f"{safe(before.name)} → {safe(after.name)}", "bold")))
     print_facts(console, list(_facts(diff)))
@@ -66,7 +61,8 @@ def print_diff(
 
 def _facts(diff: DiffResult) -> Iterator[tuple[str, str]]:
     before, after = diff.before, diff.after
-    yield "examples", _step(before.records, after.records, f"{after.records - before.records:+,}")
+    more, records = after.records - before.records, f"{after.records:,}"
+    yield "examples", f"{before.records:,} → {records} ({more:+,})" if more else records
     delta = after.bytes - before.bytes
     sign = "+" if delta >= 0 else ""
     sizes = f"{si_bytes(before.bytes)} → {si_bytes(after.bytes)}"
@@ -78,10 +74,6 @@ def _facts(diff: DiffResult) -> Iterator[tuple[str, str]]:
     if diff.order is not None:
         words = {"same": "the same", "other": "another", "unknown": "not known"}
         yield "order", words[diff.order]
-
-
-def _step(before: int, after: int, change: str) -> str:
-    return f"{before:,} → {after:,} ({change})" if before != after else f"{after:,}"
 
 
 def _shards(diff: DiffResult) -> str:

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from html import escape
 from itertools import chain, islice, repeat
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 
 from tfrecreg.builtin.releases.diff.compare import (
     FeatureCounts,
     LabelMaps,
-    Readers,
     Reading,
     RecordChange,
-    UnreadError,
-    changes_of,
+    read_changes,
 )
 from tfrecreg.builtin.releases.diff.match import Matched, Pairs, Places, record_of, shard_of
-from tfrecreg.builtin.releases.diff.verdict import ShardCounts, ShardOrder
+from tfrecreg.builtin.releases.diff.verdict import ShardCounts, ShardOrder, per_split
 from tfrecreg.core.registry.manifest import Change
-from tfrecreg.core.registry.shardset.side import Side
+from tfrecreg.core.registry.side import Side
 from tfrecreg.core.schema.compat import SchemaChange
 from tfrecreg.core.values.text import safe
 from tfrecreg.core.workers.interface import Engine
@@ -35,20 +34,29 @@ CHANGE_KINDS: tuple[ChangeKind, ...] = ("removed", "added", "changed", "moved", 
 """Kinds of differences; ``renamed`` is the same image or record under another key."""
 
 
-SPLIT_COUNTS = ("removed", "added", "changed", "moved_in", "moved_out", "renamed")
-"""The counts of a :class:`SplitDiff` that tables show, a column each, in their order."""
+SPLIT_COUNTS: Mapping[str, tuple[Literal["before", "after"], tuple[str, ...]]] = {
+    "removed": ("before", ("removed",)),
+    "added": ("after", ("added",)),
+    "changed": ("after", ("changed",)),
+    "moved_in": ("after", ("moved", "moved_changed")),
+    "moved_out": ("before", ("moved", "moved_changed")),
+    "renamed": ("after", ("renamed", "renamed_changed")),
+}
+"""The counts of a :class:`SplitDiff`, in the order of the columns in every table. Each has the side
+whose splits are counted, and the fields of :class:`Matched` that it counts. A new column needs a
+field in :class:`SplitDiff` and a line here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordDiff:
-    """One example that is not the same on both sides."""
+    """One example that differs between the sides."""
 
     kind: ChangeKind
     split: str
     """Current split; for a removed example, its former split."""
     key: str
     shard: str
-    """The file's name; `split`, `key`, `shard` and `record` are all of the same side."""
+    """The file's name; `split`, `key`, `shard` and `record` belong to the same side."""
     record: int
     """Number in its shard, from 0."""
     from_split: str | None = None
@@ -58,7 +66,8 @@ class RecordDiff:
     features_added: tuple[str, ...] = ()
     features_removed: tuple[str, ...] = ()
     features_changed: tuple[str, ...] = ()
-    """Empty also if the record was not read. The empty name means the whole payload."""
+    """The features that differ; empty also if the record was not read. The empty name stands for
+    the whole payload."""
     labels: tuple[tuple[str, str, str], ...] = ()
     """Feature, label before, label after."""
 
@@ -72,7 +81,7 @@ class RecordDiff:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitDiff:
-    """One split in numbers. None where the split is on the other side only."""
+    """One split in numbers. A number is None if its side does not have the split."""
 
     name: str
     records_before: int | None
@@ -87,7 +96,7 @@ class SplitDiff:
     moved_out: int = 0
     renamed: int = 0
     known: bool = True
-    """False where an index is not on this machine: then the counts say nothing."""
+    """Whether all indexes are on this machine; if not, the counts mean nothing."""
 
     def to_json(self) -> dict[str, Any]:
         """The split for a JSON document; unknown values are null."""
@@ -103,7 +112,7 @@ class LabelChange:
 
     feature: str
     before: str
-    """The value, with the name of its class where it has one: ``3 (cat)``."""
+    """The value, with the name of its class if it has one: ``3 (cat)``."""
     after: str
     count: int
 
@@ -120,15 +129,7 @@ class SideSummary:
     """Size of the shards in bytes."""
     shards: int
     features: Mapping[str, int]
-    """Feature to bytes of its values."""
-
-
-class ExampleListing(Protocol):
-    """Makes the examples of a diff one by one."""
-
-    def __call__(
-        self, kind: ChangeKind, most: int | None = None, *, engine: Engine | None = None
-    ) -> Iterator[RecordDiff]: ...
+    """Bytes of values by feature."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -147,8 +148,8 @@ class DiffResult:
     totals: Mapping[ChangeKind, int]
     """Totals by kind over the splits that could be compared."""
     examples: Mapping[ChangeKind, tuple[RecordDiff, ...]]
-    """Some of each kind: added and removed ones in order of split and key, the others in order of
-    split, shard and record."""
+    """Some examples of each kind: added and removed examples in order of split and key, others in
+    order of split, shard and record."""
     compared: int
     """Number of examples with both records read to compare their features."""
     unread: int
@@ -159,15 +160,15 @@ class DiffResult:
     features: Mapping[str, FeatureCounts]
     """Counts by feature over the examples that were compared."""
     labels: tuple[LabelChange, ...]
-    """The most frequent ones first."""
+    """The label changes, the most frequent first."""
     more_labels: int
-    """Changes of labels beyond those."""
+    """Number of label changes beyond those in `labels`."""
     relabelled: int
     """Number of examples with another label."""
     schema: tuple[SchemaChange, ...] | None
-    """None where one of the schemas is missing or does not parse."""
+    """The changes of the schema; None if one of the schemas is missing or does not parse."""
     shards: ShardCounts
-    listing: ExampleListing = field(repr=False, compare=False)
+    listing: ListedExamples = field(repr=False, compare=False)
 
     def __repr__(self) -> str:
         return f"<DiffResult {self._verdict()}>"
@@ -181,7 +182,10 @@ class DiffResult:
         heads = ("records_before", "records_after", *SPLIT_COUNTS)
         rows = "".join(
             f"<tr><td>{escape(each.name)}"
-            + "".join(f"<td>{_number(getattr(each, head))}" for head in heads)
+            + "".join(
+                f"<td>{number:,}" if number else "<td>"
+                for number in (getattr(each, head) for head in heads)
+            )
             for each in self.splits
         )
         head = "".join(f"<th>{head.removeprefix('records_').replace('_', ' ')}" for head in heads)
@@ -197,7 +201,7 @@ class DiffResult:
 
     @property
     def same(self) -> bool:
-        """Whether nothing differs in the examples, their order and meaning, the shards or the
+        """Whether nothing differs: the examples, their order and meaning, the shards and the
         schema.
         """
         return (
@@ -215,7 +219,7 @@ class DiffResult:
         return all(split.known for split in self.splits)
 
     def records(self, engine: Engine | None = None) -> Iterator[RecordDiff]:
-        """Every example that is not the same, kind by kind; made while they are taken."""
+        """Every example that differs, kind by kind, produced lazily."""
         for kind in CHANGE_KINDS:
             yield from self.listing(kind, engine=engine)
 
@@ -249,8 +253,32 @@ class DiffResult:
         }
 
 
-def _number(count: int | None) -> str:
-    return f"{count:,}" if count else ""
+def compare_splits(before: Side, after: Side, matched: Matched) -> Iterator[SplitDiff]:
+    """The numbers of every split of both sides."""
+    sides = {"before": before, "after": after}
+    sizes = {
+        name: {each.name: (each.records, each.payload_bytes) for each in side.manifest.splits}
+        for name, side in sides.items()
+    }
+    counts: dict[str, Counter[str]] = {column: Counter() for column in SPLIT_COUNTS}
+    for column, (side, groups) in SPLIT_COUNTS.items():
+        for group in groups:
+            found = getattr(matched, group)
+            places = getattr(found, side) if isinstance(found, Pairs) else found
+            counts[column].update(per_split(places, sides[side].manifest))
+    for name in sorted({*sizes["before"], *sizes["after"]}):
+        (records_before, payload_before), (records_after, payload_after) = (
+            sizes[side].get(name, (None, None)) for side in sides
+        )
+        yield SplitDiff(
+            name=name,
+            records_before=records_before,
+            records_after=records_after,
+            payload_before=payload_before,
+            payload_after=payload_after,
+            known=name not in matched.unknown,
+            **{column: counts[column][name] for column in SPLIT_COUNTS},
+        )
 
 
 _CHUNK = 50_000
@@ -259,8 +287,8 @@ _CHUNK = 50_000
 
 @dataclass(frozen=True, slots=True)
 class ListedExamples:
-    """Makes the examples of each kind, in order of their places; those of one side in order of
-    split and key, a chunk at a time.
+    """Lists the examples of each kind in order of their places, but added and removed examples in
+    order of split and key, a chunk at a time.
     """
 
     before: Side
@@ -274,22 +302,16 @@ class ListedExamples:
         """The examples of a kind, all or the first `most`; records are read on `engine`."""
         matched = self.matched
         if kind == "removed":
-            found = self._alone(kind, self.before, matched.removed)
-        elif kind == "added":
-            found = self._alone(kind, self.after, matched.added)
-        elif kind == "changed":
-            found = self._read(kind, matched.changed, most, engine)
-        elif kind == "moved":
-            found = chain(
-                self._paired(kind, _first(matched.moved, most), repeat(RecordChange())),
-                self._read(kind, matched.moved_changed, most, engine),
-            )
-        else:
-            found = chain(
-                self._paired(kind, _first(matched.renamed, most), repeat(RecordChange())),
-                self._read(kind, matched.renamed_changed, most, engine),
-            )
-        return islice(found, most)
+            return islice(self._alone(kind, self.before, matched.removed), most)
+        if kind == "added":
+            return islice(self._alone(kind, self.after, matched.added), most)
+        same, read = {
+            "changed": (Pairs.none(), matched.changed),
+            "moved": (matched.moved, matched.moved_changed),
+            "renamed": (matched.renamed, matched.renamed_changed),
+        }[kind]
+        alike = self._paired(kind, _first(same, most), repeat(RecordChange()))
+        return islice(chain(alike, self._read(kind, read, most, engine)), most)
 
     def _alone(self, kind: ChangeKind, side: Side, places: Places) -> Iterator[RecordDiff]:
         for at in range(0, len(places), _CHUNK):
@@ -307,7 +329,7 @@ class ListedExamples:
         """Pairs with the changes that their records show."""
         wanted = _first(pairs, most)
         with closing(Reading(self.before, self.after, engine)) as reading:
-            results = reading.run(partial(list_changes, labels=self.labels), wanted)
+            results = reading.run(partial(read_changes, labels=self.labels), wanted)
             with closing(results):
                 changes = chain.from_iterable(found for _, _, found in results)
                 yield from self._paired(kind, wanted, changes)
@@ -344,12 +366,6 @@ class ListedExamples:
 
 def _first(pairs: Pairs, most: int | None) -> Pairs:
     return Pairs(pairs.before[:most], pairs.after[:most])
-
-
-def list_changes(readers: Readers, pairs: Pairs, *, labels: LabelMaps) -> list[RecordChange]:
-    """A pass that lists the differences of each pair. The result notes pairs that were not read."""
-    found = (change for change, _ in changes_of(pairs, readers, labels))
-    return [RecordChange() if isinstance(each, UnreadError) else each for each in found]
 
 
 def _keys(side: Side, places: Places) -> list[str]:

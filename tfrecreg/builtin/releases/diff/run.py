@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
-from contextlib import closing
+from typing import TYPE_CHECKING
 
-from tfrecreg.builtin.releases.diff.compare import LabelMaps, Reading
-from tfrecreg.builtin.releases.diff.images import follow_images
-from tfrecreg.builtin.releases.diff.match import Matched, Places, match
+from tfrecreg.builtin.releases.diff.compare import LabelMaps
+from tfrecreg.builtin.releases.diff.match import Matched
 from tfrecreg.builtin.releases.diff.result import (
     CHANGE_KINDS,
     ChangeKind,
@@ -16,36 +13,28 @@ from tfrecreg.builtin.releases.diff.result import (
     LabelChange,
     ListedExamples,
     SideSummary,
-    SplitDiff,
+    compare_splits,
 )
-from tfrecreg.builtin.releases.diff.verdict import (
-    count_pairs,
-    judge_change,
-    missing_hint,
-    order_of,
-    per_split,
-    shard_counts,
-)
+from tfrecreg.builtin.releases.diff.verdict import compare_sides, shard_counts
+from tfrecreg.core.registry.data import Built, TargetLike
+from tfrecreg.core.registry.find import expect_built
 from tfrecreg.core.registry.manifest import Change
-from tfrecreg.core.registry.registry import RegistryLike
-from tfrecreg.core.registry.shardset.find import Built, TargetLike
-from tfrecreg.core.registry.shardset.side import Side, find_side, side_of
+from tfrecreg.core.registry.side import Side, side_of
 from tfrecreg.core.schema.compat import SchemaChange, compare_schemas
 from tfrecreg.core.values.progress import SILENT, Progress
 from tfrecreg.core.values.reference import parse_version
+from tfrecreg.core.workers.context import Context, Travelling
 from tfrecreg.core.workers.interface import Engine
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _SHOWN = 20
 """Maximum number of examples of each kind in the result."""
 
 
 def diff(
-    before: TargetLike | Built,
-    after: TargetLike | Built,
-    *,
-    registry: RegistryLike | None = None,
-    engine: Engine | None = None,
-    progress: Progress = SILENT,
+    before: TargetLike | Built, after: TargetLike | Built, **context: Unpack[Context]
 ) -> DiffResult:
     """Compare two builds or releases, example by example.
 
@@ -53,7 +42,8 @@ def diff(
     Differing features are read from the records of changed examples, and only
     where the bytes of both sides are on this machine.
     """
-    found = [find_side(each, registry) for each in (before, after)]
+    registry, engine, progress = Travelling(**context)
+    found = [expect_built(each, registry) for each in (before, after)]
     first, second = map(side_of, found)
     return diff_sides(first, second, progress, engine=engine)
 
@@ -65,32 +55,25 @@ def diff_sides(
     *,
     engine: Engine | None = None,
 ) -> DiffResult:
-    """As :func:`diff`, of two sides that were found."""
+    """Compare two sides that were found: see :func:`diff`."""
     labels = LabelMaps.of(before, after)
-    with closing(Reading(before, after, engine)) as reading:
-        matched = follow_images(before, after, match(before, after, progress), reading, progress)
-        groups = matched.changed, matched.renamed_changed, matched.moved_changed
-        of_changed, tallied = count_pairs(reading, labels, progress, *groups)
-    same = before.manifest.content == after.manifest.content
-    order = order_of(before, after) if same else None
-    change = judge_change(
-        before, after, order, None if same else matched, of_changed, tallied.relabelled
-    )
+    found = compare_sides(before, after, labels, progress, engine)
+    matched, tallied, change = found.matched, found.tallied, found.change
     listing = ListedExamples(before, after, matched, labels)
     totals = _totals(matched)
     return DiffResult(
         before=_summary(before),
         after=_summary(after),
-        order=order,
+        order=found.order,
         change=change,
         version=_next_number(before, after, change),
-        splits=tuple(_splits(before, after, matched)),
+        splits=tuple(compare_splits(before, after, matched)),
         totals=totals,
         examples={kind: tuple(listing(kind, _SHOWN)) for kind in CHANGE_KINDS if totals[kind]},
         compared=tallied.compared,
         unread=tallied.unread,
         unread_reason=tallied.reason,
-        hint=missing_hint(before, after, order, matched, tallied),
+        hint=found.hint,
         features=tallied.features,
         labels=tuple(
             LabelChange(feature=feature, before=old, after=new, count=count)
@@ -128,48 +111,10 @@ def _summary(side: Side) -> SideSummary:
     )
 
 
-def _splits(before: Side, after: Side, matched: Matched) -> Iterator[SplitDiff]:
-    old, new = _sizes(before), _sizes(after)
-
-    def counts(side: Side, *places: Places) -> Counter[str]:
-        found: Counter[str] = Counter()
-        for each in places:
-            found.update(per_split(each, side.manifest))
-        return found
-
-    added = counts(after, matched.added)
-    removed = counts(before, matched.removed)
-    changed = counts(after, matched.changed.after)
-    moved_in = counts(after, matched.moved.after, matched.moved_changed.after)
-    moved_out = counts(before, matched.moved.before, matched.moved_changed.before)
-    renamed = counts(after, matched.renamed.after, matched.renamed_changed.after)
-    for name in sorted({*old, *new}):
-        first, second = old.get(name), new.get(name)
-        yield SplitDiff(
-            name=name,
-            records_before=first[0] if first is not None else None,
-            records_after=second[0] if second is not None else None,
-            payload_before=first[1] if first is not None else None,
-            payload_after=second[1] if second is not None else None,
-            added=added[name],
-            removed=removed[name],
-            changed=changed[name],
-            moved_in=moved_in[name],
-            moved_out=moved_out[name],
-            renamed=renamed[name],
-            known=name not in matched.unknown,
-        )
-
-
-def _sizes(side: Side) -> dict[str, tuple[int, int]]:
-    """Of each split, the number of records and their bytes."""
-    return {each.name: (each.records, each.payload_bytes) for each in side.manifest.splits}
-
-
 def _schema_changes(before: Side, after: Side) -> tuple[SchemaChange, ...] | None:
     if before.schema is None or after.schema is None:
-        # A build behind a URL may come without its schema, but not without its digest.
-        is_remote = before.remote is not None or after.remote is not None
+        # A build behind a URL may lack its schema, but has its digest.
+        is_remote = before.home is None or after.home is None
         is_same = before.manifest.schema.blake3 == after.manifest.schema.blake3
         return () if is_remote and is_same else None
     return compare_schemas(before.schema, after.schema)

@@ -1,18 +1,18 @@
 """The rule of version numbers, and the smallest legal step from a release to a build.
 
-PATCH: the same examples in the same splits (equal content digests), which mean the same. MINOR:
-every example of the first side is still there, in its split, unchanged in the features that it had
-and in what they mean; examples, splits, features or names of classes were added. MAJOR: anything
-else, and every change that is unknown on this machine.
+PATCH: the same examples in the same splits (equal content digests), with the same meaning. MINOR:
+every example of the first side is still in its split, and its features are unchanged in value and
+meaning; examples, splits, features or names of classes were added. MAJOR: anything else, and
+every change that cannot be determined on this machine.
 
-Differences are counted only as far as they decide it.
+Differences are counted only as far as they decide the level.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal, NamedTuple
@@ -20,25 +20,26 @@ from typing import Literal, NamedTuple
 import numpy as np
 from blake3 import blake3
 
-from tfrecreg.builtin.releases.diff.compare import LabelMaps, Readers, Reading, Tallied, tally
+from tfrecreg.builtin.releases.diff.compare import LabelMaps, Reading, Tallied, read_changes
 from tfrecreg.builtin.releases.diff.images import follow_images
-from tfrecreg.builtin.releases.diff.match import Matched, Pairs, Places, match, shard_of
+from tfrecreg.builtin.releases.diff.match import Matched, Places, match, shard_of
+from tfrecreg.core.registry.data import Resolved, resolve
 from tfrecreg.core.registry.history import links_of
-from tfrecreg.core.registry.lookup import Resolved, resolve
 from tfrecreg.core.registry.manifest import Change, ChangeCounts, Manifest, change_line
-from tfrecreg.core.registry.shardset.side import Side, side_of
+from tfrecreg.core.registry.side import Side, side_of
 from tfrecreg.core.schema.compat import compare_schemas
 from tfrecreg.core.values.errors import TfrecregError
 from tfrecreg.core.values.progress import SILENT, Progress, working
 from tfrecreg.core.values.shards import named_classes
 from tfrecreg.core.values.text import safe
+from tfrecreg.core.workers.interface import Engine
 
 ShardOrder = Literal["same", "other", "unknown"]
-"""``unknown`` where an index is not on this machine."""
+"""The order of equal examples; ``unknown`` if an index is not on this machine."""
 
 
 def order_of(before: Side, after: Side) -> ShardOrder:
-    """The order of the second side compared with the first, whose examples are the same."""
+    """Whether two sides with equal examples have them in the same order."""
     if _streams(before) == _streams(after):
         return "same"
     sequences = _sequences(before), _sequences(after)
@@ -69,16 +70,16 @@ class ShardCounts:
     """Shards of the second side compared with the first, by bytes and not by names."""
 
     kept: int
-    """The same file, perhaps under another name."""
+    """Number of shards that are the same file, perhaps under another name."""
     kept_bytes: int
     recoded: int
-    """The same records in the same order, compressed otherwise."""
+    """Number of shards with the same records in the same order, with another compression."""
     new: int
-    """Every other one of the second side: rewritten or added."""
+    """Number of all other shards of the second side: rewritten or added."""
     new_bytes: int
-    """Size in bytes of these and of differently compressed shards."""
+    """Size in bytes of new and of differently compressed shards."""
     gone: int
-    """Shards of the first side that the second has not, in no compression."""
+    """Number of shards of the first side that the second lacks in any compression."""
 
 
 def shard_counts(before: Manifest, after: Manifest) -> ShardCounts:
@@ -114,20 +115,20 @@ def shard_counts(before: Manifest, after: Manifest) -> ShardCounts:
 
 
 _UNITS = ("time_domain.", "time_of_day_domain.")
-"""Fields of a feature that give its numbers a meaning."""
+"""Prefixes of fields of a feature that give its numbers a meaning."""
 _COMPOSITES = ("sparse_feature", "weighted_feature")
 _TENSORS = "tensor_representation_group["
 
 
 class Meaning(NamedTuple):
-    """Reasons for changed meanings, and for new meanings."""
+    """Reasons for lost meanings, and for new meanings."""
 
     losses: tuple[str, ...] = ()
     gains: tuple[str, ...] = ()
 
 
 def compare_meaning(before: Side, after: Side) -> Meaning:
-    """Compare the meaning of the records of two sides, whether or not they are the same."""
+    """Compare the meaning of the records of two sides, even if the records differ."""
     losses, gains = list[str](), list[str]()
     old_maps, new_maps = before.manifest.labels, after.manifest.labels
     for feature in sorted({*old_maps, *new_maps}):
@@ -144,7 +145,7 @@ def compare_meaning(before: Side, after: Side) -> Meaning:
 
 
 def _class_names(names: Sequence[str]) -> Mapping[int, str]:
-    """The names by number, without those that only repeat the number."""
+    """The names by number, without names that only repeat the number."""
     return {number: name for number, name in named_classes(names).items() if name != str(number)}
 
 
@@ -160,7 +161,7 @@ def _lost(
 
 
 def _read_otherwise(before: Side, after: Side) -> Iterator[str]:
-    """What both schemas say, differently, of how values are read.
+    """The statements on how values are read that differ between the schemas.
 
     A looser schema does not change the meaning of the old examples.
     """
@@ -178,7 +179,7 @@ def _read_otherwise(before: Side, after: Side) -> Iterator[str]:
             or (change.field.startswith(_UNITS if change.part == "feature" else _TENSORS))
         ):
             what = f"`{change.name}`" if change.name else "the tensors"
-            yield f"{what} should be read otherwise: `{change.field}` was {old} and is {new}"
+            yield f"{what} should be read differently: `{change.field}` was {old} and is {new}"
 
 
 _NAMED = 5
@@ -189,7 +190,7 @@ def judge_change(
     before: Side,
     after: Side,
     order: ShardOrder | None,
-    matched: Matched | None,
+    matched: Matched,
     tallied: Tallied,
     relabelled: int = 0,
 ) -> Change:
@@ -202,30 +203,17 @@ def judge_change(
         also = [_patch_reason(old, new, order)]
         counts = counts_of(old, new, Matched())
     else:
-        assert matched is not None
         also = []
-        losses = [*_removed(old, new), *_losses(before, after, matched, tallied), *losses]
+        losses = [*_losses(before, after, matched, tallied), *losses]
         gains = [*_gains(before, after, matched, tallied), *gains]
         counts = None if matched.unknown else counts_of(old, new, matched)
     if old.schema.blake3 != new.schema.blake3:
         also.append("the schema's text was changed")
     if losses:
-        labels = [f"{_count(relabelled, 'label', 'labels')} changed"] if relabelled else []
+        labels = [f"{_examples(relabelled, 'label')} changed"] if relabelled else []
         return Change(level="major", reasons=[*labels, *losses, *also], counts=counts)
     level: Literal["patch", "minor"] = "patch" if order is not None and not gains else "minor"
     return Change(level=level, reasons=[*gains, *also], counts=counts)
-
-
-def missing_hint(
-    before: Side, after: Side, order: ShardOrder | None, matched: Matched, tallied: Tallied
-) -> str:
-    """What to do where bytes or indexes that would tell more are not on this machine."""
-    if order == "unknown" or (order is None and matched.unknown):
-        return before.bring_hint
-    if tallied.missing:
-        side = before if before.name in tallied.reason else after
-        return side.bring_hint
-    return ""
 
 
 def counts_of(before: Manifest, after: Manifest, matched: Matched) -> ChangeCounts:
@@ -243,7 +231,7 @@ def counts_of(before: Manifest, after: Manifest, matched: Matched) -> ChangeCoun
 
 
 def per_split(places: Places, manifest: Manifest) -> dict[str, int]:
-    """How many of these places are in each split."""
+    """The number of these places per split."""
     counts: Counter[str] = Counter()
     numbers, times = np.unique(places >> np.uint64(32), return_counts=True)
     for shard, count in zip(numbers.tolist(), times.tolist(), strict=True):
@@ -252,7 +240,7 @@ def per_split(places: Places, manifest: Manifest) -> dict[str, int]:
 
 
 def _patch_reason(before: Manifest, after: Manifest, order: ShardOrder) -> str:
-    """What a PATCH is about."""
+    """The reason for a PATCH."""
     shards = [(shard.split, shard.stream_blake3) for shard in before.shards]
     layout = shards != [(shard.split, shard.stream_blake3) for shard in after.shards]
     if order == "other":
@@ -271,16 +259,12 @@ def _patch_reason(before: Manifest, after: Manifest, order: ShardOrder) -> str:
     return text
 
 
-def _removed(before: Manifest, after: Manifest) -> Iterator[str]:
-    there = {split.name for split in after.splits}
-    for split in before.splits:
-        if split.name not in there:
-            yield f"the split `{split.name}` is gone"
-
-
 def _losses(before: Side, after: Side, matched: Matched, tallied: Tallied) -> Iterator[str]:
-    """Why not every example is still there as it was."""
+    """Reasons why not every example is still there unchanged."""
     there = {split.name for split in after.manifest.splits}
+    for each in before.manifest.splits:
+        if each.name not in there:
+            yield f"the split `{each.name}` is gone"
     for split in matched.unknown:
         if split in there and any(each.name == split for each in before.manifest.splits):
             yield (f"the indexes of the split `{split}` are not here to show that nothing was lost")
@@ -296,7 +280,7 @@ def _losses(before: Side, after: Side, matched: Matched, tallied: Tallied) -> It
         yield f"{_examples(count)} moved from the split `{old_split}` to `{new_split}`"
     for split, count in per_split(matched.removed, before.manifest).items():
         if split in there:
-            yield f"{_examples(count)} of the split `{split}` {_is(count)} gone"
+            yield f"{_examples(count)} of the split `{split}` {'is' if count == 1 else 'are'} gone"
     yield from _changed(after, matched, tallied)
 
 
@@ -309,7 +293,7 @@ def _changed(after: Side, matched: Matched, tallied: Tallied) -> Iterator[str]:
     where = ""
     names = sorted(name for name, each in tallied.features.items() if each.changed or each.removed)
     if tallied.compared + tallied.unread < pairs:
-        pass  # it was enough to see one of them, which says nothing of the others
+        pass  # one decisive pair was enough, and says nothing about the others
     elif "" in names:
         where = ", some of which are not `tf.train.Example`s"
     elif names:
@@ -346,52 +330,83 @@ def _names(names: Sequence[str]) -> str:
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
-def _examples(count: int) -> str:
-    return _count(count, "example", "examples")
-
-
-def _count(count: int, one: str, many: str) -> str:
-    return f"{count} {one if count == 1 else many}"
+def _examples(count: int, what: str = "example") -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _was(count: int) -> str:
     return "was" if count == 1 else "were"
 
 
-def _is(count: int) -> str:
-    return "is" if count == 1 else "are"
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Two sides, example by example."""
 
-
-class Classified(NamedTuple):
-    """The smallest legal step, and a hint if it might be smaller."""
-
+    matched: Matched
+    order: ShardOrder | None
+    """Order of the examples, if both sides have the same examples; else None."""
+    tallied: Tallied
+    """The differences in all pairs with different records."""
     change: Change
+    """The smallest legal step, and why."""
     hint: str
     """Remedy for missing bytes or indexes; empty if none are missing."""
 
 
-def classify(parent: Resolved | None, build: Resolved, progress: Progress = SILENT) -> Classified:
-    """The smallest legal step from a parent release to a build, and why.
+def compare_sides(
+    before: Side,
+    after: Side,
+    labels: LabelMaps,
+    progress: Progress = SILENT,
+    engine: Engine | None = None,
+) -> Compared:
+    """Match the examples of two sides, read those that changed, and judge the change."""
+    of_changed, every = Tallied(), Tallied()
+    with closing(Reading(before, after, engine)) as reading:
+        matched = follow_images(before, after, match(before, after, progress), reading, progress)
+        groups = matched.changed, matched.renamed_changed, matched.moved_changed
+        todo = sum(map(len, groups))
+        with (
+            working(progress, "comparing features", todo) if todo else nullcontext(),
+            closing(reading.run(partial(read_changes, labels=labels), *groups)) as results,
+        ):
+            for group, piece, changes in results:
+                for change in changes:
+                    every.add(change)
+                    if group == 0:
+                        of_changed.add(change)
+                progress.advance(len(piece), sum(change.size for change in changes))
+    same = before.manifest.content == after.manifest.content
+    order = order_of(before, after) if same else None
+    found = judge_change(before, after, order, matched, of_changed, every.relabelled)
+    hint = ""
+    if order == "unknown" or (order is None and matched.unknown):
+        hint = before.bring_hint
+    elif every.missing:
+        hint = (before if before.name in every.reason else after).bring_hint
+    return Compared(matched, order, every, found, hint)
+
+
+def classify(
+    parent: Resolved | None, build: Resolved, progress: Progress = SILENT
+) -> tuple[Change, str]:
+    """The smallest legal step from a parent release to a build, and why; and a hint if it might be
+    smaller.
 
     The records that changed are read, to name the features and to count the labels.
     """
     if parent is None:
-        return Classified(Change(level="initial", reasons=["the first release"]), "")
+        return Change(level="initial", reasons=["the first release"]), ""
     before, after = side_of(parent), side_of(build)
     if before.manifest.content == after.manifest.content:
         order = order_of(before, after)
-        return Classified(judge_change(before, after, order, None, Tallied()), "")
-    labels = LabelMaps.of(before, after)
-    with closing(Reading(before, after)) as reading:
-        matched = follow_images(before, after, match(before, after, progress), reading, progress)
-        groups = matched.changed, matched.renamed_changed, matched.moved_changed
-        tallied, every = count_pairs(reading, labels, progress, *groups)
-    hint = missing_hint(before, after, None, matched, tallied)
-    return Classified(judge_change(before, after, None, matched, tallied, every.relabelled), hint)
+        return judge_change(before, after, order, Matched(), Tallied()), ""
+    found = compare_sides(before, after, LabelMaps.of(before, after), progress)
+    return found.change, found.hint
 
 
 def previous_of(found: Resolved) -> Resolved | None:
-    """The release before: of a release its parent, of another build the newest release."""
+    """The previous release: the parent of a release, the newest release for another build."""
     dataset, links = found.dataset, links_of(found.dataset)
     version = max(links, default=None)
     for each in sorted(links, reverse=True):
@@ -402,7 +417,7 @@ def previous_of(found: Resolved) -> Resolved | None:
 
 
 def changes_of(found: Resolved, progress: Progress = SILENT) -> str:
-    """The line about a build or a release: a build that is not released is compared with the newest
+    """The line about a build or a release: an unreleased build is compared with the newest
     release, as far as the indexes and records of both are here.
     """
     dataset, manifest = found.dataset, found.manifest
@@ -423,36 +438,3 @@ def changes_of(found: Resolved, progress: Progress = SILENT) -> str:
         change = Change(level="major", reasons=[f"the change is unknown: {error.message}"])
     after = before.name.partition("@")[2] if before is not None else None
     return change_line(f"{dataset}, a build that is not released", records, change, after)
-
-
-def count_pairs(
-    reading: Reading, labels: LabelMaps, progress: Progress, *groups: Pairs
-) -> tuple[Tallied, Tallied]:
-    """The differences in the pairs of the first group, and of all groups."""
-    of_first, into = Tallied(), Tallied()
-    function = partial(count_changes, labels=labels)
-    with (
-        _showing(progress, sum(map(len, groups))),
-        closing(reading.run(function, *groups)) as results,
-    ):
-        for group, piece, found in results:
-            for each in (into,) if group else (of_first, into):
-                if found.is_full:
-                    # What it left out depends on the pairs before it.
-                    tally(piece, reading.readers, labels, each)
-                else:
-                    each.add_all(found)
-            progress.advance(len(piece), found.size)
-    return of_first, into
-
-
-def _showing(progress: Progress, pairs: int) -> AbstractContextManager[None]:
-    """A piece of work in the progress, if there is any."""
-    return working(progress, "comparing features", pairs) if pairs else nullcontext()
-
-
-def count_changes(readers: Readers, pairs: Pairs, *, labels: LabelMaps) -> Tallied:
-    """A pass that counts differences in pairs."""
-    found = Tallied()
-    tally(pairs, readers, labels, found)
-    return found

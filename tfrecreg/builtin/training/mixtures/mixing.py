@@ -1,19 +1,6 @@
-"""Which record of which member is at a place of a mixture.
-
-An epoch has L places, c_i of them of the member i. Places are interleaved by a rotation: the place
-s of the epoch e is the number q = (a * s + b_e) mod L, where a is prime to L and next to L divided
-by the golden ratio. So q takes every number once in an epoch. Members have the numbers one after
-the other, the first c_0 of them the member 0. A multiple of the golden ratio comes near to all
-parts of a line evenly, so any places in a row have the proportions of the epoch, but for a few.
-
-The number q of the member i, which begins at C_i, is its draw e * c_i + q - C_i. The draws of a
-member are also endless: those of a round of n_i are a permutation of its records, of the seed and
-the round. So the numbers of times that records of a member came differ by one at most, at the end
-of every epoch.
+"""Computes which record of which member is at a place of a mixture, with integers alone.
 
 ``docs/formats.md`` has the formula. It never changes after 1.0, since saved states depend on it.
-
-How many places of an epoch each member of a mixture has: integer arithmetic alone.
 """
 
 from __future__ import annotations
@@ -38,9 +25,9 @@ _CANDIDATES = 256
 """How many numbers next to the golden ratio are compared."""
 _FEW = 20
 _TABLE_PLACES = 1 << 17
-"""Epochs of so many places at most are kept as a table, and only"""
+"""Maximum number of places of an epoch that is kept as a table."""
 _TABLE_AFTER = 256
-"""after so many places, and a sixteenth of the epoch: then a table costs less than they did."""
+"""A table is made after this many places, and a sixteenth of the epoch, were computed singly."""
 
 
 class Mixing:
@@ -49,7 +36,7 @@ class Mixing:
     def __init__(self, records: Sequence[int], counts: Sequence[int], seed: int) -> None:
         self.records, self.counts, self.seed = tuple(records), tuple(counts), seed
         self.places = sum(counts)
-        """Places of an epoch."""
+        """Number of places in an epoch."""
         self.starts = (0, *accumulate(records))
         """The number of the first record of each member, and the total."""
         self._first_places = (0, *accumulate(counts))
@@ -83,7 +70,7 @@ class Mixing:
         return found
 
     def _kept(self, epoch: int, asked: int) -> RecordNumbers | None:
-        """The records of an epoch as a table, once so many were asked for that one is worth it."""
+        """The records of an epoch as a table; None until the table is worth the time."""
         if self._table[0] != epoch:
             self._asked += asked
             if self.places > _TABLE_PLACES or self._asked < _TABLE_AFTER + self.places // 16:
@@ -107,12 +94,12 @@ class Mixing:
         return self._permutation(member, round_).one(at) + self.starts[member]
 
     def member(self, number: int) -> tuple[int, int]:
-        """Which member a record is of, and its number there."""
+        """The member that a record belongs to, and the number of the record within that member."""
         member = bisect_right(self.starts, number) - 1
         return member, number - self.starts[member]
 
     def times(self, member: int, epochs: range) -> RecordNumbers:
-        """How often each record of a member comes in epochs that follow each other."""
+        """How often each record of a member comes in successive epochs."""
         count, records = self.counts[member], self.records[member]
         first, stop = epochs.start * count, epochs.stop * count
         whole = max(0, stop // records - -(-first // records))
@@ -139,10 +126,8 @@ class Mixing:
         return found
 
     def _permutation(self, member: int, round_: int) -> Permutation:
-        return _permutation(self.records[member], self._member_seed(member), round_)
-
-    def _member_seed(self, member: int) -> int:
-        return _number(f"{_PREFIX}\nmember\n{self.seed}\n{member}\n")
+        seed = _number(f"{_PREFIX}\nmember\n{self.seed}\n{member}\n")
+        return _permutation(self.records[member], seed, round_)
 
     def _turn(self, epoch: int) -> int:
         return _number(f"{_PREFIX}\nepoch\n{self.seed}\n{epoch}\n") % self.places
@@ -159,10 +144,10 @@ def _number(text: str) -> int:
 
 
 def golden_step(places: int) -> int:
-    """The step of the rotation of so many places: prime to them, and next to the golden ratio.
+    """The step of the rotation of so many places: coprime to them, and near the golden ratio.
 
-    Of the 256 numbers from there on that are prime to it, the first with the least sum of
-    partial quotients, on which the evenness of a rotation depends.
+    Of the next 256 numbers, those coprime to `places` are compared, and the first with the least
+    sum of partial quotients is taken: the evenness of a rotation depends on this sum.
     """
     golden = (isqrt(5 * places * places) - places) // 2
     nearby = (
@@ -185,7 +170,7 @@ EpochEnd: TypeAlias = Literal["first_exhausted", "all_exhausted"]
 EPOCH_ENDS = ("first_exhausted", "all_exhausted")
 
 MOST_PLACES = 2**31 - 1
-"""Of an epoch: the product of two places has to fit into 64 bits."""
+"""Maximum number of places in an epoch: the product of two places has to fit into 64 bits."""
 _ROOT_BITS = 48
 """Bits behind the binary point of n^(1/T)."""
 _MOST_TEMPERATURE = 1000
@@ -193,20 +178,17 @@ _STEPS_OF_TEMPERATURE = 100
 
 
 def exact_weight(weight: object, name: str) -> Fraction:
-    """A weight as the number that was written: 0.7 is 7/10."""
+    """A weight as the exact number that was written: 0.7 is 7/10."""
     exact = Fraction(0)
     if isinstance(weight, bool):
-        pass  # Python would take it for 0 or 1
+        pass  # Python would take a bool for 0 or 1
     elif isinstance(weight, Rational):
         exact = Fraction(weight)
     elif isinstance(weight, Real) and isfinite(weight):
-        # The shortest text of a float is the same on every machine, and what a person wrote.
+        # The shortest text of a float is the same on every machine, and is what a person wrote.
         exact = Fraction(repr(float(weight)))
     if exact <= 0:
-        raise UsageError(
-            f"the weight of `{name}` should be a number above 0, found {weight!r}",
-            hint="leave out a member that should not be read",
-        )
+        raise UsageError(f"the weight of `{name}` should be a number above 0, found {weight!r}")
     return exact
 
 
@@ -219,8 +201,7 @@ def temperature_weights(records: Sequence[int], temperature: float) -> list[Frac
     if not steps or float(exact) != float(temperature):
         raise UsageError(
             f"`temperature` should be between 0.01 and {_MOST_TEMPERATURE}, with two decimals at "
-            f"most, found {temperature!r}",
-            hint="`temperature=1` mixes by size, a larger one more equally",
+            f"most, found {temperature!r}"
         )
     power, root = exact.denominator, exact.numerator
     one = 1 << _ROOT_BITS
@@ -228,10 +209,10 @@ def temperature_weights(records: Sequence[int], temperature: float) -> list[Frac
 
 
 def _root(number: int, degree: int) -> int:
-    """The largest integer whose power is not above `number`, by Newton's method."""
+    """The largest integer whose `degree`-th power is at most `number`, by Newton's method."""
     if degree == 1 or number == 0:
         return number
-    guess = 1 << -(-number.bit_length() // degree)  # not below the root
+    guess = 1 << -(-number.bit_length() // degree)  # at least the root
     while True:
         better = ((degree - 1) * guess + number // guess ** (degree - 1)) // degree
         if better >= guess:
@@ -262,16 +243,12 @@ def member_counts(
 
 
 def expect_places(names: Sequence[str], counts: list[int]) -> list[int]:
-    """The counts, if they make an epoch."""
+    """Return the counts. Refuse a member without a place, and an epoch with too many places."""
     for name, count in zip(names, counts, strict=True):
         if count < 1:
-            raise UsageError(
-                f"`{name}` has no place in an epoch of {sum(counts)}",
-                hint="`size=…` makes epochs longer; or leave the member out",
-            )
+            raise UsageError(f"`{name}` has no place in an epoch of {sum(counts)}")
     if sum(counts) > MOST_PLACES:
         raise UsageError(
-            f"an epoch of a mixture has {MOST_PLACES:,} places at most, here {sum(counts):,}",
-            hint="`size=…` makes epochs shorter; the next one goes on where one ends",
+            f"an epoch of a mixture has {MOST_PLACES:,} places at most, here {sum(counts):,}"
         )
     return counts

@@ -10,45 +10,39 @@ from typing import Any, NamedTuple, SupportsIndex
 import numpy as np
 from blake3 import blake3
 
-from tfrecreg.builtin.training.batches import numbers_of_batches, read_batches
+from tfrecreg.builtin.training.batches import ReadsBatches
 from tfrecreg.builtin.training.certificate import Certificate, expect_enough
 from tfrecreg.builtin.training.data_source import DataSource
-from tfrecreg.builtin.training.elements import Elements
 from tfrecreg.builtin.training.mixtures.mixing import Mixing
-from tfrecreg.builtin.training.mixtures.order import (
-    MixtureOrder,
-    MixtureReport,
-    expect_mixture,
-    report_of,
-)
+from tfrecreg.builtin.training.mixtures.reports import MixtureReport, report_of
 from tfrecreg.builtin.training.order import Order
 from tfrecreg.builtin.training.selection import SkippedRecord
 from tfrecreg.core.values.errors import NoSuchRecordError
 
 _BLOCK = 64
-"""Elements that an iteration reads at once."""
+"""Number of elements that an iteration reads at once."""
 
 
 class MixturePlace(NamedTuple):
-    """Where the element at a place of a mixture comes from."""
+    """The origin of the element at a place of a mixture."""
 
     member: str
-    """Its name."""
+    """The name of the member."""
     record: int
-    """Its number in the source of the member."""
+    """The number of the record in the source of the member."""
 
 
-class Mixture:
-    """The elements of several sources, each as often as its share. :func:`tfrecreg.mixture` makes
-    one.
+class Mixture(ReadsBatches):
+    """The elements of several sources, each source with its share. :func:`tfrecreg.mixture` makes
+    a mixture.
 
-    It is an endless sequence of places; `len(mixture)` of them in a row are an epoch, and the first
-    epoch has the places from 0 on. Picklable, usable after a fork and by several threads.
+    It is an endless sequence of places. Every `len(mixture)` places form an epoch, and the first
+    epoch begins at place 0. Picklable, usable after a fork and by several threads.
 
     Args:
         members: sources by name, with elements of one form.
-        counts: the places of each in an epoch.
-        seed: of the interleaving, and of the permutations of the members.
+        counts: the number of places of each source in an epoch.
+        seed: seed of the interleaving, and of the permutations of the members.
 
     Example:
         >>> mixture = tr.mixture({"mnist@1.0.0": 3, "mnist": 1}, "train", registry=reg)
@@ -63,27 +57,24 @@ class Mixture:
     ) -> None:
         self.members = dict(members)
         """The sources by name, escaped."""
+        self.name = " + ".join(self.members)
         self.counts = dict(zip(self.members, counts, strict=True))
-        """The places of each member in an epoch."""
+        """The number of places of each member in an epoch."""
         self.seed = operator.index(seed)
         self._sources = list(self.members.values())
+        self._elements = self._sources[0].elements
         self._mixing = Mixing([len(each) for each in self._sources], counts, seed)
 
     def __len__(self) -> int:
-        """The places of an epoch."""
+        """The number of places in an epoch."""
         return self._mixing.places
-
-    @property
-    def name(self) -> str:
-        """The names of its members, escaped."""
-        return " + ".join(self.members)
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{count} of {name}" for name, count in self.counts.items())
         return f"<Mixture of {len(self)} places an epoch: {shown}>"
 
     def __getitem__(self, place: SupportsIndex) -> Any:
-        """The element at a place. Places from `len` on are those of later epochs.
+        """The element at a place. Places from `len` on belong to later epochs.
 
         Raises:
             NoSuchRecordError: the place is before the first one; also an IndexError.
@@ -96,7 +87,7 @@ class Mixture:
         """The elements at places, in the order asked for: a batch in one call.
 
         Raises:
-            NoSuchRecordError, DamagedRecordError, RefusedError, StorageError: as for one.
+            NoSuchRecordError, DamagedRecordError, RefusedError, StorageError: as for one place.
         """
         wanted = np.array([operator.index(place) for place in places], np.int64)
         wanted[wanted < 0] += len(self)
@@ -124,8 +115,7 @@ class Mixture:
             at += len(self)
             if at < 0:
                 raise NoSuchRecordError(
-                    f"there is no place {at - len(self)}: the mixture has {len(self)} in an epoch",
-                    hint="places go from 0 on; negative ones count from the end of the first epoch",
+                    f"there is no place {at - len(self)}: the mixture has {len(self)} in an epoch"
                 )
         return self._mixing.one(at)
 
@@ -144,7 +134,7 @@ class Mixture:
         return MixturePlace([*self.members][member], number)
 
     def key(self, place: SupportsIndex) -> str | None:
-        """The key of the record at a place; None where no index has it.
+        """The key of the record at a place; None if no index has it.
 
         Raises:
             NoSuchRecordError, ManifestError, StorageError: as :meth:`DataSource.key`.
@@ -156,11 +146,6 @@ class Mixture:
         """
         member, number = self._mixing.member(self._number(place))
         return self._sources[member].key(number)
-
-    @property
-    def elements(self) -> Elements:
-        """The form of its elements."""
-        return self._sources[0].elements
 
     @property
     def skipped(self) -> tuple[SkippedRecord, ...]:
@@ -182,7 +167,7 @@ class Mixture:
 
     @property
     def _described(self) -> dict[str, Any]:
-        """What states say of it."""
+        """The entry of the mixture in states."""
         return {
             "seed": self.seed,
             "members": [
@@ -207,7 +192,7 @@ class Mixture:
         """The places that one host reads in an epoch.
 
         Args:
-            epoch: from 0 on; each goes on where the one before ends.
+            epoch: from 0 on; each epoch continues where the one before ends.
             host: number of this host, from 0.
             hosts: number of hosts that share the places.
             drop_remainder: whether all hosts get the same number of places.
@@ -218,10 +203,10 @@ class Mixture:
         Example:
             >>> mixture = tr.mixture(["mnist@1.0.0", "mnist"], "train", registry=reg)
             >>> mixture.order(epoch=2, host=0, hosts=4)
-            <MixtureOrder of 100 of 400 places, epoch 2, host 0 of 4>
+            <Order of 100 of 400 records, seed None, epoch 2, host 0 of 4>
         """
         expect_enough(len(self), hosts, self.name)
-        found = MixtureOrder(
+        return Order(
             len(self),
             self.identity,
             seed=None,
@@ -229,9 +214,8 @@ class Mixture:
             host=host,
             hosts=hosts,
             drop_remainder=drop_remainder,
+            mixture=self._described,
         )
-        found.mixture = self._described
-        return found
 
     def from_state(
         self,
@@ -243,7 +227,7 @@ class Mixture:
         """The rest of an epoch, from a result of `Order.state`: see `DataSource.from_state`.
 
         Raises:
-            UsageError: it is not a state of this mixture, or not that of every host.
+            UsageError: it is not a state of this mixture, or states of some hosts are missing.
 
         Example:
             >>> mixture = tr.mixture({"mnist@1.0.0": 3, "mnist": 1}, "train", registry=reg)
@@ -252,64 +236,22 @@ class Mixture:
             166
         """
         states = [state] if isinstance(state, Mapping) else list(state)
-        described = self._described
-        expect_mixture(states, described)
-        found = MixtureOrder.from_states(
-            states, records=len(self), source=self.identity, host=host, hosts=hosts
+        return Order.from_states(
+            states,
+            records=len(self),
+            source=self.identity,
+            mixture=self._described,
+            host=host,
+            hosts=hosts,
         )
-        assert isinstance(found, MixtureOrder)
-        found.mixture = described
-        return found
-
-    def batches(
-        self,
-        size: int | None = None,
-        order: Iterable[SupportsIndex] | None = None,
-        *,
-        global_batch: int | None = None,
-        drop_remainder: bool = False,
-    ) -> Iterator[dict[str, Any]]:
-        """Batches of NumPy arrays: see `DataSource.batches`.
-
-        Args:
-            size: elements of a batch; or `global_batch`.
-            order: places, such as an order; None for those of the first epoch.
-            global_batch: elements of the batch that all hosts of an order have together.
-            drop_remainder: whether to leave out a last batch for which fewer places are left.
-
-        Raises:
-            UsageError: `size` is less than 1, or there is no schema, or elements are payloads; or
-                the hosts do not divide `global_batch`, or cannot share its rest.
-            DamagedRecordError, RefusedError, StorageError: as for a single element.
-
-        Example:
-            >>> mixture = tr.mixture({"mnist@1.0.0": 3, "mnist": 1}, "train", registry=reg)
-            >>> [len(batch["image/class/label"]) for batch in mixture.batches(100)]
-            [100, 100, 66]
-        """
-        chosen = self.order() if order is None else order
-        numbers = numbers_of_batches(size, chosen, drop_remainder, global_batch)
-        return read_batches(self, self.elements, numbers)
-
-    def certificate(self) -> Certificate:
-        """An empty certificate of epochs of this mixture: see :meth:`report`.
-
-        Example:
-            >>> mixture = tr.mixture(["mnist@1.0.0"], "train", registry=reg, raw=True)
-            >>> certificate = mixture.certificate()
-            >>> certificate.add_payloads(mixture)
-            >>> mixture.report(certificate).is_complete
-            True
-        """
-        return Certificate(self.identity)
 
     def report(self, certificate: Certificate, epoch: int = 0, epochs: int = 1) -> MixtureReport:
-        """What of each member was handed out how often, compared with what the mixture says.
+        """How often the records of each member were handed out, compared with the mixture's plan.
 
         Args:
-            certificate: with the digests of all that was handed out, on all hosts.
-            epoch: the first epoch that it is about.
-            epochs: how many.
+            certificate: with the digests of all elements that were handed out, on all hosts.
+            epoch: the first epoch that the certificate covers.
+            epochs: how many epochs it covers.
 
         Raises:
             UsageError: it is about another mixture.

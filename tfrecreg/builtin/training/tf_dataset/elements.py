@@ -1,4 +1,4 @@
-"""From a batch of payloads to tensors: parse, decode, resize, pad. One `parse_example` a batch."""
+"""From a batch of payloads to tensors: parse all in one `parse_example`, decode, resize, pad."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from tfrecreg.builtin.training.tf_dataset.form import (
     ElementForm,
     ListParser,
     ListSpec,
-    why_no_sequence,
 )
 from tfrecreg.builtin.training.tf_dataset.images import together
 from tfrecreg.core.example.decode import decode_or_none
+from tfrecreg.core.example.sequences import read_sequence
 from tfrecreg.core.images.model import ImageError
 from tfrecreg.core.images.read import read_header, why_undecodable
 from tfrecreg.core.records.batch_columns import digests_of
 from tfrecreg.core.records.hashing import DIGEST_BYTES
-from tfrecreg.core.registry.shardset.load_records import PayloadFault, SplitRecords
+from tfrecreg.core.registry.splits import PayloadFault, SplitRecords
 from tfrecreg.core.values.errors import TfrecregError
 from tfrecreg.core.values.text import safe
 
 Features = dict[str, Any]
 
 _LARGE = 1 << 14
-"""Mean bytes of records whose images or tensors take long to decode."""
+"""Mean bytes of records from which on images or tensors take long to decode."""
 _AT_ONCE = 32
 
 
 class ElementReader:
-    """Makes elements of payloads, in a graph and one by one to find a fault."""
+    """Makes elements of payloads: in a graph, or one by one to find a fault."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class ElementReader:
         self._lists = ListParser(tensorflow, lists) if lists else None
 
     def __call__(self, numbers: Any, payloads: Any) -> Features:
-        """The features of a batch, each of them stacked."""
+        """The features of a batch, each as one stacked tensor."""
         features = self._parsed(payloads)
         for name in self._form.images:
             features[name] = self._images(name, features[name])
@@ -83,15 +83,15 @@ class ElementReader:
         )
 
     def fault(self, payload: bytes) -> PayloadFault | None:
-        """What is wrong with one payload, found step by step."""
+        """Finds out step by step why one payload fails."""
         tf = self._tf
         try:
             features = self._parsed(tf.constant([payload]))
         except (tf.errors.OpError, UnicodeError) as error:
-            kind = "" if decode_or_none(payload) is not None else "it is not a `tf.train.Example`"
-            if self._lists is not None:
-                kind = why_no_sequence(payload)
-            reason = kind or without_nodes(str(error))
+            reason = without_nodes(str(error))
+            is_list = self._lists is not None
+            if (read_sequence if is_list else decode_or_none)(payload) is None:
+                reason = f"it is not a `tf.train.{'Sequence' if is_list else ''}Example`"
             return PayloadFault("", f" does not parse: {reason}")
         steps: list[tuple[str, Callable[[str, Any], Any]]] = [
             *((name, self._images) for name in self._form.images),
@@ -101,7 +101,7 @@ class ElementReader:
         for name, step in steps:
             try:
                 step(name, features[name])
-            except (tf.errors.OpError, ValueError) as error:  # the latter of a decoder in Python
+            except (tf.errors.OpError, ValueError) as error:  # Python decoders raise the latter
                 data = bytes(tf.reshape(features[name], [-1])[0].numpy())
                 text = getattr(error, "message", str(error))
                 reason = (step == self._images and why_no_image(data)) or without_nodes(text)
@@ -109,7 +109,7 @@ class ElementReader:
         return None
 
     def why_apart(self, payloads: Sequence[bytes]) -> str:
-        """Why sound records do not make a batch; empty if they do."""
+        """Why sound records do not form a batch; empty if they do."""
         tf = self._tf
         features = self._parsed(tf.constant(list(payloads)))
         form = self._form
@@ -121,7 +121,7 @@ class ElementReader:
                 if len(shapes) > 1:
                     hint = "leave out `batch_size`"
                     if name in self._form.images:
-                        hint = _how_to_stack(shapes)
+                        hint = "`image_size=…` and `channels=3` make images alike"
                     return (
                         f"`{safe(name)}` has values of {len(shapes)} shapes, {shapes[0]} and "
                         f"{shapes[-1]} among them, which do not fit into one batch: {hint}"
@@ -146,7 +146,7 @@ class ElementReader:
         if self._form.specs is None:
             return {PAYLOAD_NAME: payloads}
         tf = self._tf
-        # Without features, only the keys are wanted.
+        # Without features, only the keys are requested.
         parsed = tf.io.parse_example(payloads, self._spec) if self._spec else {}
         if self._lists is not None:
             parsed = dict(sorted({**parsed, **self._lists(payloads)}.items()))
@@ -169,7 +169,7 @@ class ElementReader:
             return tf.ensure_shape(images, (*images.shape[:-3], height, width, channels))
 
         def decoded(one: Any) -> Any:
-            image = tf.io.decode_image(one, channels=form.channels, expand_animations=False)
+            image = tf.io.decode_image(one, channels=form.fit.channels, expand_animations=False)
             image.set_shape((None, None, None))
             return finished(image)
 
@@ -178,7 +178,7 @@ class ElementReader:
 
         if self._single or tf.executing_eagerly():
             return one_by_one()
-        pixels = together(tf, tf.reshape(data, [-1]), form.channels)
+        pixels = together(tf, tf.reshape(data, [-1]), form.fit.channels)
         return tf.cond(tf.size(pixels) > 0, lambda: finished(pixels), one_by_one)
 
     def _tensors(self, name: str, data: Any) -> Any:
@@ -208,8 +208,8 @@ class ElementReader:
         tf = self._tf
         flat = tf.reshape(data, [-1])
 
-        # Small values one after the other, which takes half the time: batches run in parallel
-        # anyway. Large ones are decoded as cores become free, so that none is idle at the end.
+        # Small values one after the other, which halves the time: batches run in parallel
+        # anyway. Large values are decoded as cores become free, so that no core idles at the end.
         at_once = _AT_ONCE if self._records.mean_bytes >= _LARGE else 1
 
         def mapped() -> Any:
@@ -219,7 +219,7 @@ class ElementReader:
 
         if spec.shape.is_fully_defined() and not self._single:
             return mapped()
-        # Nothing cannot be stacked without a shape.
+        # An empty batch cannot be stacked without a shape.
         rank = spec.shape.rank
         known = [] if rank is None else [1 if side is None else side for side in spec.shape]
         stacked = tf.cond(tf.size(flat) > 0, mapped, lambda: tf.zeros([0, *known], spec.dtype))
@@ -231,7 +231,7 @@ class ElementReader:
         tf = self._tf
 
         def found(numbers: Any) -> Any:
-            # A mark of damage has no key, and is noticed later.
+            # A mark of damage has no key, and is handled later.
             keys = [self._records.find_key(each) if each >= 0 else "" for each in numbers.numpy()]
             return tf.constant(keys, tf.string)
 
@@ -252,15 +252,6 @@ class ElementReader:
         except TfrecregError as error:
             return str(error)
         return ""
-
-
-def _how_to_stack(shapes: Sequence[tuple[int, ...]]) -> str:
-    """What makes images of these shapes fit into one batch."""
-    if len({shape[:2] for shape in shapes}) == 1:
-        return "`channels=3` gives them the same channels"
-    if len({shape[2:] for shape in shapes}) == 1:
-        return "`image_size=(224, 224)` resizes them"
-    return "`image_size=(224, 224), channels=3` makes them alike"
 
 
 def without_nodes(text: str) -> str:

@@ -1,8 +1,8 @@
 """The form of the elements of a dataset, from the schema and the arguments.
 
-A list whose steps have one shape is ragged in its steps alone; one whose steps differ in length is
-ragged twice. The context is parsed as an Example, which it is by its bytes: of a batch without
-records, `tf.io.parse_sequence_example` refuses a context of fixed shape (TensorFlow 2.16).
+A list whose steps have one shape is ragged along its steps only. If the steps differ in length, it
+is ragged twice. The context is parsed as an Example: for a batch without records,
+`tf.io.parse_sequence_example` refuses a context of fixed shape (TensorFlow 2.16).
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from tfrecreg.builtin.training.arrays import expect_channels
+from tfrecreg.builtin.training.arrays import expect_features
 from tfrecreg.builtin.training.tf_dataset.images import ImageFit
 from tfrecreg.core.example.decode import decode_or_none
-from tfrecreg.core.example.sequences import compile_sequences, read_sequence
+from tfrecreg.core.example.sequences import compile_sequences
 from tfrecreg.core.images.decoder import FeatureDecoder
 from tfrecreg.core.plugins.decoders import Decoders
-from tfrecreg.core.registry.shardset.load_records import SplitRecords
+from tfrecreg.core.registry.splits import SplitRecords
 from tfrecreg.core.schema.compiled import TensorSpec, tensor_specs
 from tfrecreg.core.schema.definition import SEQUENCE, IntDomain, Schema
 from tfrecreg.core.values.errors import RefusedError, UsageError
-from tfrecreg.core.values.text import did_you_mean, listed, safe
+from tfrecreg.core.values.text import listed, safe
 
 _DTYPES: dict[str, Literal["string", "int64", "float32"]] = {
     "BYTES": "string",
@@ -33,16 +33,16 @@ _DTYPES: dict[str, Literal["string", "int64", "float32"]] = {
 
 @dataclass(frozen=True, slots=True)
 class ListSpec(TensorSpec):
-    """Parsing rule of a list: of the ragged form."""
+    """Parsing rule of a list, in ragged form."""
 
     is_fixed: bool = False
-    """Whether each step has the shape."""
+    """Whether every step has exactly this shape."""
     is_required: bool = False
-    """Whether a record without it is an error; only of those with a shape."""
+    """Whether a record without the list is an error; only for lists with a shape."""
 
 
 def all_specs(schema: Schema) -> tuple[TensorSpec, ...]:
-    """The specifications of features, and of lists where the schema describes SequenceExamples."""
+    """The specifications of features, and of lists if the schema describes SequenceExamples."""
     if not schema.describes_sequences():
         return tensor_specs(schema)
     others = tuple(each for each in schema.features if each.name != SEQUENCE)
@@ -56,17 +56,6 @@ def all_specs(schema: Schema) -> tuple[TensorSpec, ...]:
                 ListSpec(rule.name, "ragged", dtype, shape or (), is_fixed, rule.is_required)
             )
     return tuple(sorted(found, key=lambda each: each.name))
-
-
-def expect_paddable(specs: Mapping[str, TensorSpec], padded: Mapping[str, int]) -> None:
-    """Refuse a length for a list that has no single one."""
-    for name in padded:
-        spec = specs[name]
-        if isinstance(spec, ListSpec) and not spec.is_fixed:
-            raise UsageError(
-                f"the steps of `{safe(name)}` differ in length, so one length cannot pad it",
-                hint='`pad_to="longest"` pads steps and values; or leave it out of `features`',
-            )
 
 
 class ListParser:
@@ -99,13 +88,8 @@ class ListParser:
         )
 
 
-def why_no_sequence(payload: bytes) -> str:
-    """Why a payload is no SequenceExample; empty if it is one."""
-    return "" if read_sequence(payload) is not None else "it is not a `tf.train.SequenceExample`"
-
-
 PAYLOAD_NAME = ""
-"""The only feature of records that are not Examples."""
+"""Name of the only feature of records that are not Examples."""
 
 _LABELS = ("image/class/label", "class/label", "label")
 
@@ -116,7 +100,6 @@ class FormRequest:
 
     features: Sequence[str] | None = None
     decode: bool = False
-    channels: int = 0
     fit: ImageFit = field(default_factory=ImageFit)
     tensors: Mapping[str, Any] = field(default_factory=dict)
     ragged: bool = False
@@ -125,27 +108,17 @@ class FormRequest:
     with_key: bool = False
     with_digest: bool = False
 
-    def expect_nothing(self) -> None:
-        """Refuse arguments that need Examples."""
-        if self != FormRequest():
-            raise UsageError(
-                "the records are not Examples, and are read as payloads",
-                hint="leave out the arguments about features, images and keys",
-            )
-
 
 @dataclass(frozen=True, kw_only=True)
 class ElementForm:
     """The form of an Example's features."""
 
     specs: tuple[TensorSpec, ...] | None = None
-    """The features to parse; None for payloads as they are."""
+    """The features to parse; None for unparsed payloads."""
     images: Mapping[str, tuple[int | None, int | None, int | None]] = field(default_factory=dict)
-    """Features to decode, and height, width and channels as far as they are known."""
-    channels: int = 0
-    """Channels to decode to; 0 to keep the image's."""
+    """Features to decode, with height, width and channels as far as they are known."""
     fit: ImageFit = field(default_factory=ImageFit)
-    """The size that decoded images get."""
+    """The size and the channels that decoded images get."""
     tensors: Mapping[str, Any] = field(default_factory=dict)
     """Features that hold serialized tensors, and their `tf.TensorSpec` or data type."""
     others: Mapping[str, tuple[FeatureDecoder, Any]] = field(default_factory=dict)
@@ -153,7 +126,7 @@ class ElementForm:
     ragged: frozenset[str] = frozenset()
     """Features of varying length that are parsed as ragged tensors."""
     padded: Mapping[str, int] = field(default_factory=dict)
-    """Those of them that are padded, and their length."""
+    """The ragged features that are padded, and their length."""
     longest: bool = False
     """Whether each batch is padded to its longest element."""
     supervised: tuple[str, str] | None = None
@@ -163,13 +136,13 @@ class ElementForm:
 
     @property
     def stacks(self) -> bool:
-        """Whether any batch of records has one shape, by the form alone."""
+        """Whether the form alone guarantees that any batch of records has one shape."""
         whole = all(None not in (height, width) for height, width, _ in self.images.values())
         whole = whole and not self.others
         return whole and all(getattr(each, "shape", None) for each in self.tensors.values())
 
     def kept_bytes(self, payload: float) -> float:
-        """Most bytes of an element with its images decoded."""
+        """Upper bound for the bytes of an element with its images decoded."""
         if not self.images or self.others or self.tensors:
             return math.inf
         if any(None in shape for shape in self.images.values()):
@@ -188,7 +161,7 @@ def find_form(schema: Schema, request: FormRequest) -> ElementForm:
     if supervised is not None:
         chosen = list(dict.fromkeys(supervised))
     elif request.features is not None:
-        _expect_known(request.features, specs)
+        expect_features(request.features, specs)
         chosen = [name for name in specs if name in request.features]
     if not chosen and not request.with_key and not request.with_digest:
         raise UsageError(
@@ -199,21 +172,24 @@ def find_form(schema: Schema, request: FormRequest) -> ElementForm:
         )
     varying = [name for name in chosen if specs[name].form != "fixed"]
     padded = _padded(request, specs, varying)
-    expect_paddable(specs, padded)
+    for name in padded:
+        spec = specs[name]
+        if isinstance(spec, ListSpec) and not spec.is_fixed:
+            raise UsageError(
+                f'the steps of `{name}` differ in length, so only `pad_to="longest"` pads it'
+            )
     images = _image_sizes(schema, specs, request, chosen)
-    _expect_known(request.tensors, specs)
+    expect_features(request.tensors, specs)
     for name in request.tensors:
         if not _is_single(specs[name]) or specs[name].dtype != "string":
             raise UsageError(
-                f"`{safe(name)}` is not one string a record, so it holds no serialized tensor",
-                hint="`tensors` takes required features of type BYTES and shape {}",
+                f"`{name}` is not one string per record, so it holds no serialized tensor"
             )
     is_ragged = request.ragged or request.pad_to == "longest"
     by_schema = {name for name in varying if specs[name].form == "ragged"}
     return ElementForm(
         specs=tuple(specs[name] for name in chosen),
         images=images,
-        channels=request.channels,
         fit=request.fit,
         tensors={name: each for name, each in request.tensors.items() if name in chosen},
         ragged=frozenset(varying if is_ragged else {*padded, *by_schema}),
@@ -232,17 +208,15 @@ def _supervised(
         return None
     if request.features is not None or request.with_key or request.with_digest:
         raise UsageError(
-            "`as_supervised` makes pairs of input and label, and cannot hold other features",
-            hint="leave out `features`, `with_key` and `with_digest`",
+            "`as_supervised` makes pairs of input and label, and cannot hold other features"
         )
     if request.as_supervised is not True:
         pair: Any = request.as_supervised
         if isinstance(pair, str) or len(pair) != 2:
             raise UsageError(
-                f"`as_supervised` should be two features, found `{safe(repr(pair), limit=200)}`",
-                hint='`as_supervised=("image/encoded", "image/class/label")` names input and label',
+                f"`as_supervised` should be two features, found `{safe(repr(pair), limit=200)}`"
             )
-        _expect_known(pair, specs)
+        expect_features(pair, specs)
         feature, label = pair
         return feature, label
     labels = [each for each in schema.labels() if each in specs]
@@ -252,8 +226,7 @@ def _supervised(
     for found, what in ((images, "image"), (labels, "label")):
         if len(found) != 1:
             raise UsageError(
-                f"the schema has {len(found) or 'no'} features that are the {what} of a record",
-                hint='`as_supervised=("image/encoded", "image/class/label")` names input and label',
+                f"the schema has {len(found) or 'no'} features that are the {what} of a record"
             )
     return images[0], labels[0]
 
@@ -262,7 +235,7 @@ def _padded(
     request: FormRequest, specs: Mapping[str, TensorSpec], varying: Sequence[str]
 ) -> dict[str, int]:
     if isinstance(request.pad_to, Mapping):
-        _expect_known(request.pad_to, specs)
+        expect_features(request.pad_to, specs)
         lengths = {name: size for name, size in request.pad_to.items() if name in varying}
     elif request.pad_to in (None, "longest"):
         lengths = {}
@@ -271,8 +244,7 @@ def _padded(
     if any(type(each) is not int or each < 1 for each in lengths.values()):
         raise UsageError(
             f"`pad_to` should be a length, a length by feature, or `longest`; found "
-            f"`{safe(str(request.pad_to))}`",
-            hint="`pad_to=100` pads every feature of varying length to 100 values",
+            f"`{request.pad_to}`"
         )
     return lengths
 
@@ -280,25 +252,12 @@ def _padded(
 def _image_sizes(
     schema: Schema, specs: Mapping[str, TensorSpec], request: FormRequest, chosen: Collection[str]
 ) -> dict[str, tuple[int | None, int | None, int | None]]:
-    if not isinstance(request.decode, bool):
-        raise UsageError(
-            f"`decode` should be True or False, found `{safe(repr(request.decode), limit=100)}`",
-            hint="`decode=True` decodes all images of the schema; `features` chooses among them",
-        )
+    request.fit.expect_sense(decodes=request.decode)
     if not request.decode:
-        if request.channels or request.fit != ImageFit():
-            raise UsageError(
-                "`channels` and `image_size` need `decode=True`", hint="add `decode=True`"
-            )
         return {}
-    expect_channels(request.channels)
-    request.fit.expect_sense()
     pixels = schema.byte_pixels()
     if not schema.images() and not schema.pixels():
-        raise UsageError(
-            "the schema has no feature that holds images",
-            hint="`image_domain {}` in the schema says that a feature does",
-        )
+        raise UsageError("no `image_domain {}` in the schema says that a feature holds images")
     sizes = {name: _image_shape(schema, name, request) for name in schema.images()} | pixels
     return {
         name: size for name, size in sizes.items() if name in chosen and _is_single(specs[name])
@@ -310,10 +269,10 @@ def _image_shape(
 ) -> tuple[int | None, int | None, int | None]:
     prefix = name.rpartition("/")[0]
     declared = _only_value(schema, f"{prefix}/channels")
-    # TensorFlow decodes images of other numbers of channels to one of these.
+    # TensorFlow decodes images with other numbers of channels to one of these.
     known = declared if declared in (1, 3) else None
     tagged = (each.channels for each in schema.features if each.name == name)
-    channels = request.channels or known or next(tagged, None)
+    channels = request.fit.channels or known or next(tagged, None)
     if request.fit.size is not None:
         return *request.fit.sides, channels
     return (
@@ -324,7 +283,7 @@ def _image_shape(
 
 
 def _only_value(schema: Schema, name: str) -> int | None:
-    """The value of an integer that may have no other."""
+    """The value of an integer feature that allows only one value."""
     for feature in schema.features:
         domain = feature.domain
         if feature.name == name and feature.is_required and isinstance(domain, IntDomain):
@@ -336,22 +295,13 @@ def _is_single(spec: TensorSpec) -> bool:
     return spec.form == "fixed" and math.prod(spec.shape) == 1
 
 
-def _expect_known(names: Collection[str], known: Collection[str]) -> None:
-    for name in names:
-        if name not in known:
-            raise UsageError(
-                f"the schema has no feature `{safe(name)}`{did_you_mean(name, known)}",
-                hint=f"available: {listed(known)}",
-            )
-
-
 def with_others(
     tensorflow: Any, records: SplitRecords, form: ElementForm, decoders: Decoders
 ) -> ElementForm:
-    """The form, where features of other formats than TensorFlow's are decoded by plugins, and those
+    """The form, with plugins for features in formats unknown to TensorFlow, and with features
     that the schema declares as pixels.
 
-    The first record decides about plugins. It is read only if there are third-party decoders.
+    The first record decides about plugins. It is read only if third-party decoders are installed.
     """
     payload = records.first_payload() if form.images and decoders.third_party() else None
     example = None if payload is None else decode_or_none(payload)
@@ -375,8 +325,7 @@ def with_others(
             array = decoder.array(data)
         except ValueError as error:
             raise RefusedError(
-                f"`{safe(name)}` of {records.named(0)} does not decode: {error}",
-                hint="`tfrecreg check` with the validator `images` finds all such values",
+                f"`{name}` of {records.named(0)} does not decode: {error}"
             ) from error
         others[name] = decoder, tensorflow.TensorSpec([None] * array.ndim, array.dtype)
     images = {name: sides for name, sides in form.images.items() if name not in others}
@@ -384,8 +333,5 @@ def with_others(
 
 
 def _expect_plain(form: ElementForm, name: str, how: str) -> None:
-    if form.channels or form.fit.size is not None:
-        raise UsageError(
-            f"`{safe(name)}` {how}, and `channels` and `image_size` do not apply to it",
-            hint="leave them out, and map a function over the dataset",
-        )
+    if form.fit != ImageFit():
+        raise UsageError(f"`{name}` {how}, and `channels` and `image_size` do not apply to it")

@@ -1,7 +1,4 @@
-"""How decoded images come to one size.
-
-Small PNGs of one batch, decoded together: without the loop and the decoder that each takes.
-"""
+"""Brings decoded images to one size, and decodes small PNGs of one batch together."""
 
 from __future__ import annotations
 
@@ -12,13 +9,13 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from tfrecreg.builtin.training.arrays import ImageSize
+from tfrecreg.builtin.training.arrays import ImageSize, expect_one_of
 from tfrecreg.core.images.pixels import LARGEST, decode_alike
 
 Method = Literal["bilinear", "nearest", "bicubic", "area", "lanczos3", "lanczos5"]
 
 _AVERAGES = ("bilinear", "nearest", "area")
-"""Methods whose pixels are averages of pixels: of 0 to 255, as those are."""
+"""Methods that average pixels, so their results stay from 0 to 255."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,10 +25,10 @@ class ImageFit(ImageSize):
     method: Method = "bilinear"
     antialias: bool = False
 
-    def expect_sense(self) -> None:
-        """Refuse values that are none, or that do not go together."""
-        self._expect_one_of("method", get_args(Method))
-        super().expect_sense()
+    def expect_sense(self, *, decodes: bool) -> None:
+        """Refuse invalid values and contradictory combinations."""
+        expect_one_of("method", self.method, get_args(Method))
+        super().expect_sense(decodes=decodes)
 
     def applied(self, tensorflow: Any, images: Any) -> Any:
         """The images in their size, uint8."""
@@ -45,10 +42,13 @@ class ImageFit(ImageSize):
         else:
             if self.fit == "crop":
                 images = _centre(tf, images, *self.sides)
-            elif not isinstance(size, tuple):
-                size = _by_shorter_side(tf, images, size)
+            elif not isinstance(size, tuple):  # rounded down, like `Resize` of torchvision
+                height, width = _sides(tf, images)
+                shorter = tf.maximum(tf.minimum(height, width), 1)
+                sides = tf.stack([height * size // shorter, width * size // shorter])
+                size = tf.cast(sides, tf.int32)
             sized = tf.image.resize(images, size, method=self.method, antialias=self.antialias)
-        # The others overshoot, and a plain cast would make white of black.
+        # The other methods overshoot, and a plain cast would turn white into black.
         cast = tf.cast if self.method in _AVERAGES else tf.saturate_cast
         return cast(tf.round(sized), tf.uint8)
 
@@ -59,7 +59,7 @@ def _sides(tensorflow: Any, images: Any) -> tuple[Any, Any]:
 
 
 def _centre(tensorflow: Any, images: Any, height: Any, width: Any) -> Any:
-    """The largest part in the middle that has the shape of the size. Sides are rounded down."""
+    """The largest centered part with the proportions of the size. Sides are rounded down."""
     tf = tensorflow
     has_height, has_width = _sides(tf, images)
     rows = tf.clip_by_value(has_width * height // width, 1, has_height)
@@ -69,10 +69,10 @@ def _centre(tensorflow: Any, images: Any, height: Any, width: Any) -> Any:
 
 
 def _inside(tensorflow: Any, images: Any, height: Any, width: Any) -> tuple[Any, tuple[Any, Any]]:
-    """The largest height and width in this size that have the shape of the images, rounded down;
-    and where they begin, at the top and at the left.
+    """The largest height and width within this size with the proportions of the images, rounded
+    down, and the top and left edge where they begin.
 
-    `tf.image.resize_with_pad` has the same, but refuses images so thin that a side becomes 0.
+    `tf.image.resize_with_pad` computes the same, but refuses images so thin that a side becomes 0.
     """
     tf = tensorflow
     high, wide = (tf.maximum(side, 1) for side in _sides(tf, images))
@@ -84,18 +84,10 @@ def _inside(tensorflow: Any, images: Any, height: Any, width: Any) -> tuple[Any,
     return inner, (tf.cast(top, tf.int32), tf.cast(left, tf.int32))
 
 
-def _by_shorter_side(tensorflow: Any, images: Any, side: int) -> Any:
-    """Height and width, the longer one rounded down, as torchvision's `Resize` has it."""
-    tf = tensorflow
-    height, width = _sides(tf, images)
-    shorter = tf.maximum(tf.minimum(height, width), 1)
-    return tf.cast(tf.stack([height * side // shorter, width * side // shorter]), tf.int32)
-
-
 _SLACK = 1 << 10
-"""By so much a small PNG may be larger than its pixels."""
+"""How many bytes larger than its pixels a small PNG may be."""
 _MOST_MISSES = 8
-"""Number of consecutive batches with other images after which no further one is tried."""
+"""Number of consecutive batches with other images after which no further batch is tried."""
 
 
 def together(tensorflow: Any, data: Any, channels: int) -> Any:
@@ -117,15 +109,11 @@ def _decoder(channels: int) -> Callable[[npt.NDArray[np.object_]], npt.NDArray[n
     def decode(images: npt.NDArray[np.object_]) -> npt.NDArray[np.uint8]:
         nonlocal misses
         pixels = decode_alike(images.tolist()) if misses < _MOST_MISSES else None
-        pixels = None if pixels is None else _with_channels(pixels, channels)
+        if pixels is not None and channels not in (0, pixels.shape[-1]):
+            # TensorFlow does other conversions.
+            is_grey = (pixels.shape[-1], channels) == (1, 3)
+            pixels = np.repeat(pixels, 3, axis=-1) if is_grey else None
         misses = misses + 1 if pixels is None else 0
         return np.empty((0, 0, 0, 0), np.uint8) if pixels is None else pixels
 
     return decode
-
-
-def _with_channels(pixels: npt.NDArray[np.uint8], channels: int) -> npt.NDArray[np.uint8] | None:
-    """The same images with so many channels; None if TensorFlow has to convert them."""
-    if channels in (0, pixels.shape[-1]):
-        return pixels
-    return np.repeat(pixels, 3, axis=-1) if (pixels.shape[-1], channels) == (1, 3) else None

@@ -1,12 +1,7 @@
-"""All of a pipeline in one dataset, in the order that costs least.
+"""The whole pipeline of a dataset: read, shuffle payloads, batch, parse and decode by the batch.
 
-Read, shuffle payloads, batch, parse and decode by the batch. Of large records the numbers are
-shuffled and batched, and then they are read: no payload waits in a buffer. With both a cache and a
-shuffle, decoded elements are cached and then shuffled, which takes memory but decodes once.
-
-An error of an image names its record. To find out, only images that do not begin and end as a
-whole JPEG or PNG, or that have not the sides or channels they should, are decoded by a call of
-Python.
+For large records, the numbers are shuffled and batched before the records are read. With both a
+cache and a shuffle, decoded elements are cached and then shuffled.
 """
 
 from __future__ import annotations
@@ -16,31 +11,29 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tfrecreg.builtin.training.elements import RecordRun
-from tfrecreg.builtin.training.tf_dataset.chosen import NumberedRecords, checked_map, read_numbered
 from tfrecreg.builtin.training.tf_dataset.elements import ElementReader, why_no_image, without_nodes
 from tfrecreg.builtin.training.tf_dataset.form import ElementForm
-from tfrecreg.builtin.training.tf_dataset.plain import plain
-from tfrecreg.builtin.training.tf_dataset.source import describe_marks, order_numbers, read_payloads
-from tfrecreg.core.registry.shardset.load_records import PayloadFault, SplitRecords
+from tfrecreg.builtin.training.tf_dataset.source import (
+    NumberedRecords,
+    Turns,
+    checked_map,
+    describe_marks,
+    order_numbers,
+    plain,
+    read_numbered,
+    read_payloads,
+)
+from tfrecreg.core.registry.splits import PayloadFault, SplitRecords
+from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.text import safe
 
 if TYPE_CHECKING:
     import tensorflow as tf
 
 _AROUND = 16
-"""Zeros before and behind an image, so that reading its ends works for any length."""
+"""Number of zeros before and behind an image, so that its ends can be read at any length."""
 _WHOLE = ((b"\xff\xd8\xff", b"\xff\xd9"), (b"\x89PNG\r\n\x1a\n", b"IEND\xaeB`\x82"))
 """First and last bytes of a complete JPEG and PNG."""
-
-
-def decode_single(
-    tensorflow: Any, records: SplitRecords, form: ElementForm, number: Any, features: dict[str, Any]
-) -> dict[str, Any]:
-    """The features of one element, with its images decoded."""
-    decoded = dict(features)
-    for name in form.images:
-        decoded[name] = _decoded(tensorflow, records, form, name, number, features[name])
-    return decoded
 
 
 def _decoded(
@@ -50,7 +43,7 @@ def _decoded(
     sides = form.images[name]
 
     def decode(data: Any) -> Any:
-        return tensorflow.io.decode_image(data, channels=form.channels, expand_animations=False)
+        return tensorflow.io.decode_image(data, channels=form.fit.channels, expand_animations=False)
 
     def attempt(data: Any, number: Any) -> tuple[Any, str]:
         try:
@@ -64,7 +57,7 @@ def _decoded(
     def patiently() -> Any:
         types = [tensorflow.uint8, tensorflow.string]
         image, problem = tensorflow.py_function(attempt, [data, number], types)
-        # A Python exception would show TensorFlow's lines in between.
+        # A Python exception would show lines of TensorFlow in between.
         sound = tensorflow.debugging.Assert(tensorflow.equal(problem, ""), [problem])
         with tensorflow.control_dependencies([sound]):
             return tensorflow.identity(image)
@@ -90,11 +83,11 @@ def _is_whole(tensorflow: Any, data: Any) -> Any:
 
 
 _KEPT_BYTES = 250 << 20
-"""Decoded elements that are kept without being asked for: as much as TFDS keeps."""
+"""Maximum bytes of decoded elements that are kept without a request; TFDS keeps as many."""
 _BUFFER_BYTES = 256 << 20
 _BUFFER_RECORDS = 100_000
 _ALONE_BYTES = 1 << 14
-"""Mean bytes of records whose numbers are ordered, and which are read when they are due."""
+"""Mean bytes of records from which on numbers are shuffled, and records read in that order."""
 _DECODED_AT_ONCE = 32
 """Number of images decoded together if there is no batch size and all have one shape."""
 _AUTO = -1
@@ -110,13 +103,32 @@ class PipelineOptions:
     seed: int | None
     repeat: bool | int
     cache: bool | str
-    """``"auto"`` where the elements decide; another text is a prefix of files."""
+    """``"auto"`` if the elements decide; another text is a prefix of files."""
     prefetch: int | None
     deterministic: bool
 
+    def expect_sense(self, *, longest: bool) -> None:
+        """Refuse numbers that are too small, and arguments that need a missing argument."""
+        for name, value in (
+            ("batch_size", self.batch_size),
+            ("shuffle", None if self.shuffle is False else self.shuffle),
+            ("repeat", None if self.repeat is False else self.repeat),
+        ):
+            if value is not None and value < 1:
+                raise UsageError(f"`{name}` should be 1 or more, found {value}")
+        if self.prefetch is not None and self.prefetch < 0:
+            raise UsageError(f"`prefetch` should be 0 or more, found {self.prefetch}")
+        for name, given, needed, there in (
+            ("drop_remainder", self.drop_remainder, "batch_size", self.batch_size is not None),
+            ('pad_to="longest"', longest, "batch_size", self.batch_size is not None),
+            ("seed", self.seed is not None, "shuffle", self.shuffle is not False),
+        ):
+            if given and not there:
+                raise UsageError(f"`{name}` needs `{needed}`")
+
     @property
     def grouping(self) -> tuple[object, ...]:
-        """What decides which elements a cache keeps, in which order."""
+        """Identifies the elements that a cache keeps, and their order."""
         return self.batch_size, self.drop_remainder, bool(self.shuffle), self.deterministic
 
 
@@ -139,59 +151,40 @@ def make_dataset(
         is_kept = options.batch_size is not None and kept_bytes <= _KEPT_BYTES
         options = replace(options, cache=is_kept)
     size, rest = options.batch_size, options.drop_remainder
-    # Decoded elements are cached before they are shuffled, so that each epoch has another order.
+    # Decoded elements are cached before the shuffle, so that each epoch has another order.
     is_late = bool(options.cache) and bool(options.shuffle)
-
-    def shuffled(dataset: Any) -> Any:
-        if options.shuffle is True:
-            fits = _BUFFER_BYTES // max(1, records.mean_bytes)
-            buffer = max(1, min(total, _BUFFER_RECORDS, fits))
-        else:
-            buffer = int(options.shuffle)
-        return dataset.shuffle(buffer, options.seed, reshuffle_each_iteration=True)
-
     inner = None if is_late else size
-    # A map over single elements makes ragged tensors dense, which could not be batched again.
+    # A map over single elements makes ragged tensors dense, and these could not be batched again.
     is_dense = form.ragged <= set(form.padded)
     apart = inner is None and not form.stacks and not form.tensors and not form.others and is_dense
     if inner is None and (form.images or form.tensors or form.others) and not apart:
-        # Images before one that does not decode still come, and their shapes may differ.
+        # Images before a damaged image are still delivered, and their shapes may differ.
         inner = _DECODED_AT_ONCE if form.stacks else 1
     parsed = replace(form, images={}) if apart else form
     reader = ElementReader(tensorflow, records, parsed, single=inner == 1)
-    is_early = bool(options.shuffle) and not is_late
-    at_once = inner or _DECODED_AT_ONCE
-    ordering: dict[str, Any] = {
-        "mixed": bool(options.shuffle) or not options.deterministic,
-        "shuffle": is_early,
-        "seed": options.seed,
-        "deterministic": options.deterministic,
-    }
-    is_large = compression == "none" and records.mean_bytes >= _ALONE_BYTES
-    if is_large and records.have_keys and not isinstance(pieces, NumberedRecords):
-        numbers = order_numbers(tensorflow, records, pieces, **ordering)
-        numbers = (shuffled(numbers) if is_early else numbers).batch(at_once)
-        ordered = options.deterministic
-        groups = read_numbered(tensorflow, records, numbers, at_once, deterministic=ordered)
-    else:
-        groups = read_payloads(tensorflow, records, pieces, compression, **ordering)
-        if is_early:
-            groups = shuffled(groups.unbatch()).batch(at_once)
-        elif inner is not None:
-            groups = groups.unbatch().batch(inner)
+    buffer = int(options.shuffle)
+    if options.shuffle is True:
+        fits = _BUFFER_BYTES // max(1, records.mean_bytes)
+        buffer = max(1, min(total, _BUFFER_RECORDS, fits))
+    early = 0 if is_late else buffer
+    groups = _groups(tensorflow, records, pieces, compression, options, early, inner)
 
     def numbered(numbers: Any, payloads: Any) -> Any:
         return numbers, reader(numbers, payloads)
 
     def decoded(number: Any, features: Any) -> Any:
-        return reader.finish(decode_single(tensorflow, records, form, number, features))
+        images = {
+            name: _decoded(tensorflow, records, form, name, number, features[name])
+            for name in form.images
+        }
+        return reader.finish({**features, **images})
 
     function = numbered if apart else reader
     found = checked_map(tensorflow, groups, function, _explainer(records, reader))
     if size is None or is_late:
         found = found.filter(plain(tensorflow, lambda count, _: count > 0))
-        # Before the elements are single: a map over those makes ragged tensors dense, which
-        # could not be batched again.
+        # Before elements are separated: a map over single elements makes ragged tensors dense,
+        # and these could not be batched again.
         found = found.map(plain(tensorflow, lambda _, each: each if apart else reader.finish(each)))
         dataset = found.unbatch()
         if apart:
@@ -208,17 +201,12 @@ def make_dataset(
         found = found.map(shaped)
         batches = total // size if rest else -(-total // size)
         dataset = found.apply(data.experimental.assert_cardinality(batches))
-    if is_late and options.cache is True and size is not None and _is_dense(tensorflow, dataset):
-        order = shuffled(data.Dataset.range(total)).batch(size, drop_remainder=rest)
-        dataset = _gathered(tensorflow, dataset, total, order)
-    elif is_late:
-        dataset = shuffled(_cached(dataset, options.cache))
-        if size is not None:
-            dataset = dataset.batch(size, drop_remainder=rest)
+    if is_late:
+        dataset = _kept(tensorflow, dataset, options, buffer, total)
     if form.longest:
         dataset = dataset.map(plain(tensorflow, reader.pad_longest))
     if options.cache and not is_late:
-        dataset = _cached(dataset, options.cache)
+        dataset = dataset.cache(options.cache if isinstance(options.cache, str) else "")
     if options.repeat is not False:
         dataset = dataset.repeat(None if options.repeat is True else options.repeat)
     ahead = (_AUTO if size is not None else 0) if options.prefetch is None else options.prefetch
@@ -227,21 +215,60 @@ def make_dataset(
     return dataset.with_options(_options(tensorflow))
 
 
-def _is_dense(tensorflow: Any, dataset: Any) -> bool:
-    """Whether all elements are tensors of one shape, which is known."""
-    return all(
+def _groups(
+    tensorflow: Any,
+    records: SplitRecords,
+    pieces: Sequence[RecordRun] | NumberedRecords,
+    compression: str,
+    options: PipelineOptions,
+    buffer: int,
+    inner: int | None,
+) -> Any:
+    """Batches of numbers and payloads, shuffled in a buffer if it has a size."""
+
+    def shuffled(dataset: Any) -> Any:
+        return dataset.shuffle(buffer, options.seed, reshuffle_each_iteration=True)
+
+    at_once = inner or _DECODED_AT_ONCE
+    mixed = bool(options.shuffle) or not options.deterministic
+    turns = Turns(mixed, bool(buffer), options.seed, options.deterministic)
+    is_large = compression == "none" and records.mean_bytes >= _ALONE_BYTES
+    if is_large and records.have_keys and not isinstance(pieces, NumberedRecords):
+        numbers = order_numbers(tensorflow, records, pieces, turns)
+        numbers = (shuffled(numbers) if buffer else numbers).batch(at_once)
+        return read_numbered(tensorflow, records, numbers, at_once, turns)
+    groups = read_payloads(tensorflow, records, pieces, compression, turns)
+    if buffer:
+        return shuffled(groups.unbatch()).batch(at_once)
+    return groups if inner is None else groups.unbatch().batch(inner)
+
+
+def _kept(tensorflow: Any, elements: Any, options: PipelineOptions, buffer: int, total: int) -> Any:
+    """Elements that are cached and then shuffled, and batched if there is a size."""
+    size, rest = options.batch_size, options.drop_remainder
+
+    def shuffled(dataset: Any) -> Any:
+        return dataset.shuffle(buffer, options.seed, reshuffle_each_iteration=True)
+
+    is_dense = all(
         isinstance(each, tensorflow.TensorSpec) and each.shape.is_fully_defined()
-        for each in tensorflow.nest.flatten(dataset.element_spec)
+        for each in tensorflow.nest.flatten(elements.element_spec)
     )
+    if options.cache is True and size is not None and is_dense:
+        order = shuffled(tensorflow.data.Dataset.range(total))
+        return _gathered(tensorflow, elements, total, order.batch(size, drop_remainder=rest))
+    cached = elements.cache(options.cache if isinstance(options.cache, str) else "")
+    found = shuffled(cached)
+    return found if size is None else found.batch(size, drop_remainder=rest)
 
 
 def _gathered(tensorflow: Any, elements: Any, total: int, order: Any) -> Any:
-    """Batches of elements that are kept in one tensor for each feature.
+    """Batches of elements that are kept in one tensor per feature.
 
-    A batch is a gather: far less work than to hand over its elements one by one.
+    A batch is a gather: far less work than handing over its elements one by one.
     """
     data = tensorflow.data
-    # The shuffle asks for a second element. So the cache sees the end, and counts as filled.
+    # The shuffle asks for a second element, so the cache sees the end and counts as filled.
     whole = elements.batch(max(1, total)).cache().shuffle(2, seed=0)
 
     def endless(*parts: Any) -> Any:
@@ -256,12 +283,8 @@ def _gathered(tensorflow: Any, elements: Any, total: int, order: Any) -> Any:
     ).apply(data.experimental.assert_cardinality(len(order)))
 
 
-def _cached(dataset: Any, cache: bool | str) -> Any:
-    return dataset.cache(cache if isinstance(cache, str) else "")
-
-
 def _with_size(tensorflow: Any, features: dict[str, Any], size: int, rest: bool) -> Any:
-    """The same features, with the side of the batch in their shapes where all are as long."""
+    """The same features, with the batch size in their shapes if all batches have that size."""
     if not rest:
         return features
     for value in features.values():
@@ -293,10 +316,10 @@ def _explainer(records: SplitRecords, reader: ElementReader) -> Callable[[list[i
 
 def _options(tensorflow: Any) -> Any:
     options = tensorflow.data.Options()
-    # Of several workers each would read some of the files, and miss the records of the others.
+    # By files, each of several workers would miss the records of the files that it does not read.
     policy = tensorflow.data.experimental.AutoShardPolicy.DATA
     options.experimental_distribute.auto_shard_policy = policy
-    # Python functions here have no state that an iterator's checkpoint would need.
+    # These Python functions have no state that an iterator's checkpoint would need.
     state = tensorflow.data.experimental.ExternalStatePolicy.IGNORE
     options.experimental_external_state_policy = state
     return options

@@ -1,32 +1,77 @@
 """Numbered payloads of shards. Damage becomes a mark among the numbers, not an error.
 
-`ignore_errors` further down, where records are parsed, would swallow an error of the reader. So a
-batch of which records are missing ends in a mark: a negative number that says where, and an empty
-payload. :func:`describe_mark` turns it into a sentence.
+`ignore_errors` further down would swallow an error of the reader. So a batch with missing records
+ends in a mark: a negative number that names the place, and an empty payload. Selected, remote and
+large records are read by their numbers: TensorFlow's reader would read all records before them.
+
+:func:`checked_map` names shard, record and key in errors. A batch that fails is dropped, which
+leaves a gap in the numbers of the batches. Only then are its records examined one by one.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
 
 from tfrecreg.builtin.training.elements import RecordRun
-from tfrecreg.builtin.training.tf_dataset.chosen import NumberedRecords, read_chosen
-from tfrecreg.builtin.training.tf_dataset.plain import plain
-from tfrecreg.core.registry.shardset.load_records import DamageSearch, SplitRecords
+from tfrecreg.core.records.reading.access import Records
+from tfrecreg.core.records.reading.shards import ShardRecords
+from tfrecreg.core.registry.splits import DamageSearch, SplitRecords
+from tfrecreg.core.values.errors import TfrecregError
 
 if TYPE_CHECKING:
     import tensorflow as tf
 
 _MOST = 256
-"""Number of records read together: one at a time costs about ten times as much."""
+"""Number of records read together: reading them one by one costs about ten times as much."""
 _BYTES = 4 << 20
-"""A batch of large records has fewer, because several shards are read ahead."""
+"""Bytes of a batch of large records, which is small because several shards are read ahead."""
 _MOST_FAR = 1 << 14
-"""The same for records in a store, where a batch should be about a piece of the cache."""
+"""Number of records of a batch from a store, about a piece of the cache."""
 _CYCLE = 16
-"""So many shards are read at once."""
+"""Number of shards that are read in turns."""
+_OPEN = 16
+"""Number of shards that are open at once."""
+_AHEAD = 16
+"""Number of batches that are requested from a store before they are read."""
+_READ_BYTES = 64 << 20
+"""Bytes of payloads that are read at the same time, in up to `_OPEN` threads."""
+
+PayloadReader: TypeAlias = "Callable[[npt.NDArray[np.int64]], Sequence[object]]"
+"""The payloads of records, in the order of their numbers, or another object for a missing one."""
+
+
+class Turns(NamedTuple):
+    """The order in which shards are read."""
+
+    mixed: bool
+    """Whether several shards are read by turns."""
+    shuffle: bool
+    seed: int | None
+    deterministic: bool
+
+
+def plain(tensorflow: Any, function: Callable[..., Any]) -> Any:
+    """Exempts a function from AutoGraph, which warns about functions without source code."""
+    return tensorflow.autograph.experimental.do_not_convert(function)
+
+
+@dataclass(frozen=True)
+class NumberedRecords:
+    """Records by their numbers."""
+
+    numbers: npt.NDArray[np.int64]
+    """The numbers, in the order in which they are read."""
+    far: ShardRecords | None = None
+    """Reads them from a store through a cache; None if the shards are on this machine."""
 
 
 def read_payloads(
@@ -34,11 +79,7 @@ def read_payloads(
     records: SplitRecords,
     pieces: Sequence[RecordRun] | NumberedRecords,
     compression: str,
-    *,
-    mixed: bool,
-    shuffle: bool,
-    seed: int | None,
-    deterministic: bool,
+    turns: Turns,
 ) -> tf.data.Dataset:
     """Batches of numbers, int64 of shape (n,), and payloads, strings of shape (n,)."""
     data, int64 = tensorflow.data, tensorflow.int64
@@ -47,22 +88,14 @@ def read_payloads(
     most = _MOST_FAR if is_far else _MOST
     size = _size(records, most)
     if isinstance(pieces, NumberedRecords):
-        return read_chosen(
-            tensorflow,
-            records,
-            pieces,
-            size,
-            shuffle=shuffle,
-            seed=seed,
-            deterministic=deterministic,
-        )
+        return _read_chosen(tensorflow, records, pieces, size, turns)
 
     def of_piece(pattern: Any, skip: Any, first: Any, count: Any, is_last: Any) -> Any:
-        # A file that was removed is an empty list, not an error: errors are passed over
-        # below, and TensorFlow would try to open it for ever.
+        # A file that was removed gives an empty list, not an error: errors are skipped
+        # below, and TensorFlow would try to open the file for ever.
         paths = tensorflow.io.matching_files(pattern)
         payloads = data.TFRecordDataset(paths, compression_type=kind).ignore_errors().skip(skip)
-        # Of a piece that ends with its shard one record more is asked for, to see that none is.
+        # At the end of a shard, one record more is requested, to verify that none follows.
         more = tensorflow.cast(is_last, int64)
         batches = payloads.take(count + more).batch(size)
         nothing = data.Dataset.from_tensors(tensorflow.constant([], tensorflow.string)).repeat()
@@ -88,37 +121,22 @@ def read_payloads(
         is_whole = tensorflow.equal(found, expected)
         return tuple(tensorflow.cond(is_whole, lambda: (numbers, payloads), with_mark))
 
-    return _in_turn(
-        tensorflow,
-        records,
-        pieces,
-        of_piece,
-        mixed=mixed,
-        shuffle=shuffle,
-        seed=seed,
-        deterministic=deterministic,
-    )
+    return _in_turn(tensorflow, records, pieces, of_piece, turns)
 
 
 def order_numbers(
     tensorflow: Any,
     records: SplitRecords,
     pieces: Sequence[RecordRun],
-    *,
-    mixed: bool,
-    shuffle: bool,
-    seed: int | None,
-    deterministic: bool,
+    turns: Turns,
 ) -> tf.data.Dataset:
-    """The numbers of the records that :func:`read_payloads` gives with the same arguments, in its
-    order.
-    """
+    """The numbers of records, in the order of :func:`read_payloads` with the same arguments."""
     int64 = tensorflow.int64
     size = _size(records, _MOST)
 
     def of_piece(_: Any, __: Any, first: Any, count: Any, is_last: Any) -> Any:
         stop = first + count
-        # Where one record more would be asked for, a batch of none takes its turn.
+        # Where one record more would be requested, an empty batch takes its turn.
         more = tensorflow.cast(is_last, int64)
         starts = tensorflow.data.Dataset.range(first, stop + more, size)
         return starts.map(
@@ -130,16 +148,7 @@ def order_numbers(
             )
         )
 
-    return _in_turn(
-        tensorflow,
-        records,
-        pieces,
-        of_piece,
-        mixed=mixed,
-        shuffle=shuffle,
-        seed=seed,
-        deterministic=deterministic,
-    ).unbatch()
+    return _in_turn(tensorflow, records, pieces, of_piece, turns).unbatch()
 
 
 def _size(records: SplitRecords, most: int) -> int:
@@ -151,13 +160,9 @@ def _in_turn(
     records: SplitRecords,
     pieces: Sequence[RecordRun],
     of_piece: Callable[..., Any],
-    *,
-    mixed: bool,
-    shuffle: bool,
-    seed: int | None,
-    deterministic: bool,
+    turns: Turns,
 ) -> Any:
-    """What a function returns for each piece: one after the other, or several by turns."""
+    """The results of a function for each piece: one after the other, or several by turns."""
     data, int64 = tensorflow.data, tensorflow.int64
 
     def column(values: Iterable[Any], dtype: Any) -> Any:
@@ -166,7 +171,11 @@ def _in_turn(
     starts, sizes = records.starts, records.sizes
     order = data.Dataset.from_tensor_slices(
         (
-            column((_literal(records.paths[each.shard]) for each in pieces), tensorflow.string),
+            # Patterns that match only these paths.
+            column(
+                (re.sub(rb"([*?\[\\])", rb"\\\1", records.paths[each.shard]) for each in pieces),
+                tensorflow.string,
+            ),
             column((each.first for each in pieces), int64),
             column((starts[each.shard] + each.first for each in pieces), int64),
             column((each.records for each in pieces), int64),
@@ -175,20 +184,20 @@ def _in_turn(
             ),
         )
     )
-    if shuffle:
-        order = order.shuffle(max(1, len(pieces)), seed, reshuffle_each_iteration=True)
-    if not mixed or len(pieces) < 2:
+    if turns.shuffle:
+        order = order.shuffle(max(1, len(pieces)), turns.seed, reshuffle_each_iteration=True)
+    if not turns.mixed or len(pieces) < 2:
         return order.flat_map(plain(tensorflow, of_piece))
     return order.interleave(
         plain(tensorflow, of_piece),
         cycle_length=min(_CYCLE, len(pieces)),
         num_parallel_calls=data.AUTOTUNE,
-        deterministic=deterministic,
+        deterministic=turns.deterministic,
     )
 
 
 def describe_marks(records: SplitRecords, numbers: Sequence[int], look: DamageSearch) -> str:
-    """The fault that the marks among these numbers are about; empty without marks."""
+    """The fault that the marks among these numbers describe; empty without marks."""
     for number in numbers:
         if number < 0 and number % 2 == 0:
             return records.why_more((-2 - number) // 2)
@@ -197,6 +206,174 @@ def describe_marks(records: SplitRecords, numbers: Sequence[int], look: DamageSe
     return ""
 
 
-def _literal(path: bytes) -> bytes:
-    """A pattern that matches this path only."""
-    return re.sub(rb"([*?\[\\])", rb"\\\1", path)
+def _read_chosen(
+    tensorflow: Any, records: SplitRecords, chosen: NumberedRecords, size: int, turns: Turns
+) -> tf.data.Dataset:
+    """Batches of numbers and payloads, with marks for damage, as `read_payloads` gives them."""
+    numbers, far = chosen.numbers, chosen.far
+    payloads_of = _of_files(records) if far is None else _of_store(far)
+    read = _reading(tensorflow, lambda first: numbers[int(first) : int(first) + size], payloads_of)
+
+    def request(first: Any) -> npt.NDArray[np.int64]:
+        assert far is not None
+        with suppress(TfrecregError):  # the reader of these records gets the error
+            far.request(numbers[int(first) : int(first) + size].tolist(), soon=True)
+        return np.asarray(first, np.int64)
+
+    def requested(first: Any) -> Any:
+        asked = tensorflow.numpy_function(request, [first], tensorflow.int64)
+        return tensorflow.ensure_shape(asked, ())
+
+    order = tensorflow.data.Dataset.range(0, len(numbers), size)
+    if turns.shuffle:
+        count = max(1, -(-len(numbers) // size))
+        order = order.shuffle(count, turns.seed, reshuffle_each_iteration=True)
+    if far is not None:
+        order = order.map(plain(tensorflow, requested)).prefetch(_AHEAD)
+    return order.map(
+        plain(tensorflow, read),
+        num_parallel_calls=tensorflow.data.AUTOTUNE,
+        deterministic=turns.deterministic,
+    )
+
+
+def read_numbered(
+    tensorflow: Any,
+    records: SplitRecords,
+    numbers: tf.data.Dataset,
+    size: int,
+    turns: Turns,
+) -> tf.data.Dataset:
+    """Batches of numbers and payloads for given batches of numbers; shards are local."""
+    read = _reading(tensorflow, lambda wanted: wanted, _of_files(records))
+    at_once = _READ_BYTES // max(1, size * records.mean_bytes)
+    return numbers.map(
+        plain(tensorflow, read),
+        num_parallel_calls=max(1, min(_OPEN, at_once)),
+        deterministic=turns.deterministic,
+    )
+
+
+def _reading(
+    tensorflow: Any, numbers_of: Callable[[Any], npt.NDArray[np.int64]], payloads_of: PayloadReader
+) -> Callable[[Any], tuple[Any, Any]]:
+    """A function for a graph: the numbers and payloads of a batch, up to a mark of damage."""
+
+    def read(element: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.object_]]:
+        wanted = numbers_of(element)
+        found = payloads_of(wanted)
+        unsound = (at for at, each in enumerate(found) if not isinstance(each, bytes))
+        sound = next(unsound, len(wanted))
+        mark = [(-1 - 2 * int(wanted[sound]), b"")] if sound < len(wanted) else []
+        kept = [*zip(wanted[:sound].tolist(), found[:sound], strict=True), *mark]
+        return (
+            np.array([number for number, _ in kept], np.int64),
+            np.array([payload for _, payload in kept], np.object_),
+        )
+
+    def batch(element: Any) -> tuple[Any, Any]:
+        kinds = tensorflow.int64, tensorflow.string
+        numbers, payloads = tensorflow.numpy_function(read, [element], kinds)
+        numbers.set_shape([None])
+        payloads.set_shape([None])
+        return numbers, payloads
+
+    return batch
+
+
+def _of_files(records: SplitRecords) -> PayloadReader:
+    """Reads local shards."""
+    paths = [os.fsdecode(each) for each in records.paths]
+    opened = lru_cache(_OPEN)(lambda shard: Records(paths[shard]))
+    starts = np.array(records.starts, np.int64)
+
+    def read(wanted: npt.NDArray[np.int64]) -> Sequence[object]:
+        shards = np.searchsorted(starts, wanted, side="right") - 1
+        found: list[object] = [None] * len(wanted)
+        for shard in np.unique(shards).tolist():
+            rows = np.flatnonzero(shards == shard)
+            try:
+                payloads = opened(shard).read_each((wanted[rows] - starts[shard]).tolist())
+            except (TfrecregError, IndexError):
+                continue  # the mark leads to the reason
+            for row, payload in zip(rows.tolist(), payloads, strict=True):
+                found[row] = payload
+        return found
+
+    return read
+
+
+def _of_store(far: ShardRecords) -> PayloadReader:
+    """Reads shards behind URLs."""
+
+    def read(wanted: npt.NDArray[np.int64]) -> Sequence[object]:
+        try:
+            return far.payloads(wanted)
+        except TfrecregError:
+            return [None] * len(wanted)  # the mark leads to the reason
+
+    return read
+
+
+_REMEMBERED = 16
+"""Number of batches whose numbers are kept. If more are lost in a row, one of these is named."""
+
+WhyLost = Callable[[list[int], bool], str]
+"""The reason why records of a batch are missing, given their numbers and whether all are lost."""
+
+
+def checked_map(
+    tensorflow: Any, groups: tf.data.Dataset, function: Callable[..., Any], why: WhyLost
+) -> tf.data.Dataset:
+    """Apply a function to batches of numbers and payloads, up to the first mark of damage."""
+    data, int64 = tensorflow.data, tensorflow.int64
+
+    def chained(state: Any, element: Any) -> tuple[Any, Any]:
+        at, before, sizes = state
+        numbers, payloads = element
+        # The batches that may turn out to be lost when the next batch arrives.
+        sizes = tensorflow.concat([sizes[-_REMEMBERED + 1 :], [tensorflow.size(numbers)]], 0)
+        kept = tensorflow.concat([before, numbers], 0)[-tensorflow.reduce_sum(sizes) :]
+        return (at + 1, kept, sizes), (at, before, numbers, payloads)
+
+    def applied(at: Any, before: Any, numbers: Any, payloads: Any) -> tuple[Any, ...]:
+        marks = tensorflow.cast(tensorflow.concat([numbers < 0, [True]], 0), tensorflow.int32)
+        sound = tensorflow.argmax(marks, output_type=tensorflow.int32)
+        return at, before, numbers, sound, function(numbers[:sound], payloads[:sound])
+
+    def described(lost: Any, numbers: Any) -> str:
+        return why([int(each) for each in numbers], bool(lost))
+
+    def followed(state: Any, element: Any) -> tuple[Any, Any]:
+        expected, marked = state
+        at, before, numbers, sound, values = element
+        is_marked = tensorflow.size(marked) > 0
+        lost = tensorflow.logical_and(at != expected, tensorflow.logical_not(is_marked))
+        chosen = tensorflow.cond(is_marked, lambda: marked, lambda: before)
+        check = tensorflow.cond(
+            tensorflow.logical_or(lost, is_marked),
+            lambda: _stop(tensorflow, described, lost, chosen),
+            tensorflow.no_op,
+        )
+        with tensorflow.control_dependencies([check]):
+            following = tensorflow.identity(at + 1), numbers[sound:]
+            return following, (tensorflow.cast(sound, int64), values)
+
+    zero = tensorflow.constant(0, int64)
+    none = tensorflow.constant([], int64)
+    # An empty batch after the last one, so that a missing last batch is noticed.
+    end = data.Dataset.from_tensors((none, tensorflow.constant([], tensorflow.string)))
+    return (
+        groups.concatenate(end)
+        .scan((zero, none, tensorflow.constant([], tensorflow.int32)), plain(tensorflow, chained))
+        # In order, whatever the dataset's options say: the numbers have to be consecutive.
+        .map(plain(tensorflow, applied), num_parallel_calls=data.AUTOTUNE, deterministic=True)
+        .ignore_errors()
+        .scan((zero, none), plain(tensorflow, followed))
+    )
+
+
+def _stop(tensorflow: Any, why: Callable[..., str], *arguments: Any) -> Any:
+    problem = tensorflow.py_function(why, arguments, tensorflow.string)
+    # A Python exception would show lines of TensorFlow in between.
+    return tensorflow.debugging.Assert(tensorflow.constant(value=False), [problem])

@@ -1,4 +1,4 @@
-"""A sample of one feature: the storage of its values, and the number of bytes they need."""
+"""A sample of one feature: how its values are stored, and how many bytes they need."""
 
 from __future__ import annotations
 
@@ -16,22 +16,23 @@ from tfrecreg.builtin.validators.inflation.stored_numbers import (
     bmp_pixels,
     numbers_of,
 )
+from tfrecreg.core.check.scan.tally import add_up
 from tfrecreg.core.example.model import Feature, Kind
 from tfrecreg.core.images.read import base64_inside, sniff
 
 _LEVELS = 256
 _NEAR = 0.05
-"""Fraction of a step: largest distance of numbers that were scaled as float32 from their level."""
+"""Largest distance of a number, scaled as float32, from its level, as a fraction of a step."""
 _SMOOTH = 0.35
-"""Fraction of the standard deviation: neighboring pixels of an image differ by less on average,
-random numbers by 1.13."""
+"""Neighboring pixels of an image differ on average by less than this fraction of the standard
+deviation; random numbers differ by 1.13."""
 _DIVISORS = (1, 2, 3)
-"""The smallest difference between two numbers may be this many steps."""
+"""Numbers of steps that the smallest difference between two numbers may have."""
 
 
 @dataclass(slots=True)
 class Range:
-    """The range of some whole numbers."""
+    """The range of whole numbers."""
 
     count: int = 0
     low: int = 0
@@ -44,9 +45,12 @@ class Range:
             self.high = max(self.high, high) if self.count else high
             self.count += count
 
+    def merge(self, other: Range) -> None:
+        self.add(other.low, other.high, other.count)
+
     @property
     def dtype(self) -> str:
-        """The narrowest integer type of NumPy and TensorFlow that holds them all."""
+        """The narrowest integer type of NumPy and TensorFlow for the range."""
         for dtype in ("uint8", "int8", "uint16", "int16", "uint32", "int32"):
             limits = np.iinfo(dtype)
             if limits.min <= self.low and self.high <= limits.max:
@@ -55,7 +59,7 @@ class Range:
 
 
 def byte_levels(values: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
-    """The numbers as bytes, if each is a byte that was scaled and shifted: ``x / 255 - 0.5``.
+    """The numbers as bytes, if they are scaled and shifted bytes, such as ``x / 255 - 0.5``.
 
     Such numbers lie on at most 256 evenly spaced levels.
     """
@@ -83,7 +87,7 @@ def smooth_levels(
 ) -> npt.NDArray[np.uint8] | None:
     """Floats as 256 levels, if they vary as smoothly as the pixels of an image.
 
-    Pixels that were resized, or from which a mean image was subtracted, do not lie on levels.
+    Resized pixels, and pixels minus a mean image, do not lie on levels.
     """
     rows = len(values) // (width * channels)
     if not rows or width < 2 or not np.isfinite(values).all():
@@ -124,13 +128,17 @@ def png_bytes(pixels: Pixels) -> int:
 
 
 def _filtered(rows: npt.NDArray[np.uint8], step: int) -> npt.NDArray[np.uint8]:
-    """The rows, each with its best filter applied and the filter's number in front."""
+    """The rows, each filtered by its best filter, with the filter's number in front."""
     here = rows.astype(np.int16)
     left, up, corner = np.zeros_like(here), np.zeros_like(here), np.zeros_like(here)
     left[:, step:] = here[:, :-step]
     up[1:] = here[:-1]
     corner[1:, step:] = here[:-1, :-step]
-    guesses = np.stack((np.zeros_like(here), left, up, (left + up) // 2, _paeth(left, up, corner)))
+    guess = left + up - corner
+    far_left, far_up, far_corner = (np.abs(guess - each) for each in (left, up, corner))
+    upper = np.where(far_up <= far_corner, up, corner)
+    paeth = np.where((far_left <= far_up) & (far_left <= far_corner), left, upper)
+    guesses = np.stack((np.zeros_like(here), left, up, (left + up) // 2, paeth))
     filtered = (here - guesses).astype(np.uint8)
     cost = np.abs(filtered.view(np.int8).astype(np.int16)).sum(axis=2, dtype=np.int64)
     best = cost.argmin(axis=0)
@@ -140,33 +148,19 @@ def _filtered(rows: npt.NDArray[np.uint8], step: int) -> npt.NDArray[np.uint8]:
     return lines
 
 
-def _paeth(
-    left: npt.NDArray[np.int16], up: npt.NDArray[np.int16], corner: npt.NDArray[np.int16]
-) -> npt.NDArray[np.int16]:
-    guess = left + up - corner
-    far_left, far_up, far_corner = (np.abs(guess - each) for each in (left, up, corner))
-    upper = np.where(far_up <= far_corner, up, corner)
-    return np.where((far_left <= far_up) & (far_left <= far_corner), left, upper)
-
-
 _TRIALS = 8
-"""Number of images per feature and shard that are encoded as PNG on trial."""
+"""Number of images per feature and shard that are encoded as PNG for the estimate."""
 _FEW = 64
-"""Lists of at most this many numbers are measured exactly."""
+"""Maximum length of lists of numbers that are measured exactly."""
 _HEADS = 8
 """Approximate overhead in bytes of a longer list of numbers."""
 
 
 _PLAIN = ("bytes", "float", "int64")
-"""Storage of numbers one after the other, without a format around them."""
+"""Forms that store numbers one after the other, without a format around them."""
 _SHAPES = 4
-"""Maximum number of shapes of images to tell apart."""
+"""Maximum number of image shapes to distinguish."""
 _SPREAD = ("held", "numbers", "values", "pixels", "text")
-_SUMS = (
-    *("records", "wire", "content", "levels", "tried", "png", "trials"),
-    *_SPREAD,
-    *(f"all_{name}" for name in _SPREAD),
-)
 
 
 @dataclass(slots=True)
@@ -179,10 +173,10 @@ class FeatureSample:
     content: int = 0
     """Size in bytes of its values alone."""
     form: str = ""
-    """Storage of its numbers; empty if it holds none that could be stored otherwise."""
+    """How its numbers are stored; empty without numbers that could be stored otherwise."""
     numbers: int = 0
     whole: Range = field(default_factory=Range)
-    """Range of the numbers of records whose numbers are all whole."""
+    """Range of the numbers in records that hold only whole numbers."""
     levels: int = 0
     """Number of values that lie on at most 256 levels and are not whole."""
     wide: bool = True
@@ -196,17 +190,17 @@ class FeatureSample:
     text: int = 0
     """Size in bytes of values that are base64 of encoded images."""
     texts: dict[str, int] = field(default_factory=dict)
-    """The same by image format."""
+    """`text` by image format."""
     all_held: int = 0
-    """`held` in all records, extrapolated shard by shard; the other `all_` fields likewise."""
+    """`held` in all records, extrapolated per shard, like the other `all_` fields."""
     all_numbers: int = 0
     all_values: int = 0
     all_pixels: int = 0
     all_text: int = 0
     tried: int = 0
-    """Size in bytes of the pixels that were encoded on trial."""
+    """Size in bytes of the pixels that were encoded for the estimate."""
     png: int = 0
-    """Size in bytes of these as PNG."""
+    """Size in bytes of these pixels as PNG."""
     trials: int = 0
     formats: dict[str, int] = field(default_factory=dict)
     """Size in bytes of encoded images by format."""
@@ -214,19 +208,9 @@ class FeatureSample:
     """Number of images of pixels by height, width and channels: ``28x28x1``; the first few."""
 
     def merge(self, other: FeatureSample) -> None:
-        """Add the sample of another shard."""
         self.form = self.form or other.form
         self.wide = self.wide and other.wide and other.form in ("", self.form)
-        for name in _SUMS:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.whole.add(other.whole.low, other.whole.high, other.whole.count)
-        for ours, theirs in (
-            (self.formats, other.formats),
-            (self.texts, other.texts),
-            (self.shapes, other.shapes),
-        ):
-            for name, size in theirs.items():
-                ours[name] = ours.get(name, 0) + size
+        add_up(self, other)
 
     def add(self, name: str, feature: Feature, declared: list[ImageShape]) -> None:
         """Add the feature of one record."""
@@ -236,7 +220,7 @@ class FeatureSample:
         if feature.kind is Kind.BYTES and feature.count == 1:
             value, size = feature.values[0], feature.sizes[0]
             kind, inside = sniff(value), base64_inside(value)
-            # A BMP is pixels after a header, unless it is packed.
+            # An unpacked BMP counts as pixels, not as an encoded image.
             if kind is not None and (kind != "bmp" or bmp_pixels(value) is None):
                 self.formats[kind] = self.formats.get(kind, 0) + size
                 return
@@ -277,13 +261,22 @@ class FeatureSample:
         numbers = found.values
         if numbers.dtype == np.uint8 or not numbers.size:
             return numbers.astype(np.uint8)
-        if _are_whole(numbers):
+        is_whole = numbers.dtype.kind != "f" or (
+            np.isfinite(numbers).all()
+            and np.abs(numbers).max() < 1 << 53
+            and (numbers == np.rint(numbers)).all()
+        )
+        if is_whole:
             low, high = int(numbers.min()), int(numbers.max())
             self.whole.add(low, high, found.total)
             return numbers.astype(np.uint8) if 0 <= low <= high <= 255 else None
         levels = byte_levels(numbers)
-        if levels is None and found.sides and found.sides[0].channels > 1:
-            levels = _by_channel(numbers, found.sides[0].channels)
+        if levels is None and found.sides and (channels := found.sides[0].channels) > 1:
+            # The channels of an image may be scaled separately.
+            rows = numbers[: len(numbers) // channels * channels].reshape(-1, channels)
+            scaled = [byte_levels(rows[:, each]) for each in range(channels)]
+            known = [each for each in scaled if each is not None]
+            levels = np.stack(known, axis=1).ravel() if len(known) == channels else None
         if levels is not None:
             self.levels += found.total
             return levels
@@ -301,22 +294,6 @@ class FeatureSample:
         self.trials += 1
         self.tried += rows * row
         self.png += png_bytes(levels[: rows * row].reshape(rows, sides.width, sides.channels))
-
-
-def _are_whole(numbers: Array) -> bool:
-    if numbers.dtype.kind != "f":
-        return True
-    if not np.isfinite(numbers).all() or np.abs(numbers).max() >= 1 << 53:
-        return False
-    return bool((numbers == np.rint(numbers)).all())
-
-
-def _by_channel(numbers: Array, channels: int) -> Array | None:
-    """As :func:`byte_levels`, for images whose channels were scaled separately."""
-    numbers = numbers[: len(numbers) // channels * channels].reshape(-1, channels)
-    levels = [byte_levels(numbers[:, each]) for each in range(channels)]
-    found = [each for each in levels if each is not None]
-    return np.stack(found, axis=1).ravel() if len(found) == channels else None
 
 
 def _content(feature: Feature) -> int:

@@ -1,11 +1,10 @@
-"""The sizes of one shard: exact for every feature, and in detail for a sample of its records."""
+"""The sizes of one shard: exact per feature, and in detail for a sample of its records."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from tfrecreg.builtin.validators.inflation.feature_sample import FeatureSample
 from tfrecreg.builtin.validators.inflation.stored_numbers import declared_shapes
@@ -23,8 +22,8 @@ _BITS = 3
 def sampled(first: int, stop: int) -> Iterator[int]:
     """The numbers of the sampled records in ``range(first, stop)``, ascending.
 
-    These are the first eight, and then four for each doubling: 49 of 10,000. The sample is the same
-    in every run, and does not depend on the number of records.
+    These are the first eight records, then four per doubling: 49 of 10,000. The sample is the same
+    in every run and does not depend on the number of records.
     """
     number = first
     while number < stop:
@@ -39,75 +38,56 @@ MOST = 1024
 """Number of distinct values that are counted per feature."""
 
 
-class _Row(NamedTuple):
-    digest: str
-    times: int
-    size: int
-
-
+@dataclass(slots=True)
 class Repeats:
     """The share of repeated values in a feature: an estimate, in bounded memory. Mergeable.
 
-    Of all distinct values, those with the smallest digests are counted exactly. Digests are
-    uniformly distributed, so the share of repeats among these is that of all values. A digest that
-    is among the smallest of all shards is among the smallest of each, so the counts of shards add
-    up. Up to :data:`MOST` distinct values the result is exact.
+    The values with the smallest digests are counted exactly. Digests are uniformly distributed, so
+    these values have the same share of repeats as all values. A digest that is among the smallest
+    of all shards is also among the smallest of its shard, so the counts of shards add up. Up to
+    :data:`MOST` distinct values the result is exact.
     """
 
-    # Packed by msgspec: see tfrecreg.core.check.scan.tally.Plain.
-    plain_type = list[_Row]
-
-    def __init__(self) -> None:
-        self._seen: dict[bytes, list[int]] = {}
-        self._last = b"\xff" * 17  # greater than every digest
+    seen: dict[bytes, list[int]] = field(default_factory=dict)
+    """Number of occurrences and size of a value, by its digest."""
+    last: bytes = b"\xff" * 17
+    """The greatest counted digest; initially greater than every digest."""
 
     def add(self, digest: bytes, size: int, times: int = 1) -> None:
         """Count a value."""
-        known = self._seen.get(digest)
+        known = self.seen.get(digest)
         if known is not None:
             known[0] += times
-        elif digest < self._last:
-            self._seen[digest] = [times, size]
-            if len(self._seen) > 2 * MOST:
+        elif digest < self.last:
+            self.seen[digest] = [times, size]
+            if len(self.seen) > 2 * MOST:
                 self._forget()
 
     def merge(self, other: Repeats) -> None:
-        """Add the counts of another shard."""
-        for digest, (times, size) in other._seen.items():
+        for digest, (times, size) in other.seen.items():
             self.add(digest, size, times)
 
     @property
     def share(self) -> float:
         """Fraction of the bytes, 0 to 1, that repeat an earlier value."""
         self._forget()
-        every = sum(times * size for times, size in self._seen.values())
-        once = sum(size for _, size in self._seen.values())
+        every = sum(times * size for times, size in self.seen.values())
+        once = sum(size for _, size in self.seen.values())
         return 1 - once / every if every else 0.0
 
     @property
     def times(self) -> float:
         """Average number of occurrences of a value."""
         self._forget()
-        every = sum(times for times, _ in self._seen.values())
-        return every / len(self._seen) if self._seen else 0.0
+        every = sum(times for times, _ in self.seen.values())
+        return every / len(self.seen) if self.seen else 0.0
 
     def _forget(self) -> None:
-        """Drop all but the smallest digests."""
-        if len(self._seen) > MOST:
-            kept = sorted(self._seen)[:MOST]
-            self._seen = {digest: self._seen[digest] for digest in kept}
-            self._last = kept[-1]
-
-    def plain(self) -> list[_Row]:
-        self._forget()
-        return [_Row(digest.hex(), *counts) for digest, counts in sorted(self._seen.items())]
-
-    @classmethod
-    def of_plain(cls, plain: list[_Row]) -> Repeats:
-        repeats = cls()
-        for row in plain:
-            repeats.add(bytes.fromhex(row.digest), row.size, row.times)
-        return repeats
+        """Keep only the smallest digests."""
+        if len(self.seen) > MOST:
+            kept = sorted(self.seen)[:MOST]
+            self.seen = {digest: self.seen[digest] for digest in kept}
+            self.last = kept[-1]
 
 
 MOST_FEATURES = 200
@@ -116,11 +96,11 @@ MOST_FEATURES = 200
 
 @dataclass(slots=True)
 class ShardSizes:
-    """Sizes in bytes of one shard, and after merging of all shards."""
+    """Sizes in bytes of one shard; after merging, of all shards."""
 
     file_bytes: int = 0
     stream_bytes: int = 0
-    """Without compression."""
+    """Size without compression."""
     records: int = 0
     features: dict[str, int] = field(default_factory=dict)
     """Size in bytes by feature, exact."""
@@ -129,41 +109,15 @@ class ShardSizes:
     sampled: int = 0
     """Number of sampled records."""
     sampled_bytes: int = 0
-    """Their size in bytes in the stream, with framing."""
+    """Size of the sampled records in the stream, with framing."""
     samples: dict[str, FeatureSample] = field(default_factory=dict)
     """Samples by feature."""
     first: dict[str, Location] = field(default_factory=dict)
     """Location of the first sampled record that has a feature."""
     first_numbers: dict[str, Location] = field(default_factory=dict)
-    """Location of the first one where it holds numbers that could be stored otherwise."""
+    """The first sampled record where a feature holds numbers that could be stored otherwise."""
     repeats: dict[str, Repeats] = field(default_factory=dict)
-    """Repeats by feature, for features with large values."""
-
-    def merge(self, other: ShardSizes) -> None:
-        """Add the next shard."""
-        self.file_bytes += other.file_bytes
-        self.stream_bytes += other.stream_bytes
-        self.records += other.records
-        self.examples_bytes += other.examples_bytes
-        self.sampled += other.sampled
-        self.sampled_bytes += other.sampled_bytes
-        _add(self.features, other.features)
-        for name, place in other.first.items():
-            self.first.setdefault(name, place)
-        for name, place in other.first_numbers.items():
-            self.first_numbers.setdefault(name, place)
-        for name, sample in other.samples.items():
-            if name in self.samples:
-                self.samples[name].merge(sample)
-            else:
-                self.samples[name] = sample
-        for name, repeats in other.repeats.items():
-            self.repeats.setdefault(name, Repeats()).merge(repeats)
-
-
-def _add(counts: dict[str, int], more: Mapping[str, int]) -> None:
-    for name, count in more.items():
-        counts[name] = counts.get(name, 0) + count
+    """Repeats of the features with large values."""
 
 
 _LARGE = 1024
@@ -203,8 +157,12 @@ class SizesVisitor(Visitor):
                     if repeats is not None:
                         repeats.add(value_digest(batch, position, name, feature), size)
             kind = kind_of(batch.memory, batch.starts[position], lengths[position], example)
-            if kind is PayloadKind.SEQUENCE_EXAMPLE:
-                self._weigh_lists(batch, position, has_context=bool(example))
+            if kind is PayloadKind.SEQUENCE_EXAMPLE:  # its context was counted as an Example
+                if not example:
+                    self._part.examples_bytes += lengths[position] + _FRAME
+                sequence = decode_sequence(batch.payload(position))
+                for name, steps in sequence.lists.items() if sequence is not None else ():
+                    features[name] += sum(step.wire_bytes for step in steps)
         for number in sampled(batch.first, batch.first + len(batch)):
             position = number - batch.first
             example = batch.example(position)
@@ -213,14 +171,6 @@ class SizesVisitor(Visitor):
             kind = kind_of(batch.memory, start, length, example)
             if example is not None and kind is PayloadKind.EXAMPLE:
                 self._look(batch, position, example)
-
-    def _weigh_lists(self, batch: RecordBatch, position: int, *, has_context: bool) -> None:
-        """Count the steps of a SequenceExample, whose context is counted as an Example."""
-        if not has_context:
-            self._part.examples_bytes += batch.lengths[position] + _FRAME
-        sequence = decode_sequence(batch.payload(position))
-        for name, steps in sequence.lists.items() if sequence is not None else ():
-            self._features[name] += sum(step.wire_bytes for step in steps)
 
     def _weigh(self, tables: Tables, table: Table) -> None:
         """Count the features of records of one layout."""

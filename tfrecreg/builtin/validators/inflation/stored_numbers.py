@@ -1,4 +1,4 @@
-"""The numbers that a feature holds, in any storage, and the image that they may be.
+"""Finds the numbers that a feature holds in any form, and the image that they may be.
 
 Numbers may be a list of floats or integers, raw bytes, base64, a tensor, `.npy`, BMP or gzip.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import io
 import math
 import re
 import zlib
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib import format as npy_format
 
 from tfrecreg.core.example.model import Example, Feature, Kind
 from tfrecreg.core.example.tensors import read_tensor
@@ -46,7 +48,7 @@ class ImageShape(NamedTuple):
     height: int
     width: int
     channels: int
-    """0 if unknown."""
+    """Number of channels; 0 if unknown."""
 
 
 def declared_shapes(example: Example) -> list[ImageShape]:
@@ -78,12 +80,12 @@ def fitting_shapes(count: int, name: str, declared: list[ImageShape]) -> Iterato
                 yield ImageShape(side, side, channels)
 
 
-_NPY = b"\x93NUMPY"
-_DESCR = re.compile(rb"'descr':\s*'([<>|=]?[iuf][1248])'")
-_SHAPE = re.compile(rb"'shape':\s*\(([0-9, ]*)\)")
 _PACKED = (b"\x1f\x8b", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
 _MOST_UNPACKED = 1 << 24
 """Maximum number of bytes that are decompressed from gzip or zlib."""
+
+
+_npy: Any = npy_format  # untyped
 
 
 class NpyArray(NamedTuple):
@@ -96,27 +98,20 @@ class NpyArray(NamedTuple):
 
 
 def read_npy(data: bytes) -> NpyArray | None:
-    """The array in a `.npy` file; None if `data` is not a whole one.
-
-    The header is a literal of Python, and is not evaluated.
-    """
-    if not data.startswith(_NPY) or len(data) < 12:
+    """The array in a `.npy` file; None if `data` is not a whole array of numbers."""
+    if not data.startswith(_npy.MAGIC_PREFIX):
         return None
-    wide = data[6] > 1
-    start = 12 if wide else 10
-    stop = start + int.from_bytes(data[8:start], "little")
-    header = data[start : min(stop, start + 1024)]
-    descr, shape = _DESCR.search(header), _SHAPE.search(header)
-    if descr is None or shape is None:
+    file = io.BytesIO(data)
+    try:
+        version, _ = _npy.read_magic(file)
+        read = _npy.read_array_header_1_0 if version == 1 else _npy.read_array_header_2_0
+        shape, _, dtype = read(file)
+    except (ValueError, RecursionError, MemoryError):
         return None
-    sizes = tuple(int(each) for each in shape[1].split(b",") if each.strip())
-    dtype = np.dtype(descr[1].decode("ascii"))
-    count = 1
-    for size in sizes:
-        count *= size
-    if not count or len(data) - stop != count * dtype.itemsize:
+    size, start = math.prod(shape) * dtype.itemsize, file.tell()
+    if dtype.kind not in "iuf" or not size or len(data) - start != size:
         return None
-    return NpyArray(dtype.str, sizes, stop)
+    return NpyArray(dtype.str, shape, start)
 
 
 def bmp_pixels(data: bytes) -> tuple[bytes, ImageShape] | None:
@@ -154,43 +149,34 @@ def decompressed(data: bytes) -> bytes | None:
 Array = npt.NDArray[Any]
 
 _WINDOW = 1 << 16
-"""Number of values per feature and record that are examined, from the middle of the list."""
+"""Maximum number of values to examine per feature and record, from the middle of the list."""
 _LEAST = 64
 """Minimum size of an image in bytes."""
 _RAW_TYPES = ("<i8", "<i4", "<f8", "<f4")
-"""Types tried for raw bytes whose number of values matches the declared image."""
+"""Types tried for raw bytes whose number of values may match the declared image."""
 _LIKELY = (1e-9, 1e6)
-"""Bounds of the absolute values of such numbers: floats read as integers lie outside."""
+"""Bounds of the absolute values of these numbers; floats read as integers lie outside."""
 _BASE64 = bytes.maketrans(b"-_", b"+/")
-_DTYPES = {
-    "float32": "<f4",
-    "float64": "<f8",
-    "uint8": "u1",
-    "int8": "i1",
-    "int16": "<i2",
-    "uint16": "<u2",
-    "int32": "<i4",
-    "uint32": "<u4",
-    "int64": "<i8",
-    "uint64": "<u8",
-}
+_DTYPES = frozenset(
+    {"float32", "float64", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))}
+)
 
 
 class StoredNumbers(NamedTuple):
     """The numbers that a feature holds, or some of them."""
 
     values: Array
-    """The numbers, flat; from the middle, if there are too many."""
+    """The numbers as a flat array; only the middle if there are too many."""
     total: int
     """Number of all values."""
     form: str
-    """Storage of the numbers, in words: ``float``, ``bytes``, ``a tensor of uint8``."""
+    """How the numbers are stored, in words: ``float``, ``bytes``, ``a tensor of uint8``."""
     sides: tuple[ImageShape, ...]
     """Shapes of the images that the numbers may be."""
 
 
 def numbers_of(name: str, feature: Feature, declared: list[ImageShape]) -> StoredNumbers | None:
-    """The numbers in a feature; None if it has none that could be stored otherwise."""
+    """The numbers in a feature; None without numbers that could be stored otherwise."""
     count = feature.count
     if feature.kind is Kind.FLOAT:
         sides = tuple(fitting_shapes(count, name, declared))
@@ -231,18 +217,21 @@ def _in_bytes(
         return
     tensor = read_tensor(data)
     if tensor is not None:
-        dtype, (start, stop) = _DTYPES.get(tensor.dtype), tensor.content
-        if dtype is not None and stop > start:
+        start, stop = tensor.content
+        if tensor.dtype in _DTYPES and stop > start:
             sides = tuple(
                 fitting_shapes(tensor.count, name, [*_tensor_sides(tensor.shape), *declared])
             )
-            numbers = np.frombuffer(data[start:stop], dtype)
+            numbers = np.frombuffer(data[start:stop], np.dtype(tensor.dtype).newbyteorder("<"))
             yield StoredNumbers(
                 _middle(numbers, sides), tensor.count, f"a tensor of {tensor.dtype}", sides
             )
         return
     sides = tuple(fitting_shapes(len(data), name, declared))
-    if sides and not _is_text(data) and (declared or not _are_wider(data)):
+    # The length of a text may match an image by chance.
+    part = data[:1024]
+    is_text = sum(32 <= byte < 127 or byte in b"\t\r\n" for byte in part) > 0.95 * len(part)
+    if sides and not is_text and (declared or not _are_wider(data)):
         yield StoredNumbers(
             _middle(np.frombuffer(data, np.uint8), sides), len(data), "bytes", sides
         )
@@ -269,7 +258,7 @@ def _is_likely(numbers: Array) -> bool:
 
 
 def _are_wider(data: bytes) -> bool:
-    """Whether raw bytes may as well be wider numbers: a square of float32 is also one of uint8."""
+    """Whether raw bytes may also be wider numbers: a float32 square is also a uint8 square."""
     part = data[:_WINDOW]
     return any(part) and any(
         _is_likely(np.frombuffer(part, dtype))
@@ -288,19 +277,13 @@ def _tensor_sides(shape: tuple[int, ...]) -> list[ImageShape]:
 
 
 def _middle(numbers: Array, sides: tuple[ImageShape, ...]) -> Array:
-    """The numbers that are examined: whole rows, if they are pixels."""
+    """The numbers to examine; whole rows if they are pixels."""
     if len(numbers) <= _WINDOW:
         return numbers
     row = sides[0].width * sides[0].channels if sides else 1
     wanted = max(_WINDOW // row, 1) * row
     start = (len(numbers) - wanted) // 2 // row * row
     return numbers[start : start + wanted]
-
-
-def _is_text(data: bytes) -> bool:
-    """Whether the bytes look like text, whose length may match an image by chance."""
-    part = data[:1024]
-    return sum(32 <= byte < 127 or byte in b"\t\r\n" for byte in part) > 0.95 * len(part)
 
 
 def _from_base64(data: bytes, declared: list[ImageShape]) -> bytes | None:

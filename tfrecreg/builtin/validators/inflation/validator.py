@@ -1,6 +1,6 @@
-"""From sizes to causes with their cures, the limit, and the findings.
+"""The validator: finds causes and cures from the sizes, checks the limit, and makes findings.
 
-Sizes are those of the stream: records with their framing, before compression.
+Sizes are bytes of the stream: records with their framing, before compression.
 """
 
 from __future__ import annotations
@@ -14,10 +14,7 @@ import numpy as np
 from tfrecreg.builtin.validators.inflation.feature_sample import FeatureSample
 from tfrecreg.builtin.validators.inflation.shard_sizes import ShardSizes, SizesVisitor
 from tfrecreg.core.check.scan.interface import RawSize, Shard, Target, Validator
-from tfrecreg.core.check.scan.tally import JsonCodec, Tally
-from tfrecreg.core.images.read import sniff
-from tfrecreg.core.storage.paths import list_through_links
-from tfrecreg.core.storage.raw import raw_storage
+from tfrecreg.core.check.scan.tally import JsonCodec, Tally, add_up
 from tfrecreg.core.values.codes import (
     INF001,
     INF002,
@@ -29,7 +26,6 @@ from tfrecreg.core.values.codes import (
     CodeList,
 )
 from tfrecreg.core.values.config import InflationLimit, read_limits
-from tfrecreg.core.values.errors import TfrecregError
 from tfrecreg.core.values.findings import Code, Finding, Measure
 from tfrecreg.core.values.text import safe, si_bytes
 
@@ -38,8 +34,8 @@ WORTH = 0.10
 LEAST = 1 << 16
 """Minimum number of bytes that a cure must save for its cause to be reported."""
 RATIO = 1.10
-"""Default limit: bytes of shards per raw byte. Also the factor from which on records are larger
-than their raw data."""
+"""Default limit: bytes of shards per raw byte. Records above this factor count as larger than their
+raw data."""
 _LIST = 8
 """Minimum average length of a list of numbers that bytes could hold."""
 _FIELD = 4
@@ -84,9 +80,7 @@ class _Feature:
         )
 
 
-def find_causes(
-    total: ShardSizes, raw: RawSize | None, raw_formats: Mapping[str, int]
-) -> Iterator[Cause]:
+def find_causes(total: ShardSizes, raw: RawSize | None) -> Iterator[Cause]:
     """The causes whose cures save enough."""
     for name in sorted(total.samples):
         repeats = total.repeats.get(name)
@@ -102,7 +96,7 @@ def find_causes(
             _wide(feature, total),
             _text(feature, total),
             _repeated(feature, total),
-            _reencoded(feature, total, raw, raw_formats),
+            _reencoded(feature, total, raw),
         )
         for cause in found:
             if cause is not None and _is_worth_it(cause, total):
@@ -114,12 +108,12 @@ def find_causes(
 
 def _is_worth_it(cause: Cause, total: ShardSizes) -> bool:
     saved = total.stream_bytes - cause.after
-    least = LEAST // 4 if cause.code is INF007 else LEAST  # whose savings are exact, not estimated
+    least = LEAST // 4 if cause.code is INF007 else LEAST  # the savings are exact, not estimated
     return saved >= least and saved >= WORTH * total.stream_bytes
 
 
 def _pixels(feature: _Feature, total: ShardSizes, raw: RawSize | None) -> Cause | None:
-    """Find INF002: pixels that the source had compressed, or that a PNG would compress."""
+    """Find INF002: pixels that were compressed in the raw data, or that PNG would compress."""
     sample = feature.sample
     if not sample.pixels or not sample.tried or not sample.wide:
         return None
@@ -127,11 +121,11 @@ def _pixels(feature: _Feature, total: ShardSizes, raw: RawSize | None) -> Cause 
     form = f" as {sample.form}" if sample.form != "bytes" else ""
     of = f" of {si_bytes(feature.bytes)}" if sample.formats else ""
     holds = f"{feature.shown} holds decoded pixels{form}, {si_bytes(held)}{of}"
-    # The share of the raw data for these pixels: all but that of the encoded images beside them.
+    # The raw data of these pixels are the raw data without the encoded images in this feature.
     there = raw.decoded - (feature.bytes - held if sample.formats else 0) if raw is not None else 0
     if there > 0:
         if sample.all_pixels <= RATIO * there:
-            return None  # the source also has them uncompressed
+            return None  # the raw data are also uncompressed
         times = f"{held / there:.1f} times the raw data{' of these' if sample.formats else ''}"
         after = total.stream_bytes - held + there
         cure = f"in the raw data {si_bytes(there)}"
@@ -140,33 +134,6 @@ def _pixels(feature: _Feature, total: ShardSizes, raw: RawSize | None) -> Cause 
     after = total.stream_bytes - held + png
     cure = f"as PNG about {si_bytes(png)}"
     return Cause(INF002, feature.name, _savings(holds, cure, after, total), after)
-
-
-def hidden_by_base(total: ShardSizes, raw: RawSize | None) -> Iterator[str]:
-    """The features whose pixels are not judged, as the raw data are larger than they are.
-
-    These may hold more than the files of these records, or hold the pixels uncompressed in wider
-    numbers: nothing tells which.
-    """
-    for name in sorted(total.samples) if raw is not None else ():
-        feature = _Feature(name, total.features.get(name, 0), total.samples[name], 0.0, 1.0)
-        alone = _pixels(feature, total, None)
-        if raw is None or alone is None or not _is_worth_it(alone, total):
-            continue
-        if raw.decoded > RATIO * feature.sample.all_pixels:
-            yield (
-                f"{alone.message}: not judged (INF002), as the raw data are larger, "
-                f"{si_bytes(raw.decoded)}; name the raw data of these records alone"
-            )
-
-
-def _declarable(total: ShardSizes) -> Iterator[str]:
-    """Features whose values are the pixels of images of one size, as an option of `adopt`."""
-    for name, sample in sorted(total.samples.items()):
-        shape = next(iter(sample.shapes), "")
-        if len(sample.shapes) == 1 and sum(sample.shapes.values()) == sample.records:
-            height, width, channels = map(int, shape.split("x"))
-            yield f"image={safe(name)}:{height}x{width}x{channels or 1}"
 
 
 def _wide(feature: _Feature, total: ShardSizes) -> Cause | None:
@@ -216,10 +183,8 @@ def _repeated(feature: _Feature, total: ShardSizes) -> Cause | None:
     return Cause(INF004, feature.name, _savings(holds, cure, after, total), after)
 
 
-def _reencoded(
-    feature: _Feature, total: ShardSizes, raw: RawSize | None, raw_formats: Mapping[str, int]
-) -> Cause | None:
-    """Find INF005: encoded images that are larger than the raw data."""
+def _reencoded(feature: _Feature, total: ShardSizes, raw: RawSize | None) -> Cause | None:
+    """Find INF005: encoded images that are larger than their raw data."""
     formats = feature.sample.formats
     if raw is None or not formats or sum(formats.values()) < feature.sample.content:
         return None
@@ -228,11 +193,9 @@ def _reencoded(
         return None
     after = total.stream_bytes - once + raw.decoded
     kind = max(sorted(formats), key=formats.__getitem__).upper()
-    source = max(sorted(raw_formats), key=raw_formats.__getitem__).upper() if raw_formats else ""
-    of = f" of {source}" if source and source != kind else ""
     holds = (
         f"{feature.shown} holds images as {kind}, {si_bytes(once)}, "
-        f"{once / raw.decoded:.1f} times the raw data{of}"
+        f"{once / raw.decoded:.1f} times the raw data"
     )
     cure = f"in the raw data {si_bytes(raw.decoded)}"
     return Cause(INF005, feature.name, _savings(holds, cure, after, total), after)
@@ -263,13 +226,11 @@ def _savings(holds: str, cure: str, after: int, total: ShardSizes) -> str:
 
 
 _OF_NUMBERS = (INF002, INF003)
-_RAW_FILES = 64
-"""Maximum number of raw files whose format is examined."""
 
 
 class InflationValidator(Validator):
-    """Reports which features take the bytes and how to save some; compares the size with a limit if
-    the size of the raw data is known.
+    """Reports the features that take the bytes, and how to save bytes. If the size of the raw data
+    is known, compares the size with a limit.
 
     Its options are :class:`InflationLimit`.
     """
@@ -300,20 +261,24 @@ class InflationValidator(Validator):
     ) -> Iterator[Finding | Measure]:
         total, tally = ShardSizes(), Tally()
         for _, part in parts:
-            total.merge(part)
+            add_up(total, part)
         yield from _measures(total, target.raw)
         if target.raw is not None:
             self._judge(tally, target.raw, total)
         cures: dict[str, int] = {}
-        for cause in find_causes(total, target.raw, _raw_formats(target)):
+        for cause in find_causes(total, target.raw):
             places = total.first_numbers if cause.code in _OF_NUMBERS else total.first
             place = places.get(cause.feature)
             tally.add(cause.code, cause.message, place, split="", feature=cause.feature)
             cures[f"{cause.code.code} {cause.feature}".strip()] = cause.after
-        if hidden := list(hidden_by_base(total, target.raw)):
-            yield Measure("inflation.hidden", len(hidden), "; ".join(hidden))
-        if target.kind == "files" and (options := list(_declarable(total))):
-            text = " ".join(f"--option {option}" for option in options)
+        options = []
+        for name, sample in sorted(total.samples.items()) if target.kind == "files" else ():
+            shape = next(iter(sample.shapes), "")
+            if len(sample.shapes) == 1 and sum(sample.shapes.values()) == sample.records:
+                height, width, channels = map(int, shape.split("x"))
+                options.append(f"--option image={safe(name)}:{height}x{width}x{channels or 1}")
+        if options:
+            text = " ".join(options)
             yield Measure("inflation.pixels", text, f"`adopt` declares them as images: {text}")
         if cures:
             text = ", ".join(f"{cause} {si_bytes(after)}" for cause, after in cures.items())
@@ -359,23 +324,3 @@ def _measures(total: ShardSizes, raw: RawSize | None) -> Iterator[Measure]:
     for name, count in beside.items():
         if count:
             yield Measure(f"inflation.{name}", count, f"{si_bytes(count)} of {told[name]}")
-
-
-def _raw_formats(target: Target) -> dict[str, int]:
-    """Number of the first raw files by image format; empty without a raw folder."""
-    formats: dict[str, int] = {}
-    if target.raw_folder is None:
-        return formats
-    storage, looked = raw_storage(target.raw_folder), 0
-    for entry in list_through_links(storage):
-        looked += 1
-        if looked > _RAW_FILES:
-            break
-        try:
-            with storage.open(entry.path) as file:
-                kind = sniff(file.read_at(0, 64))
-        except TfrecregError:
-            continue  # a file that cannot be read does not affect the wording of the cause
-        if kind is not None:
-            formats[kind] = formats.get(kind, 0) + 1
-    return formats

@@ -1,24 +1,21 @@
 /** The viewer: what the address says is what is shown; everything else only changes the address. */
 
-import { ask, isAbort, lastOnly, words } from './page/api.js';
-import { drawTargets, settleTarget } from './page/targets.js';
-import { Compare } from './tabs/compare.js';
-import { drawDatasets, visit } from './tabs/datasets.js';
-import { byId, count, el, message } from './page/dom.js';
-import { drawFindings } from './tabs/findings.js';
-import { RecordPanel } from './record/record.js';
 import { Records } from './grid/records.js';
+import { ask, isAbort, lastOnly, words } from './page/api.js';
+import { alarm, byId, count, el, keep, kept, message } from './page/dom.js';
 import { begin, go, NO_FILTERS, onChange, view } from './page/state.js';
-import { beginTheme } from './page/theme.js';
+import { drawDatasets, drawTargets, settleTarget, visit } from './page/targets.js';
+import { RecordPanel } from './record/record.js';
+import { Compare } from './tabs/compare.js';
+import { drawFindings } from './tabs/findings.js';
 
-/** @typedef {import('./page/api.js').About} About */
 /** Milliseconds between questions while the catalog or a check is being made. */
 const POLL = 700;
+/** The name of the colors that this browser was left with. */
+const KEY = 'tfrecreg-theme';
 const TABS = ['grid', 'findings', 'compare'];
 
-/** @type {import('./page/api.js').Targets} */
 let targets = { targets: [], datasets: [], registry: null };
-/** @type {About | null} */
 let about = null;
 /** What the panel shows: the value of `open`, so that it is shown once. */
 let shown = '';
@@ -30,7 +27,6 @@ const records = new Records({
   open: (record, at) => go({ open: `${record.shard}.${record.record}`, position: at }),
   redraw: () => panel.redraw(),
 });
-/** @type {RecordPanel} */
 const panel = new RecordPanel(byId('record'), {
   open: (place, at) =>
     go({
@@ -80,7 +76,7 @@ function showTab() {
 async function load() {
   const t = view.t;
   try {
-    const told = /** @type {About} */ (await askAbout(`api/t/${t}`));
+    const told = await askAbout(`api/t/${t}`);
     if (!targets.targets.some(({ id }) => id === t)) targets = await ask('api/targets');
     take(told);
     return true;
@@ -90,7 +86,6 @@ async function load() {
   }
 }
 
-/** @param {About} told */
 function take(told) {
   about = told;
   checked = -1;
@@ -108,7 +103,6 @@ function take(told) {
   void countFindings();
 }
 
-/** @param {About} told */
 function lost(told) {
   const bad = told.shards.filter(({ state }) => state !== 'ok');
   if (bad.length && told.shards.length === 1) return [`The file is ${bad[0].state}: see Findings`];
@@ -119,7 +113,6 @@ function lost(told) {
     : [];
 }
 
-/** @param {string[]} lines */
 function note(lines) {
   byId('notes').replaceChildren(...lines.map((line) => el('p', {}, ...message(line))));
 }
@@ -138,10 +131,9 @@ function followCatalog() {
   if (state === 'making') setTimeout(() => void again(told), POLL);
 }
 
-/** @param {About} told */
 async function again(told) {
   if (told !== about) return;
-  const now = /** @type {About | null} */ (await ask(`api/t/${told.id}`).catch(() => null));
+  const now = await ask(`api/t/${told.id}`).catch(() => null);
   if (told !== about || !now) return;
   about = now;
   if (now.catalog.state !== 'making') {
@@ -154,9 +146,7 @@ async function again(told) {
 /** The number at the tab of the findings. */
 async function countFindings() {
   try {
-    const found = /** @type {import('./page/api.js').Findings} */ (
-      await askFindings(`api/t/${view.t}/findings`)
-    );
+    const found = await askFindings(`api/t/${view.t}/findings`);
     const total = found.cards.length;
     const hasError = found.cards.some(({ severity }) => severity === 'error');
     byId('findings-count').hidden = total === 0;
@@ -169,7 +159,7 @@ async function countFindings() {
       }, POLL);
   } catch (error) {
     if (isAbort(error)) return;
-    byId('findings-view').replaceChildren(el('p', { class: 'alert' }, ...message(words(error))));
+    byId('findings-view').replaceChildren(alarm(words(error)));
   }
 }
 
@@ -179,7 +169,6 @@ async function showFindings() {
   await countFindings();
 }
 
-/** @param {import('./page/api.js').Findings} found */
 function draw(found) {
   drawFindings(byId('findings-view'), view.t, found, {
     open: (place) => go({ open: `${place.shard}.${place.record}`, position: -1 }),
@@ -219,13 +208,13 @@ function listen() {
     byId(`tab-${tab}`).addEventListener('click', () =>
       go({ tab, ...(tab === 'compare' && !view.compare ? { compare: firstPair() } : {}) }),
     );
-    byId(`tab-${tab}`).addEventListener('keydown', (/** @type {KeyboardEvent} */ event) => {
+    byId(`tab-${tab}`).addEventListener('keydown', (event) => {
       const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
       if (by) byId(`tab-${TABS[(TABS.indexOf(tab) + by + TABS.length) % TABS.length]}`).focus();
     });
   }
-  byId('target').addEventListener('change', (/** @type {Event} */ event) => {
-    const value = /** @type {HTMLSelectElement} */ (event.target).value;
+  byId('target').addEventListener('change', (event) => {
+    const value = event.target.value;
     if (value.startsWith('r')) void visit(value.slice(1));
     else if (value)
       go({
@@ -241,7 +230,7 @@ function listen() {
   document.addEventListener('keydown', (event) => {
     if (
       event.key !== '/' ||
-      /** @type {Element} */ (event.target).closest('input, select, textarea, dialog')
+      event.target.closest('input, select, textarea, dialog')
     )
       return;
     event.preventDefault();
@@ -268,6 +257,26 @@ async function start() {
   listen();
   onChange(() => void update());
   await update();
+}
+
+/** Light or dark: what the system says, until the user says something else. */
+function beginTheme(button) {
+  const system = matchMedia('(prefers-color-scheme: dark)');
+  let chosen = kept(KEY);
+  const isDark = () => (chosen ?? (system.matches ? 'dark' : 'light')) === 'dark';
+  const show = () => {
+    document.documentElement.dataset.theme = isDark() ? 'dark' : 'light';
+    button.replaceChildren(el('span', { 'aria-hidden': 'true', text: isDark() ? '☀' : '☾' }));
+    button.title = isDark() ? 'Light colors' : 'Dark colors';
+    button.setAttribute('aria-label', button.title);
+  };
+  button.addEventListener('click', () => {
+    chosen = isDark() ? 'light' : 'dark';
+    keep(KEY, chosen);
+    show();
+  });
+  system.addEventListener('change', show);
+  show();
 }
 
 void start();

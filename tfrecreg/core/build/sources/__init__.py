@@ -1,4 +1,4 @@
-"""Sources: each turns one kind of raw dataset into examples.
+"""Sources: each converts one kind of raw dataset to examples.
 
-All others are plugins: see :mod:`tfrecreg.core.plugins`.
+Sources are plugins: see :mod:`tfrecreg.core.plugins`.
 """

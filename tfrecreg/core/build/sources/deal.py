@@ -1,19 +1,15 @@
-"""Splits that a build asks for, in place of those of its source: the plan splits, not the plugin.
+"""Deals items to the splits that a build asks for, in place of the splits that its source lists.
 
-Every source has the options of :class:`DealOptions`, unless its own have one of these names.
+Every source has the options of :class:`DealOptions`, unless one of its own options has the same
+name. A keyed hash of an item's group decides its split, so added items move no other item.
 
-Splits that have each class in the same shares, to within one record.
-
-The classes are known before the plan. An item with objects of several classes counts for the one
-that fewest items have. Of a class with `n` records,
-those up to rank `floor(n * c + u)` by a keyed hash are in the splits up to the one whose cumulative
-share is `c`. So a split with the share `s` has `n * s` of them, rounded down or up. `u`, from 0 to
-1, is a hash of the class: it rounds up some classes and down others, so that a split has its share
-of many small classes as well. The records of a class depend on no other class.
-
-Splits by fractions: which split an item is dealt to, the same on every machine.
-
-A keyed hash of an item's group decides, so nothing moves where items are added.
+With `stratify`, each split has the same share of each class, to within one record. The classes are
+known before the plan. An item with objects of several classes counts for the class that the fewest
+items have. The `n` records of a class are ranked by a keyed hash. The records up to the rank
+`floor(n * c + u)` are in the splits up to the split with the cumulative share `c`. So a split with
+the share `s` has `n * s` records, rounded down or up. `u`, from 0 to 1, is a hash of the class: it
+rounds up some classes and down others, so a split also gets its share of all small classes.
+The records of a class depend on no other class.
 """
 
 from __future__ import annotations
@@ -22,8 +18,9 @@ import hashlib
 import math
 import re
 from array import array
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
@@ -41,163 +38,48 @@ if TYPE_CHECKING:
 
 DEFAULT_SPLIT = "train"
 
-_DOMAIN = b"tfrecreg imagefolder shares v1\0"  # it was a part of that source at first
+_DOMAIN = b"tfrecreg imagefolder shares v1\0"  # named after the source that had it first
 _HASHES = 1 << 64
 BY_HASHES = (
     "`split` deals items by hashes of their keys, so that shares are approximate and added items "
-    "move no others; `stratify=yes` keeps the shares of each class"
+    "move no other items; `stratify=yes` keeps the shares of each class"
 )
-_GROUP_EXAMPLE = "--option 'group=^(patient[0-9]+)_'"
-
-
-class Splitter:
-    """Deals items to splits by fractions, or gives all of them to one split.
-
-    The share of a split is that part of all possible hashes, so with more groups the sizes come
-    closer to it. Adding groups moves none; changing a share moves only what has to move from its
-    neighbours in the order given.
-
-    Args:
-        shares: each ``NAME=SHARE``. Shares are decimal numbers or fractions above 0, and only their
-            proportions count: ``0.8``, ``80`` and ``4/5`` beside ``0.2``, ``20`` and ``1/5``. Empty
-            for one split.
-        group: a regular expression; items with the same text in its first group stay together.
-            Without it each item is a group of its own.
-        default: the split without shares.
-
-    Raises:
-        UsageError: a share has another form, a name occurs twice, there is only one share, or the
-            group is not a regular expression with a group.
-    """
-
-    def __init__(
-        self, shares: Sequence[str], group: str | None = None, default: str = DEFAULT_SPLIT
-    ) -> None:
-        self._default = default
-        self._bounds: list[tuple[int, str]] = []  # where the hashes of each split end
-        self._pattern: re.Pattern[str] | None = None
-        if shares:
-            found = parse_shares(shares)
-            total = sum(found.values())
-            reached: Fraction | int = 0
-            for name, share in found.items():
-                reached += share
-                self._bounds.append((int(reached / total * _HASHES), name))
-        if group is not None:
-            self._pattern = _parse_group(group, shares)
-
-    @property
-    def names(self) -> list[str]:
-        """The splits, in the order given."""
-        return [name for _, name in self._bounds] or [self._default]
-
-    def split(self, path: str, below: str) -> str:
-        """The split of an item.
-
-        Args:
-            below: the part of the path that the expression for groups is searched in.
-
-        Raises:
-            RawDataError: there is such an expression, and it finds no group.
-        """
-        if self._pattern is None:
-            return self.split_of_group(path)
-        match = self._pattern.search(below)
-        if match is None or match[1] is None:
-            raise RawDataError(
-                f"`group` finds nothing in `{safe(path)}`: every item needs a group, or it "
-                "could land in another split than those it belongs to",
-                hint="widen the pattern, or take the file out of the raw folder",
-            )
-        return self.split_of_group(match[1])
-
-    def split_of_group(self, group: str) -> str:
-        """The split of a group, and of the path of a skipped item."""
-        if not self._bounds:
-            return self._default
-        name = group.encode("utf-8", "surrogateescape")
-        place = int.from_bytes(hashlib.sha256(_DOMAIN + name).digest()[:8], "big")
-        return next(name for bound, name in self._bounds if place < bound)
-
-    def require_all(self, entries: Iterable[Item | Skipped]) -> None:
-        """Refuse shares so small that a split got nothing.
-
-        Raises:
-            RawDataError: a split of the shares has no item among `entries`.
-        """
-        self.require_filled({entry.split for entry in entries if isinstance(entry, Item)})
-
-    def require_filled(self, splits: Set[str]) -> None:
-        """As :meth:`require_all`, for the splits that have items."""
-        missing = {name for _, name in self._bounds} - splits
-        if missing:
-            raise RawDataError(
-                f"the split `{safe(min(missing))}` got no item: there are too few of them, or of "
-                "their groups, for its share",
-                hint="make its share larger, or leave it out",
-            )
 
 
 def parse_shares(texts: Sequence[str]) -> dict[str, Fraction]:
-    """The shares by split, in the order given; :class:`Splitter` has their form and its errors."""
+    """The shares by split, in the order given. Only their proportions count: `0.8` and `0.2` mean
+    the same as `80` and `20`, or `4/5` and `1/5`.
+    """
     from fractions import Fraction  # few builds deal items
 
     shares: dict[str, Fraction] = {}
     for text in texts:
-        name, equals, number = text.partition("=")
+        name, _, number = text.partition("=")
         name = name.strip()
-        if not equals or not is_split_name(name):
-            raise _bad_share(text, "expected a name, `=` and a number")
         try:
             share = Fraction(number.strip()) if len(number) <= 40 else Fraction(0)
         except (ValueError, ZeroDivisionError):
             share = Fraction(0)
-        if not 0 < share < 1 << 64:
-            raise _bad_share(text, "expected a share above 0, as `0.8` or `4/5`")
+        if not is_split_name(name) or not 0 < share < 1 << 64:
+            raise UsageError(
+                f"the option `split` has `{text[:60]}`: expected a name, `=` and a share above 0, "
+                "as `train=0.8` or `test=1/5`"
+            )
         name = normal_splits([name])[name]
         if name in shares:
-            raise _bad_share(text, f"the split `{safe(name)}` is named twice")
+            raise UsageError(f"the option `split` names the split `{name}` twice")
         shares[name] = share
     if len(shares) < 2:
-        raise _bad_share(",".join(texts), "expected at least two splits")
+        raise UsageError(f"the option `split` is `{','.join(texts)}`: expected at least two splits")
     return shares
 
 
-def _bad_share(text: str, reason: str) -> UsageError:
-    return UsageError(
-        f"the option `split` has `{safe(text, limit=60)}`: {reason}",
-        hint="--option split=train=0.8,validation=0.1,test=0.1",
-    )
-
-
-def _parse_group(group: str, shares: Sequence[str]) -> re.Pattern[str]:
-    if not shares:
-        raise UsageError(
-            "the option `group` needs `split`: it says which items stay together when items are "
-            "dealt to splits",
-            hint="--option split=train=0.9,test=0.1",
-        )
-    try:
-        pattern = re.compile(group)
-    except (re.error, RecursionError, OverflowError) as error:
-        raise UsageError(
-            f"the option `group` is not a regular expression: {safe(str(error))}",
-            hint=_GROUP_EXAMPLE,
-        ) from error
-    if not pattern.groups:
-        raise UsageError(
-            f"the option `group` has no group in parentheses: `{safe(group, limit=60)}`",
-            hint=_GROUP_EXAMPLE,
-        )
-    return pattern
-
-
-_Entry = Item | Skipped | Remark
+ListedEntry = Item | Skipped | Remark
 
 
 @dataclass(frozen=True)
 class DealOptions:
-    """Options of all sources, beside their own."""
+    """Options of all sources, besides their own."""
 
     split: tuple[str, ...] = ()
     """Deal the items of one split to several, by shares: `train=0.9,validation=0.1`. Default: the
@@ -212,41 +94,38 @@ class DealOptions:
     image with objects counts for its rarest class."""
 
     def __post_init__(self) -> None:
-        Splitter(self.split, self.group)  # which checks both
-        check_stratify(self.stratify, self.split, self.group)
+        if self.split:
+            parse_shares(self.split)
+        given = {
+            "group": self.group is not None,
+            "stratify": self.stratify,
+            "split_of": self.split_of != DEFAULT_SPLIT,
+        }
+        for option, is_given in given.items():
+            if is_given and not self.split:
+                raise UsageError(
+                    f"the option `{option}` needs `split`",
+                    hint="--option split=train=0.9,validation=0.1",
+                )
+        if self.stratify and self.group is not None:
+            raise UsageError("the options `stratify` and `group` exclude each other")
+        try:
+            if not re.compile(self.group or "()").groups:
+                raise ValueError("it has no group in parentheses")
+        except (re.error, RecursionError, OverflowError, ValueError) as error:
+            raise UsageError(
+                f"the option `group` is not a regular expression with a group: {error}"
+            ) from None
         if not is_split_name(self.split_of):
-            raise UsageError(
-                f"the option `split_of` is `{safe(self.split_of, limit=60)}`, expected the name of "
-                "a split",
-                hint="--option split_of=train",
-            )
-        if self.split_of != DEFAULT_SPLIT and not self.split:
-            raise UsageError(
-                "the option `split_of` needs `split`: it names the split whose items are dealt",
-                hint="--option split=test=0.5,validation=0.5",
-            )
-
-
-def check_stratify(stratify: object, split: Sequence[str], group: str | None) -> None:
-    """Refuse the option `stratify` without `split`, or beside `group`."""
-    if stratify and not split:
-        raise UsageError(
-            "the option `stratify` needs `split`: it says of what each split has its share",
-            hint="--option split=train=0.9,validation=0.1",
-        )
-    if stratify and group is not None:
-        raise UsageError(
-            "the options `stratify` and `group` exclude each other: groups that stay together "
-            "cannot be dealt to the item",
-            hint="leave out one of them",
-        )
+            shown = safe(self.split_of, limit=60)
+            raise UsageError(f"the option `split_of` is `{shown}`, expected the name of a split")
 
 
 DEAL_OPTIONS = frozenset(each.name for each in fields(DealOptions))
 
 
 def shared_options(own: type[Any]) -> frozenset[str]:
-    """The names of :class:`DealOptions`; empty if a source has one of them among its own."""
+    """The options of :class:`DealOptions`, by name; none if `own` has one of these names."""
     taken = not DEAL_OPTIONS.isdisjoint(each.name for each in fields(own))
     return frozenset() if taken else DEAL_OPTIONS
 
@@ -256,34 +135,62 @@ class SourceOptions:
     """All options of a source."""
 
     own: Any
-    """An object of its `Options`."""
+    """An instance of the source's `Options`."""
     deal: DealOptions
 
 
 class Deal:
-    """Deals the items of one split to several, by `splitter` if there is one. Picklable."""
+    """Deals the items of one split to several. Picklable.
 
-    def __init__(self, options: DealOptions, splitter: Splitter | None = None) -> None:
+    Each split gets a range of hashes as large as its share, so with more groups the sizes come
+    closer to the shares. Added groups move no other group. A small change of a share only moves
+    groups between splits that are neighbours in the order given.
+    """
+
+    def __init__(self, options: DealOptions) -> None:
         self.options = options
         self._of = options.split_of
-        self._splitter = splitter or Splitter(options.split, options.group)
-        self._names = frozenset(self._splitter.names)
+        self._pattern = None if options.group is None else re.compile(options.group)
+        shares = parse_shares(options.split)
+        self._names = list(shares)
+        total = sum(shares.values())
+        self._bounds = [int(each / total * _HASHES) for each in accumulate(shares.values())]
 
-    def listed(self, entries: Iterable[_Entry]) -> Iterator[_Entry]:
-        """What a source lists, with the splits that it is dealt to."""
+    def listed(
+        self,
+        entries: Iterable[ListedEntry],
+        splits: Iterator[str] | None = None,
+        grouped: Callable[[str], str] = str,
+    ) -> Iterator[ListedEntry]:
+        """The entries of a source in their new splits. An item gets the next split of `splits`; if
+        that is None, a hash decides. `grouped` returns the part of a key that `group` searches.
+        """
         others: set[str] = set()
         filled: set[str] = set()
         for entry in entries:
             if entry.split != self._of:
+                if entry.split in self._names:
+                    raise UsageError(
+                        f"`split` deals `{self._of}` to {listed(self._names)}, but the source has "
+                        f"a split `{entry.split}` of its own",
+                        hint="--option split_of=NAME deals another split",
+                    )
                 others.add(entry.split)
-                self._expect_apart(entry.split)
                 yield entry
             elif isinstance(entry, Item):
-                split = self._splitter.split(entry.key, entry.key)
+                group = entry.key
+                if self._pattern is not None:
+                    match = self._pattern.search(grouped(group))
+                    if match is None or match[1] is None:
+                        raise RawDataError(
+                            f"`group` finds nothing in `{entry.key}`: every item needs a group"
+                        )
+                    group = match[1]
+                split = self.split_of_group(group) if splits is None else next(splits)
                 filled.add(split)
                 yield entry._replace(split=split)
             else:
-                yield entry._replace(split=self._splitter.split_of_group(entry.key))
+                yield entry._replace(split=self.split_of_group(entry.key))
         if not filled:
             there = f"it has {listed(sorted(others))}" if others else "it has no items"
             raise RawDataError(
@@ -291,44 +198,28 @@ class Deal:
                 hint=f"--option split_of={others.pop() if len(others) == 1 else 'NAME'} names the "
                 "split to deal",
             )
-        self._splitter.require_filled(filled)
+        if missing := {*self._names} - filled:
+            raise RawDataError(
+                f"the split `{min(missing)}` got no item: there are too few items, or groups of "
+                "items, for its share"
+            )
+
+    def split_of_group(self, group: str) -> str:
+        """The split of a group. For an entry that is not an item, the group is its key."""
+        return self._names[bisect_right(self._bounds, key_hash(_DOMAIN, group))]
 
     def source_split(self, split: str) -> str:
         """The source's split of an item that is in `split` now."""
         return self._of if split in self._names else split
 
-    def _expect_apart(self, split: str) -> None:
-        if split in self._names:
-            raise UsageError(
-                f"`split` deals `{self._of}` to {listed(self._splitter.names)}, and the source has "
-                f"a split `{split}` of its own",
-                hint="give the new split another name, or deal another one: --option split_of=NAME",
-            )
-
 
 _RANK = b"tfrecreg derived stratum rank v1\0"
 _ROUNDING = b"tfrecreg derived stratum rounding v1\0"
-_STRATA_HASHES = 1 << 64
-
-ListedEntry = Item | Skipped | Remark
-
 
 ItemClass = str | tuple[str, ...] | None
-"""The class of an item, or the classes of its objects; None without any."""
+"""The class of an item, or the classes of its objects; None if it has no class."""
 ClassListing = Callable[[], Iterable[tuple[ListedEntry, ItemClass]]]
-"""What is listed, and the class of an item; the same each time."""
-
-
-class _Dealt(Splitter):
-    """Knows the splits of the items, in their order."""
-
-    def __init__(self, options: DealOptions, splits: Iterable[str]) -> None:
-        super().__init__(options.split)
-        self._splits = iter(splits)
-
-    def split(self, path: str, below: str) -> str:
-        del path, below
-        return next(self._splits)
+"""The listed entries, each with the class of its item; every call gives the same list."""
 
 
 def deal_strata(
@@ -338,45 +229,32 @@ def deal_strata(
 ) -> Iterator[ListedEntry]:
     """Deal the items of one split to several, class by class.
 
-    They are listed twice: first for their classes and ranks, of which 22 bytes are kept an item,
-    then without their classes by `plain`, if that is quicker.
+    The entries are listed twice. The first listing yields classes and ranks, 22 bytes per item. The
+    second needs no classes, so it calls `plain`, which may be faster.
     """
     names = list(parse_shares(options.split))
     splits = (names[place] for place in _places(options, listing()).tolist())
     entries = (entry for entry, _ in listing()) if plain is None else plain()
-    yield from Deal(options, _Dealt(options, splits)).listed(entries)
-
-
-def stratified(
-    split: Sequence[str],
-    entries: Iterable[ListedEntry],
-    class_of: Callable[[Item], str | None],
-) -> Iterator[ListedEntry]:
-    """Deal the items of the split `train` by shares as the option `split` has them."""
-    listed = list(entries)
-    return deal_strata(
-        DealOptions(tuple(split)),
-        lambda: ((each, class_of(each) if isinstance(each, Item) else None) for each in listed),
-    )
+    yield from Deal(options).listed(entries, splits)
 
 
 def _places(
     options: DealOptions, entries: Iterable[tuple[ListedEntry, ItemClass]]
 ) -> npt.NDArray[np.uint16]:
-    """Which of the shares each item has, in the order of the list."""
+    """For each item, in listed order, the position of its split among the shares."""
     import numpy as np  # most builds have no strata
 
     found: dict[ItemClass, int] = {}
     ranks, listed = array("Q"), array("i")
     for entry, stratum in entries:
         if isinstance(entry, Item) and entry.split == options.split_of:
-            ranks.append(_hash(_RANK, entry.key))
+            ranks.append(key_hash(_RANK, entry.key))
             listed.append(found.setdefault(stratum, len(found)))
     places = np.empty(len(ranks), np.uint16)
     if not ranks:
         return places
     known, strata = _rarest(list(found), np.asarray(listed))
-    # By class, then by rank; of equal ranks, the first that is listed.
+    # By class, then by rank; items of equal rank in listed order.
     order = np.lexsort((np.asarray(ranks), strata))
     ends = np.cumsum(np.bincount(strata))
     shares = parse_shares(options.split)
@@ -389,7 +267,7 @@ def _places(
 def _rarest(
     found: Sequence[ItemClass], listed: npt.NDArray[np.int32]
 ) -> tuple[list[str | None], npt.NDArray[np.int64]]:
-    """The classes, and which of them each item has: of several, the one that fewest items have."""
+    """The classes, and each item's class: if it has several, the one that the fewest items have."""
     import numpy as np
 
     counts: Counter[str] = Counter()
@@ -409,17 +287,17 @@ def _rarest(
 def _bounds(
     shares: Mapping[str, Fraction], count: int, stratum: str | None
 ) -> dict[str, tuple[int, int]]:
-    """The ranks of the records of a class that each split has."""
+    """The range of ranks in a class that each split gets."""
     from fractions import Fraction
 
-    rounding = Fraction(_hash(_ROUNDING, "" if stratum is None else f"={stratum}"), _STRATA_HASHES)
+    rounding = Fraction(key_hash(_ROUNDING, "" if stratum is None else f"={stratum}"), _HASHES)
     total = sum(shares.values())
     reached = accumulate(shares.values())
     ends = [math.floor(count * each / total + rounding) for each in reached]
     return dict(zip(shares, pairwise([0, *ends]), strict=True))
 
 
-def _hash(domain: bytes, text: str) -> int:
-    """A number below 2^64."""
+def key_hash(domain: bytes, text: str) -> int:
+    """A number below 2^64 that depends only on the text, so other keys do not change it."""
     name = text.encode("utf-8", "surrogateescape")
     return int.from_bytes(hashlib.sha256(domain + name).digest()[:8], "big")

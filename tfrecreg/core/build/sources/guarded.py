@@ -1,41 +1,44 @@
-"""A source as the rest of the package knows it: every call is guarded, every result checked.
+"""A source behind a guard: an error in a call names the plugin, and results are checked.
 
 Results of a third-party source are checked: a tuple is not an item, a text is not a list of names.
-Those of the bundled sources are trusted, because there are millions of them and the tests of this
-project check them.
+Results of bundled sources are not checked, because there are millions of them and this project's
+tests check them.
 """
 
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+
+import msgspec
 
 from tfrecreg.core.build.sources.deal import BY_HASHES, Deal, SourceOptions
 from tfrecreg.core.build.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
 from tfrecreg.core.build.sources.listing import similar_names, similar_paths
 from tfrecreg.core.example.model import Example, encode
-from tfrecreg.core.plugins.guard import PluginId, calling, failure, place_of
+from tfrecreg.core.plugins.guard import PluginId, calling, failure
 from tfrecreg.core.registry.manifest import ParentVersion
 from tfrecreg.core.storage.interface import Readable
-from tfrecreg.core.values.codes import CORE_CODES
-from tfrecreg.core.values.errors import PluginError, SchemaError, UsageError
+from tfrecreg.core.values.codes import CORE_CODES, what_became_of
+from tfrecreg.core.values.errors import SchemaError, UsageError
 from tfrecreg.core.values.shards import is_split_name
-from tfrecreg.core.values.text import DOCS, overrides, safe, type_text
+from tfrecreg.core.values.text import listed, overrides, type_text
 
 if TYPE_CHECKING:
     from tfrecreg.core.build.sources.deal import ItemClass
 
 T = TypeVar("T")
+E = TypeVar("E", bound=Item | Skipped | Remark | RawFile)
 
-_MOST = 1 << 50
-"""Less than 2^53, which is the largest number that a manifest holds, also for sums."""
 _BOXES = ("image/object/bbox/xmin", "image/panoptic/segment/bbox/xmin")
 _LABELS = ("image/class/label", "class/label", "label")
-"""Features with the class of an item, where no label map names others."""
+"""Features with the class of an item, unless label maps name other features."""
 _NONE: frozenset[str] = frozenset()
-_TRAVELS = f"this is an error in the plugin, a source must be picklable: {DOCS}/plugins.md"
+_ENTRIES: tuple[type[Item | Skipped | Remark], ...] = (Item, Skipped, Remark)
+"""The types of the entries that a source lists."""
 
 
 class Record(NamedTuple):
@@ -48,14 +51,14 @@ class Record(NamedTuple):
 
 
 class _Wrong(Exception):
-    """An unusable result; the message follows the name of the method."""
+    """An unusable result. The message is a sentence that begins with the name of the method."""
 
 
 class GuardedSource:
-    """One source, opened. Picklable where the source is.
+    """One source, opened. Picklable if the source is.
 
-    Each method raises what the source may raise (:class:`~tfrecreg.api.RawDataError` and the like),
-    and a :class:`PluginError` that names the distribution for everything else.
+    Each method raises the errors that a source may raise (:class:`~tfrecreg.api.RawDataError` and
+    similar ones). Any other error becomes a :class:`PluginError` that names the distribution.
     """
 
     def __init__(
@@ -81,33 +84,31 @@ class GuardedSource:
         options: SourceOptions,
         codes: frozenset[str] = _NONE,
     ) -> GuardedSource:
-        """Make a source of that class."""
-        if getattr(kind, "needs_local", False) is True and not raw.is_local:
+        """Make a source of the class `kind`."""
+        if getattr(kind, "needs_local", False) is True and raw.local_path() is None:
             raise UsageError(
-                f"{plugin_id} reads local files only, and the raw data are "
-                f"`{safe(raw.root, limit=1000)}`",
-                hint="download them, and name the folder with --raw PATH",
+                f"{plugin_id} reads local files only, but the raw data are `{raw.root}`"
             )
         try:
-            with calling(plugin_id, "__init__"):
+            with calling():
                 source = kind(raw, options.own)
         except Exception as error:
-            raise failure(plugin_id, "cannot be opened", error, kind.__init__) from error
+            raise failure(plugin_id, "cannot be opened", error) from error
         return cls(source, plugin_id, codes, Deal(options.deal) if options.deal.split else None)
 
     def __getstate__(self) -> tuple[PluginId, frozenset[str], Deal | None, bytes]:
         if self._packed is not None:
             return self.plugin_id, self._codes, self._deal, self._packed
         try:
-            with calling(self.plugin_id, "pickle"):
+            with calling():
                 packed = pickle.dumps(self._source)
         except Exception as error:
-            what, of = "cannot travel to a worker process", type(self._source)
-            raise failure(self.plugin_id, what, error, of, hint=_TRAVELS) from error
+            what = "cannot travel to a worker process"
+            raise failure(self.plugin_id, what, error) from error
         return self.plugin_id, self._codes, self._deal, packed
 
     def __setstate__(self, state: tuple[PluginId, frozenset[str], Deal | None, bytes]) -> None:
-        # Unpacked when it is first called: that runs code of the plugin.
+        # Unpacked at the first call, because unpacking runs code of the plugin.
         self.plugin_id, self._codes, self._deal, self._packed = state
         self._is_trusted = self.plugin_id.is_ours
         self._source = None
@@ -115,11 +116,11 @@ class GuardedSource:
     def _unpacked(self) -> Any:
         if self._source is None and self._packed is not None:
             try:
-                with calling(self.plugin_id, "unpickle"):
+                with calling():
                     self._source = pickle.loads(self._packed)
             except Exception as error:
                 what = "cannot be unpacked in a worker process"
-                raise failure(self.plugin_id, what, error, hint=_TRAVELS) from error
+                raise failure(self.plugin_id, what, error) from error
         return self._source
 
     @property
@@ -129,30 +130,29 @@ class GuardedSource:
 
     @property
     def locates(self) -> bool:
-        """Whether it knows raw files of records: see :meth:`raw_path`."""
+        """Whether the source knows the raw files of records: see :meth:`raw_path`."""
         return overrides(self._unpacked(), Source, "raw_path")
-
-    def place(self, method: str) -> str:
-        """The end of a message on what a method gave: `` (faces.py, line 12)``, where it begins."""
-        return place_of(getattr(self._unpacked(), method, None))
 
     def raw_files(self) -> Iterator[RawFile]:
         """Every file that the examples are made from."""
-        return self._listed("raw_files", _raw_file)
+        return self._listed("raw_files", partial(_entry, (RawFile,), self._codes))
 
     def items(self) -> Iterator[Item | Skipped | Remark]:
-        """Every item in the split that it is dealt to, and remarks among them."""
+        """Every item, in the split that it is dealt to, and remarks between the items."""
         if self._deal is not None and self._deal.options.stratify:
             from tfrecreg.core.build.sources.deal import deal_strata
 
             return deal_strata(self._deal.options, self._with_classes, self._entries)
         entries = self._entries()
-        return entries if self._deal is None else self._deal.listed(entries)
+        if self._deal is None:
+            return entries
+        grouped = getattr(self._unpacked(), "grouped", str) if self._is_trusted else str
+        return self._deal.listed(entries, grouped=grouped)
 
     def _entries(self) -> Iterator[Item | Skipped | Remark]:
-        """What the source lists, then remarks on names of its classes and raw files that clash."""
+        """The entries of the source, then remarks on similar class names and similar raw paths."""
         split = ""
-        for entry in self._listed("items", partial(_checked_entry, own=self._codes)):
+        for entry in self._listed("items", partial(_entry, _ENTRIES, self._codes)):
             split = split or entry.split
             yield entry
         if split:
@@ -168,21 +168,17 @@ class GuardedSource:
             found: ItemClass = None
             if isinstance(entry, Item):
                 if knows:
-                    found = self._call("class_of", _class, entry)
+                    found = self._call("class_of", _TEXT_OR_NONE, entry)
                 else:
                     features = features or [*self.labels(), *_LABELS]
                     found = self._classes_made(entry, features)
             any_class = any_class or bool(found)
             yield entry, found
         if not any_class:
-            raise UsageError(
-                f"`stratify` needs classes, and no item of {self.plugin_id} has one",
-                hint="leave it out, or derive a dataset from the build with the source `tfrecreg`, "
-                "which can stratify by any value",
-            )
+            raise UsageError(f"`stratify` needs classes, but no item of {self.plugin_id} has one")
 
     def _classes_made(self, item: Item, features: Sequence[str]) -> tuple[str, ...] | None:
-        """The classes in the example of an item, by the first of these features with values."""
+        """The classes in an item's example, from the first of these features that has values."""
         made = self._made(item, {})
         if isinstance(made, Skipped):
             return None
@@ -193,93 +189,90 @@ class GuardedSource:
         return tuple(sorted({str(each) for each in next(filter(len, values), ())})) or None
 
     def labels(self) -> Mapping[str, Sequence[str]]:
-        """Label maps, lists in a plain dict."""
-        return self._call("labels", _labels)
+        """Label maps, as lists in a plain dict."""
+        return self._call("labels", partial(_fitting, dict[str, list[str]]))
 
     def schema(self) -> str:
-        """The schema's text, which parses."""
-        return self._call("schema", _text if self._is_trusted else _schema)
+        """The text of the schema; it parses."""
+        text: str = self._call("schema", _TEXT if self._is_trusted else _schema)
+        return text
 
     def describe(self) -> Mapping[str, str]:
-        """The contents of the raw folder in words; empty by default."""
-        return self._call("describe", _texts, default={})
+        """A description of the raw folder; empty by default."""
+        return self._call("describe", _TEXTS, default={})
 
     def codecs(self) -> Mapping[str, str]:
         """Libraries that affect the bytes written, with their versions; empty by default."""
-        return self._call("codecs", _texts, default={})
+        return self._call("codecs", _TEXTS, default={})
 
     def parents(self) -> list[ParentVersion]:
-        """The versions that a source of this package reads; none for any other source."""
-        return self._said("parents")
+        """The versions that a source of this package reads; empty for any other source."""
+        return self._call("parents", list, default=[]) if self._is_trusted else []
 
     def notes(self) -> list[str]:
-        """What a source of this package has to say before a build, one line each."""
+        """Lines to print before a build; a bundled source may add some."""
         dealt = self._deal is not None and not self._deal.options.stratify
-        return [*self._said("notes"), *([BY_HASHES] if dealt else [])]
-
-    def _said(self, method: str) -> list[Any]:
-        return self._call(method, _any_list, default=[]) if self._is_trusted else []
+        own: list[str] = self._call("notes", list, default=[]) if self._is_trusted else []
+        return [*own, *([BY_HASHES] if dealt else [])]
 
     def raw_path(self, split: str, key: str) -> str | None:
         """The raw file with the bytes of a record's image, or None."""
         if self._deal is not None:
             split = self._deal.source_split(split)
-        return self._call("raw_path", _checked_path, split, key)
+        return self._call("raw_path", _TEXT_OR_NONE, split, key)
 
     def record(self, item: Item, sizes: dict[str, int]) -> Skipped | Record:
-        """The item's record, or the reason for its absence."""
+        """The item's record, or the reason why it has none."""
         if self._deal is not None:
             here, item = item.split, item._replace(split=self._deal.source_split(item.split))
-            return _in_split(here, self._made(item, sizes))
+            made = self._made(item, sizes)
+            if isinstance(made, Skipped):
+                return made._replace(split=here)
+            return made._replace(remarks=[each._replace(split=here) for each in made.remarks])
         return self._made(item, sizes)
 
     def _made(self, item: Item, sizes: dict[str, int]) -> Skipped | Record:
-        plugin_id = self.plugin_id
         try:
             source = self._source
             if source is None:
                 source = self._unpacked()
             if self._is_trusted:
                 return _record(source.example(item), sizes)
-            with calling(plugin_id, "example"):
+            with calling():
                 return _record(_checked(source.example(item), item, self._codes), sizes)
         except Exception as error:
-            what = f"failed on `{safe(item.key)}` of the split `{safe(item.split)}`"
-            hint = "fix the plugin, or leave the item out of the raw data"
-            of = getattr(self._source, "example", None)
-            raise self._failure(what, error, of, hint=hint) from error
+            what = f"failed on `{item.key}` of the split `{item.split}`"
+            raise self._failure(what, error) from error
 
     def _call(
         self,
         method: str,
-        check: Callable[[object], T],
+        check: Callable[[Any], T],
         *arguments: object,
         default: T | None = None,
     ) -> T:
         try:
             source = self._unpacked()
-            with calling(self.plugin_id, method):
+            with calling():
                 if default is not None and not hasattr(source, method):
                     return default
                 return check(getattr(source, method)(*arguments))
         except Exception as error:
-            of = getattr(self._source, method, None)
-            raise self._failure(f"failed in `{method}`", error, of) from error
+            raise self._failure(f"failed in `{method}`", error) from error
 
     def _listed(self, method: str, check: Callable[[object], T]) -> Iterator[T]:
         entries: Any = getattr(self._unpacked(), method, None)
-        of = entries
         try:
-            with calling(self.plugin_id, method):
+            with calling():
                 entries = entries()
                 if isinstance(entries, str) or not isinstance(entries, Iterable):
                     raise _Wrong(f"{type_text(entries)} is not an iterator")
-                of = entries = iter(entries)
+                entries = iter(entries)
             if self._is_trusted:
                 yield from entries
                 return
             while True:
-                with calling(self.plugin_id, method):
+                with calling():
                     try:
                         entry = next(entries)
                     except StopIteration:
@@ -287,13 +280,12 @@ class GuardedSource:
                     entry = check(entry)
                 yield entry
         except Exception as error:
-            raise self._failure(f"failed in `{method}`", error, of) from error
+            raise self._failure(f"failed in `{method}`", error) from error
 
-    def _failure(self, what: str, error: Exception, of: object, *, hint: str = "") -> Exception:
+    def _failure(self, what: str, error: Exception) -> Exception:
         if isinstance(error, _Wrong):
-            told = f"{self.plugin_id} {what}: {error}{place_of(of)}"
-            return PluginError(told, hint=self.plugin_id.hint)
-        return failure(self.plugin_id, what, error, of, hint=hint)
+            return self.plugin_id.error(f"{what}: {error}")
+        return failure(self.plugin_id, what, error)
 
 
 def _record(made: Example | Written | Skipped, sizes: dict[str, int]) -> Skipped | Record:
@@ -307,133 +299,67 @@ def _record(made: Example | Written | Skipped, sizes: dict[str, int]) -> Skipped
     return Record(payload, remarks, sum(boxes))
 
 
-def _in_split(split: str, made: Skipped | Record) -> Skipped | Record:
-    if isinstance(made, Skipped):
-        return made._replace(split=split)
-    return made._replace(remarks=[each._replace(split=split) for each in made.remarks])
-
-
-def _string(value: object, what: str) -> str:
-    if not isinstance(value, str):
-        raise _Wrong(f"{what} should be a text, found {type_text(value)}")
+def _fitting(kind: Any, value: object) -> Any:
+    """`value`, converted to the type `kind`; its texts can be encoded as UTF-8."""
+    found = _converted(kind, value)
     try:
-        value.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:
-        raise _Wrong(f"{what} is `{safe(value, limit=60)}`, which no file can hold") from None
-    return str(value)
+        msgspec.json.encode(found)
+    except UnicodeEncodeError as error:
+        raise _Wrong(f"a text in it is not valid: {error}") from None
+    return found
 
 
-def _plain(value: object, what: str) -> str:
-    """A text that a manifest can hold."""
-    text = _string(value, what)
-    if not text.isascii() and any("\ud800" <= each <= "\udfff" for each in text):
-        raise _Wrong(f"{what} is `{safe(text, limit=60)}`, which is not valid text")
-    return text
+def _converted(kind: Any, value: object) -> Any:
+    try:
+        return msgspec.convert(value, kind, builtin_types=(bytes,))
+    except msgspec.ValidationError as error:
+        fields = getattr(kind, "_fields", ())
+        told = re.sub(r"\$\[(\d)\]", lambda at: f"`{fields[int(at[1])]}`", str(error))
+        raise _Wrong(told.replace(" - at `", " at `").replace("``", "`")) from None
 
 
-def _number(value: object, what: str, *, least: int = 0) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise _Wrong(f"{what} should be a whole number, found {type_text(value)}")
-    if not least <= value < _MOST:
-        raise _Wrong(f"{what} is {safe(str(value), limit=30)}, expected at least {least}")
-    return int(value)
-
-
-def _split(value: object, of: str) -> str:
-    split = _string(value, f"the split of {of}")
-    if not is_split_name(split):
-        shown = safe(split, limit=60)
-        raise _Wrong(f"the split `{shown}` should be letters, digits and underscores")
-    return split
-
-
-def _code(value: object, own: frozenset[str]) -> str:
-    code = _string(value, "a code")
-    if code not in own and (not code.startswith("SRC") or code not in CORE_CODES):
-        shown = safe(code, limit=60)
-        raise _Wrong(f"`{shown}` is not a code of a source: `tfrecreg explain` lists them")
-    return code
-
-
-def _checked_entry(entry: object, own: frozenset[str]) -> Item | Skipped | Remark:
-    if isinstance(entry, Item):
-        split = _split(entry.split, "an item")
-        key = _string(entry.key, "the key of an item")
-        named = f"of the item `{safe(key, limit=60)}`"
-        if not isinstance(entry.state, bytes):
-            raise _Wrong(f"`state` {named} should be bytes, found {type_text(entry.state)}")
-        return Item(split, key, _number(entry.size, f"`size` {named}"), bytes(entry.state))
-    if isinstance(entry, Skipped):
-        return _skipped(entry, own)
-    if isinstance(entry, Remark):
-        return _remark(entry, own)
-    raise _Wrong(f"expected an Item, a Skipped or a Remark, found {type_text(entry)}")
-
-
-def _skipped(entry: Skipped, own: frozenset[str]) -> Skipped:
-    key = _string(entry.key, "the key of a Skipped")
-    detail = _string(entry.detail, "the detail of a Skipped")
-    return Skipped(_split(entry.split, "a Skipped"), key, _code(entry.code, own), detail)
-
-
-def _remark(entry: object, own: frozenset[str]) -> Remark:
-    if not isinstance(entry, Remark):
-        raise _Wrong(f"expected a Remark, found {type_text(entry)}")
-    key = _string(entry.key, "the key of a Remark")
-    detail = _string(entry.detail, "the detail of a Remark")
-    times = _number(entry.times, "`times` of a Remark", least=1)
-    return Remark(_split(entry.split, "a Remark"), key, _code(entry.code, own), detail, times)
-
-
-def _raw_file(entry: object) -> RawFile:
-    if not isinstance(entry, RawFile):
-        raise _Wrong(f"expected a RawFile, found {type_text(entry)}")
-    path = _string(entry.path, "the path of a RawFile")
-    named = f"of `{safe(path, limit=60)}`"
-    stored = _number(entry.stored, f"`stored` {named}")
-    return RawFile(path, stored, _number(entry.decoded, f"`decoded` {named}"))
+def _entry(kinds: tuple[type[E], ...], own: frozenset[str], entry: object) -> E:
+    """A plugin's answer of one of these kinds, with fields of the right types."""
+    kind = next(filter(partial(isinstance, entry), kinds), None)
+    if kind is None:
+        names = listed((each.__name__ for each in kinds), word="or")
+        raise _Wrong(f"expected {names}, found {type_text(entry)}")
+    # Plain texts, not instances of a plugin's subclass, because they travel to workers.
+    plain = [str(each) if isinstance(each, str) else each for each in cast("E", entry)]
+    found: E = _converted(kind, plain)
+    for value in plain:
+        if isinstance(value, str) and not value.isascii():
+            try:
+                value.encode("utf-8", "surrogateescape")
+            except UnicodeEncodeError as error:
+                raise _Wrong(f"a text in it is not valid: {error}") from None
+    if not isinstance(found, RawFile) and not is_split_name(found.split):
+        raise _Wrong(f"the split `{found.split}` should be letters, digits and underscores")
+    code = found.code if isinstance(found, Skipped | Remark) else None
+    if code is not None and code not in own and not (code.startswith("SRC") and code in CORE_CODES):
+        raise _Wrong(
+            f"`{code}` is not a code of a source: `tfrecreg explain` lists them"
+            f"{what_became_of(code)}"
+        )
+    return found
 
 
 def _checked(made: object, item: Item, own: frozenset[str]) -> Written | Skipped:
     if isinstance(made, Skipped):
-        skipped = _skipped(made, own)
+        skipped = _entry((Skipped,), own, made)
         if skipped[:2] != item[:2]:
-            raise _Wrong(
-                f"it skipped `{safe(skipped.key)}` of `{safe(skipped.split)}` in its place"
-            )
+            raise _Wrong(f"it skipped `{skipped.key}` of `{skipped.split}` instead")
         return skipped
     example, remarks = made if isinstance(made, Written) else (made, ())
     if not isinstance(example, Mapping):
         raise _Wrong(f"expected an example, found {type_text(example)}")
-    return Written(dict(example), [_remark(each, own) for each in remarks])
-
-
-def _labels(found: object) -> Mapping[str, Sequence[str]]:
-    if not isinstance(found, Mapping):
-        raise _Wrong(f"expected feature names and their class names, found {type_text(found)}")
-    made: dict[str, list[str]] = {}
-    for feature, names in found.items():
-        name = _plain(feature, "the name of a feature")
-        if isinstance(names, str) or not isinstance(names, Sequence):
-            raise _Wrong(
-                f"class names of `{safe(name)}` should be a list, found {type_text(names)}"
-            )
-        made[name] = [_plain(each, f"a class name of `{safe(name)}`") for each in names]
-    return made
-
-
-def _any_list(found: Any) -> list[Any]:
-    return list(found)
-
-
-def _text(found: object) -> str:
-    return _plain(found, "the schema")
+    return Written(dict(example), [_entry((Remark,), own, each) for each in remarks])
 
 
 def _schema(found: object) -> str:
     from tfrecreg.core.schema.proto import parse_schema
 
-    text = _plain(found, "the schema")
+    text: str = _fitting(str, found)
     try:
         parse_schema(text, "schema")
     except SchemaError as error:
@@ -441,15 +367,6 @@ def _schema(found: object) -> str:
     return text
 
 
-def _texts(found: object) -> Mapping[str, str]:
-    if not isinstance(found, Mapping):
-        raise _Wrong(f"expected names and texts, found {type_text(found)}")
-    return {_plain(name, "a name"): _plain(text, "a text") for name, text in found.items()}
-
-
-def _class(found: object) -> str | None:
-    return None if found is None else _string(found, "the class of an item")
-
-
-def _checked_path(found: object) -> str | None:
-    return None if found is None else _string(found, "the path")
+_TEXT: Callable[[object], str] = partial(_fitting, str)
+_TEXTS: Callable[[object], dict[str, str]] = partial(_fitting, dict[str, str])
+_TEXT_OR_NONE: Callable[[object], str | None] = partial(_converted, str | None)

@@ -1,7 +1,7 @@
 """The base class of sources, and the text of schemas that a source writes itself.
 
-A source lists **items** and makes one example of each. The listing runs once, in the parent; the
-making runs in worker processes, so a source is picklable and :meth:`Source.example` is pure::
+A source lists **items** and makes one example per item. The listing runs once, in the parent. The
+examples are made in worker processes, so a source is picklable and :meth:`Source.example` is pure::
 
     @dataclass(frozen=True)
     class LinesOptions:
@@ -25,7 +25,7 @@ making runs in worker processes, so a source is picklable and :meth:`Source.exam
         def schema(self) -> str:
             return 'feature { name: "text" type: BYTES presence { min_fraction: 1 } shape {} }'
 
-It comes in through a :class:`~tfrecreg.api.SourceRecord` of the hook ``tfrecreg_sources``.
+A :class:`~tfrecreg.api.SourceRecord` of the hook ``tfrecreg_sources`` announces the source.
 """
 
 from __future__ import annotations
@@ -35,13 +35,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+
+from msgspec import Meta
 
 from tfrecreg.core.example.model import Example, Kind
 from tfrecreg.core.storage.interface import Readable
 from tfrecreg.core.values.errors import PluginError, UsageError
-from tfrecreg.core.values.text import ExtensionPoint, listed, safe
+from tfrecreg.core.values.text import ExtensionPoint, listed
 from tfrecreg.core.values.typed_values import NoOptions
+
+_MOST = 1 << 50
+"""Less than 2^53, the largest number in a manifest, so that sums stay below it as well."""
+Size = Annotated[int, Meta(ge=0, lt=_MOST)]
+"""Bytes."""
 
 
 class Item(NamedTuple):
@@ -50,10 +57,10 @@ class Item(NamedTuple):
     split: str
     key: str
     """Unique in its split. It names the record in the index, in findings and in diffs."""
-    size: int
+    size: Size
     """Estimated size of the payload in bytes, for planning shards. Deterministic."""
     state: bytes = b""
-    """Whatever :meth:`Source.example` needs beyond the key. Small: the plan holds all items."""
+    """Data that :meth:`Source.example` needs besides the key. Small: the plan holds all items."""
 
 
 class Skipped(NamedTuple):
@@ -62,24 +69,24 @@ class Skipped(NamedTuple):
     split: str
     key: str
     code: str
-    """A ``SRC`` code, ``SRC002``, or one that the source's record announces."""
+    """A ``SRC`` code such as ``SRC110``, or a code that the source's record announces."""
     detail: str
 
 
 class Remark(NamedTuple):
-    """A note on raw data that were altered or ignored while every item was kept.
+    """A note on raw data that were altered or ignored, while no item was skipped.
 
-    Examples are a clipped box, or files that nothing refers to. The ledger counts remarks; limits
-    on skipped items do not.
+    For example, a box was clipped, or nothing refers to a file. The ledger counts remarks; limits
+    on skipped items ignore them.
     """
 
     split: str
     key: str
-    """The item's key; a file name if the remark concerns no single item."""
+    """The item's key; a file name if the remark does not concern a single item."""
     code: str
-    """As that of :class:`Skipped`."""
+    """As in :class:`Skipped`."""
     detail: str
-    times: int = 1
+    times: Annotated[int, Meta(ge=1, lt=_MOST)] = 1
     """Number of occurrences."""
 
 
@@ -91,28 +98,28 @@ class Written(NamedTuple):
 
 
 class RawFile(NamedTuple):
-    """One raw file, as the base of size inflation."""
+    """One raw file, with its sizes. A build's inflation is relative to the sum of these sizes."""
 
     path: str
     """Relative to the raw root."""
-    stored: int
+    stored: Size
     """Size in bytes on disk."""
-    decoded: int
-    """Size in bytes without whole-file compression: of the IDX inside the gzip. Otherwise
-    `stored`."""
+    decoded: Size
+    """Size in bytes without whole-file compression: for a gzipped IDX, the size of the IDX.
+    Otherwise `stored`."""
 
 
 class Source(ExtensionPoint, ABC):
-    """Raw data of one kind, opened at one place with one set of options. Picklable.
+    """Raw data of one kind, opened in one place with one set of options. Picklable.
 
     A subclass defines :meth:`raw_files`, :meth:`items`, :meth:`example` and :meth:`schema`. All
-    else is optional.
+    other methods are optional.
     """
 
     Options: ClassVar[type[Any]] = NoOptions
-    """A frozen dataclass whose fields type ``--option K=V`` and ``options`` in the config."""
+    """A frozen dataclass: its fields are the names and types of the source's options."""
     needs_local: ClassVar[bool] = False
-    """Whether it opens files by their paths, so that it cannot read raw data behind URLs."""
+    """Whether the source opens files by their paths, and so cannot read raw data behind URLs."""
 
     def __init__(self, raw: Readable, options: Any) -> None:
         """Keep `raw` without reading it."""
@@ -121,74 +128,74 @@ class Source(ExtensionPoint, ABC):
 
     @abstractmethod
     def raw_files(self) -> Iterator[RawFile]:
-        """Every file that the examples are made from.
+        """Every file from which examples are made.
 
         Raises:
-            RawDataError: the folder does not hold what this source reads.
+            RawDataError: the folder does not hold data that this source reads.
         """
 
     @abstractmethod
     def items(self) -> Iterator[Item | Skipped | Remark]:
-        """Every item, streamed, in any order (the plan has its own), and remarks among them.
+        """Every item, streamed, in any order (the plan sorts them), and remarks between them.
 
         Raises:
-            RawDataError: the raw data are not what this source reads.
+            RawDataError: the raw data are not in the form that this source reads.
         """
 
     @abstractmethod
     def example(self, item: Item) -> Example | Written | Skipped:
-        """The item's example, or the reason for its absence. Pure; called in a worker process.
+        """The item's example, or the reason why it has none. Pure; called in a worker process.
 
         A source with remarks on the example returns both as :class:`Written`.
         """
 
     @abstractmethod
     def schema(self) -> str:
-        """The schema (`.pbtxt` text) that examples made with these options conform to."""
+        """The schema (`.pbtxt` text) of examples made with these options."""
 
     def labels(self) -> Mapping[str, Sequence[str]]:
         """Label maps: feature name to the class names in order of their numbers.
 
-        By default there are none.
+        Empty by default.
         """
         return {}
 
     def class_of(self, item: Item) -> str | None:  # noqa: ARG002 - a default
-        """The class of an item, which the option `stratify` of all sources needs before the build.
+        """The class of an item. The option `stratify` of all sources needs it before the build.
 
-        None for an item without one. If a subclass does not define it, the option makes every
-        example once more, and takes the values of the first feature that has a label map.
+        None for an item without a class. If a subclass does not define this method, the option
+        makes every example once more, and takes the values of a feature that has a label map.
         """
         return None
 
     def describe(self) -> Mapping[str, str]:
-        """What the raw folder holds, for ``--dry-run``: ``{"layout": "flat"}``.
+        """The contents of the raw folder, for ``--dry-run``: ``{"layout": "flat"}``.
 
-        Names from the data are escaped by :func:`tfrecreg.api.safe`. Empty by default.
+        Escape names from the data with :func:`tfrecreg.api.safe`. Empty by default.
         """
         return {}
 
     def codecs(self) -> Mapping[str, str]:
-        """Encoders and decoders beside zlib that affect the bytes written, with their versions.
+        """Encoders and decoders besides zlib that affect the bytes written, with their versions.
 
-        They go into the manifest: ``{"pillow": "12.0.0"}``. By default there are none.
+        They go into the manifest: ``{"pillow": "12.0.0"}``. Empty by default.
         """
         return {}
 
     def raw_path(self, split: str, key: str) -> str | None:  # noqa: ARG002 - a default
-        """The raw file whose bytes are `image/encoded` of that record, for ``check --raw``.
+        """The raw file whose bytes are the record's `image/encoded`, for ``check --raw``.
 
-        None if they are not the bytes of a whole file. If a subclass does not define it,
+        None if `image/encoded` is not a whole file. If a subclass does not define this method,
         ``check --raw`` says that records cannot be compared.
         """
         return None
 
 
 def bundled_schema(package: str, name: str) -> str:
-    """Text of the schema ``<name>.pbtxt`` that the import package `package` ships.
+    """Text of the schema ``<name>.pbtxt`` that the import package `package` includes.
 
-    An installed package has it beside its modules. In a checkout of this project, the schemas
-    stand in the folder ``schemas`` beside the folder of the top package.
+    An installed package has it beside its modules. A checkout of this project has it in the folder
+    ``schemas`` beside the folder of the top package.
 
     Raises:
         PluginError: there is no such package or no such file in it.
@@ -197,11 +204,7 @@ def bundled_schema(package: str, name: str) -> str:
     try:
         root = resources.files(package)
     except (ImportError, TypeError) as error:
-        raise PluginError(
-            f"the schema `{safe(file)}` is to come from `{safe(package)}`, "
-            f"which is not a package that can be imported",
-            hint="install the plugin again: its package data are incomplete",
-        ) from error
+        raise PluginError(f"`{package}` is not a package that can be imported") from error
     places = [root.joinpath(file)]
     if isinstance(root, Path):
         checkout = root.parents[max(1, package.count("."))]
@@ -209,15 +212,12 @@ def bundled_schema(package: str, name: str) -> str:
     for place in places:
         if place.is_file():
             return place.read_text(encoding="utf-8")
-    raise PluginError(
-        f"the package `{safe(package)}` has no schema `{safe(file)}`: looked for "
-        + " and ".join(f"`{safe(str(place))}`" for place in places),
-        hint="reinstall the distribution that ships the package",
-    )
+    looked = " and ".join(f"`{place}`" for place in places)
+    raise PluginError(f"the package `{package}` has no schema `{file}`: looked for {looked}")
 
 
 Count = Literal["one", "optional", "list"]
-"""Values a record: exactly one, none or one, or any number."""
+"""Number of values per record: exactly one, at most one, or any number."""
 
 _COUNTS = {
     "one": "presence { min_fraction: 1 min_count: 1 }\n  shape {}",
@@ -234,24 +234,22 @@ def feature_schema(
     count: Count = "one",
     domain: str = "",
 ) -> str:
-    """A feature as text of a schema.
+    """The text of a schema for one feature.
 
     Args:
         name: any text.
         kind: the type in the schema, or the kind of the feature's values.
-        domain: further fields, such as ``int_domain { min: 0 }``.
+        domain: further text for the feature, such as ``int_domain { min: 0 }``.
 
     Raises:
         UsageError: there is no such kind or count.
     """
     type_name = _KINDS.get(kind) if isinstance(kind, Kind) else kind
-    for word, value, known in (("kind", type_name, _KINDS.values()), ("count", count, _COUNTS)):
-        if value not in known:
-            given = repr(kind if word == "kind" else count)
-            raise UsageError(
-                f"`{word}` of `{safe(name)}` should be {listed(known, word='or')}, found "
-                f"{safe(given, limit=60)}"
-            )
+    if type_name not in _KINDS.values() or count not in _COUNTS:
+        raise UsageError(
+            f"`{name}` should be {listed(_KINDS.values(), word='or')}, and "
+            f"{listed(_COUNTS, word='or')}, found {kind!r} and {count!r}"
+        )
     lines = [f"name: {json.dumps(name)}", f"type: {type_name}", _COUNTS[count], domain]
     return "feature {\n" + "".join(f"  {line}\n" for line in lines if line) + "}\n"
 
@@ -260,8 +258,8 @@ def image_schema(prefix: str, count: Count = "one", *, named: bool = False) -> s
     """The features of an image: ``PREFIX/encoded``, its format, its height and its width.
 
     Args:
-        named: whether also its filename, source id and SHA-256: with the prefix ``image``, what
-            :func:`image_features` writes.
+        named: whether to add filename, source id and SHA-256. With the prefix ``image``, these are
+            the features that :func:`image_features` writes.
     """
     values = "".join(f"    value: {json.dumps(each)}\n" for each in _FORMATS)
     name = json.dumps(f"{prefix}/format")

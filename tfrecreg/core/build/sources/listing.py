@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -11,17 +10,13 @@ from fnmatch import fnmatchcase
 from typing import Literal
 
 from tfrecreg.core.build.sources.interface import Remark, Skipped
-from tfrecreg.core.build.sources.object_options import SkipImage
-from tfrecreg.core.example.model import Example
-from tfrecreg.core.example.values import bytes_feature, int64_feature
-from tfrecreg.core.images.model import ImageHeader
 from tfrecreg.core.storage.interface import Entry, Readable
 from tfrecreg.core.values.errors import RawDataError, UsageError
 from tfrecreg.core.values.shards import is_split_word, normal_splits
 from tfrecreg.core.values.text import listed, safe
 
 Symlinks = Literal["all", "inside", "none"]
-"""Which links are followed: all, those that stay in the raw folder, or none."""
+"""Which links are followed: all, links that stay in the raw folder, or none."""
 
 _SYSTEM_NAMES = frozenset(
     {
@@ -31,18 +26,18 @@ _SYSTEM_NAMES = frozenset(
 )
 """In lower case."""
 _MAX_LINKS = 10_000
-"""Links to folders that are followed: a few that lead to each other are exponentially many."""
+"""Maximum number of followed links to folders: links in a circle would multiply exponentially."""
 
 
 def list_files(raw: Readable, folder: str = "", *, symlinks: Symlinks = "all") -> Iterator[Entry]:
-    """Everything below a folder that is not a folder, in the order of the paths' bytes.
+    """Everything below a folder except folders, in the order of the paths' bytes.
 
-    Links are followed, also into folders: a file behind a link has its size and the kind ``file``.
-    A link that leads nowhere or in a circle, or that is not followed, has the kind ``link``, a FIFO
-    or a device ``other``.
+    Links are followed, also to folders: a file behind a link has the size of the file and the kind
+    ``file``. A link that is broken, circular or not followed has the kind ``link``; a FIFO or a
+    device has the kind ``other``.
 
     Args:
-        symlinks: which links are followed: all, those that stay in the raw folder, or none.
+        symlinks: which links are followed: all, links that stay in the raw folder, or none.
 
     Raises:
         RawDataError: there are too many links to folders.
@@ -66,14 +61,13 @@ def list_files(raw: Readable, folder: str = "", *, symlinks: Symlinks = "all") -
                 followed += 1
                 if followed > _MAX_LINKS:
                     raise RawDataError(
-                        f"`{safe(raw.root)}` has more than {_MAX_LINKS} symbolic links to folders",
-                        hint="put the folders themselves there",
+                        f"`{raw.root}` has more than {_MAX_LINKS} symbolic links to folders"
                     )
                 waiting.append(raw.list(entry.path))
 
 
 def hidden_part(path: str) -> str:
-    """The path up to a name that is hidden or one that systems leave in folders; mostly empty."""
+    """The path up to its first hidden or system file name; empty if it has no such name."""
     parts = path.split("/")
     for number, name in enumerate(parts, 1):
         if name.startswith(".") or name.lower() in _SYSTEM_NAMES:
@@ -100,40 +94,29 @@ def read_text(
     """The text of a small file, without its byte order mark.
 
     Args:
-        entry: what :func:`list_files` says of it, if known; a link is one that was not followed.
-        symlinks: which links were followed: all, those that stay in the raw folder, or none.
+        entry: the entry from :func:`list_files`, if known; a ``link`` there was not followed.
+        symlinks: which links were followed: all, links that stay in the raw folder, or none.
 
     Raises:
-        RawDataError: it has more than `limit` bytes, is not UTF-8, or is a link not followed.
+        RawDataError: it has more than `limit` bytes, is not UTF-8, or is an unfollowed link.
     """
     if entry is not None and entry.kind == "link":
-        raise RawDataError(
-            f"`{safe(path)}` is {link_problem(symlinks)}",
-            hint="put the file or the folder itself there",
-        )
+        raise RawDataError(f"`{path}` is {link_problem(symlinks)}")
     with raw.open(path) as file:
         if file.size > limit:
-            raise RawDataError(
-                f"`{safe(path)}` has {file.size:,} bytes, expected at most {limit:,}",
-                hint="it is a small text file: check that the right file has this name",
-            )
+            raise RawDataError(f"`{path}` has {file.size:,} bytes, expected at most {limit:,}")
         data = file.read_at(0, limit)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise RawDataError(
-            f"`{safe(path)}` is not UTF-8: line {line} has the byte 0x{data[error.start]:02x}",
-            hint="write the file again as UTF-8",
+            f"`{path}` is not UTF-8: line {line} has the byte 0x{data[error.start]:02x}"
         ) from None
 
 
 def similar_names(split: str, key: str, names: Iterable[str]) -> Iterator[Remark]:
-    """One remark on names of classes that are equal but for case, spaces or Unicode normal form.
-
-    Args:
-        key: the feature that has the classes.
-    """
+    """One remark on class names that differ only in case, spaces or Unicode normal form."""
     seen: dict[str, str] = {}
     pairs = []
     for name in filter(None, names):
@@ -144,14 +127,14 @@ def similar_names(split: str, key: str, names: Iterable[str]) -> Iterator[Remark
     if pairs:
         one, other = (safe(name, limit=60) for name in pairs[0])
         detail = f"`{one}` and `{other}` are two classes"
-        yield Remark(split, key, "SRC049", detail, len(pairs))
+        yield Remark(split, key, "SRC119", detail, len(pairs))
 
 
 def similar_paths(split: str, paths: Callable[[], Iterable[str]]) -> Iterator[Remark]:
-    """One remark on files whose paths are those of others but for case or Unicode normal form.
-    They are listed again if there are any: only hashes are kept of all.
+    """One remark on files whose paths differ only in case or Unicode normal form. If such files
+    exist, `paths` is called again, because only hashes of the paths are kept.
     """
-    import numpy as np  # as a plan does, and not who only lists files
+    import numpy as np  # plans use it, plain listings do not
 
     hashes = np.fromiter((hash(_plain(path)) for path in paths()), np.int64)
     hashes.sort()
@@ -165,7 +148,7 @@ def similar_paths(split: str, paths: Callable[[], Iterable[str]]) -> Iterator[Re
         if hash(plain) in twice and seen.setdefault(plain, path) != path:
             similar.append(path)
     if similar:
-        yield paths_remark(split, "SRC049", similar, "another file has this name but for case")
+        yield paths_remark(split, "SRC119", similar, "another file's name differs only in case")
 
 
 def _plain(name: str) -> str:
@@ -173,9 +156,9 @@ def _plain(name: str) -> str:
 
 
 def path_ends(text: str) -> list[str]:
-    """A path of another machine without its first folders, the longest end first.
+    """The ends of another machine's path, longest first: `a/b/c`, `b/c`, `c`.
 
-    Separators may be those of Windows; a drive and parts such as `..` are left out.
+    Windows separators are accepted; a drive and parts such as `..` are left out.
     """
     parts = [part for part in text.replace("\\", "/").split("/") if part not in ("", ".", "..")]
     if parts and parts[0].endswith(":"):
@@ -184,14 +167,14 @@ def path_ends(text: str) -> list[str]:
 
 
 def paths_remark(split: str, code: str, paths: Sequence[str], why: str) -> Remark:
-    """One remark on several files, which names the first ones."""
+    """One remark on several files, which names the first of them."""
     shown = ", ".join(f"`{safe(path, limit=100)}`" for path in paths[:3])
     more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
     return Remark(split, paths[0], code, f"{why}: {shown}{more}", len(paths))
 
 
 def _is_circle(raw: Readable, found: Entry, path: str) -> bool:
-    """Whether a link leads to a folder that it is in."""
+    """Whether a link leads to a folder that contains it."""
     while path:
         path = path.rpartition("/")[0]
         above = raw.stat(path, follow="all")
@@ -200,78 +183,25 @@ def _is_circle(raw: Readable, found: Entry, path: str) -> bool:
     return False
 
 
-MAX_IMAGE_BYTES = 1 << 30
-"""Maximum size in bytes of a file for a record."""
-
-
-def image_features(data: bytes, header: ImageHeader, *, filename: str, source_id: str) -> Example:
-    """The features of an image itself.
-
-    Args:
-        data: the file, which is written byte for byte.
-        header: its header.
-        filename: the name that its annotations have for it.
-        source_id: what identifies it in the raw data.
-    """
-    return {
-        "image/encoded": bytes_feature(data),
-        "image/format": bytes_feature(header.format),
-        "image/height": int64_feature(header.height),
-        "image/width": int64_feature(header.width),
-        "image/filename": bytes_feature(filename),
-        "image/source_id": bytes_feature(source_id),
-        "image/key/sha256": bytes_feature(hashlib.sha256(data).hexdigest()),
-    }
-
-
-def image_size(path: str, entry: Entry | None, *, symlinks: Symlinks = "all") -> int:
-    """Size in bytes of an image file, or of another file of a record.
-
-    Args:
-        path: where it should be.
-        entry: what is there, links followed; None for nothing.
-        symlinks: which links were followed: all, those that stay in the raw folder, or none.
-
-    Raises:
-        SkipImage: it does not exist, is no file, is too large for a record, or has a name that is
-            not UTF-8.
-    """
-    if entry is None:
-        raise SkipImage("SRC020", f"there is no file `{safe(path)}`")
-    if entry.kind == "link":
-        raise SkipImage("SRC011", link_problem(symlinks))
-    if entry.kind != "file":
-        kind = "a folder" if entry.kind == "dir" else "a FIFO, a socket or a device"
-        raise SkipImage("SRC010", f"expected a file, found {kind}")
-    if entry.size > MAX_IMAGE_BYTES:
-        detail = f"the file has {entry.size} bytes, more than {MAX_IMAGE_BYTES}"
-        raise SkipImage("SRC007", detail)
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        raise SkipImage("SRC012", "the name is not UTF-8") from None
-    return entry.size
-
-
 _DEFAULT_SPLIT = "train"
 _HUB = re.compile(r"(?:.*/)?data/(?P<split>\w+)-[0-9]{5}-of-[0-9]{5}(?:-\w+)?\.\w+", re.ASCII)
 _WORD = re.compile(r"[^\W_]+(?:_[^\W_]+)*", re.ASCII)
 
 
 def splits_of_files(paths: Sequence[str], rules: Sequence[str] = ()) -> dict[str, str]:
-    """Each file and its split. Files that no rule takes are absent.
+    """Each file and its split. A file that no rule matches is absent.
 
-    Without rules, a file's split is the split in its path: `data/NAME-00000-of-00001.parquet` as
-    Hugging Face writes it, or a usual word such as `val` in its name, otherwise in its folders. If
-    no file has one, all are of the split `train`.
+    Without rules, a file's path names its split: as Hugging Face writes it in
+    `data/NAME-00000-of-00001.parquet`, or with a usual word such as `val`, first in the file's
+    name, then in its folders. If no path names a split, all files are in `train`.
 
     Args:
         paths: the files.
         rules: ``SPLIT=PATTERN``, for paths that the pattern matches; `*` also matches slashes. The
-            first rule that takes a file decides.
+            first matching rule decides.
 
     Raises:
-        UsageError: a rule is not in that form, or takes no file.
+        UsageError: a rule is not in that form, or matches no file.
         RawDataError: some paths name a split, and some do not.
     """
     if rules:
@@ -282,8 +212,8 @@ def splits_of_files(paths: Sequence[str], rules: Sequence[str] = ()) -> dict[str
     if named and without is not None:
         example, word = next(iter(named.items()))
         raise RawDataError(
-            f"`{safe(example)}` names the split `{safe(word)}`, and `{safe(without)}` names none",
-            hint="assign all files: `--option 'splits=train=PATTERN,test=PATTERN'`",
+            f"`{example}` names the split `{word}`, but `{without}` names none",
+            hint="--option 'splits=train=PATTERN,test=PATTERN' assigns all files",
         )
     normal = normal_splits(sorted(set(named.values())))
     return {path: normal[word] if word else _DEFAULT_SPLIT for path, word in words.items()}
@@ -294,15 +224,12 @@ def _by_rules(paths: Sequence[str], rules: Sequence[str]) -> dict[str, str]:
     for rule in rules:
         split, equals, pattern = rule.partition("=")
         if not (equals and pattern and re.fullmatch(r"[A-Za-z0-9]\w*", split, re.ASCII)):
-            raise UsageError(
-                f"`splits` expects SPLIT=PATTERN, found `{safe(rule)}`",
-                hint="--option 'splits=train=a-*,test=b-*'",
-            )
+            raise UsageError(f"`splits` expects SPLIT=PATTERN, found `{rule}`")
         taken = [path for path in paths if fnmatchcase(path, pattern)]
         if not taken:
             raise UsageError(
-                f"no file matches `{safe(pattern)}` of the option `splits`",
-                hint=f"the files are {listed(paths, most=3)}",
+                f"no file matches `{pattern}` of the option `splits`: there are "
+                f"{listed(paths, most=3)}"
             )
         for path in taken:
             found.setdefault(path, split)
@@ -310,7 +237,7 @@ def _by_rules(paths: Sequence[str], rules: Sequence[str]) -> dict[str, str]:
 
 
 def _word(path: str) -> str:
-    """The split that a path names; empty for none."""
+    """The split that a path names; empty if it names none."""
     hub = _HUB.fullmatch(path)
     if hub:
         return hub["split"]
@@ -331,11 +258,11 @@ _NUMBERED = re.compile(
 
 
 def missing_files(paths: Iterable[str], splits: Mapping[str, str]) -> Iterator[Skipped]:
-    """An entry with the code SRC037 for each numbered set of files that is incomplete.
+    """An entry with the code SRC112 for each numbered set of files that is incomplete.
 
-    The names say how many files a set has: `data/train-00000-of-00003.parquet` is one of three.
-    Numbers begin with 0 or 1. What follows the count, such as the fingerprint in some names of
-    Hugging Face, may differ within a set.
+    The names state how many files a set has: `data/train-00000-of-00003.parquet` is one of three.
+    Numbers begin with 0 or 1. The text after the count may differ within a set, such as the
+    fingerprint in some names of Hugging Face.
 
     Args:
         paths: all files of a kind, including those that the source leaves out.
@@ -361,4 +288,4 @@ def missing_files(paths: Iterable[str], splits: Mapping[str, str]) -> Iterator[S
         name = f"{stem}{lacking:0{digits}}{of}{counted}{rest}"
         here = sum(each in numbers for each in found)
         detail = f"`{safe(name, limit=200)}` is missing: {here:,} of {count:,} such files exist"
-        yield Skipped(split, name, "SRC037", detail)
+        yield Skipped(split, name, "SRC112", detail)

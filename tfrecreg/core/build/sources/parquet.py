@@ -1,4 +1,4 @@
-"""Parquet files of third parties, read by pyarrow: in their order, or row by row in any order."""
+"""Third-party Parquet files, read with pyarrow, in file order or by random access to rows."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tfrecreg.core.values.errors import MissingExtraError, RawDataError, Storage
 from tfrecreg.core.values.text import safe
 
 _LEAST_ROWS, _MOST_ROWS, _BATCH_BYTES = 64, 4096, 1 << 26
-"""Rows of a batch, and the bytes that it should have at most."""
+"""Minimum and maximum rows of a batch, and its maximum size in bytes."""
 
 
 class ParquetReader:
     """A Parquet file, read by pyarrow. Close it, or use it as a context manager.
 
     Args:
-        reader: of its bytes.
+        reader: reads its bytes.
         path: for errors.
 
     Raises:
@@ -38,7 +38,7 @@ class ParquetReader:
             raise MissingExtraError("reading Parquet", "parquet") from error
         self._unreadable = (pyarrow.ArrowException, OSError, ValueError, KeyError, MemoryError)
         self._path = path
-        name = "page_checksum_verification"  # older ones do not have it
+        name = "page_checksum_verification"  # unknown to older pyarrow
         known = signature(pyarrow.parquet.ParquetFile).parameters
         options = {name: True} if name in known else {}
         try:
@@ -55,7 +55,7 @@ class ParquetReader:
         self.close()
 
     def close(self) -> None:
-        """Close what pyarrow has open; not the reader of the bytes."""
+        """Close pyarrow's file, but not the reader of the bytes."""
         self._file.close()
 
     def rows(self) -> list[int]:
@@ -64,13 +64,13 @@ class ParquetReader:
         return [group.num_rows for group in groups]
 
     def batches(self, group: int, columns: Sequence[str]) -> Iterator[Any]:
-        """The rows of a row group, some at a time, as Arrow's record batches.
+        """The rows of a row group, in batches, as Arrow's record batches.
 
         Args:
-            columns: their names. Others that begin with one of them and a dot may be there.
+            columns: their names. The result may also have columns named `NAME.…`.
 
         Raises:
-            RawDataError: the row group cannot be decoded, or is not what its footer says.
+            RawDataError: the row group cannot be decoded, or has more or fewer rows than stated.
         """
         metadata = self.metadata.row_group(group)
         expected, size = metadata.num_rows, max(metadata.total_byte_size, 1)
@@ -88,19 +88,15 @@ class ParquetReader:
             raise self._refusal(f"row group {group} should have {expected} rows, found {rows}")
 
     def _refusal(self, why: str) -> RawDataError:
-        return RawDataError(
-            f"`{safe(self._path)}` cannot be read as Parquet: "
-            f"{safe(' '.join(why.split()), limit=200)}",
-            hint="fetch it again: one that was not written to its end has no footer, and a clone "
-            "without git-lfs has pointers in place of files",
-        )
+        why = safe(" ".join(why.split()), limit=200)
+        return RawDataError(f"`{self._path}` cannot be read as Parquet: {why}")
 
 
 class ParquetRows:
     """The rows of a Parquet file in any order.
 
-    A page of Parquet can only be decompressed as a whole. So a row group is decoded when one of its
-    rows is needed, into a temporary file without a name that is mapped into memory.
+    A page of Parquet can only be decompressed as a whole. So when a row is needed, its row group is
+    decoded into a temporary file without a name that is mapped into memory.
     """
 
     def __init__(self, storage: Readable, path: str, columns: Sequence[str]) -> None:
@@ -110,7 +106,7 @@ class ParquetRows:
             self._ends = list(accumulate(file.rows()))
 
     def row(self, number: int) -> tuple[dict[str, Any], int]:
-        """The arrays of Arrow by column that have the row, and its position there.
+        """The Arrow arrays that hold the row, by column, and its position in them.
 
         Raises:
             RawDataError: its row group cannot be decoded.
@@ -143,9 +139,8 @@ class ParquetRows:
                 found = list(pa.ipc.open_stream(pa.memory_map(spool.name)))
         except OSError as error:
             raise StorageError(
-                f"cannot write rows of `{safe(self._path)}` into a temporary file: "
-                f"{safe(error.strerror or str(error), limit=200)}",
-                hint="set TMPDIR to a folder with room for the decoded data of each worker",
+                f"cannot write rows of `{self._path}` into a temporary file: "
+                f"{error.strerror or error}"
             ) from error
         ends = list(accumulate(batch.num_rows for batch in found))
         return ends, [dict(zip(batch.schema.names, batch.columns, strict=True)) for batch in found]

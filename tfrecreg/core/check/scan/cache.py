@@ -1,19 +1,19 @@
-"""Results of earlier scans of shards that did not change since: `check --cached`.
+"""Results of the last `check --cached`, for shards that did not change since.
 
-An entry, one per shard, is a small JSON file with a digest of its own: the shard's size,
-modification time and inode, the totals of the scan, and each validator's part. It is used only if
-the shard's state and everything that a part depends on are the same. Its content is never executed:
-no pickle.
+Each shard has an entry, a small JSON file with a digest of its own. It holds the shard's size,
+modification time and inode, the totals of the scan, and each validator's part. An entry is used
+only if the shard's state and everything that a part depends on are the same. It has no pickles, so
+none of its content is executed. A check without `--cached` removes the entries of its shards,
+because it may find damage that neither size nor time nor inode shows.
 
-As in git's index, a file that was changed less than two seconds before the scan is not cached: its
-time would not reveal the next change.
+As in git's index, a file that changed less than two seconds before the scan is not cached, because
+its time would not reveal the next change.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import msgspec
@@ -32,11 +32,10 @@ from tfrecreg.core.values.errors import StorageError, TfrecregError
 FORMAT = 1
 """Format of the entries. Entries of another format are ignored."""
 RACY_NS = 2_000_000_000
-"""Minimum age of a file at the scan, in nanoseconds: some file systems store times in steps of 2
-s.
+"""Minimum age of a file at the scan, in nanoseconds. Some file systems store times in 2 s steps.
 """
 _LIMIT = 1 << 26
-"""Maximum size of an entry in bytes; larger ones are ignored."""
+"""Maximum size of an entry in bytes; larger entries are ignored."""
 
 
 class Stamp(NamedTuple):
@@ -46,15 +45,15 @@ class Stamp(NamedTuple):
     mtime_ns: int
     inode: int
     beside: tuple[int, int, int] | None
-    """The same values for its index; None without one."""
+    """Size, modification time and inode of the index; None without one."""
 
 
-class _EarlierScan(NamedTuple):
-    """The entry of a shard from an earlier scan."""
+class Recalled(NamedTuple):
+    """The results of an earlier scan of a shard."""
 
     end: StreamEnd
-    parts: Mapping[str, bytes]
-    """By validator, packed."""
+    parts: Sequence[Part]
+    """In the order of the validators."""
 
 
 class _Part(msgspec.Struct, frozen=True):
@@ -71,67 +70,89 @@ class _Entry(msgspec.Struct, frozen=True):
 
 
 class ScanCache:
-    """The cache entries on this machine."""
+    """The cache entries on this machine, and their use by one scan."""
 
     def __init__(self, storage: Storage, folder: str, *, reuse: bool) -> None:
         self.reuse = reuse
         self.problem = ""
-        """Why entries could not be written; empty if they could."""
+        """Why entries could not be written; empty without an error."""
         self._storage = storage
         self._folder = folder
+        self._looking: Sequence[tuple[PluginId, Validator, str | None]] = ()
+        self._digest = False
+        self._stamps: dict[int, Stamp | None] = {}
+        """The state, before the scan, of each shard that may get an entry, by the position of the
+        shard; None if the state cannot identify the content later."""
 
-    def look(self, shard: Shard) -> Stamp | None:
-        """The current state of the shard's file; None if it cannot identify the content later."""
-        now = time.time_ns()
-        stamp = _stamp(shard)
-        return stamp if stamp is not None and now - stamp.mtime_ns >= RACY_NS else None
+    def prepare(
+        self, looking: Sequence[tuple[PluginId, Validator, str | None]], *, digest: bool
+    ) -> None:
+        """Begin a scan by validators, given the keys of their parts."""
+        self._looking, self._digest, self._stamps = looking, digest, {}
 
-    def recall(
-        self, shard: Shard, stamp: Stamp, keys: Mapping[str, str], *, digest: bool
-    ) -> _EarlierScan | None:
-        """The entry of an earlier scan; None if the shard has to be read."""
-        entry = self._read(shard) if self.reuse else None
-        if entry is None or entry.stamp != stamp or (digest and entry.end.blake3 is None):
+    def recall(self, number: int, shard: Shard) -> Recalled | None:
+        """The results of an earlier scan of the shard at position `number` of the target; None if
+        the shard must be read.
+        """
+        if not self.reuse:
+            self._forget(shard)
             return None
-        parts: dict[str, bytes] = {}
-        for name, key in keys.items():
-            part = entry.parts.get(name)
-            if part is None or part.key != _digest(shard, name, key):
+        now, stamp = time.time_ns(), _stamp(shard)
+        if stamp is not None and now - stamp.mtime_ns < RACY_NS:
+            stamp = None
+        self._stamps[number] = stamp
+        if stamp is None or any(key is None for _, _, key in self._looking):
+            return None
+        entry = self._read(shard)
+        if entry is None or entry.stamp != stamp or (self._digest and entry.end.blake3 is None):
+            return None
+        parts: list[Part] = []
+        for plugin_id, validator, key in self._looking:
+            part = entry.parts.get(plugin_id.name)
+            if part is None or part.key != _digest(shard, plugin_id.name, str(key)):
                 return None
-            parts[name] = part.data
-        return _EarlierScan(entry.end, parts)
+            try:
+                with calling():
+                    if isinstance(validator, Cacheable):
+                        parts.append(validator.part_codec.unpack(part.data))
+            except Exception:
+                return None  # If a part cannot be unpacked, the shard is read instead.
+        return Recalled(entry.end, parts)
 
     def remember(
-        self,
-        shard: Shard,
-        stamp: Stamp | None,
-        end: StreamEnd,
-        parts: Mapping[str, tuple[str, bytes]],
-    ) -> None:
-        """Store the results of a scan."""
-        before = self._read(shard)
-        if before is None and not self.reuse:
-            return
+        self, number: int, shard: Shard, end: StreamEnd | None, parts: Mapping[PluginId, Part]
+    ) -> list[tuple[PluginId, str]]:
+        """Store the results of a shard. Returns the validators whose parts cannot be packed."""
+        if number not in self._stamps:
+            return []
+        if end is None:
+            self._forget(shard)
+            return []
+        packed: dict[str, _Part] = {}
+        mistakes: list[tuple[PluginId, str]] = []
+        for plugin_id, validator, key in self._looking:
+            if key is None or plugin_id not in parts or not isinstance(validator, Cacheable):
+                continue
+            try:
+                with calling():
+                    data = validator.part_codec.pack(parts[plugin_id])
+                    if not isinstance(data, bytes | None):
+                        raise TypeError(f"it packed {data!r}, expected bytes")
+            except UnicodeEncodeError:
+                continue  # A shard whose name is not UTF-8 is read each time.
+            except Exception as error:
+                mistakes.append((plugin_id, reason_of(traced(error))))
+                continue
+            if data is not None:
+                packed[plugin_id.name] = _Part(_digest(shard, plugin_id.name, key), data)
+        stamp = self._stamps[number]
         if stamp is None or _stamp(shard) != stamp:
-            self.forget(shard)
-            return
-        kept = {name: _Part(_digest(shard, name, key), data) for name, (key, data) in parts.items()}
-        if before is not None and before.stamp == stamp and _agree(before.end, end):
-            kept = {**before.parts, **kept}
-            end = before.end if end.blake3 is None else end
-        self._write(shard, _Entry(FORMAT, stamp, end, kept))
+            self._forget(shard)
+        else:
+            self._write(shard, _Entry(FORMAT, stamp, end, packed))
+        return mistakes
 
-    def keeps(self, shard: Shard) -> bool:
-        """Whether the shard has an entry or will get one."""
-        if self.reuse:
-            return True
-        try:
-            return self._storage.stat(self._entry_path(shard)) is not None
-        except StorageError:
-            return True
-
-    def forget(self, shard: Shard) -> None:
-        """Delete the entry of a shard."""
+    def _forget(self, shard: Shard) -> None:
         try:
             if self._storage.stat(self._entry_path(shard)) is not None:
                 self._storage.remove(self._entry_path(shard))
@@ -178,8 +199,8 @@ def _stamp(shard: Shard) -> Stamp | None:
 
 
 def _digest(shard: Shard, validator: str, key: str) -> str:
-    """Digest of everything that a part depends on besides the shard's bytes; parts contain the
-    shard's name.
+    """Digest of everything that a part depends on besides the shard's bytes. The shard's name is
+    included, because parts contain it.
     """
     entry = msgspec.json.encode(shard.entry).hex() if shard.entry is not None else ""
     ours = f"{__version__} {code_of(OURS)}".rstrip()
@@ -188,27 +209,11 @@ def _digest(shard: Shard, validator: str, key: str) -> str:
     return blake3(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _agree(one: StreamEnd, other: StreamEnd) -> bool:
-    """Whether both scans have the same totals, as far as both computed them."""
-    if one.blake3 is None or other.blake3 is None:
-        one = replace(one, blake3=None, stream_blake3=None)
-        other = replace(other, blake3=None, stream_blake3=None)
-    return one == other
-
-
-class Known(NamedTuple):
-    """The results of an earlier scan of a shard."""
-
-    end: StreamEnd
-    parts: Sequence[Part]
-    """In the order of the validators."""
-
-
 def key_of(
     validator: Validator, target: Target, options: Mapping[str, Any], plugin_id: PluginId
 ) -> str | None:
-    """The key of a validator's parts: what they depend on besides the shards. None if they cannot
-    be cached.
+    """The key of a validator's parts, which covers everything that they depend on besides the
+    shards. None if the parts cannot be cached.
     """
     if not isinstance(validator, Cacheable):  # a plugin's class need not inherit from Validator
         return None
@@ -222,88 +227,3 @@ def key_of(
     kind = type(validator)
     code = code_of(plugin_id.distribution, kind.__module__)
     return f"{plugin_id.version}:{code}:{kind.__module__}.{kind.__qualname__}:{key}"
-
-
-class Reuse:
-    """The use of a cache by one scan."""
-
-    def __init__(
-        self,
-        cache: ScanCache | None,
-        validators: Sequence[tuple[PluginId, Validator, str | None]],
-        *,
-        digest: bool,
-    ) -> None:
-        self._cache = cache
-        self._validators = validators
-        self._digest = digest
-        self._stamps: dict[int, Stamp | None] = {}
-
-    def knows(self, number: int, shard: Shard) -> bool:
-        """Whether the shard at position `number` of the target probably need not be read."""
-        if self._cache is None:
-            return False
-        if not self._cache.keeps(shard):
-            return False
-        self._stamps[number] = self._cache.look(shard)
-        return self._kept(number, shard) is not None
-
-    def keeps(self, number: int) -> bool:
-        """Whether the cache keeps the results of the shard at position `number`.
-
-        The caller has called :meth:`knows`. An entry that another scan wrote since is as recent as
-        ours.
-        """
-        return number in self._stamps
-
-    def recall(self, number: int, shard: Shard) -> Known | None:
-        """The cached results of that shard; None if it has to be read after all."""
-        kept = self._kept(number, shard)
-        if kept is None:
-            return None
-        try:
-            parts: list[Part] = []
-            for plugin_id, validator, _ in self._validators:
-                with calling(plugin_id, "part_codec"):
-                    if isinstance(validator, Cacheable):
-                        parts.append(validator.part_codec.unpack(kept.parts[plugin_id.name]))
-        except Exception:
-            return None  # A part that cannot be unpacked is ignored: the shard is read instead.
-        return Known(kept.end, parts)
-
-    def _kept(self, number: int, shard: Shard) -> _EarlierScan | None:
-        keys = {plugin_id.name: key for plugin_id, _, key in self._validators if key is not None}
-        stamp = self._stamps[number]
-        if self._cache is None or stamp is None or len(keys) < len(self._validators):
-            return None
-        return self._cache.recall(shard, stamp, keys, digest=self._digest)
-
-    def remember(
-        self, number: int, shard: Shard, end: StreamEnd | None, parts: Mapping[PluginId, Part]
-    ) -> list[tuple[PluginId, str]]:
-        """Store the results of a shard that was read."""
-        cache = self._cache
-        if cache is None:
-            return []
-        if end is None:
-            cache.forget(shard)
-            return []
-        packed: dict[str, tuple[str, bytes]] = {}
-        mistakes: list[tuple[PluginId, str]] = []
-        for plugin_id, validator, key in self._validators:
-            if key is None or plugin_id not in parts or not isinstance(validator, Cacheable):
-                continue
-            try:
-                with calling(plugin_id, "part_codec"):
-                    data = validator.part_codec.pack(parts[plugin_id])
-                    if not isinstance(data, bytes | None):
-                        raise TypeError(f"it packed {data!r}, expected bytes")
-            except UnicodeEncodeError:
-                continue  # A shard whose name is not UTF-8 is read each time.
-            except Exception as error:
-                mistakes.append((plugin_id, reason_of(traced(error))))
-                continue
-            if data is not None:
-                packed[plugin_id.name] = key, data
-        cache.remember(shard, self._stamps[number], end, packed)
-        return mistakes

@@ -1,6 +1,6 @@
-"""Conditions in SQL for the layers below the room of questions, which is imported for one.
+"""Conditions in SQL for lower layers. The package `query` is imported only when they are used.
 
-Its own functions say what a condition is, and which errors there are.
+The functions of that package define conditions and their errors.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def chosen_records(
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> AbstractContextManager[list[npt.NDArray[np.int64]]]:
-    """Of each shard of the target, the numbers of the records for which the condition holds, for a
-    block that reads them.
+    """For each shard of the target, the numbers of the records that meet the condition. The records
+    are to be read within this context manager.
     """
     room = import_module(f"{_ROOM}.where")
     found: AbstractContextManager[list[npt.NDArray[np.int64]]] = room.choosing_records(
@@ -39,13 +39,13 @@ def chosen_records(
 def weights_of_records(
     target: Target, expression: str, *, progress: Progress = SILENT
 ) -> list[npt.NDArray[np.float64]]:
-    """Of each shard of the target, the value of an expression for each record."""
+    """For each shard of the target, the value of an expression for each of its records."""
     room = import_module(f"{_ROOM}.where")
     found: list[npt.NDArray[np.float64]] = room.record_values(target, expression, progress=progress)
     return found
 
 
 def shown_progress(progress: Progress | bool) -> Progress:
-    """The progress for a catalog, as the verbs of handles show theirs."""
+    """A :class:`Progress`; True and False mean the same as in the methods of handles."""
     found: Progress = import_module(PROGRESS).shown(progress)
     return found

@@ -12,8 +12,8 @@ from tfrecreg.core.values.errors import TfrecregError
 
 
 def index_of(shard: Shard) -> Index | None:
-    """The index of a shard; None if it is missing or damaged: the `manifest` validator reports
-    that.
+    """The index of a shard; None if it is missing or damaged, which the `manifest` validator
+    reports.
     """
     if shard.index is None:
         return None
@@ -26,9 +26,9 @@ def index_of(shard: Shard) -> Index | None:
 def keys_of(
     shards: Sequence[Shard], wanted: Mapping[str, Collection[int]]
 ) -> dict[tuple[str | None, int | None], str]:
-    """Keys by shard name and record number, as far as indexes have them.
+    """The keys of the `wanted` records, by shard name and record number, if an index has them.
 
-    One index is in memory at a time.
+    Only one index is in memory at a time.
     """
     keys: dict[tuple[str | None, int | None], str] = {}
     for shard in shards:
@@ -43,7 +43,7 @@ def keys_of(
 class IndexHints:
     """The offsets and gzip members of a shard, from its index, which is read on first use.
 
-    Without an index, or with a damaged one, both are empty.
+    If the index is missing or damaged, both are empty.
     """
 
     def __init__(self, shard: Shard) -> None:

@@ -1,9 +1,9 @@
 """The base classes of validators, which share one pass over the bytes.
 
 For each shard, in a worker process, the scanner reads the bytes once and passes the same batches
-and faults to every validator's :class:`Visitor`. The result of a visitor for its shard is its
-**part**: small, picklable. In the parent :meth:`Validator.finish` gets the parts in shard order and
-yields findings and measures. Only parts cross processes, so an engine can run shards anywhere.
+and faults to every validator's :class:`Visitor`. A visitor returns a small, picklable **part** for
+its shard. In the parent, :meth:`Validator.finish` gets the parts in shard order and yields findings
+and measures. Only parts cross processes, so an engine can run shards anywhere.
 """
 
 from __future__ import annotations
@@ -33,8 +33,7 @@ Part = Any
 class Need(Flag):
     """The data that a validator needs from the scan besides records.
 
-    Batches decode their records when a visitor asks for them, so a validator that looks at Examples
-    needs to declare nothing.
+    Batches decode their records on request, so a validator that looks at Examples declares nothing.
     """
 
     DIGESTS = auto()
@@ -42,7 +41,7 @@ class Need(Flag):
     SHA256 = auto()
     """`StreamEnd` also has the SHA-256 of the file. Useful with :attr:`DIGESTS` only."""
     MEMBERS = auto()
-    """`StreamEnd` has where the gzip members begin."""
+    """`StreamEnd` has the beginnings of the gzip members."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +57,7 @@ class Shard:
     """
     storage: Readable
     path: str
-    """In `storage`."""
+    """Path in `storage`."""
     declared: Literal["none", "gzip"] | None = None
     """The compression that the manifest declares; None for bare files, which may have any."""
     entry: ShardEntry | None = None
@@ -80,7 +79,7 @@ class Shard:
             batch: of this shard.
             position: of the record in the batch, from 0.
             feature: the feature that the finding is about.
-            detail: expected against found; escaped.
+            detail: what was expected and what was found; escaped.
         """
         return Location(
             split=self.split or None,
@@ -94,7 +93,7 @@ class Shard:
 
 
 class RawSize(NamedTuple):
-    """Size of the raw data in bytes, on both bases."""
+    """Size of the raw data in bytes, as stored and without whole-file compression."""
 
     stored: int
     decoded: int
@@ -104,23 +103,23 @@ class RawSize(NamedTuple):
 class Baseline:
     """The dataset that a target is compared with, and the means to read it.
 
-    A validator that wants more of it than its manifest reads it in `begin`, before the records of
-    the target are read.
+    A validator that needs more than the baseline's manifest reads the baseline in `begin`, before
+    the target's records are read.
     """
 
     target: Target
-    """Its shards, manifest, schema and registry."""
+    """Its shards, its manifest, its schema and its registry."""
     engine: Engine = field(default_factory=lambda: LocalEngine(1))
-    """Storage to read from."""
+    """The engine that reads the baseline."""
     progress: Progress = SILENT
-    """Updated while it is read."""
+    """Progress, updated while the baseline is read."""
 
     def __reduce__(self) -> tuple[object, ...]:
-        return Baseline, (self.target,)  # for a visitor that has it: workers read by themselves
+        return Baseline, (self.target,)  # a worker that gets a baseline reads with its own engine
 
 
 class BaselineError(Exception):
-    """The baseline cannot be read as a validator of ours needs it, which ends the check."""
+    """A bundled validator cannot read the baseline, which ends the check."""
 
     def __init__(self, reason: TfrecregError) -> None:
         super().__init__(reason)
@@ -132,7 +131,7 @@ class Expected:
     """The records that the user expects in a target."""
 
     counts: Mapping[str, int] = field(default_factory=dict)
-    """Number of records by split; splits that are not named may have any."""
+    """Number of records by split; other splits may have any number."""
     content: str | None = None
     """Hex content digest of all splits; None for any."""
     name: str = ""
@@ -140,18 +139,18 @@ class Expected:
     manifest: Manifest | None = None
     """Manifest of that version; None if only the digest is known."""
     index: Callable[[ShardEntry], Index | None] = lambda entry: None  # noqa: ARG005 - a default
-    """Reads the index of one of its shards; None if it is not on this machine."""
+    """Reads the index of a shard of that version; None if the index is not on this machine."""
 
 
 class RawItem(NamedTuple):
-    """An item of raw data, and the record that its source makes of it."""
+    """An item of raw data, and the record that its source makes from it."""
 
     split: str
     key: str
     payload: bytes | None
-    """None if the source makes none."""
+    """The record; None if the source skips the item."""
     code: str = ""
-    """Why it makes none."""
+    """The code with which the source skips the item."""
 
 
 class RawItems(NamedTuple):
@@ -160,7 +159,7 @@ class RawItems(NamedTuple):
     source: str
     """Name of the source that lists them."""
     items: Callable[[], Iterator[RawItem]]
-    """Lists them, in the same order each time."""
+    """Lists the items, in the same order each time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +181,8 @@ class Target:
     schema_path: str | None
     """Origin of that text, for messages."""
     raw: RawSize | None
-    """The base of inflation: measured now if the raw data are available, else taken from the
-    manifest.
+    """The size that inflation is relative to: measured now if the raw data are available, otherwise
+    from the manifest.
     """
     raw_folder: str | None = None
     """The folder of the raw data; None unless the user names it."""
@@ -192,27 +191,27 @@ class Target:
     baseline: Baseline | None = None
     """The dataset to compare it with; None unless the user names it."""
     expected: Expected | None = None
-    """The records that it should hold; None unless the user names them."""
+    """The records that the target should hold; None unless the user names them."""
     raw_items: RawItems | None = None
     """The items to look for in the records; None unless the user names their source."""
     partial: bool = False
-    """Whether the user named some shards of a build: `shards` are these, and may contain shards
-    that the manifest does not list."""
+    """Whether the user named some shards of a build. `shards` has only these, which may include
+    shards that the manifest does not list."""
     notes: Sequence[str] = ()
-    """Lines for the report: what it is judged by, or why not by the files beside the shards."""
+    """Lines for the report: files beside the shards that the check uses, or why it does not."""
 
     beside: LabelsBeside = field(default_factory=LabelsBeside)
     """The label maps beside bare files."""
 
     @property
     def reference(self) -> str:
-        """The reference of the build or release that it is, or has shards of."""
+        """The reference of the build or release to which the shards belong."""
         release = self.manifest.release if self.manifest is not None else None
         return f"{self.dataset}@{release.version}" if release is not None else self.dataset
 
     @property
     def labels(self) -> Mapping[str, Sequence[str]]:
-        """Class names in order of their numbers, by feature: those of the manifest, or of the files
+        """Class names in the order of their numbers, by feature: from the manifest, or from files
         beside bare files.
         """
         return self.manifest.labels if self.manifest is not None else self.beside.found[0]
@@ -242,28 +241,26 @@ class PartCodec(Protocol):
     """Converts parts to bytes and back, without pickle: the bytes may come from anywhere."""
 
     def pack(self, part: Part) -> bytes | None:
-        """A part as bytes; None if it is too large for the cache: its shard is read again."""
+        """A part as bytes; None if it is too large for the cache. Its shard is then read again."""
 
     def unpack(self, data: bytes) -> Part:
-        """The part again. Any exception means that `data` are not a part: then the shard is
-        read.
-        """
+        """The part. If this raises any exception, `data` is ignored and the shard is read."""
 
 
 class Validator(ExtensionPoint, ABC):
-    """A check. One object lives for one run in the parent; its visitors live in workers.
+    """A check. Each run has one object, in the parent; its visitors live in workers.
 
-    A subclass defines `name`, `codes`, :meth:`begin` and :meth:`finish`. All else is optional.
+    A subclass defines `name`, `codes`, :meth:`begin` and :meth:`finish`. The rest is optional.
     """
 
     name: str
-    """The name that its :class:`~tfrecreg.api.ValidatorRecord` announces."""
+    """The name in its :class:`~tfrecreg.api.ValidatorRecord`."""
     codes: Sequence[Code]
     """The codes of its findings."""
     needs: Need = Need(0)
     """The data that it needs from the scan besides records."""
     part_codec: PartCodec | None = None
-    """How `check --cached` keeps its parts; mostly a
+    """The form in which `check --cached` keeps its parts; usually a
     :class:`tfrecreg.core.check.scan.tally.JsonCodec`.
 
     Without one, `check --cached` reads every shard. See :meth:`part_key`.
@@ -292,12 +289,12 @@ class Validator(ExtensionPoint, ABC):
     def finish(
         self, target: Target, parts: Iterable[tuple[Shard, Part]]
     ) -> Iterator[Finding | Measure]:
-        """Findings and measures from all parts, which come in shard order."""
+        """Findings and measures from all parts, in shard order."""
 
     def explains(self, own: Sequence[Finding], others: Sequence[Finding]) -> Iterable[Finding]:  # noqa: ARG002 - a default
-        """Those of `others` that its own findings explain better, which the report leaves out.
+        """Findings in `others` that its own findings explain better. The report drops them.
 
-        By default there are none.
+        Empty by default.
 
         Args:
             own: its own findings; not empty.
@@ -306,18 +303,18 @@ class Validator(ExtensionPoint, ABC):
         return ()
 
     def merge(self, part: Part, more: Part) -> Part:
-        """Merge the part of one or more shards with that of the next one of the same split.
+        """Merge the part of one or more shards with the part of the split's next shard.
 
-        For validators whose parts are too large to keep one per shard: if a subclass defines it,
-        `finish` gets one part for each split, with the first of its shards.
+        For validators whose parts are too large to keep one per shard. If a subclass defines this
+        method, `finish` gets one part per split, with the split's first shard.
         """
         raise NotImplementedError  # the scan calls it only on validators that define it
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str | None:  # noqa: ARG002 - a default
-        """Everything that parts depend on besides the shard: a digest of a schema, an option, a
-        version.
+        """Everything that parts depend on besides the shard, such as a digest of a schema, an
+        option or a version.
 
-        A part is reused while this, the shard's bytes and the :class:`Shard` are the same. None
+        A part is reused while this key, the shard's bytes and the :class:`Shard` are the same. None
         (the default) if parts depend on data that a key cannot cover, such as other files: then
         every shard is read.
         """
@@ -326,7 +323,7 @@ class Validator(ExtensionPoint, ABC):
 
 @runtime_checkable
 class Cacheable(Protocol):
-    """A validator whose parts `check --cached` can reuse; :class:`Validator` explains both."""
+    """A validator whose parts `check --cached` can reuse; see :class:`Validator`."""
 
     part_codec: PartCodec
 

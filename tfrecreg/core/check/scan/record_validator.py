@@ -11,7 +11,7 @@ One class and one method make a validator::
             text = example["text"].values[0]
             return f"found {len(text)} bytes" if text != text.strip() else None
 
-Counts, locations, merging and caching are done here. A finding has the summary of its code as its
+The base class counts, locates, merges and caches. A finding has the summary of its code as its
 message, and the result of :meth:`RecordValidator.look` as the detail of its location.
 """
 
@@ -21,7 +21,6 @@ import pickle
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, make_dataclass
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
@@ -29,7 +28,6 @@ from tfrecreg.core.check.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.core.check.scan.tally import JsonCodec, Tally, key_from
 from tfrecreg.core.example.model import Example
 from tfrecreg.core.plugins.entry_points import Broken
-from tfrecreg.core.plugins.guard import place_of
 from tfrecreg.core.records.batch import RecordBatch, StreamEnd
 from tfrecreg.core.values.config import read_limits
 from tfrecreg.core.values.errors import PluginError
@@ -39,20 +37,20 @@ from tfrecreg.core.values.typed_values import NoOptions
 
 
 class RecordProblem(NamedTuple):
-    """A problem of one record, if the detail alone is not enough."""
+    """A problem of one record, for :meth:`RecordValidator.look` if a detail alone is not enough."""
 
     detail: str
-    """Expected against found, in this record."""
+    """What was expected and what was found, in this record."""
     code: Code | None = None
     """One of the validator's codes; None if it has only one."""
     feature: str = ""
-    """The feature that it concerns; empty for the first of `features`, if there are any."""
+    """The feature with the problem; empty for the first of `features`, if any."""
     message: str = ""
-    """The same for all records with this problem; empty for the summary of the code."""
+    """The message, equal for all records with this problem; empty for the summary of the code."""
 
 
 class RecordCount(NamedTuple):
-    """What one record adds to a measure of its validator, which is the sum over all records."""
+    """A record's contribution to a measure of its validator, which sums over all records."""
 
     name: str
     """`[a-z][a-z0-9_]*`; the measure is called ``<validator>.<name>``."""
@@ -62,7 +60,7 @@ class RecordCount(NamedTuple):
 Look = str | RecordProblem | RecordCount | Iterable[str | RecordProblem | RecordCount] | None
 _COUNTED = re.compile(r"[a-z][a-z0-9_]*")
 _MAX_COUNTS = 100
-"""Names of measures: parts do not grow with the number of records."""
+"""Maximum number of measures, so that parts do not grow with the number of records."""
 
 
 class RecordsPart(NamedTuple):
@@ -76,38 +74,32 @@ class RecordsPart(NamedTuple):
 
 
 class RecordValidator(Validator):
-    """Checks records one by one, each independently of all others.
+    """Checks records one by one, independently of each other.
 
     A subclass defines `name`, `codes` and :meth:`look`. The object is pickled and sent to worker
-    processes; what :meth:`look` changes in it is lost.
+    processes; changes that :meth:`look` makes are lost.
     """
 
     features: tuple[str, ...] = ()
-    """Features that a record needs: records and datasets without them are not checked."""
+    """Required features: records and datasets without them are not checked."""
     Options: ClassVar[type[Any] | None] = NoOptions
     """A frozen dataclass of options with defaults; a gate sets them in ``limits.<name>``."""
-    defaults: ClassVar[Mapping[str, Any]] = {}
-    """The options and their defaults, a short form of :attr:`Options`: then `options` is a
-    dictionary."""
 
     def __init__(self) -> None:
-        self.options: Any = dict(self.defaults) if self.defaults else (self.Options or NoOptions)()
+        self.options: Any = (self.Options or NoOptions)()
         """The options: an object of :attr:`Options`."""
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
         if isinstance(cls.features, str):
             raise TypeError(f"`{cls.__name__}.features` is a text, expected a tuple of names")
-        if vars(cls).get("defaults"):
-            fields = [(name, _type(value), value) for name, value in cls.defaults.items()]
-            cls.Options = make_dataclass(f"{cls.__name__}Options", fields, frozen=True)
         if "part_codec" not in vars(cls):
             cls.part_codec = JsonCodec(RecordsPart, getattr(cls, "codes", ()))
 
     @abstractmethod
     def look(self, example: Example) -> Look:
-        """The problems of one record, and what it adds to measures; None or an empty text if there
-        are none.
+        """The problems of one record, and its contributions to measures; None or an empty text if
+        it has neither.
 
         Args:
             example: a record that has all of `features`.
@@ -124,8 +116,7 @@ class RecordValidator(Validator):
         Raises:
             ConfigError: an option is unknown, or a value has another type.
         """
-        made = read_limits(self.Options or NoOptions, options, self.name)
-        self.options = asdict(made) if self.defaults else made
+        self.options = read_limits(self.Options or NoOptions, options, self.name)
         return partial(_RecordVisitor, self)
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str | None:  # noqa: ARG002 - all is in `self`
@@ -146,14 +137,6 @@ class RecordValidator(Validator):
         for name, number in sorted(counts.items()):
             yield Measure(f"{self.name}.{name}", number, f"{number} {name.replace('_', ' ')}")
         yield from problems.findings(target.dataset)
-
-
-def _type(default: object) -> Any:
-    """The type of an option, by its default."""
-    if isinstance(default, tuple):
-        each: Any = _type(default[0]) if default else str
-        return tuple[each, ...]
-    return type(default)
 
 
 class _RecordVisitor(Visitor):
@@ -180,8 +163,7 @@ class _RecordVisitor(Visitor):
                     else:
                         self._add(found, batch, position)
             except Broken as error:
-                told = f"`look` returned {error}{place_of(look, self._validator.look)}"
-                raise PluginError(told, hint="correct its `look`") from None
+                raise PluginError(f"`look` returned {error}") from None
 
     def close(self, end: StreamEnd) -> RecordsPart:  # noqa: ARG002 - the records say all
         return RecordsPart(self._records, self._problems, self._counts)

@@ -1,4 +1,4 @@
-"""The scan of all shards of a target by an engine: parts in shard order, findings at the end.
+"""Scans all shards of a target with an engine: parts in shard order, findings at the end.
 
 :func:`scan_shard` runs in the engine's workers: it reads the bytes of one shard once, for all
 visitors. :func:`run_scan` runs in the parent.
@@ -13,7 +13,9 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tfrecreg.core.check.scan.cache import Reuse, ScanCache, key_of
+import msgspec
+
+from tfrecreg.core.check.scan.cache import Recalled, ScanCache, key_of
 from tfrecreg.core.check.scan.indexes import IndexHints
 from tfrecreg.core.check.scan.interface import (
     BaselineError,
@@ -29,34 +31,11 @@ from tfrecreg.core.records.batch import RecordBatch, StreamEnd
 from tfrecreg.core.records.reader import scan
 from tfrecreg.core.records.scanner import scanner_kind
 from tfrecreg.core.values.errors import TfrecregError, TransferError, UsageError
-from tfrecreg.core.values.findings import (
-    MAX_LOCATIONS,
-    Finding,
-    Location,
-    Measure,
-    Severity,
-    TensorflowOutcome,
-)
+from tfrecreg.core.values.findings import MAX_LOCATIONS, Finding, Location, Measure
 from tfrecreg.core.values.progress import SILENT, Progress, working
 from tfrecreg.core.values.text import overrides
 from tfrecreg.core.workers.interface import Engine
 
-_FIELDS = {
-    "code": str,
-    "rule": str,
-    "severity": Severity,
-    "message": str,
-    "hint": str,
-    "fingerprint": str,
-    "count": int,
-}
-"""The types of a finding's fields, which the command line relies on for every plugin's findings."""
-_PLACE: dict[str, type] = {
-    **dict.fromkeys(("split", "shard", "feature", "key", "detail"), str),
-    **dict.fromkeys(("record", "offset", "length"), int),
-    "tensorflow": TensorflowOutcome,
-}
-"""The types of a location's fields that are not None."""
 _DEFAULTS = {"batch": Visitor.batch, "fault": Visitor.fault}
 """Methods that a visitor may omit."""
 
@@ -66,22 +45,21 @@ class ScanTask:
     """One shard and its visitors. Picklable with any visitors."""
 
     shard: Shard
-    makers: tuple[tuple[PluginId, bytes], ...]
-    """The plugin of each validator, and the pickled result of its `begin`, in the order of the
-    validators. Pickled one by one, so that one that cannot be unpickled in a worker does not affect
-    the others.
+    makers: tuple[bytes, ...]
+    """The result of each validator's `begin`, in order. Pickled one by one, so that a failure to
+    unpickle one in a worker does not affect the others.
     """
     digest: bool
     """Whether a validator needs the digests of the file and of the stream."""
     sha256: bool = False
-    """Whether one also needs the SHA-256 of the file."""
+    """Whether a validator also needs the SHA-256 of the file."""
     members: bool = False
-    """Whether one needs to know where gzip members begin."""
+    """Whether a validator needs the beginnings of gzip members."""
 
 
 @dataclass(frozen=True, slots=True)
 class Crashed:
-    """Takes the place of a part if the visitor raised: its validator has no verdict."""
+    """Replaces a part if the visitor raised, so that its validator has no verdict."""
 
     reason: str
 
@@ -97,7 +75,7 @@ class ShardScan:
     end: StreamEnd | None
     """The totals; None if the shard could not be read to its end."""
     unreadable: str
-    """The file system's reason why it could not be read. Empty if it could."""
+    """The file system's reason why the shard could not be read; empty if it was read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +92,12 @@ class Crash:
 
     plugin_id: PluginId
     shard: str
-    """Name of the shard where it happened; empty if it was before or after the shards."""
+    """Name of the shard where it raised; empty if it raised before or after the shards."""
     reason: str
 
     @property
     def validator(self) -> str:
-        """Its name."""
+        """The validator's name."""
         return self.plugin_id.name
 
 
@@ -140,7 +118,7 @@ class ScanResult:
     scan.
     """
     uncacheable: tuple[str, ...] = ()
-    """Validators whose parts cannot be cached: for them every shard is read."""
+    """Validators whose parts cannot be cached, so that every shard is read."""
 
     @property
     def complete(self) -> bool:
@@ -172,7 +150,7 @@ class _Scanning:
         self.parts: list[tuple[Shard, Part]] = []
         self.crashes: list[Crash] = []
         try:
-            with calling(plugin_id, "begin"):
+            with calling():
                 needs = validator.needs
                 if not isinstance(needs, Need):
                     raise TypeError(f"its `needs` should be a Need, found {needs!r}")
@@ -181,23 +159,22 @@ class _Scanning:
                 self.members = Need.MEMBERS in needs
                 maker = validator.begin(target, options)
                 if not callable(maker):
-                    raise TypeError(f"`begin` returned {maker!r}, expected what makes a visitor")
+                    raise TypeError(f"`begin` returned {maker!r}, expected a function")
                 try:
                     self.maker = pickle.dumps(maker)
                 except Exception as error:
-                    raise TypeError(f"what `begin` returned cannot be pickled: {error}") from error
+                    raise TypeError(f"the result of `begin` cannot be pickled: {error}") from error
                 self.key = key_of(validator, target, options, plugin_id)
         except Exception as error:
             if isinstance(error, BaselineError) and plugin_id.is_ours:
                 raise error.reason from error
             if isinstance(error, UsageError) and is_told(error):
                 raise
-            self.crash(error, validator.begin)
+            self.crash(error)
 
-    def crash(self, error: BaseException, *of: object) -> None:
-        """Note that it raised in this process, where `of` was called."""
-        reason = reason_of(traced(error), *of, type(self.validator))
-        self.crashes.append(Crash(self.plugin_id, "", reason))
+    def crash(self, error: BaseException) -> None:
+        """Record an exception of the validator in this process."""
+        self.crashes.append(Crash(self.plugin_id, "", reason_of(traced(error))))
 
     def opened(self, shard: Shard, part: bytes | Crashed | None) -> list[Part]:
         """The unpickled part of a shard, or an empty list."""
@@ -205,19 +182,19 @@ class _Scanning:
             self.crashes.append(Crash(self.plugin_id, shard.name, part.reason))
         elif part is not None:
             try:
-                with calling(self.plugin_id, "unpickle"):
+                with calling():
                     return [pickle.loads(part)]
             except Exception as error:
                 self.crashes.append(Crash(self.plugin_id, shard.name, reason_of(traced(error))))
         return []
 
     def keep(self, shard: Shard, part: Part) -> None:
-        """Keep a part; merge it with that of the shard before, if the validator merges parts."""
+        """Keep a part, or merge it with the previous shard's part if the validator merges parts."""
         if self.parts and overrides(self.validator, Validator, "merge"):
             first, before = self.parts[-1]
             if first.split == shard.split:
                 try:
-                    with calling(self.plugin_id, "merge"):
+                    with calling():
                         self.parts[-1] = (first, self.validator.merge(before, part))
                 except Exception as error:
                     self.crashes.append(Crash(self.plugin_id, shard.name, reason_of(traced(error))))
@@ -225,16 +202,16 @@ class _Scanning:
         self.parts.append((shard, part))
 
     def finish(self, target: Target) -> list[Finding | Measure]:
-        """Its findings and measures for all shards; empty if it crashed, now or before."""
+        """The validator's findings and measures for all shards; empty if it crashed."""
         if self.crashes:
             return []
         found: Any = None
         try:
-            with calling(self.plugin_id, "finish"):
+            with calling():
                 found = self.validator.finish(target, self.parts)
                 return [_checked(item, self.codes) for item in found]
         except Exception as error:
-            self.crash(error, found, self.validator.finish)
+            self.crash(error)
             return []
 
 
@@ -262,38 +239,56 @@ def run_scan(
         for each, (plugin_id, codes) in zip(validators, told, strict=True)
     ]
     looking = [each for each in running if not each.crashes]
-    makers = tuple((each.plugin_id, each.maker) for each in looking)
+    makers = tuple(each.maker for each in looking)
     digest = any(each.digest for each in looking)
     sha256 = any(each.sha256 for each in looking)
     members = any(each.members for each in looking)
-    reuse = Reuse(
-        cache, [(each.plugin_id, each.validator, each.key) for each in looking], digest=digest
-    )
     result.uncacheable = tuple(each.name for each in looking if each.key is None)
-    known = [reuse.knows(number, shard) for number, shard in enumerate(target.shards)]
+    recalled: dict[int, Recalled | None] = {}
+    if cache is not None:
+        keyed = [(each.plugin_id, each.validator, each.key) for each in looking]
+        cache.prepare(keyed, digest=digest)
+        recalled = {number: cache.recall(number, each) for number, each in enumerate(target.shards)}
+    result.cached = sum(before is not None for before in recalled.values())
     tasks = (
         ScanTask(shard, makers, digest, sha256, members)
-        for shard, is_known in zip(target.shards, known, strict=True)
-        if not is_known
+        for number, shard in enumerate(target.shards)
+        if recalled.get(number) is None
     )
     total = sum(shard.entry.records for shard in target.shards if shard.entry is not None)
     with working(progress, label, total):
         with _fetching(target, engine), closing(engine.run(scan_shard, tasks)) as scans:
-            for number, (shard, is_known) in enumerate(zip(target.shards, known, strict=True)):
-                before = reuse.recall(number, shard) if is_known else None
+            for number, shard in enumerate(target.shards):
+                before = recalled.get(number)
                 if before is not None:
                     end: StreamEnd | None = before.end
-                    result.cached += 1
                     for each, part in zip(looking, before.parts, strict=True):
                         each.keep(shard, part)
                 else:
-                    # The cached entry may be gone or invalid: then read the shard here.
-                    task = ScanTask(shard, makers, digest, sha256, members)
-                    scanned = scan_shard(task) if is_known else next(scans)
+                    scanned = next(scans)
                     end = scanned.end
-                    _take(scanned, number, shard, looking, reuse, result)
-                _count(result, end)
+                    if end is None:
+                        result.unreadable.append(Unreadable(shard.name, scanned.unreadable))
+                    opened = [
+                        each.opened(shard, part)
+                        for each, part in zip(looking, scanned.parts, strict=True)
+                    ]
+                    pairs = list(zip(looking, opened, strict=True))
+                    if cache is not None:  # before they are merged, because merging may change them
+                        parts = {each.plugin_id: mine[0] for each, mine in pairs if mine}
+                        result.crashes += [
+                            Crash(plugin_id, shard.name, f"its part cannot be packed: {reason}")
+                            for plugin_id, reason in cache.remember(number, shard, end, parts)
+                        ]
+                    # By validator, because the validators of a report format may share its name.
+                    for each, mine in pairs:
+                        for part in mine:
+                            each.keep(shard, part)
+                result.shards += 1
                 if end is not None:
+                    result.records += end.records
+                    result.file_bytes += end.file_bytes
+                    result.payload_bytes += end.payload_bytes
                     progress.advance(end.records, end.file_bytes)
                 if seen is not None:
                     seen(shard, end)
@@ -309,98 +304,50 @@ def run_scan(
 
 
 def _fetching(target: Target, engine: Engine) -> AbstractContextManager[None]:
-    """Fetch small shards of a build in a store ahead, where they are scanned in this process."""
+    """Prefetch small shards of a remote build, if this process scans them."""
     shards = target.shards
-    if not shards or target.manifest is None or engine.jobs > 1 or not engine.is_local:
+    if not shards or target.manifest is None:
         return nullcontext()
-    storage = shards[0].storage
-    return storage.reading_ahead((shard.path for shard in shards), storage.list(recursive=False))
-
-
-def _take(
-    scanned: ShardScan,
-    number: int,
-    shard: Shard,
-    looking: Sequence[_Scanning],
-    reuse: Reuse,
-    result: ScanResult,
-) -> None:
-    """Store the result of a shard that was read."""
-    if scanned.end is None:
-        result.unreadable.append(Unreadable(shard.name, scanned.unreadable))
-    opened = [each.opened(shard, part) for each, part in zip(looking, scanned.parts, strict=True)]
-    # Cache the parts before they are merged, because merging may change them.
-    parts = {
-        each.plugin_id: part for each, parts in zip(looking, opened, strict=True) for part in parts
-    }
-    if reuse.keeps(number):
-        result.crashes += [
-            Crash(plugin_id, shard.name, f"its part cannot be packed: {reason}")
-            for plugin_id, reason in reuse.remember(number, shard, scanned.end, parts)
-        ]
-    # By validator: a report format may have several, which share its name.
-    for each, mine in zip(looking, opened, strict=True):
-        for part in mine:
-            each.keep(shard, part)
-
-
-def _count(result: ScanResult, end: StreamEnd | None) -> None:
-    result.shards += 1
-    if end is not None:
-        result.records += end.records
-        result.file_bytes += end.file_bytes
-        result.payload_bytes += end.payload_bytes
+    storage, paths = shards[0].storage, [shard.path for shard in shards]
+    reading = engine.run_here(lambda: storage.reading_ahead(paths, storage.list(recursive=False)))
+    return reading or nullcontext()
 
 
 def _checked(item: object, codes: frozenset[str] | None) -> Finding | Measure:
     """A validator's finding or measure, with its types checked and its locations in order."""
     if isinstance(item, Measure):
-        _check_measure(item)
+        text: object
+        if not isinstance(item.value, int | float | str | Mapping | None):
+            raise TypeError(f"the measure `{item.name}` is {item.value!r}, expected a number")
+        for text in (item.name, item.text):
+            if not isinstance(text, str):
+                raise TypeError(f"a measure says {text!r}, expected a text")
+        json.dumps(item.value)  # the report is JSON
         return item
     if not isinstance(item, Finding):
         raise TypeError(f"it yielded {item!r}, expected a Finding or a Measure")
-    for name, kind in _FIELDS.items():
-        if not isinstance(value := getattr(item, name), kind):
-            raise TypeError(f"`{name}` of a finding is {value!r}, expected {kind.__name__}")
-    if codes is not None and item.code not in codes:
-        raise ValueError(f"it yielded the code {item.code!r}, which it does not announce")
-    if item.count < 1:
-        raise ValueError(f"`count` of a finding is {item.count!r}, expected at least 1")
-    for location in item.locations:
-        _check_location(location)
-    locations = sorted(item.locations, key=Location.order)
-    return replace(item, locations=tuple(locations[:MAX_LOCATIONS]))
-
-
-def _check_measure(item: Measure) -> None:
-    if not isinstance(item.value, int | float | str | Mapping | None):
-        raise TypeError(f"the measure `{item.name}` is {item.value!r}, expected a number")
-    for text in (item.name, item.text):
-        if not isinstance(text, str):
-            raise TypeError(f"a measure says {text!r}, expected a text")
-    json.dumps(item.value)  # the report is JSON
-
-
-def _check_location(location: object) -> None:
-    if not isinstance(location, Location):
-        raise TypeError(f"a location is {location!r}, expected a Location")
-    for name, kind in _PLACE.items():
-        value = getattr(location, name)
-        if value is not None and not isinstance(value, kind):
-            raise TypeError(f"`{name}` of a location is {value!r}, expected {kind.__name__}")
+    try:
+        found = msgspec.convert(msgspec.to_builtins(item, enc_hook=str), Finding)
+    except msgspec.ValidationError as error:
+        raise TypeError(f"it yielded a wrong finding: {error}") from None
+    if codes is not None and found.code not in codes:
+        raise ValueError(f"it yielded the code {found.code!r}, which it does not announce")
+    if found.count < 1:
+        raise ValueError(f"`count` of a finding is {found.count!r}, expected at least 1")
+    locations = sorted(found.locations, key=Location.order)
+    return replace(found, locations=tuple(locations[:MAX_LOCATIONS]))
 
 
 class _GuardedVisitor:
     """A visitor whose exceptions affect only its own verdict."""
 
-    def __init__(self, plugin_id: PluginId, maker: bytes, shard: Shard) -> None:
-        self._plugin_id = plugin_id
+    def __init__(self, maker: bytes, shard: Shard) -> None:
         self._visitor: Visitor | None = None
         self._silent: frozenset[str] = frozenset()
         self.crash: Crashed | None = None
         make: Any = None
         try:
-            with calling(plugin_id, "begin"):
+            with calling():
                 make = pickle.loads(maker)
                 self._visitor = made = make(shard)
                 self._silent = frozenset(
@@ -409,19 +356,19 @@ class _GuardedVisitor:
                     if getattr(type(made), name, None) is default
                 )
         except Exception as error:
-            self._fail(error, make)
+            self._fail(error)
 
     def call(self, method: str, argument: object) -> Part:
-        """Call a method of the visitor; None if the visitor has crashed, or has only the default,
-        which does nothing.
+        """Call a method of the visitor. None if the visitor has crashed, or has only the default
+        method, which does nothing.
         """
         if self._visitor is None or method in self._silent:
             return None
         try:
-            with calling(self._plugin_id, method):
+            with calling():
                 return getattr(self._visitor, method)(argument)
         except Exception as error:
-            self._fail(error, getattr(self._visitor, method, None))
+            self._fail(error)
             return None
 
     def close(self, end: StreamEnd | None) -> bytes | Crashed | None:
@@ -430,27 +377,26 @@ class _GuardedVisitor:
         if self.crash is not None or end is None:
             return self.crash
         try:
-            with calling(self._plugin_id, "pickle"):
+            with calling():
                 return pickle.dumps(part)
         except Exception as error:
-            reason = reason_of(traced(error), getattr(self._visitor, "close", None))
-            return Crashed(f"its part cannot be pickled: {reason}")
+            return Crashed(f"its part cannot be pickled: {reason_of(traced(error))}")
 
-    def _fail(self, error: BaseException, *of: object) -> None:
+    def _fail(self, error: BaseException) -> None:
         self._visitor = None
-        self.crash = Crashed(reason_of(traced(error), *of))
+        self.crash = Crashed(reason_of(traced(error)))
 
 
 _READS = 3
-"""Number of times that a shard is read if its store gives other bytes on a second read."""
+"""Number of attempts to read a shard whose store gives other bytes on a second read."""
 
 
 def scan_shard(task: ScanTask) -> ShardScan:
     """Read one shard to its end and return every validator's part.
 
     A shard that cannot be read is a result, not an exception, so that the others are still scanned;
-    the check as a whole is then incomplete. One whose store gave other bytes on a second read is
-    read again, with new visitors.
+    the check is then incomplete. If a store gave other bytes on a second read, the shard is read
+    again, with new visitors.
     """
     for _ in range(_READS - 1):
         try:
@@ -464,7 +410,7 @@ def scan_shard(task: ScanTask) -> ShardScan:
 
 
 def _scan_once(task: ScanTask) -> ShardScan:
-    visitors = [_GuardedVisitor(plugin_id, make, task.shard) for plugin_id, make in task.makers]
+    visitors = [_GuardedVisitor(maker, task.shard) for maker in task.makers]
     end: StreamEnd | None = None
     unreadable = ""
     shard = task.shard

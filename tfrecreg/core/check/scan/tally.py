@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from bisect import insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, Protocol
+from dataclasses import fields
+from typing import Any, NamedTuple
 
 import msgspec
 from blake3 import blake3
@@ -13,6 +14,17 @@ from blake3 import blake3
 from tfrecreg.core.check.scan.interface import Part, Shard
 from tfrecreg.core.records.batch import RecordBatch
 from tfrecreg.core.values.findings import MAX_LOCATIONS, Code, Finding, Location, fingerprint
+
+
+class Problem(NamedTuple):
+    """One problem of a record."""
+
+    code: Code
+    feature: str
+    message: str
+    """The message, equal for all records."""
+    detail: str | None
+    """The facts of this record."""
 
 
 class _Group(NamedTuple):
@@ -58,9 +70,9 @@ class _Occurrences:
 class Tally:
     """Occurrences of problems, grouped into findings. Picklable and mergeable.
 
-    A group is one finding: everything with the same code, split, feature, subject and message.
-    Memory is bounded by the number of groups, never by the number of occurrences, so a message has
-    only what all of its occurrences share, and the rest goes to `Location.detail`.
+    A group is one finding: all occurrences with the same code, split, feature, subject and message.
+    Memory is bounded by the number of groups, never by the number of occurrences, so a message says
+    only what all occurrences share. The facts of one occurrence go into `Location.detail`.
 
     Occurrences may be added, and tallies merged, in any order: counts and locations are the same.
     """
@@ -87,7 +99,7 @@ class Tally:
         Args:
             code: of the problem.
             message: one line, the same for every occurrence of the group.
-            location: where; None if the group has all the information.
+            location: where the problem is; None if the group has all the information.
             split: the split that the finding concerns, empty for none.
             feature: the feature, empty for none.
             subject: the key or the shard that the finding concerns, empty for none.
@@ -120,13 +132,30 @@ class Tally:
             code: of the problem.
             feature: the feature, empty for none.
             message: one line, the same for every occurrence of the group.
-            detail: expected against found; escaped.
+            detail: what was expected and what was found; escaped.
         """
         place = shard.locate(batch, position, feature=feature or None, detail=detail)
         self.add(code, message, place, split=shard.split, feature=feature)
 
+    def add_places(
+        self,
+        code: Code,
+        message: str,
+        places: Sequence[Location],
+        count: int,
+        *,
+        split: str = "",
+        feature: str = "",
+        subject: str = "",
+    ) -> None:
+        """Count `count` occurrences, of which the first places are known (at least one place)."""
+        for number, place in enumerate(places):
+            times = count - len(places) + 1 if number == 0 else 1
+            self.add(
+                code, message, place, split=split, feature=feature, subject=subject, count=times
+            )
+
     def merge(self, other: Tally) -> None:
-        """Add the counts of another tally."""
         for group, theirs in other._groups.items():
             ours = self._groups.get(group)
             if ours is None:
@@ -186,22 +215,8 @@ class Tally:
             )
 
 
-class Plain(Protocol):
-    """A class whose objects a part may contain: it converts itself to plain data."""
-
-    plain_type: ClassVar[Any]
-    """The type of that data, as an annotation."""
-
-    def plain(self) -> Any:
-        """All of it."""
-
-    @classmethod
-    def of_plain(cls, plain: Any) -> Any:
-        """The object from its plain data. Raises ValueError for invalid data."""
-
-
 class JsonCodec:
-    """Parts of one type: a dataclass or a named tuple of plain data, tallies and :class:`Plain`.
+    """Parts of one type: a dataclass or a named tuple of plain data and tallies.
 
     A part is read strictly by its type, so bytes of another version with other fields are rejected.
     Texts that are not UTF-8 (file names with surrogate escapes) cannot be packed: packing raises
@@ -217,19 +232,36 @@ class JsonCodec:
         self._codes = tuple(codes)
 
     def pack(self, part: Part) -> bytes:
-        return msgspec.json.encode(part, enc_hook=_plain)
+        return msgspec.json.encode(part, enc_hook=Tally.rows)
 
     def unpack(self, data: bytes) -> Part:
         return msgspec.json.decode(data, type=self._part, dec_hook=self._made)
 
-    def _made(self, kind: Any, plain: Any) -> Any:
-        if kind is Tally:
-            return Tally.of_rows(msgspec.convert(plain, list[TallyRow]), self._codes)
-        return kind.of_plain(msgspec.convert(plain, kind.plain_type))
+    def _made(self, kind: Any, plain: Any) -> Tally:
+        del kind  # Tally is the only type that is not plain
+        return Tally.of_rows(msgspec.convert(plain, list[TallyRow]), self._codes)
 
 
-def _plain(value: Any) -> Any:
-    return value.rows() if isinstance(value, Tally) else value.plain()
+def add_up(ours: Any, theirs: Any) -> None:
+    """Add another shard's dataclass of counts to `ours`, field by field.
+
+    Numbers are summed, and objects with `merge` are merged, even in dictionaries. Any other value
+    stays as it is in `ours`.
+    """
+    for each in fields(ours):
+        mine, more = getattr(ours, each.name), getattr(theirs, each.name)
+        if isinstance(mine, dict):
+            for key, value in more.items():
+                if isinstance(value, int):
+                    mine[key] = mine.get(key, 0) + value
+                elif hasattr(value, "merge"):
+                    mine.setdefault(key, type(value)()).merge(value)
+                else:
+                    mine.setdefault(key, value)
+        elif type(mine) is int:
+            setattr(ours, each.name, mine + more)
+        elif hasattr(mine, "merge"):
+            mine.merge(more)
 
 
 def key_from(*texts: str | None, options: Mapping[str, Any] | None = None) -> str:

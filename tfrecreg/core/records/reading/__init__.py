@@ -1,1 +1,1 @@
-"""Reading records by their number."""
+"""Reads records by their number."""

@@ -1,4 +1,4 @@
-"""Records by their numbers, without reading those before.
+"""Reads records by number, without reading the records before them.
 
 ::
 
@@ -8,8 +8,8 @@
     with Records("train.tfrecord") as records:
         len(records), records[-1], records[10:20]
 
-Numbers are those that `tfrecreg check` names: from 0, damaged records counted. Every payload is
-verified when it is read, length and data, and in gzip also the member that it lies in.
+Records have the same numbers as in `tfrecreg check`: from 0, damaged records included. Reading a
+payload verifies both checksums of the record, and in gzip also the member.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ from tfrecreg.core.values.text import safe
 Path = str | os.PathLike[str]
 
 _GAP_BYTES = 1 << 12
-"""Records that lie no farther apart are read together, if many are asked for,"""
+"""Maximum distance in bytes between records that are read together."""
 _JOINED_BYTES = 1 << 18
-"""as long as that takes no more memory than this."""
+"""Maximum size in bytes of records that are read together."""
 _ALONE_BYTES = 1 << 15
-"""Payloads of this size are read alone: to copy one out of a frame takes longer than a read."""
+"""Payloads of at least this size are read alone: that is faster than copying them from a frame."""
 _LEAST_BYTES = 2
-"""Python shares objects of fewer bytes, into which nothing may be read."""
+"""Minimum size of a payload that is read into a new bytes object: Python shares smaller objects."""
 
 
 @overload
@@ -72,9 +72,10 @@ def read(
     *,
     index: Path | None = None,
 ) -> bytes | list[bytes]:
-    """Read one record of a shard by its number, or several.
+    """Read one record of a shard by its number, or several records.
 
-    For many reads of one shard make a :class:`Records`: it looks where they are only once.
+    For many reads of one shard, make a :class:`Records`: it finds the places of the records only
+    once.
 
     Args:
         path: the shard, plain or gzip.
@@ -82,11 +83,11 @@ def read(
         index: an index of the shard, as for :class:`Records`.
 
     Returns:
-        The payload, or the payloads as a list, in the order asked for.
+        The payload, or the payloads as a list, in the requested order.
 
     Raises:
-        NoSuchRecordError: the number is out of range; also an IndexError.
-        DamagedRecordError: its checksums do not hold.
+        NoSuchRecordError: a number is out of range. The error is also an IndexError.
+        DamagedRecordError: the checksums of a record do not hold.
         UsageError: the file is not a TFRecord, or `index` is not its index.
         StorageError: a file cannot be read.
 
@@ -105,25 +106,27 @@ def read(
 
 
 class Records(Sequence[bytes]):
-    """The payloads of one shard, by number. The file is read when they are asked for.
+    """The payloads of one shard, by number. A payload is read when it is accessed.
 
-    A slice is another such sequence over the same file: nothing is read for it. May be pickled
-    (about 16 bytes per record), used after a fork, and by several threads: so it is fit for the
-    workers of a data loader. A context manager; reading after :meth:`close` opens the file again.
+    A slice is another :class:`Records` of the same file; slicing reads nothing. The object can be
+    pickled (about 16 bytes per record), used after a fork, and shared by threads, so the workers of
+    a data loader can use it. It is a context manager. Reading after :meth:`close` opens the file
+    again.
 
     Args:
         path: the shard, plain or gzip, with any name.
-        index: where its records are: an index of this package (``index/<shard>.index`` of a
-            build), or a sidecar of another tool (lines of ``offset size``, for plain files). None
-            for the build's own index beside the shard, if there is one that fits; else the shard
-            is read once: of a plain file its headers, of gzip all. Gzip of other tools, which
-            often is one member, is decompressed from its beginning for each jump backwards.
-        storage: where `path` and `index` are; None for local files.
-        name: of the shard in errors; None for `path`.
+        index: the file with the places of the records: an index of this package
+            (``index/<shard>.index`` of a build), or a sidecar of another tool (lines of
+            ``offset size``, for plain files). With None, the build's own index beside the shard is
+            used if it fits. Without an index, the shard is read once: the headers of a plain file,
+            or all of a gzip file. Gzip of other tools often has a single member, which is
+            decompressed from its beginning for each jump backwards.
+        storage: the storage of `path` and `index`; None for local files.
+        name: the name of the shard in errors; None for `path`.
 
     Raises:
         UsageError: the file is not a TFRecord, or `index` is not its index.
-        ManifestError: `index` is an index of this package, and damaged.
+        ManifestError: `index` is a damaged index of this package.
         StorageError: a file cannot be read.
 
     Example:
@@ -144,7 +147,7 @@ class Records(Sequence[bytes]):
         name: str | None = None,
     ) -> None:
         self.path = os.fspath(path)
-        """As it was given."""
+        """The path that was given."""
         self._shown = safe(name if name is not None else self.path, limit=1000)
         place, inside = _locate(path, storage)
         sidecar = _locate(index, storage) if index is not None else None
@@ -154,14 +157,7 @@ class Records(Sequence[bytes]):
 
     @classmethod
     def located(cls, storage: Readable, path: str, places: RecordOffsets, *, name: str) -> Records:
-        """The records of a shard whose offsets are known already. Nothing is opened.
-
-        Args:
-            storage: where the shard is.
-            path: in `storage`.
-            places: from :func:`tfrecreg.core.records.reading.offsets.find_offsets`, for this shard.
-            name: of the shard in errors.
-        """
+        """The records of a shard whose offsets are already known. Opens nothing."""
         records = object.__new__(cls)
         records.path = path
         records._shown = safe(name, limit=1000)
@@ -171,15 +167,15 @@ class Records(Sequence[bytes]):
         return records
 
     def read_each(self, records: Iterable[SupportsIndex]) -> list[bytes | DamagedRecordError]:
-        """The payloads at these positions, in the order asked for.
+        """The payloads at these positions, in the requested order.
 
-        Reads are sorted by their place in the shard, and those of neighbours are joined.
+        Reads are sorted by their place in the shard, and neighbouring records are read together.
 
         Args:
-            records: positions, as for ``records[…]``; any may come more than once.
+            records: positions, as for ``records[…]``; a position may occur more than once.
 
         Returns:
-            For each position the payload, or the error that reading it alone raises.
+            For each position the payload, or the error that ``records[…]`` raises for it.
 
         Raises:
             NoSuchRecordError: a position is out of range.
@@ -196,25 +192,29 @@ class Records(Sequence[bytes]):
 
     @property
     def offsets(self) -> npt.NDArray[np.int64]:
-        """Shape (records,): where each record starts in the decompressed stream."""
+        """Shape (records,): the byte of the decompressed stream at which each record starts."""
         return self._places.offsets[self._selected]
 
     @property
     def lengths(self) -> npt.NDArray[np.int64]:
-        """Size in bytes of each payload, of shape (records,); -1 for a record known as damaged."""
+        """Shape (records,): size of each payload in bytes; -1 for a record that is known to be
+        lost.
+        """
         return self._places.lengths[self._selected]
 
     @property
     def damaged(self) -> tuple[int, ...]:
-        """The positions of records that are known to be damaged.
+        """The positions of known damaged records.
 
-        Complete where the shard itself had to be read past damage; damage to data alone shows only
-        when they are read: `tfrecreg check` reads all.
+        They are complete if the whole shard was read to find its records. Otherwise damage to data
+        shows only when a record is read; `tfrecreg check` reads all records.
         """
         return tuple(int(each) for each in np.flatnonzero(self.lengths < 0))
 
     def close(self) -> None:
-        """Close the file, also for slices of this sequence. It is opened again when needed."""
+        """Close the file, which slices of this sequence share. It is opened again when it is
+        needed.
+        """
         self._file.close()
 
     def __len__(self) -> int:
@@ -232,7 +232,8 @@ class Records(Sequence[bytes]):
         return self._file.payload(self.number(record))
 
     def number(self, record: SupportsIndex) -> int:
-        """The number in the shard, as in findings, of the record at position `record` here.
+        """The number in the shard of the record at position `record`. Findings use the same
+        numbers.
 
         Raises:
             NoSuchRecordError: the position is out of range.
@@ -240,8 +241,7 @@ class Records(Sequence[bytes]):
         position = operator.index(record)
         if not -len(self) <= position < len(self):
             raise NoSuchRecordError(
-                f"there is no record {position} in `{self._shown}`, which has {len(self)}",
-                hint="numbers go from 0; negative ones count from the end",
+                f"there is no record {position} in `{self._shown}`, which has {len(self)}"
             )
         return self._numbers[position]
 
@@ -262,12 +262,12 @@ class Records(Sequence[bytes]):
         numbers = self._numbers
         if not numbers:
             return slice(0, 0)
-        # A stop of -1 would count from the end.
+        # In a slice, a stop of -1 would count from the end.
         return slice(numbers.start, numbers.stop if numbers.stop >= 0 else None, numbers.step)
 
 
 class _File:
-    """The shard, opened when it is needed."""
+    """The file of the shard, which is opened when it is needed."""
 
     def __init__(self, storage: Readable, path: str, places: RecordOffsets, shown: str) -> None:
         self._storage = storage
@@ -275,26 +275,31 @@ class _File:
         self._places = places
         self._shown = shown
         self._read = None if places.gzip else record_reader()
-        # Empty, or the one open file: `setdefault` lets one thread set it.
+        # Empty, or with the one open file: with `setdefault`, only one thread can add a file.
         self._opened: dict[str, tuple[Reader, MemberReader | None]] = {}
 
     def payload(self, number: int) -> bytes:
-        """The payload of the record with this number, verified."""
+        """The verified payload of the record with this number."""
         try:
             return self._payload(number)
         except DamagedRecordError as error:
-            if self._storage.is_local:
+            reader, members = self._open()
+            start, stop = 0, reader.size
+            length = int(self._places.lengths[number])
+            if members is None and not self._places.gzip and length >= 0:
+                start = int(self._places.offsets[number])
+                stop = start + length + OVERHEAD
+            if not reader.forget(start, stop):
                 raise
             first = error
-        # Bytes from a store may have been altered on their way.
+        # Bytes of a store may have been damaged in transfer, or in a cache.
         self.close()
         try:
             return self._payload(number)
         except DamagedRecordError as error:
             if error.message != first.message:
                 raise TransferError(
-                    f"record {number} of `{self._shown}` had other bytes on a second read",
-                    hint="the store or the network alters bytes; run the command again",
+                    f"record {number} of `{self._shown}` had different bytes on a second read"
                 ) from None
             message = f"{error.message}; {SAME_BYTES}"
             raise DamagedRecordError(message, hint=error.hint) from None
@@ -321,7 +326,7 @@ class _File:
         return self._verified(number, length, frame)
 
     def each(self, numbers: npt.NDArray[np.int64]) -> list[bytes | DamagedRecordError]:
-        """The payload of each of these records, or its error."""
+        """For each of these records the payload, or the error of its damage."""
         found: dict[int, bytes | DamagedRecordError] = {}
         for start, end, group in self._groups(numbers):
             if len(group) == 1 and not self._places.gzip:
@@ -339,19 +344,21 @@ class _File:
             for number, at, length in group:
                 payload = _sound(frames, at - start, length) if frames is not None else None
                 try:
-                    # The slow way finds the reason.
+                    # Reading the record alone finds the reason.
                     found[number] = payload if payload is not None else self.payload(number)
                 except DamagedRecordError as error:
-                    # With its traceback it would hold this frame, and so itself and the file.
+                    # The traceback would keep this frame alive, and with it the error itself and
+                    # the file.
                     found[number] = error.with_traceback(None)
         return [found[number] for number in numbers.tolist()]
 
     def _groups(
         self, numbers: npt.NDArray[np.int64]
     ) -> Iterator[tuple[int, int, list[tuple[int, int, int]]]]:
-        """The records in groups of near ones: start and end in the stream, and their places.
+        """Groups of records that lie close together: start and end in the stream, and the records'
+        places.
 
-        A place is number, offset and length of the payload.
+        A place is the number, the offset and the payload's length of a record.
         """
         ordered = np.unique(numbers)
         offsets = self._places.offsets[ordered].tolist()
@@ -375,7 +382,8 @@ class _File:
     def _alone(self, at: int, length: int) -> bytes | None:
         """The payload of the record at byte `at`, read and verified in one compiled call.
 
-        None where that cannot be, or if it is not sound: then the reason is found in another way.
+        None if the call is not available, or if the record is not sound: then the caller finds the
+        reason.
         """
         reader, members = self._open()
         if self._read is None or members is not None or length < _LEAST_BYTES:
@@ -389,14 +397,13 @@ class _File:
         return payload
 
     def _frames(self, start: int, end: int) -> bytes | None:
-        """A stretch of the stream; None where it cannot be had as a whole."""
+        """The bytes of the stream from `start` to `end`; None if they cannot be read completely."""
         if self._places.gzip and not self._places.members:
             return None
         reader, members = self._open()
+        read = members.read if members else reader.read_at
         try:
-            return (
-                members.read(start, end - start) if members else reader.read_at(start, end - start)
-            )
+            return read(start, end - start)
         except DamagedGzipError:
             return None
 
@@ -416,7 +423,9 @@ class _File:
         payload = frame[HEADER_BYTES : HEADER_BYTES + length]
         footer = frame[HEADER_BYTES + length :]
         if len(footer) < FOOTER_BYTES:
-            raise self._damaged(number, f"CRC003: the file ends in it, after {len(frame)} bytes")
+            raise self._damaged(
+                number, f"CRC003: the file ends inside the record, after {len(frame)} bytes"
+            )
         crc, stored = masked_crc(payload), int.from_bytes(footer, "little")
         if crc != stored:
             raise self._damaged(
@@ -425,7 +434,7 @@ class _File:
         return payload
 
     def _behind_damage(self, number: int, length: int) -> bytes:
-        """From gzip that is damaged somewhere: only the scanner knows the way."""
+        """Read a payload from damaged gzip with the scanner, which continues after damage."""
         for event in scan(self._storage, self._path, hold_limit=max(length, 1 << 20)):
             if isinstance(event, RecordBatch) and event.first + len(event) > number:
                 if event.whole and number >= event.first:
@@ -456,10 +465,7 @@ class _File:
         found = reader.size, entry.mtime_ns if entry is not None else 0
         if found != (places.size, places.mtime_ns):
             reader.close()
-            raise StorageError(
-                f"`{self._shown}` was changed since its records were counted",
-                hint="open it again with `Records`",
-            )
+            raise StorageError(f"`{self._shown}` was changed since its records were counted")
         members = None
         if places.members:
             members = MemberReader(reader, places.members, places.end, proven=places.proven)
@@ -485,9 +491,7 @@ class _File:
             self.close()
 
 
-@lru_cache(maxsize=1 << 12)
-def _head(length: int) -> bytes:
-    return frame_header(length)
+_head = lru_cache(maxsize=1 << 12)(frame_header)
 
 
 def _sound(frames: bytes, at: int, length: int) -> bytes | None:
@@ -502,13 +506,13 @@ def _sound(frames: bytes, at: int, length: int) -> bytes | None:
 
 
 _SCANNED_TOGETHER = 8
-"""Minimum number of consecutive records for which a call of the scanner pays."""
+"""Minimum number of consecutive records for which a call of the scanner is faster."""
 _SCANNERS = threading.local()
-"""A scanner holds room for its results, so each thread has its own."""
+"""Each thread's own scanner: threads cannot share one, because it has a buffer for its results."""
 
 
 def _are_all_sound(frames: bytes, group: Sequence[tuple[int, int, int]]) -> bool:
-    """Whether these records, and nothing else, are in `frames`, and their checksums hold."""
+    """Whether `frames` consists of exactly these records, and all checksums hold."""
     lengths = [length for _, _, length in group]
     if len(group) < _SCANNED_TOGETHER or sum(lengths) + OVERHEAD * len(group) != len(frames):
         return False

@@ -1,4 +1,4 @@
-"""The records of several shards under one number, read one by one or many at once."""
+"""Numbers the records of several shards together, and reads one record or many records at once."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ from tfrecreg.core.records.framing import OVERHEAD
 from tfrecreg.core.records.index import Index, load_index
 from tfrecreg.core.records.reading.access import Records
 from tfrecreg.core.records.reading.offsets import RecordOffsets, find_offsets, kept_offsets
-from tfrecreg.core.storage.interface import Readable
-from tfrecreg.core.storage.paths import is_url
-from tfrecreg.core.storage.raw import storage_at
+from tfrecreg.core.storage.interface import Entry, Readable
+from tfrecreg.core.storage.raw import asked, storage_at
 from tfrecreg.core.values.errors import (
     DamagedRecordError,
     ManifestError,
@@ -39,34 +38,32 @@ _BLOCK_RECORDS = 1 << 10
 
 
 class ShardPlace(NamedTuple):
-    """A shard with its size and stamp when the source was made."""
+    """A shard, with the size and time that it had when the data source was made."""
 
     root: str
-    """Of the storage: an absolute path or a URL."""
+    """Root of the storage: an absolute path or a URL."""
     path: str
-    """In that folder."""
     name: str
-    """Name in messages; not escaped."""
+    """The shard's name in messages; not escaped."""
     split: str
     index_path: str
-    """Path in `root` of its own index; empty without one."""
+    """Path of the shard's own index in `root`; empty without an index."""
     records: int
-    """Damaged ones count."""
+    """Number of records, damaged ones included."""
     size: int
-    """Bytes of the file."""
     mtime_ns: int
     stream_blake3: str = ""
-    """Digest of its decompressed stream by the manifest; empty without a manifest."""
+    """Hex digest of the decompressed stream, from the manifest; empty without a manifest."""
     index_blake3: str = ""
-    """Digest of its index by the manifest."""
+    """Hex digest of the shard's index, from the manifest."""
 
     def load_index(self) -> Index:
-        """Its own index."""
+        """Read the shard's own index."""
         return load_index(storage_at(self.root), self.index_path, blake3_hex=self.index_blake3)
 
 
 class ShardRecords:
-    """The payloads of shards, numbered through all of them. Safe for threads and after a fork."""
+    """The payloads of shards, numbered across shards. Safe for threads and after a fork."""
 
     def __init__(self, places: Sequence[ShardPlace], far: FarFiles | None = None) -> None:
         self.places = tuple(places)
@@ -75,9 +72,9 @@ class ShardRecords:
         self._ends = np.array(self._starts[1:], np.int64)
         self._offsets: dict[int, RecordOffsets] = {}
         self._keys: dict[int, Index] = {}
-        self._far_files: dict[int, FarFile] = {}
-        # A thread that still reads a shard dropped here goes on reading: the file is closed with
-        # the last reference.
+        self._far_files: dict[int, FarFile | None] = {}
+        # A thread that still reads a dropped shard continues: the file is closed with its last
+        # reference.
         self._open: OrderedDict[int, Records] = OrderedDict()
 
     def __len__(self) -> int:
@@ -85,19 +82,21 @@ class ShardRecords:
 
     @property
     def mean_bytes(self) -> float:
-        """Of a record, as it is stored."""
+        """Mean size of a stored record in bytes."""
         return sum(each.size for each in self.places) / max(1, len(self))
 
     def remember(self, shard: int, offsets: RecordOffsets) -> None:
-        """Take offsets of a shard that were looked up already."""
+        """Keep the offsets of a shard that the caller has already found."""
         self._offsets[shard] = offsets
 
     def lengths_digest(self, shard: int) -> str:
-        """Hex digest of the lengths of the records of a shard, in their order."""
+        """Hex digest of the lengths of a shard's records, in order of the records."""
         return blake3(self.located(shard).lengths.astype("<i8").tobytes()).hexdigest(16)
 
     def digests(self, shard: int) -> npt.NDArray[np.uint8]:
-        """Record digests of a shard, shape (records, 16): by its index, else by reading it."""
+        """The record digests of a shard, shape (records, 16), from its index or else from its
+        records.
+        """
         place, lengths = self.places[shard], self.located(shard).lengths
         if place.index_path:
             index = place.load_index()
@@ -117,12 +116,12 @@ class ShardRecords:
         return np.concatenate(parts)
 
     def locate(self, number: int) -> tuple[int, int]:
-        """Which shard a record is in, by its place in `places`, and its number there."""
+        """The position in `places` of a record's shard, and the record's number in the shard."""
         shard = bisect_right(self._starts, number, hi=len(self.places)) - 1
         return shard, number - self._starts[shard]
 
     def key(self, number: int) -> str | None:
-        """The key of a record; None without an index that has it."""
+        """The key of a record; None if no index has the key."""
         shard, record = self.locate(number)
         place = self.places[shard]
         if not place.index_path:
@@ -130,7 +129,7 @@ class ShardRecords:
         index = self._keys.get(shard)
         if index is None:
             index = self._keys[shard] = place.load_index()
-        # An index of other bytes would give other keys.
+        # The index of another shard would give wrong keys.
         length = self.located(shard).lengths[record]
         fits = record < len(index) and length in (-1, index.lengths[record])
         return index.key(record) if fits else None
@@ -141,15 +140,12 @@ class ShardRecords:
         try:
             return self._records(shard)[record]
         except DamagedRecordError as error:
-            found = self._past_cache(shard, record, error)
-            if isinstance(found, bytes):
-                return found
-            raise self._with_key(found, number) from None
+            raise self._with_key(error, number) from None
 
     def payloads(
         self, numbers: Sequence[int] | npt.NDArray[np.int64]
     ) -> list[bytes | DamagedRecordError]:
-        """The payloads of records, in the order asked for, or the error of one that is damaged."""
+        """The payloads of these records, in this order; for a damaged record, the error."""
         wanted = np.asarray(numbers, np.int64)
         shards = np.searchsorted(self._ends, wanted, side="right")
         found: list[bytes | DamagedRecordError] = [b""] * len(wanted)
@@ -160,15 +156,14 @@ class ShardRecords:
             payloads = self._records(shard).read_each((wanted[rows] - self._starts[shard]).tolist())
             for at, payload in zip(rows.tolist(), payloads, strict=True):
                 if isinstance(payload, DamagedRecordError):
-                    record = int(wanted[at]) - self._starts[shard]
-                    payload = self._past_cache(shard, record, payload)
-                if isinstance(payload, DamagedRecordError):
                     payload = self._with_key(payload, int(wanted[at]))
                 found[at] = payload
         return found
 
     def request(self, numbers: Sequence[int], *, soon: bool = False) -> int:
-        """Begin to fetch records that a cache has not."""
+        """Begin to fetch records that are not in the cache of blocks; return the number of
+        requests.
+        """
         return len(self._requests(np.asarray(numbers, np.int64), soon=soon))
 
     def _requests(
@@ -179,7 +174,8 @@ class ShardRecords:
         shards = np.searchsorted(self._ends, numbers, side="right")
         found = []
         chosen = np.unique(shards).tolist()
-        self.far.at_once(self.located, [each for each in chosen if each not in self._offsets])
+        unknown = [each for each in chosen if each not in self._offsets]
+        asked(self.located, unknown, (self.places[each].root for each in unknown))
         for shard in chosen:
             file = self._far_file(shard)
             if file is None or self.far.is_known(file) or self.located(shard).gzip:
@@ -188,42 +184,23 @@ class ShardRecords:
             records = numbers[shards == shard] - self._starts[shard]
             starts = offsets.offsets[records]
             stops = starts + np.maximum(offsets.lengths[records], 0) + OVERHEAD
-            found += self.far.request(file, starts, np.minimum(stops, file.size), soon=soon)
+            found += self.far.request(file, starts, np.minimum(stops, file.entry.size), soon=soon)
         return found
 
     def _far_file(self, shard: int) -> FarFile | None:
-        """The file of a shard that is read through the cache; None for others."""
-        place = self.places[shard]
-        # Without a time and an ETag, a change would not show.
-        if self.far is None or not is_url(place.root) or not place.mtime_ns:
-            return None
-        file = self._far_files.get(shard)
-        if file is None:
-            file = self.far.file(place.root, place.path, place.size, place.mtime_ns)
-            self._far_files[shard] = file
-        return file
-
-    def _past_cache(
-        self, shard: int, record: int, error: DamagedRecordError
-    ) -> bytes | DamagedRecordError:
-        """A record that is damaged in the cache, from its store; its blocks are forgotten."""
-        file = self._far_file(shard)
-        if self.far is None or file is None:
-            return error
-        place, offsets = self.places[shard], self.located(shard)
-        storage = storage_at(place.root)
-        try:
-            payload = Records.located(storage, place.path, offsets, name=place.name)[record]
-        except DamagedRecordError as again:
-            return again.with_traceback(None)
-        start, size = int(offsets.offsets[record]), int(offsets.lengths[record]) + OVERHEAD
-        self.far.forget(file, *((0, file.size) if offsets.gzip else (start, start + size)))
-        return payload
+        """The file of a shard that is read through the cache; None for other shards."""
+        if self.far is not None and shard not in self._far_files:
+            place = self.places[shard]
+            entry = Entry(place.path, "file", place.size, place.mtime_ns, 0)
+            self._far_files[shard] = self.far.file(place.root, entry)
+        return self._far_files.get(shard)
 
     def inside(
         self, numbers: range | npt.NDArray[np.int64]
     ) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
-        """The shards that numbers are in, in their order, and the records of each."""
+        """The shards that contain records with these numbers, in order, each with its records'
+        numbers.
+        """
         if not isinstance(numbers, range):
             shards = np.searchsorted(self._ends, numbers, side="right")
             for part in np.split(np.arange(len(numbers)), np.flatnonzero(np.diff(shards)) + 1):
@@ -239,7 +216,9 @@ class ShardRecords:
                 yield shard, np.array(inside, np.int64) - low
 
     def blocks(self, numbers: range | npt.NDArray[np.int64]) -> Iterator[list[int]]:
-        """Numbers in parts that can be held at once: a MiB or so, or one record."""
+        """Divide the numbers into parts that fit into memory: records of about one MiB together, or
+        one larger record.
+        """
         for shard, records in self.inside(numbers):
             low = self._starts[shard]
             lengths = self._records(shard).lengths[records]
@@ -250,12 +229,7 @@ class ShardRecords:
         records = self._open.pop(shard, None)
         if records is None:
             place = self.places[shard]
-            file = self._far_file(shard)
-            storage = (
-                storage_at(place.root)
-                if self.far is None or file is None
-                else self.far.storage(file)
-            )
+            storage = self._far_file(shard) or storage_at(place.root)
             records = Records.located(storage, place.path, self.located(shard), name=place.name)
         self._open[shard] = records
         while len(self._open) > _OPEN:
@@ -266,27 +240,22 @@ class ShardRecords:
         return records
 
     def located(self, shard: int) -> RecordOffsets:
-        """Where the records of a shard are."""
+        """The offsets of a shard's records."""
         place = self.places[shard]
         offsets = self._offsets.get(shard)
         if offsets is None:
             offsets = look_up(place, self.far)
         if (offsets.size, offsets.mtime_ns) != (place.size, place.mtime_ns):
-            raise StorageError(
-                f"`{safe(place.name, limit=1000)}` was changed since its data source was made",
-                hint="make a new data source",
-            )
+            raise StorageError(f"`{place.name}` was changed since its data source was made")
         if len(offsets.offsets) != place.records:
             raise ManifestError(
-                f"`{safe(place.name, limit=1000)}` should have {place.records} records, it has "
-                f"{len(offsets.offsets)}",
-                hint=f"tfrecreg check {safe(place.name, limit=1000)}",
+                f"`{place.name}` should have {place.records} records, it has {len(offsets.offsets)}"
             )
         self._offsets[shard] = offsets
         return offsets
 
     def _with_key(self, error: DamagedRecordError, number: int) -> DamagedRecordError:
-        """The same error with the key of its record, where an index knows it."""
+        """The same error with the record's key, if an index has the key."""
         try:
             key = self.key(number)
         except (ManifestError, StorageError):
@@ -298,31 +267,25 @@ class ShardRecords:
 
 
 def look_up(place: ShardPlace, far: FarFiles | None = None) -> RecordOffsets:
-    """Where the records of a shard are."""
-    if far is None or not is_url(place.root):
-        return _look_up(place, storage_at(place.root))
-    try:
-        return _look_up(place, far.storage_of(place.root, place.path))
-    except TransferError:  # the cache gave other bytes than the store, and has forgotten them
-        return _look_up(place, far.storage_of(place.root, place.path))
-
-
-def _look_up(place: ShardPlace, storage: Readable) -> RecordOffsets:
+    """Find the offsets of a shard's records."""
     shown = safe(place.name, limit=1000)
-    if not place.index_path:
-        return kept_offsets(storage, place.path, shown, place.stream_blake3)
-    return find_offsets(
-        storage,
-        place.path,
-        None,
-        shown,
-        stream_blake3=place.stream_blake3,
-        index_blake3=place.index_blake3,
-    )
+
+    def find(storage: Readable) -> RecordOffsets:
+        if not place.index_path:
+            return kept_offsets(storage, place.path, shown, place.stream_blake3)
+        digests = {"stream_blake3": place.stream_blake3, "index_blake3": place.index_blake3}
+        return find_offsets(storage, place.path, None, shown, **digests)
+
+    if far is None:
+        return find(storage_at(place.root))
+    try:
+        return find(far.storage_of(place.root, place.path))
+    except TransferError:  # the cached bytes differed from the store and were dropped
+        return find(far.storage_of(place.root, place.path))
 
 
 def _within(numbers: range, low: int, high: int) -> range:
-    """The part of a range from `low` on and below `high`."""
+    """The numbers of a range that are at least `low` and below `high`."""
     if numbers.step < 0:
         return _within(numbers[::-1], low, high)[::-1]
     first = max(0, -(-(low - numbers.start) // numbers.step))

@@ -1,18 +1,17 @@
-"""A simulation of TensorFlow's reader, as far as needed to predict its behavior at a fault.
+"""Predicts what TensorFlow's reader does at a fault.
 
-Known facts (observed with 2.16, and read in `record_reader.cc` and `zlib_inputstream.cc`):
+What the reader does (observed with 2.16, and read in `record_reader.cc` and `zlib_inputstream.cc`):
 
-- if fewer than the 12 bytes of a header are left, it takes them for the end of the file; for gzip,
-  too, wherever the file ends: in a member, in a trailer, in the header of a member;
-- a checksum that does not hold, or an error of zlib, is an error: it stops;
-- for a plain file it allocates the length in a header before it reads, and does not check that the
-  allocation succeeded: above the memory of the machine it crashes. From 2^63 on it reads the number
-  as negative, which is an error again. For gzip the buffer grows while it is read, so it does not
-  crash.
+- If fewer bytes are left than the 12 of a header, it takes them for the end of the file. It does so
+  in gzip as well, whether the file ends inside a member's data, trailer or header.
+- If a checksum does not hold, or zlib reports an error, it raises an error and stops.
+- For a plain file it allocates the length in a header before it reads, and does not check the
+  allocation. So it crashes if the length exceeds the machine's memory. From 2^63 on, the length is
+  negative, which is an error. For gzip the buffer grows while it reads, so it does not crash.
 
-So it never reads past a fault, except past a complete record above the limit.
+So TensorFlow never continues after a fault, except after a complete record above the limit.
 
-It also loses records of sound gzip files: see :class:`InputBuffer`.
+TensorFlow may also lose records of sound gzip files: see :class:`InputBuffer`.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ from tfrecreg.core.records.gzip_writer import GZIP_BITS, INPUT_BUFFER, Compressi
 from tfrecreg.core.values.findings import TensorflowOutcome
 
 CRASH_LENGTH = 1 << 35
-"""Length in bytes from which on TensorFlow is assumed to crash. It crashes if the machine has less
-memory: one of 24 GB stops at 2^34 with an error, and crashes at 2^35.
+"""Length in bytes from which TensorFlow is assumed to crash, because the machine has less memory. A
+machine with 24 GB stops with an error at 2^34, and crashes at 2^35.
 """
 
 _NEGATIVE = (1 << 63) - FOOTER_BYTES
@@ -34,12 +33,12 @@ _PIECE = 1 << 16
 
 
 def of_rest(left: int) -> TensorflowOutcome:
-    """The outcome for bytes at the end of a stream that do not begin a record."""
+    """The outcome for `left` bytes at the end of a stream that do not begin a record."""
     return TensorflowOutcome.READS if left < HEADER_BYTES else TensorflowOutcome.STOPS
 
 
 def of_length(length: int, left: int) -> TensorflowOutcome:
-    """The outcome for a sound header in a plain file that ends inside the record."""
+    """The outcome for a sound header of a plain file if the file ends inside the record."""
     if CRASH_LENGTH <= length < _NEGATIVE and left > 0:
         return TensorflowOutcome.CRASHES
     return TensorflowOutcome.STOPS
@@ -48,7 +47,7 @@ def of_length(length: int, left: int) -> TensorflowOutcome:
 def of_misread(
     declared: Compression, read: Callable[[int, int], bytes], size: int
 ) -> TensorflowOutcome:
-    """The outcome for a file whose compression is not the one passed to TensorFlow."""
+    """The outcome if TensorFlow reads the file as `declared`, which is not its compression."""
     if declared == "none":
         return of_rest(size)
     made = zlib_makes(read, 0, size)
@@ -56,9 +55,7 @@ def of_misread(
 
 
 def zlib_makes(read: Callable[[int, int], bytes], at: int, limit: int) -> int | None:
-    """Number of bytes that zlib decompresses from a gzip file from `at` on; None if it reports an
-    error.
-    """
+    """Number of bytes that zlib decompresses from byte `at` on; None if zlib reports an error."""
     inflater = zlib.decompressobj(GZIP_BITS)
     made = 0
     begin = at
@@ -81,14 +78,13 @@ def zlib_makes(read: Callable[[int, int], bytes], at: int, limit: int) -> int | 
 
 
 class InputBuffer:
-    """A simulation of TensorFlow's input buffer for a gzip file, to detect where it stops too
-    early.
+    """Simulates TensorFlow's input buffer for a gzip file, to detect where it stops too early.
 
-    It calls zlib until the end of a member, of the buffer, or of the room for output. After a call
-    without output it reads more of the file; if the file is read to its end, it stops, even if the
-    buffer holds members that zlib has not seen. So it loses the rest of the file if the last call
-    for a member has no output: if the member is empty, or if the buffer ends between the last byte
-    that yields output and the last byte of the trailer.
+    TensorFlow calls zlib until the end of a member, of the buffer, or of the output space. After a
+    call without output TensorFlow reads more of the file. If the file was read to its end,
+    TensorFlow stops, even if the buffer holds members that zlib has not seen. So it loses the rest
+    of the file if the last call for a member has no output: the member is empty, or a buffer ended
+    after its last output byte and before the end of its trailer.
     """
 
     def __init__(self) -> None:
@@ -97,19 +93,19 @@ class InputBuffer:
         self._made = 0
 
     def reach(self, at: int, size: int) -> None:
-        """Note that bytes of the file up to `at` are used, which may require reading more."""
+        """Record that zlib has used the file's bytes up to `at`. TensorFlow may have read more for
+        this.
+        """
         while self.end < at:
             self.end = min(self.end + INPUT_BUFFER, size)
             self._made = 0
 
     def make(self, count: int) -> None:
-        """Note that `count` bytes were decompressed since the last call."""
+        """Record that `count` bytes were decompressed since the last call."""
         self._made += count
 
     def close(self, at: int, size: int) -> bool:
-        """Note the end of a member at byte `at`; return whether TensorFlow takes it for the end of
-        the file.
-        """
+        """Record a member's end; return whether TensorFlow takes it for the end of the file."""
         made, self._made = self._made, 0
         if made:
             return False

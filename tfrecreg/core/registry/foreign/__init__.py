@@ -1,1 +1,1 @@
-"""Folders of other tools, and the descriptions that they have beside their shards."""
+"""Reads folders of other tools, and the descriptions that these tools write beside their shards."""

@@ -1,9 +1,7 @@
-"""Bare files without a manifest: their names, their sets, and the kinds of their payloads.
+"""Checks files without a manifest: their names, their sets, and the kinds of their payloads.
 
-The name of a file may declare the size of its set, its number in the set, and its number of
-records.
-
-Bare files in folders that another tool describes: their counts against `dataset_info.json`.
+A file's name may declare the size of its set, its number in the set, and its number of records. The
+numbers of records are also compared with a `dataset_info.json` beside the files.
 """
 
 from __future__ import annotations
@@ -11,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
@@ -24,7 +23,6 @@ from tfrecreg.core.registry.foreign.tfds import (
     NotTfdsError,
     TfdsInfo,
     described_by,
-    is_unfinished,
     read_info,
 )
 from tfrecreg.core.schema.payload_kinds import (
@@ -50,17 +48,19 @@ from tfrecreg.core.values.shards import ShardName, parse_shard_name
 from tfrecreg.core.values.text import safe
 
 _PATH = 1000
-"""Maximum number of characters of a path in a message: two sets often differ at the end."""
+"""Maximum length of a path in a message: the names of two sets often differ at the end."""
 _NUMBER = re.compile(
     r"(\d+)(?=[-_]?of[-_]?\d+(?:(?!\d[-_]?of[-_]?\d)[^/])*$)", re.IGNORECASE | re.ASCII | re.DOTALL
 )
-"""The number in the path of a shard of a set."""
+"""Matches the number of a shard in its path."""
 
 _Member = tuple[Shard, ShardName]
 
 
 def shard_sets(shards: Iterable[Shard]) -> Iterator[tuple[str, list[_Member]]]:
-    """The files by set, in order; files whose names declare no set are omitted."""
+    """Yield each set and its files, in order of the sets' names. Files whose names declare no set
+    are omitted.
+    """
     sets: dict[tuple[str, str], list[_Member]] = defaultdict(list)
     for shard in shards:
         name = _shard_name(shard)
@@ -72,12 +72,11 @@ def shard_sets(shards: Iterable[Shard]) -> Iterator[tuple[str, list[_Member]]]:
 
 
 def check_counts(tally: Tally, counts: Iterable[tuple[Shard, int]]) -> None:
-    """Find SHD003: files with another number of records than their names declare."""
+    """Find SHD003: files whose number of records differs from the number in their name."""
     for shard, records in counts:
         name = _shard_name(shard)
         if name is not None and name.records not in (None, records):
-            message = f"its name says {name.records} records, found {records}"
-            _add(tally, SHD003, message, [(shard, None)], shard.name, split=shard.split)
+            _add_one(tally, SHD003, f"its name says {name.records} records, found {records}", shard)
 
 
 def check_empty(
@@ -87,8 +86,8 @@ def check_empty(
     bare: bool,
     tensorflow: TensorflowOutcome | None = TensorflowOutcome.READS,
 ) -> None:
-    """Find SHD007 and SHD013: shards without records. Of bare files, the others of the split may
-    show that some are lost.
+    """Find shards without records: SHD013, lost records are likely, for a bare file if the other
+    files of its split have enough records; otherwise SHD007.
     """
     files = Counter(shard.split for shard, _ in counts)
     total: Counter[str] = Counter()
@@ -101,42 +100,45 @@ def check_empty(
         name = _shard_name(shard)
         spark = name is not None and (name.prefix, name.of) == ("part", None)
         if bare and not spark and total[shard.split] >= files[shard.split]:
-            code, message = SHD013, f"{message}, and the others have {total[shard.split]}"
+            code, message = (
+                SHD013,
+                f"{message}, and the other shards of its split have {total[shard.split]}",
+            )
         where = Location(split=shard.split or None, shard=shard.name, tensorflow=tensorflow)
         tally.add(code, message, where, split=shard.split, subject=shard.name)
 
 
 class UnnamedShards(NamedTuple):
-    """Shards of a set that exist but were not named for the check: they are not missing."""
+    """The number of shards of one set that exist but were not named for the check. They are not
+    missing.
+    """
 
     subject: str
-    """Folder and common part of the names of the set."""
     unnamed: int
     of: int
-    """Number of shards in the set."""
 
 
 def check_sets(tally: Tally, shards: Iterable[Shard]) -> list[UnnamedShards]:
     """Find SHD001 and SHD006: sets that are incomplete or contradictory."""
-    siblings = Siblings()
+    beside: _Beside = {}
     found = []
     for subject, members in shard_sets(shards):
         counted = [each for each in members if each[1].of is not None]
-        unnamed = _check_set(tally, subject, counted, siblings) if counted else 0
+        unnamed = _check_set(tally, subject, counted, beside) if counted else 0
         if unnamed:
             found.append(UnnamedShards(subject, unnamed, counted[0][1].of or 0))
     return found
 
 
 def expect_whole_sets(shards: Iterable[Shard], otherwise: str, hint: str) -> None:
-    """Refuse files that a folder or a glob found, if their names say that there should be more."""
+    """Refuse files from a folder or a glob if their names say that more files should exist."""
     sets = Tally()
     check_sets(sets, shards)
     for finding in sets.findings(""):
         raise RefusedError(f"{finding.message}: {otherwise}", hint=hint)
 
 
-def _check_set(tally: Tally, subject: str, members: Sequence[_Member], siblings: Siblings) -> int:
+def _check_set(tally: Tally, subject: str, members: Sequence[_Member], known: _Beside) -> int:
     shown = safe(subject, limit=_PATH)
     counts = sorted({name.of or 0 for _, name in members})
     if len(counts) > 1:
@@ -147,14 +149,14 @@ def _check_set(tally: Tally, subject: str, members: Sequence[_Member], siblings:
         return 0
     of = counts[0]
     numbers = Counter(name.number for _, name in members)
-    # Some writers count from 1: then there is a number `of`, and no number 0.
-    from_one = of in numbers and 0 not in {*numbers, *siblings.numbers(*members[0])}
+    # Some writers count from 1: then a shard has the number `of`, and none has the number 0.
+    from_one = of in numbers and 0 not in {*numbers, *_numbers_beside(known, *members[0])}
     if of == 1:
         from_one &= not _parts_of_name(members)[1].startswith("0")
     expected = range(1, of + 1) if from_one else range(of)
     wrong = [number for number in sorted(numbers) if number not in expected]
     if wrong:
-        message = f"the set `{shown}` has {of} shards, and there is one of number {wrong[0]}"
+        message = f"the set `{shown}` has {of} shards, but one of them has number {wrong[0]}"
         last = f"the last number of the set is {expected[-1]}"
         files = [(shard, last) for shard, name in members if name.number in wrong]
         _add(tally, SHD006, message, files, subject)
@@ -165,7 +167,7 @@ def _check_set(tally: Tally, subject: str, members: Sequence[_Member], siblings:
     missing = of - len(numbers) + len(wrong)
     if missing <= 0:
         return 0
-    beside = siblings.numbers(*members[0]) - numbers.keys()
+    beside = _numbers_beside(known, *members[0]) - numbers.keys()
     unnamed = {number for number in beside if number in expected}
     numbers.update(unnamed)
     missing -= len(unnamed)
@@ -177,15 +179,14 @@ def _check_set(tally: Tally, subject: str, members: Sequence[_Member], siblings:
 
 
 def _parts_of_name(members: Sequence[_Member]) -> list[str]:
-    """The path of a shard of a set: before, at and after its number.
+    """The path of one shard of a set in three parts: before its number, the number, and after it.
 
-    Without leading zeros, the shortest path has the number with the fewest digits.
+    It is the shortest path: without leading zeros, its number has the fewest digits.
     """
     return _NUMBER.split(min((shard.name for shard, _ in members), key=len), maxsplit=1)
 
 
 def _later(members: Sequence[_Member]) -> list[tuple[Shard, str]]:
-    """The files with the number of an earlier file."""
     first: dict[int, Shard] = {}
     later = []
     for shard, name in members:
@@ -205,7 +206,6 @@ def _add_missing(
     missing: int,
     of: int,
 ) -> None:
-    """Add a location for each of the first missing shards, under its expected name."""
     head, digits, end = _parts_of_name(members)
     named = list(islice(absent, MAX_LOCATIONS))
     for place, number in enumerate(named):
@@ -227,13 +227,7 @@ def _shard_name(shard: Shard) -> ShardName | None:
 
 
 def _add(
-    tally: Tally,
-    code: Code,
-    message: str,
-    files: Iterable[tuple[Shard, str | None]],
-    subject: str,
-    *,
-    split: str = "",
+    tally: Tally, code: Code, message: str, files: Iterable[tuple[Shard, str]], subject: str
 ) -> None:
     for shard, detail in files:
         where = Location(
@@ -242,54 +236,45 @@ def _add(
             detail=detail,
             tensorflow=TensorflowOutcome.READS,
         )
-        tally.add(code, message, where, split=split, subject=subject)
+        tally.add(code, message, where, subject=subject)
 
 
-class Siblings:
-    """The shards in the folders of given shards. Each folder is listed at most once."""
-
-    def __init__(self) -> None:
-        self._folders: dict[tuple[str, str], list[ShardName]] = {}
-
-    def numbers(self, shard: Shard, name: ShardName) -> set[int]:
-        """The numbers of all files of a set in the folder of one of its shards."""
-        return {
-            each.number
-            for each in self._names_beside(shard)
-            if (each.stem, each.of) == (name.stem, name.of)
-        }
-
-    def _names_beside(self, shard: Shard) -> list[ShardName]:
-        folder = shard.path.rpartition("/")[0]
-        place = shard.storage.root, folder
-        if place not in self._folders:
-            self._folders[place] = list(_set_members(shard, folder))
-        return self._folders[place]
+def _add_one(tally: Tally, code: Code, message: str, shard: Shard) -> None:
+    where = Location(
+        split=shard.split or None, shard=shard.name, tensorflow=TensorflowOutcome.READS
+    )
+    tally.add(code, message, where, split=shard.split, subject=shard.name)
 
 
-def _set_members(shard: Shard, folder: str) -> Iterable[ShardName]:
-    try:
-        for entry in shard.storage.list(folder, recursive=False):
-            name = parse_shard_name(entry.path.rpartition("/")[2])
-            if name is not None and name.of is not None and entry.kind in ("file", "link"):
-                yield name
-    except StorageError:
-        return  # a folder without read permission cannot be listed
+_Beside = dict[tuple[str, str], list[ShardName]]
+"""The shards' names in the folders that were listed. Each folder is listed at most once."""
+
+
+def _numbers_beside(known: _Beside, shard: Shard, name: ShardName) -> set[int]:
+    """The numbers of all files of a set that exist in the folder of `shard`."""
+    folder = shard.path.rpartition("/")[0]
+    place = shard.storage.root, folder
+    if place not in known:
+        names = known[place] = []
+        with suppress(StorageError):  # a folder without read permission cannot be listed
+            for entry in shard.storage.list(folder, recursive=False):
+                each = parse_shard_name(entry.path.rpartition("/")[2])
+                if each is not None and each.of is not None and entry.kind in ("file", "link"):
+                    names.append(each)
+    members = (each for each in known[place] if (each.stem, each.of) == (name.stem, name.of))
+    return {each.number for each in members}
 
 
 _KINDS = "manifest.kinds"
-"""The measure that counts payloads by kind."""
 UNNAMED = "manifest.unnamed"
-"""The measure that counts shards of the sets that were not named."""
 
 _SETS = 3
-"""Number of sets that the measure names."""
 
 
 def bare_measures(
     payloads: Iterable[tuple[Shard, PayloadCounts]], unnamed: Sequence[UnnamedShards]
 ) -> Iterator[Measure]:
-    """Measures of the kinds of payloads, and of shards that were not named."""
+    """Measures: the number of records by kind of payload, and of shards that were not named."""
     total: Counter[str] = Counter()
     for _, part in payloads:
         total.update(part.kinds)
@@ -303,15 +288,15 @@ def bare_measures(
             f"{each.unnamed} of the {each.of} shards of `{safe(each.subject)}`"
             for each in unnamed[:_SETS]
         ]
-        more = [f"those of {len(unnamed) - _SETS} more sets"] if len(unnamed) > _SETS else []
+        more = [f"and shards of {len(unnamed) - _SETS} more sets"] if len(unnamed) > _SETS else []
         yield Measure(UNNAMED, count, ", ".join([*shown, *more]))
 
 
 def check_payloads(tally: Tally, payloads: Sequence[tuple[Shard, PayloadCounts]]) -> None:
     """Find SCH001: records that are not Examples, in a set of Examples.
 
-    Files of one set are judged together, every other file by itself. Sets of SequenceExamples,
-    events or anything else have no finding.
+    Files of one set are judged together, every other file separately. A set whose records are
+    mostly not Examples has no finding.
     """
     parts = {shard.path: (shard, part) for shard, part in payloads}
     sets = [
@@ -340,15 +325,13 @@ def _add_others(tally: Tally, shard: Shard, part: PayloadCounts) -> None:
 
 
 DESCRIBED = "manifest.described"
-"""The measure that counts the folders that are judged by a description."""
 
 
 class CountedShard(NamedTuple):
-    """A shard that was read."""
+    """The counts of a shard that was read."""
 
     shard: Shard
     sound: bool
-    """Whether the scanner found no fault."""
     records: int
     payload_bytes: int
 
@@ -358,9 +341,8 @@ class Descriptions:
     """The descriptions beside shards."""
 
     infos: list[tuple[TfdsInfo, list[Shard]]] = field(default_factory=list)
-    """Each with the shards in its folder."""
     notes: list[str] = field(default_factory=list)
-    """One line for each folder: what judges it, or why a file that is there does not."""
+    """One line per folder: which description judges it, or why the description cannot be used."""
 
 
 def descriptions(shards: Iterable[Shard]) -> Descriptions:
@@ -378,11 +360,6 @@ def descriptions(shards: Iterable[Shard]) -> Descriptions:
             found.notes.append(f"`{INFO_NAME}` in `{shown}` does not judge the shards: {error}")
             continue
         if info is None:
-            if is_unfinished(folder.rpartition("/")[2]):
-                found.notes.append(
-                    f"`{safe(folder.rpartition('/')[2])}` is a folder that TensorFlow Datasets did "
-                    f"not finish: without `{INFO_NAME}`, counts are not judged"
-                )
             continue
         found.infos.append((info, members))
         found.notes += described_by([info])
@@ -392,11 +369,11 @@ def descriptions(shards: Iterable[Shard]) -> Descriptions:
 def check_described(
     tally: Tally, infos: Iterable[tuple[TfdsInfo, Sequence[Shard]]], seen: Iterable[CountedShard]
 ) -> None:
-    """Hold the shards of each folder against its description.
+    """Compare the shards of each folder with its description.
 
-    Finds SHD003 and SHD012, other numbers of records and bytes than it says; SHD001, a split
-    without a shard (those of one with some are found by the names of the set); and SHD005, a shard
-    that it does not list.
+    Finds SHD003 and SHD012 if the number of records or bytes differs, SHD001 if a split has no
+    shards at all (:func:`check_sets` finds other missing shards), and SHD005 if the description
+    does not list a shard.
     """
     counted = {each.shard.path: each for each in seen}
     for info, members in infos:
@@ -410,9 +387,9 @@ def check_described(
             elif split.records and files:
                 _check_absent(tally, split, files, members[0])
         for name in sorted(here.keys() - listed):
-            if listed and not is_unfinished(name):
-                _described_folders_add(
-                    tally, SHD005, f"`{INFO_NAME}` beside it does not list it", here[name]
+            if listed:
+                _add_one(
+                    tally, SHD005, f"`{INFO_NAME}` beside the shard does not list it", here[name]
                 )
 
 
@@ -426,29 +403,29 @@ def _check_split(
     sound = [each for each in seen if each is not None and each.sound]
     whole = len(sound) == len(present)
     total = sum(each.payload_bytes for each in sound)
-    for one, length in zip(seen, split.lengths, strict=False):  # those of old versions are unknown
+    for one, length in zip(seen, split.lengths, strict=False):  # old versions have no lengths
         if one is not None and one.sound and one.records != length:
             message = f"`{INFO_NAME}` says {length} records, found {one.records}"
-            _described_folders_add(tally, SHD003, message, one.shard)
+            _add_one(tally, SHD003, message, one.shard)
+    if not whole:
+        return
+    of_split = f"for the split `{safe(split.name)}`"
     records = sum(each.records for each in sound)
-    if whole and not split.lengths and split.records not in (None, records):
-        message = (
-            f"`{INFO_NAME}` says {split.records} records for the split `{safe(split.name)}`, "
-            f"found {records}"
-        )
+    faults = []
+    if not split.lengths and split.records not in (None, records):
+        said = f"says {split.records} records {of_split}, found {records}"
+        faults.append((SHD003, said))
+    if split.bytes is not None and split.bytes != total:
+        said = f"says {split.bytes} bytes {of_split}, but the payloads have {total}"
+        faults.append((SHD012, said))
+    for code, said in faults:
         where = Location(split=split.name, tensorflow=TensorflowOutcome.READS)
-        tally.add(SHD003, message, where, split=split.name, subject=split.name)
-    if whole and split.bytes is not None and split.bytes != total:
-        message = (
-            f"`{INFO_NAME}` says {split.bytes} bytes for the split `{safe(split.name)}`, its "
-            f"payloads have {total}"
-        )
-        where = Location(split=split.name, tensorflow=TensorflowOutcome.READS)
-        tally.add(SHD012, message, where, split=split.name, subject=split.name)
+        message = f"`{INFO_NAME}` {said}"
+        tally.add(code, message, where, split=split.name, subject=split.name)
 
 
 def _check_absent(tally: Tally, split: InfoSplit, files: Sequence[str], near: Shard) -> None:
-    """Find SHD001: a split without a shard. Shards that are there and were not named are not
+    """Find SHD001: the shards of a split are missing. Shards that exist but were not named are not
     missing.
     """
     folder = near.path.rpartition("/")[0]
@@ -458,7 +435,7 @@ def _check_absent(tally: Tally, split: InfoSplit, files: Sequence[str], near: Sh
     except StorageError:
         return  # a folder without read permission cannot be listed
     absent = [name for name in files if name not in there]
-    message = f"`{INFO_NAME}` lists the split `{safe(split.name)}`, and not all of it is there"
+    message = f"`{INFO_NAME}` lists the split `{safe(split.name)}`, but some shards are missing"
     above = near.name[: len(near.name) - len(near.path.rpartition("/")[2])]
     for number, name in enumerate(absent[:MAX_LOCATIONS]):
         where = Location(
@@ -466,10 +443,3 @@ def _check_absent(tally: Tally, split: InfoSplit, files: Sequence[str], near: Sh
         )
         count = 1 + max(0, len(absent) - MAX_LOCATIONS) * (number == 0)
         tally.add(SHD001, message, where, split=split.name, subject=split.name, count=count)
-
-
-def _described_folders_add(tally: Tally, code: Code, message: str, shard: Shard) -> None:
-    where = Location(
-        split=shard.split or None, shard=shard.name, tensorflow=TensorflowOutcome.READS
-    )
-    tally.add(code, message, where, split=shard.split, subject=shard.name)

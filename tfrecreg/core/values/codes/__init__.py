@@ -1,7 +1,8 @@
-"""The codes of findings. They are described in Markdown and read when a code is needed.
+"""The codes of findings. Pages in Markdown describe them; a page is read when one of its codes is
+needed.
 
-A module imports the codes it uses by name: ``from tfrecreg.core.values.codes import CRC002``. That
-import reads the page, and fails if the page has no such code.
+A module imports its codes by name: ``from tfrecreg.core.values.codes import CRC002``. The import
+reads the page of the code, and fails if the page does not have the code.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache, cached_property
+from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from tfrecreg.core.values.codes.pages import read_codes, tfdv_codes
 from tfrecreg.core.values.findings import Code
@@ -31,11 +33,11 @@ PAGES: Mapping[str, str] = MappingProxyType(
         "tfdv": "SCH",
     }
 )
-"""The family of each page, in the order in which documents list them."""
+"""The families of codes, in the order in which documents list them. Each family has a page."""
 
 
 class _Catalog(Mapping[str, Code]):
-    """All bundled codes by name. Looking one up reads the pages of its family only."""
+    """All codes of this package by name. A look-up reads only the pages of the code's family."""
 
     def __getitem__(self, name: str) -> Code:
         for page, family in PAGES.items():
@@ -52,7 +54,9 @@ class _Catalog(Mapping[str, Code]):
 
 
 class CodeList(Sequence[Code]):
-    """The bundled codes that match a glob, by name. The pages are read on the first use."""
+    """The codes of this package that match one of the globs, in order of name. The pages are read
+    on the first use.
+    """
 
     def __init__(self, *globs: str) -> None:
         self._globs = globs
@@ -76,16 +80,42 @@ class CodeList(Sequence[Code]):
 
 @cache
 def codes_on(page: str) -> Mapping[str, Code]:
-    """The codes of a page by name."""
     return tfdv_codes() if page == "tfdv" else read_codes(page)
 
 
 CORE_CODES: Mapping[str, Code] = _Catalog()
-"""Code by name: ``CORE_CODES["CRC002"]``."""
+"""The codes of this package by name: ``CORE_CODES["CRC002"]``."""
+
+
+class Former(NamedTuple):
+    """A code that tfrecreg no longer uses. Manifests and ledgers of older builds may have it."""
+
+    code: str
+    became: tuple[str, ...]
+    """The code that replaced it; two codes if it was used for both skipped items and remarks."""
+    about: str
+    """The meaning of the former code. Findings with the new code say it in `detail`."""
+
+    def __str__(self) -> str:
+        return f"{self.code} became {' or '.join(self.became)}"
+
+
+@cache
+def former_codes() -> Mapping[str, Former]:
+    lines = Path(__file__).with_name("former.txt").read_text("utf-8").splitlines()
+    rows = [line.split(" ", 2) for line in lines]
+    return {code: Former(code, tuple(became.split(",")), about) for code, became, about in rows}
+
+
+def what_became_of(glob: str) -> str:
+    """``; SRC002 became SRC110`` if former codes match the glob, else an empty text."""
+    found = [str(each) for name, each in former_codes().items() if fnmatchcase(name, glob)]
+    more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+    return f"; {', '.join(found[:3])}{more}" if found else ""
 
 
 def __getattr__(name: str) -> Code:
-    """The code of that name, for ``from tfrecreg.core.values.codes import CRC002``."""
+    """The code called `name`, for ``from tfrecreg.core.values.codes import CRC002``."""
     try:
         return CORE_CODES[name]
     except KeyError:

@@ -1,19 +1,13 @@
 /** The bar over the grid: order, size of tiles, drawing, and what to do with the selection. */
 
 import { address } from '../page/api.js';
-import { copy, counted, el, refill, toast } from '../page/dom.js';
-import { layersMenu } from './layers.js';
-import { keep, kept } from '../page/kept.js';
+import { button, copy, counted, el, faint, keep, kept, refill, toast } from '../page/dom.js';
+import { layersMenu } from './shapes.js';
 import { menu } from '../page/menu.js';
 import { go, view } from '../page/state.js';
 
 const SIZES = { min: 80, max: 400, step: 8 };
 
-/**
- * @param {HTMLElement} place
- * @param {{resize: (size: number) => void, redraw: () => void, about: () => import('../page/api.js').About,
- *   selection: () => import('../page/api.js').Selection | null}} calls
- */
 export function drawBar(place, calls) {
   const { sort, direction } = order(calls.about());
   refill(
@@ -26,7 +20,6 @@ export function drawBar(place, calls) {
   );
 }
 
-/** @param {import('../page/api.js').About} about */
 function order(about) {
   const columns = about.columns ?? [];
   const sort = el(
@@ -42,16 +35,13 @@ function order(about) {
     ),
   );
   sort.addEventListener('change', () => go({ sort: sort.value, desc: false, at: 0 }));
-  const direction = el('button', {
-    type: 'button',
+  const direction = button(view.desc ? '↓' : '↑', () => go({ desc: !view.desc, at: 0 }), {
     class: 'icon',
     disabled: !view.sort,
     'aria-pressed': String(view.desc),
     'aria-label': 'Largest first',
     data: { keep: 'direction' },
     title: view.desc ? 'Largest first' : 'Smallest first',
-    text: view.desc ? '↓' : '↑',
-    on: { click: () => go({ desc: !view.desc, at: 0 }) },
   });
   return { sort, direction };
 }
@@ -62,7 +52,6 @@ export function keptSize() {
   return size >= SIZES.min && size <= SIZES.max ? size : 160;
 }
 
-/** @param {(size: number) => void} resize */
 function slider(resize) {
   const input = el('input', {
     type: 'range',
@@ -83,27 +72,23 @@ function slider(resize) {
   );
 }
 
-/** @param {Parameters<typeof drawBar>[1]} calls */
 function use(calls) {
   return menu('Use', 'Copy or save the selection', (close) => {
     const selection = calls.selection();
-    if (!selection) return [el('p', { class: 'faint', text: 'There is no selection yet.' })];
-    const line = (/** @type {string} */ title, /** @type {string} */ text) =>
-      el(
-        'button',
-        {
-          type: 'button',
-          class: 'item',
-          title: text,
-          on: {
-            click: () => {
-              void copy(text);
-              close();
-            },
-          },
-        },
+    if (!selection) return [faint('There is no selection yet.')];
+    const item = (title, what, options, act) =>
+      button(
+        null,
+        () => void act().then(close),
+        { class: 'item', ...options },
         el('span', { text: title }),
-        el('code', { text }),
+        what,
+      );
+    const line = (title, text) =>
+      item(title, el('code', { text }), { title: text }, () => copy(text));
+    const file = (as, title, what) =>
+      item(title, el('span', { class: 'faint', text: what }), { data: { save: as } }, () =>
+        save(selection, as),
       );
     return [
       el('h3', { text: `Copy what gives these ${counted(selection.count, 'record')}` }),
@@ -111,43 +96,13 @@ function use(calls) {
       line('Python', selection.python),
       line('Address of this view', location.href),
       el('h3', { text: 'Save the selection' }),
-      ...saves(selection, close),
+      file('keys', 'Keys', 'CSV: split, key, shard, record'),
+      selection.toml ? file('toml', 'Derived dataset', 'TOML that builds it') : null,
     ];
   });
 }
 
-/** @param {import('../page/api.js').Selection} selection @param {() => void} close */
-function saves(selection, close) {
-  /** @type {[string, string, string][]} */
-  const kinds = [
-    ['keys', 'Keys', 'CSV: split, key, shard, record'],
-    ['waiver', 'Waiver', 'TOML for the gate'],
-  ];
-  if (selection.toml) kinds.push(['toml', 'Derived dataset', 'TOML that builds it']);
-  return kinds.map(([as, title, what]) =>
-    el(
-      'button',
-      {
-        type: 'button',
-        class: 'item',
-        data: { save: as },
-        on: {
-          click: () => {
-            void save(selection, as);
-            close();
-          },
-        },
-      },
-      el('span', { text: title }),
-      el('span', { class: 'faint', text: what }),
-    ),
-  );
-}
-
-/**
- * Save a file of the server; what it refuses is said instead of saved.
- * @param {import('../page/api.js').Selection} selection @param {string} as
- */
+/** Save a file of the server; what it refuses is said instead of saved. */
 async function save(selection, as) {
   const answer = await fetch(
     address(`api/t/${view.t}/save`, { selection: selection.selection, as }),

@@ -1,32 +1,22 @@
 /** The filters at the side: values to tick, histograms to brush, versions to compare with. */
 
-import { count, el, later, refill, short } from '../page/dom.js';
-import { drawHistogram } from './histogram.js';
 import { safeColor } from './shapes.js';
+import { button, count, el, faint, later, refill, short, svg } from '../page/dom.js';
 import { go, joined, parted, view } from '../page/state.js';
 
-/** @typedef {import('../page/api.js').Facet} Facet */
 /** Values shown before "Show all". */
 const FEW = 12;
 /** Facets that are open at first: the most useful come first. */
 const OPEN = 7;
 
-/** What the user has opened, closed, and unfolded, by column. @type {Map<string, boolean>} */
+/** What the user has opened, closed, and unfolded, by column. */
 const opened = new Map();
-/** @type {Set<string>} */
 const whole = new Set();
-/** What is sought among the values, by column. @type {Map<string, string>} */
+/** What is sought among the values, by column. */
 const sought = new Map();
-/** @type {(column: string, find: string) => Promise<Facet>} */
 let seek;
 
-/**
- * Draw all facets in place of those before; the keyboard stays where it was.
- * @param {HTMLElement} place
- * @param {Facet[]} facets
- * @param {string[]} versions of which records may have changed since
- * @param {typeof seek} [find] the facet of a column, with the values that contain a text
- */
+/** Draw all facets in place of those before; the keyboard stays where it was. */
 export function drawFacets(place, facets, versions, find) {
   if (find) seek = find;
   const top = place.parentElement?.scrollTop ?? 0;
@@ -46,7 +36,6 @@ export function drawFacets(place, facets, versions, find) {
 /**
  * Whether there is a choice to make: what all records have in common, and what each has for itself,
  * comes last.
- * @param {Facet} facet
  */
 function tells(facet) {
   if (isPicked(facet.column)) return true;
@@ -58,12 +47,11 @@ function tells(facet) {
   return all.length > 1 && (all.length < FEW || all.some(({ of }) => of > 1));
 }
 
-/** Files without a split have one without a name. @param {Facet} facet */
+/** Files without a split have one without a name. */
 function isNameless(facet) {
   return facet.column === 'split' && (facet.values ?? []).every(({ text }) => text === '');
 }
 
-/** @param {Facet} facet @param {boolean} open */
 function drawFacet(facet, open) {
   const body = el(
     'div',
@@ -87,17 +75,15 @@ function drawFacet(facet, open) {
   return details;
 }
 
-/** @param {string} column */
 function isPicked(column) {
   if (column === 'split' && view.split) return true;
   if (column === 'findings' && view.findings) return true;
   return view.picks.some((pick) => parted(pick)[0] === column);
 }
 
-/** @param {Facet} facet */
 function values(facet) {
   const all = [...(facet.values ?? []), ...pickedBeyond(facet)];
-  if (!all.length) return el('p', { class: 'faint', text: 'no values' });
+  if (!all.length) return faint('no values');
   const most = Math.max(1, ...all.map((value) => value.of));
   const shown = whole.has(facet.column)
     ? all
@@ -105,22 +91,18 @@ function values(facet) {
   const list = el('ul', { class: 'values' }, ...shown.map((value) => line(facet, value, most)));
   if (shown.length === all.length) return list;
   const text = `Show ${all.length < different(facet) ? count(all.length) : 'all'} of ${count(different(facet))}`;
-  const more = el('button', { type: 'button', class: 'link', text });
-  more.addEventListener('click', () => {
+  const unfold = () => {
     whole.add(facet.column);
     const every = values(facet);
     body.replaceWith(every);
-    /** @type {HTMLElement | null} */ (every.querySelector('input'))?.focus();
-  });
+    every.querySelector('input')?.focus();
+  };
+  const more = button(text, unfold, { class: 'link' });
   const body = el('div', {}, list, more);
   return body;
 }
 
-/**
- * The values that are picked and that the answer does not list: their counts are not known.
- * @param {Facet} facet
- * @returns {NonNullable<Facet['values']>}
- */
+/** The values that are picked and that the answer does not list: their counts are not known. */
 function pickedBeyond(facet) {
   const listed = new Set((facet.values ?? []).map(({ where }) => where));
   return view.picks
@@ -133,12 +115,11 @@ function pickedBeyond(facet) {
     });
 }
 
-/** @param {Facet} facet */
 function different(facet) {
   return Math.max(facet.different ?? 0, facet.values?.length ?? 0);
 }
 
-/** A field that finds values by a part of them, where there are many. @param {Facet} facet */
+/** A field that finds values by a part of them, where there are many. */
 function search(facet) {
   if (different(facet) <= 2 * FEW) return null;
   const field = el('input', {
@@ -162,7 +143,6 @@ function search(facet) {
   return field;
 }
 
-/** @param {Facet} facet @param {NonNullable<Facet['values']>[0]} value @param {number} most */
 function line(facet, value, most) {
   const box = el('input', { type: 'checkbox', data: { keep: `${facet.column} ${value.text}` } });
   box.checked = isChosen(facet.column, value);
@@ -206,17 +186,12 @@ function line(facet, value, most) {
   );
 }
 
-/** @param {string} column @param {NonNullable<Facet['values']>[0]} value */
 function isChosen(column, value) {
   if (value.where) return view.picks.includes(joined(column, value.where));
   return view[column === 'findings' ? 'findings' : 'split'] === value.text;
 }
 
-/**
- * The view after a click on a value; without a catalog there is no condition but the split.
- * @param {string} column @param {NonNullable<Facet['values']>[0]} value
- * @returns {Partial<import('../page/state.js').View>}
- */
+/** The view after a click on a value; without a catalog there is no condition but the split. */
 function toggled(column, value) {
   const chosen = isChosen(column, value);
   if (!value.where)
@@ -225,11 +200,7 @@ function toggled(column, value) {
   return { picks: chosen ? view.picks.filter((each) => each !== pick) : [...view.picks, pick] };
 }
 
-/**
- * The one facet of data without a catalog.
- * @param {import('../page/api.js').About} about
- * @returns {Facet[]}
- */
+/** The one facet of data without a catalog. */
 export function splitsOnly(about) {
   const values = about.splits
     .filter(({ name }) => name)
@@ -243,7 +214,6 @@ export function splitsOnly(about) {
   return [{ column: 'split', title: 'Split', kind: 'values', values }];
 }
 
-/** @param {Facet} facet */
 function histogram(facet) {
   const column = facet.column_sql ?? '';
   const others = view.picks.filter((pick) => parted(pick)[0] !== facet.column);
@@ -263,20 +233,15 @@ function histogram(facet) {
   });
 }
 
-/**
- * The range that a condition of ours says.
- * @param {string} sql
- * @returns {[number, number] | null}
- */
-export function rangeOf(sql) {
+/** The range that a condition of ours says. */
+function rangeOf(sql) {
   const found = / >= (\S+) AND .* <=? (\S+)$/.exec(sql);
   const range = found ? [Number(found[1]), Number(found[2])] : [];
   return range.length && range.every(Number.isFinite)
-    ? /** @type {[number, number]} */ (range)
+    ? range
     : null;
 }
 
-/** @param {string[]} versions */
 function since(versions) {
   if (!versions.length) return [];
   const choice = el(
@@ -291,4 +256,131 @@ function since(versions) {
   return [
     el('details', { class: 'facet', open: true }, el('summary', { text: 'Changed since' }), choice),
   ];
+}
+
+const HEIGHT = 48;
+
+function drawHistogram(facet, range, choose) {
+  const edges = facet.edges ?? [];
+  if (edges.length < 2) return faint('no values');
+  const chart = bars(facet, edges);
+  const brush = svg('rect', { class: 'brush', y: 0, height: HEIGHT });
+  chart.append(brush);
+  mark(brush, edges, range);
+  const low = field(`${facet.title}: from`, range?.[0], edges[0]);
+  const high = field(`${facet.title}: to`, range?.[1], edges[edges.length - 1]);
+  const read = () => choose(typed(low, high, edges), false);
+  for (const input of [low, high]) input.addEventListener('change', read);
+  brushed(
+    chart,
+    edges,
+    (from, to) => {
+      mark(brush, edges, [from, to]);
+      low.value = String(from);
+      high.value = String(to);
+      // A value on the edge of two bins is in the right one, but for the last.
+    },
+    (from, to) => choose([from, to], to !== edges[edges.length - 1]),
+  );
+  return el(
+    'div',
+    { class: 'histogram' },
+    chart,
+    el('div', { class: 'ends' }, low, el('span', { text: 'to' }), high),
+  );
+}
+
+function bars(facet, edges) {
+  const counts = facet.counts ?? [];
+  const all = Array.isArray(facet.of) ? facet.of : counts;
+  const most = Math.max(1, ...all, ...counts);
+  const each = 100 / (edges.length - 1);
+  // The root keeps a bar of one record visible beside one of a million.
+  const height = (number) => (number ? Math.max(1.5, HEIGHT * Math.sqrt(number / most)) : 0);
+  const chart = svg('svg', {
+    class: 'bars',
+    viewBox: `0 0 100 ${HEIGHT}`,
+    preserveAspectRatio: 'none',
+    role: 'img',
+    'aria-label': `${facet.title}: from ${short(edges[0])} to ${short(edges[edges.length - 1])}`,
+  });
+  for (let bin = 0; bin < edges.length - 1; bin += 1) {
+    const place = { x: bin * each, width: each * 0.9 };
+    const said = `${short(edges[bin])} to ${short(edges[bin + 1])}: ${count(counts[bin] ?? 0)} of ${count(all[bin] ?? 0)}`;
+    const column = svg(
+      'g',
+      {},
+      svg('title', { text: said }),
+      svg('rect', { x: bin * each, width: each, y: 0, height: HEIGHT, class: 'room' }),
+    );
+    for (const kind of ['all', 'some']) {
+      const tall = height((kind === 'all' ? all : counts)[bin] ?? 0);
+      column.append(svg('rect', { ...place, y: HEIGHT - tall, height: tall, class: kind }));
+    }
+    chart.append(column);
+  }
+  return chart;
+}
+
+function field(label, value, placeholder) {
+  return el('input', {
+    type: 'number',
+    step: 'any',
+    'aria-label': label,
+    value: value ?? null,
+    placeholder: short(placeholder).replaceAll(',', ''),
+  });
+}
+
+function typed(low, high, edges) {
+  if (low.value === '' && high.value === '') return null;
+  const from = low.value === '' ? edges[0] : Number(low.value);
+  const to = high.value === '' ? edges[edges.length - 1] : Number(high.value);
+  return from <= to ? [from, to] : [to, from];
+}
+
+function mark(brush, edges, range) {
+  const from = range ? share(edges, range[0]) : 0;
+  const to = range ? share(edges, range[1]) : 0;
+  brush.setAttribute('x', String(100 * from));
+  brush.setAttribute('width', String(range ? Math.max(0.5, 100 * (to - from)) : 0));
+}
+
+/** Where a value lies between the ends, as a fraction: bins are equally wide. */
+function share(edges, value) {
+  const bins = edges.length - 1;
+  if (value <= edges[0]) return 0;
+  if (value >= edges[bins]) return 1;
+  const bin = Math.max(0, edges.findIndex((edge) => edge > value) - 1);
+  return (bin + (value - edges[bin]) / (edges[bin + 1] - edges[bin] || 1)) / bins;
+}
+
+/** Dragging chooses whole bins. */
+function brushed(chart, edges, show, done) {
+  const bins = edges.length - 1;
+  let start = -1;
+  let range = [0, 0];
+  const bin = (event) => {
+    const { left, width } = chart.getBoundingClientRect();
+    return Math.min(bins - 1, Math.max(0, Math.floor(((event.clientX - left) / width) * bins)));
+  };
+  const move = (event) => {
+    if (start < 0) return;
+    range = [edges[Math.min(start, bin(event))], edges[Math.max(start, bin(event)) + 1]];
+    show(...range);
+  };
+  chart.addEventListener('pointerdown', (event) => {
+    event.preventDefault();
+    start = bin(event);
+    chart.setPointerCapture(event.pointerId);
+    move(event);
+  });
+  chart.addEventListener('pointermove', move);
+  chart.addEventListener('pointerup', () => {
+    if (start >= 0) done(...range);
+    start = -1;
+  });
+  chart.addEventListener('pointercancel', () => {
+    start = -1;
+  });
 }

@@ -1,11 +1,9 @@
 /** All records of a selection as tiles, of which only those in the window are made. */
 
-import { el, later } from '../page/dom.js';
-import { Pages } from './pages.js';
-import { Scroller } from './scroller.js';
 import { CAPTION, drawTile } from './tile.js';
+import { ask, isAbort } from '../page/api.js';
+import { el, later } from '../page/dom.js';
 
-/** @typedef {import('../page/api.js').Rec} Rec */
 const GAP = 8;
 /** Rows above and below the window that are drawn, too. */
 const SPARE = 2;
@@ -13,20 +11,13 @@ const SPARE = 2;
 const PATIENCE = 250;
 
 export class Grid {
-  /**
-   * @param {HTMLElement} frame
-   * @param {{open: (record: Rec) => void, scrolled: (at: number) => void,
-   *   failed: (error: unknown) => void, came: () => void}} calls
-   */
   constructor(frame, calls) {
     this.frame = frame;
     this.calls = calls;
     this.spacer = el('div', { class: 'spacer', role: 'list', 'aria-label': 'Records' });
     frame.append(this.spacer);
     this.scroller = new Scroller(frame, this.spacer, () => this.draw());
-    /** @type {Pages | null} */
     this.pages = null;
-    /** @type {Pages | null} */
     this.coming = null;
     this.measured = '';
     this.target = 0;
@@ -35,7 +26,6 @@ export class Grid {
     this.cell = { width: 160, height: 160 };
     /** Position of the record that the keyboard is at. */
     this.current = 0;
-    /** @type {Map<number, {element: HTMLElement, record: Rec | undefined, place: string}>} */
     this.tiles = new Map();
     // Only where scrolling rests for a moment is worth a question.
     this.fetch = later(() => this.want(), 40);
@@ -44,10 +34,7 @@ export class Grid {
     new ResizeObserver(() => this.measure()).observe(frame);
   }
 
-  /**
-   * Show another selection.
-   * @param {number} target @param {string} selection @param {number} total @param {number} at
-   */
+  /** Show another selection. */
   async show(target, selection, total, at) {
     const pages = new Pages(target, selection, total, () => this.arrived(), this.calls.failed);
     this.coming = pages;
@@ -68,7 +55,7 @@ export class Grid {
     return undefined;
   }
 
-  /** Say that there is nothing. @param {string} text */
+  /** Say that there is nothing. */
   empty(text) {
     this.frame.querySelector('.empty')?.remove();
     this.frame.append(el('p', { class: 'empty', text }));
@@ -80,7 +67,6 @@ export class Grid {
     this.draw();
   }
 
-  /** @param {number} size */
   resize(size) {
     const at = this.first();
     this.size = size;
@@ -102,7 +88,7 @@ export class Grid {
     return Math.floor((this.scroller.top + this.row / 2) / this.row) * this.columns;
   }
 
-  /** Put a position at the top, where it is not there already. @param {number} at */
+  /** Put a position at the top, where it is not there already. */
   go(at) {
     if (at !== this.first() && this.frame.clientWidth)
       this.scroller.to(Math.floor(at / this.columns) * this.row);
@@ -116,7 +102,7 @@ export class Grid {
     this.layout(this.first());
   }
 
-  /** Find the columns that fit, and put this position at the top. @param {number} at */
+  /** Find the columns that fit, and put this position at the top. */
   layout(at) {
     const width = this.frame.clientWidth - 2 * GAP;
     this.measured = `${this.frame.clientWidth} ${this.frame.clientHeight}`;
@@ -129,10 +115,7 @@ export class Grid {
     this.fetch();
   }
 
-  /**
-   * The positions whose rows are in the window, or `spare` rows away from it.
-   * @param {number} spare
-   */
+  /** The positions whose rows are in the window, or `spare` rows away from it. */
   range(spare) {
     const { top, window: height } = this.scroller;
     const total = this.pages?.total ?? 0;
@@ -160,7 +143,6 @@ export class Grid {
     this.fetch();
   }
 
-  /** @param {number} from @param {number} to */
   drop(from, to) {
     for (const [at, tile] of this.tiles) {
       if (at >= from && at < to) continue;
@@ -171,7 +153,6 @@ export class Grid {
     }
   }
 
-  /** @param {number} at */
   place(at) {
     const record = this.pages?.get(at);
     let tile = this.tiles.get(at);
@@ -192,7 +173,6 @@ export class Grid {
     tile.place = place;
   }
 
-  /** @param {number} at @param {Rec | undefined} record */
   make(at, record) {
     const element = drawTile(this.target, record, this.cell, (opened) => {
       this.current = at;
@@ -209,16 +189,14 @@ export class Grid {
     return element;
   }
 
-  /** @param {FocusEvent} event */
   focused(event) {
-    const tile = /** @type {HTMLElement} */ (event.target).closest?.('.tile');
+    const tile = event.target.closest?.('.tile');
     if (!(tile instanceof HTMLElement)) return;
     this.tab(-1);
     this.current = Number(tile.dataset.at);
     this.tab(0);
   }
 
-  /** @param {number} index */
   tab(index) {
     this.tiles
       .get(this.current)
@@ -226,18 +204,16 @@ export class Grid {
       ?.setAttribute('tabindex', String(index));
   }
 
-  /** @param {KeyboardEvent} event */
   key(event) {
     if (
       event.ctrlKey ||
       event.metaKey ||
       event.altKey ||
-      /** @type {Element} */ (event.target).closest('audio')
+      event.target.closest('audio')
     )
       return;
     const page = Math.max(1, Math.floor(this.scroller.window / this.row)) * this.columns;
     const last = (this.pages?.total ?? 0) - 1;
-    /** @type {Record<string, number>} */
     const to = {
       ArrowRight: this.current + 1,
       ArrowLeft: this.current - 1,
@@ -253,23 +229,165 @@ export class Grid {
     this.focus(Math.min(Math.max(0, to[event.key]), last));
   }
 
-  /** Bring a record into sight, and give it the focus. @param {number} at */
+  /** Bring a record into sight, and give it the focus. */
   focus(at) {
     this.tab(-1);
     this.current = at;
     this.reveal(at);
     this.tab(0);
     const tile = this.tiles.get(at)?.element;
-    const button = /** @type {HTMLElement | null} */ (tile?.querySelector('.picture') ?? null);
+    const button = tile?.querySelector('.picture') ?? null;
     (button ?? tile ?? this.frame).focus({ preventScroll: true });
   }
 
-  /** Scroll just as far as a record needs to be seen. @param {number} at */
+  /** Scroll just as far as a record needs to be seen. */
   reveal(at) {
     const top = Math.floor(at / this.columns) * this.row;
     const { top: seen, window: height } = this.scroller;
     if (top < seen) this.scroller.to(top);
     else if (top + this.row + GAP > seen + height) this.scroller.to(top + this.row + GAP - height);
     else this.draw();
+  }
+}
+
+const PAGE = 60;
+/** Pages that are kept: 12,000 records of about a kilobyte. */
+const KEPT = 200;
+
+class Pages {
+  constructor(target, selection, total, arrived, failed) {
+    this.target = target;
+    this.selection = selection;
+    this.total = total;
+    this.arrived = arrived;
+    this.failed = failed;
+    this.pages = new Map();
+    this.asked = new Map();
+  }
+
+  /** The record at a position, where its page is there. */
+  get(at) {
+    return this.pages.get(Math.floor(at / PAGE))?.[at % PAGE];
+  }
+
+  /** Fetch the pages with these positions, and stop fetching all others. */
+  want(first, last) {
+    const from = Math.max(0, Math.floor(first / PAGE));
+    const to = Math.floor(Math.min(last, this.total - 1) / PAGE);
+    for (const [page, controller] of this.asked) {
+      if (page < from - 1 || page > to + 1) controller.abort();
+    }
+    for (let page = from; page <= to; page += 1) this.fetch(page);
+  }
+
+  /** The record at a position, fetched where it must be. */
+  async record(at) {
+    if (at < 0 || at >= this.total) return undefined;
+    await this.fetch(Math.floor(at / PAGE));
+    return this.get(at);
+  }
+
+  /** Forget everything: what is still under way does not arrive. */
+  close() {
+    for (const controller of this.asked.values()) controller.abort();
+    this.asked.clear();
+    this.pages.clear();
+  }
+
+  async fetch(page) {
+    if (this.pages.has(page) || this.asked.has(page)) return;
+    const controller = new AbortController();
+    this.asked.set(page, controller);
+    try {
+      const question = { selection: this.selection, from: page * PAGE, count: PAGE };
+      const told = await ask(`api/t/${this.target}/records`, question, controller.signal);
+      this.keep(page, told.records);
+    } catch (error) {
+      if (!isAbort(error)) this.failed(error);
+      return;
+    } finally {
+      if (this.asked.get(page) === controller) this.asked.delete(page);
+    }
+    this.arrived();
+  }
+
+  keep(page, records) {
+    this.pages.set(page, records);
+    const oldest = this.pages.keys().next().value;
+    if (this.pages.size > KEPT && oldest !== undefined) this.pages.delete(oldest);
+  }
+}
+
+const LIMIT = 8_000_000;
+/** Milliseconds of rest after which the bar is put where the content really is. */
+const REST = 150;
+
+export class Scroller {
+  constructor(frame, spacer, moved) {
+    this.frame = frame;
+    this.spacer = spacer;
+    this.moved = moved;
+    /** Height of the content in pixels, and the part of it above the window. */
+    this.height = 0;
+    this.top = 0;
+    this.bar = 0;
+    this.resting = 0;
+    frame.addEventListener('scroll', () => this.follow(), { passive: true });
+  }
+
+  get window() {
+    return this.frame.clientHeight;
+  }
+
+  get end() {
+    return Math.max(0, this.height - this.window);
+  }
+
+  get barEnd() {
+    return Math.max(0, Math.min(this.height, LIMIT) - this.window);
+  }
+
+  /** Pixels to add to a place in the content, to place it in the spacer. */
+  get shift() {
+    return this.bar - this.top;
+  }
+
+  resize(height, top) {
+    this.height = height;
+    this.spacer.style.height = `${Math.min(height, LIMIT)}px`;
+    this.to(top);
+  }
+
+  /** Put this pixel of the content at the top of the window. */
+  to(top) {
+    this.top = Math.min(Math.max(0, top), this.end);
+    this.settle();
+  }
+
+  settle() {
+    this.frame.scrollTop = this.end > this.barEnd ? (this.top / this.end) * this.barEnd : this.top;
+    // The browser rounds to its pixels: what it made of the number is the number.
+    this.bar = this.frame.scrollTop;
+    if (this.end <= this.barEnd) this.top = this.bar;
+    this.moved();
+  }
+
+  follow() {
+    const bar = this.frame.scrollTop;
+    const by = bar - this.bar;
+    if (by === 0) return;
+    this.bar = bar;
+    if (this.end <= this.barEnd) this.top = bar;
+    else this.top = this.after(by, bar);
+    this.moved();
+  }
+
+  after(by, bar) {
+    clearTimeout(this.resting);
+    this.resting = window.setTimeout(() => this.settle(), REST);
+    if (bar <= 0) return 0;
+    if (bar >= this.barEnd - 1) return this.end;
+    if (Math.abs(by) > this.window) return (bar / this.barEnd) * this.end;
+    return Math.min(Math.max(0, this.top + by), this.end);
   }
 }

@@ -5,29 +5,21 @@ import { drawBar, keptSize } from './bar.js';
 import { byId, count, counted, el, later, message } from '../page/dom.js';
 import { drawFacets, splitsOnly } from './facets.js';
 import { Grid } from './grid.js';
-import { seeClasses, setClasses } from './layers.js';
-import { hasShapes } from './shapes.js';
+import { hasShapes, seeClasses, setClasses } from './shapes.js';
 import { go, NO_FILTERS, ownConditions, question, scrolled, view } from '../page/state.js';
-
-/** @typedef {import('../page/api.js').Rec} Rec */
-/** @typedef {import('../page/api.js').About} About */
 
 /** Milliseconds after which a search is shown, to be cancelled. */
 const PATIENCE = 700;
 
 export class Records {
-  /** @param {{open: (record: Rec, at: number) => void, redraw: () => void}} calls */
   constructor(calls) {
     this.calls = calls;
-    /** @type {About | null} */
     this.about = null;
-    /** @type {import('../page/api.js').Selection | null} */
     this.selection = null;
-    /** @type {string[]} */
     this.versions = [];
     this.asked = '';
     this.filled = '';
-    /** Why the records of the view are not shown. @type {unknown} */
+    /** Why the records of the view are not shown. */
     this.failed = null;
     /** The condition of the records that are shown. */
     this.applied = '';
@@ -50,7 +42,7 @@ export class Records {
     const where = byId('where');
     const tell = later(() => void this.count(where.value), 200);
     where.addEventListener('input', tell);
-    byId('search').addEventListener('submit', (/** @type {Event} */ event) => {
+    byId('search').addEventListener('submit', (event) => {
       event.preventDefault();
       this.preview.cancel();
       go({ where: where.value.trim(), at: 0 });
@@ -66,18 +58,14 @@ export class Records {
       byId(id).addEventListener('click', () => this.side(id === 'side-open'));
   }
 
-  /** The drawer of the filters, in a narrow window. @param {boolean} open */
+  /** The drawer of the filters, in a narrow window. */
   side(open) {
     document.body.classList.toggle('with-side', open);
     byId('side-open').setAttribute('aria-expanded', String(open));
     byId(open ? 'side-close' : 'side-open').focus();
   }
 
-  /**
-   * Another target, or the same one with its catalog.
-   * @param {About} about
-   * @param {string[]} versions
-   */
+  /** Another target, or the same one with its catalog. */
   set(about, versions) {
     this.about = about;
     this.versions = versions;
@@ -87,10 +75,7 @@ export class Records {
     this.bar();
   }
 
-  /**
-   * The catalog is there now: the records on the screen stay, the filters come.
-   * @param {About} about
-   */
+  /** The catalog is there now: the records on the screen stay, the filters come. */
   ready(about) {
     const shown = this.selection;
     const stays = shown?.selection === '' && this.asked !== '';
@@ -104,7 +89,7 @@ export class Records {
   bar() {
     if (!this.about) return;
     drawBar(byId('bar'), {
-      about: () => /** @type {About} */ (this.about),
+      about: () => this.about,
       selection: () => this.selection,
       resize: (size) => this.grid.resize(size),
       redraw: () => {
@@ -142,10 +127,7 @@ export class Records {
     }
   }
 
-  /**
-   * An answer; a search that takes long can be cancelled.
-   * @template T @param {Promise<T>} answer @returns {Promise<T>}
-   */
+  /** An answer; a search that takes long can be cancelled. */
   async searched(answer) {
     this.searches += 1;
     const timer = setTimeout(() => (byId('searching').hidden = false), PATIENCE);
@@ -160,7 +142,7 @@ export class Records {
 
   /** All records as stored: no question of the server's, and so the grid is there at once. */
   everything() {
-    const { records, commands } = /** @type {About} */ (this.about);
+    const { records, commands } = this.about;
     return {
       selection: '',
       count: records,
@@ -187,7 +169,6 @@ export class Records {
     this.bar();
   }
 
-  /** @param {import('../page/api.js').Selection} told */
   async show(told) {
     this.selection = told;
     this.applied = view.where;
@@ -202,14 +183,12 @@ export class Records {
       );
   }
 
-  /** @param {import('../page/api.js').Selection} told */
   say(told) {
     byId('where-error').replaceChildren();
     byId('where').removeAttribute('aria-invalid');
     this.tell(told);
   }
 
-  /** @param {import('../page/api.js').Selection} told */
   tell(told) {
     byId('count').textContent =
       told.count === told.of
@@ -219,7 +198,7 @@ export class Records {
     byId('count').title = `${told.milliseconds} ms`;
   }
 
-  /** The count of what is typed, before it is applied. @param {string} where */
+  /** The count of what is typed, before it is applied. */
   async count(where) {
     if (where.trim() === view.where) {
       if (this.failed) this.fail(this.failed);
@@ -237,7 +216,6 @@ export class Records {
     }
   }
 
-  /** @param {unknown} error */
   fail(error) {
     const applied = this.applied
       ? ['Still applied: ', el('code', { text: this.applied })]
@@ -251,9 +229,8 @@ export class Records {
     if (view.where || byId('where').value) byId('where').setAttribute('aria-invalid', 'true');
   }
 
-  /** @param {string} selection */
   async drawSide(selection) {
-    const about = /** @type {About} */ (this.about);
+    const about = this.about;
     if (about.catalog.state !== 'ready') {
       drawFacets(byId('facets'), splitsOnly(about), []);
       return;
@@ -280,7 +257,7 @@ export class Records {
   }
 }
 
-/** A condition that these columns can be asked for. @param {About} about */
+/** A condition that these columns can be asked for. */
 function example(about) {
   const numbers = (about.columns ?? []).filter(({ type }) => /INT|DOUBLE|FLOAT/.test(type));
   const known = ['boxes', 'objects', 'width', 'label'].map((name) =>
@@ -293,7 +270,6 @@ function example(about) {
     : '';
 }
 
-/** @param {ReturnType<typeof question>} asks */
 function isEverything(asks) {
   return Object.values(asks).every((value) => value.length === 0);
 }

@@ -1,40 +1,38 @@
-/** Boxes, masks and keypoints over an image, and which of them are shown. */
+/** Boxes, masks and keypoints over an image, and the menu of which of them are shown. */
 
-import { el, svg } from '../page/dom.js';
+import { button, count, el, faint, svg } from '../page/dom.js';
+import { menu } from '../page/menu.js';
 
 /** What is drawn: kinds of shapes, and the classes that are hidden. */
 export const layers = { boxes: true, masks: true, points: true, names: true, hidden: new Set() };
 
 /** The name that a shape without a class has in `layers.hidden`. */
-export const UNNAMED = '';
+const UNNAMED = '';
 
-/** @param {{class?: string | null, number?: number | null}} shape */
-export function className(shape) {
+function className(shape) {
   return (
     shape.class ??
     (shape.number === null || shape.number === undefined ? UNNAMED : `#${shape.number}`)
   );
 }
 
-/** A color that the server sent: anything else would be none of ours. @param {unknown} color */
+/** A color that the server sent: anything else would be none of ours. */
 export function safeColor(color) {
   return typeof color === 'string' && /^#[0-9a-f]{6}$/i.test(color) ? color : '#ffb000';
 }
 
-/** Black or white, whichever can be read on this color. @param {string} color */
-export function inkOn(color) {
+/** Black or white, whichever can be read on this color. */
+function inkOn(color) {
   const [red, green, blue] = [1, 3, 5]
     .map((at) => Number.parseInt(color.slice(at, at + 2), 16) / 255)
     .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 ? '#000000' : '#ffffff';
 }
 
-/** @param {import('../page/api.js').Rec} record */
 export function hasShapes(record) {
   return record.boxes.length + record.polygons.length + record.points.length > 0;
 }
 
-/** @param {{class?: string | null, number?: number | null}} shape */
 function isShown(shape) {
   return !layers.hidden.has(className(shape));
 }
@@ -42,8 +40,6 @@ function isShown(shape) {
 /**
  * The shapes of a record, to lie over its image: everything is placed in fractions, so it fits
  * whatever size the image is given.
- * @param {import('../page/api.js').Rec} record
- * @param {boolean} named whether boxes carry the names of their classes
  */
 export function drawShapes(record, named) {
   const drawing = svg('svg', {
@@ -59,7 +55,6 @@ export function drawShapes(record, named) {
   return el('div', { class: 'over', 'aria-hidden': 'true' }, drawing, ...names);
 }
 
-/** @param {import('../page/api.js').Box} box */
 function drawBox(box) {
   const place = {
     x: box.x0,
@@ -74,9 +69,7 @@ function drawBox(box) {
   ];
 }
 
-/** @param {import('../page/api.js').Polygon[]} polygons */
 function drawMasks(polygons) {
-  /** @type {Map<string, string[]>} */
   const strips = new Map();
   const outlines = [];
   for (const { points, color } of polygons) {
@@ -95,10 +88,7 @@ function drawMasks(polygons) {
   return [...masks, ...outlines];
 }
 
-/**
- * Whether a polygon is an upright rectangle: a part of a mask, of which there may be hundreds.
- * @param {number[][]} points
- */
+/** Whether a polygon is an upright rectangle: a part of a mask, of which there may be hundreds. */
 function isStrip(points) {
   return (
     points.length === 4 &&
@@ -107,25 +97,20 @@ function isStrip(points) {
   );
 }
 
-/** @param {any} point */
 function isPoint(point) {
   return Array.isArray(point) && Number.isFinite(point[0]) && Number.isFinite(point[1]);
 }
 
-/** @param {any} point */
 function drawPoint([x, y]) {
   // A line without length and round ends is a dot of the same size at any zoom.
   const line = { d: `M${x} ${y}h0` };
   return [svg('path', { ...line, class: 'point edge' }), svg('path', { ...line, class: 'point' })];
 }
 
-/**
- * The name of a box: above it where there is room, and never past the right end of the image.
- * @param {import('../page/api.js').Box} box
- */
+/** The name of a box: above it where there is room, and never past the right end of the image. */
 function drawName(box) {
   const color = safeColor(box.color);
-  const percent = (/** @type {number} */ share) => `${100 * Math.min(Math.max(share, 0), 1)}%`;
+  const percent = (share) => `${100 * Math.min(Math.max(share, 0), 1)}%`;
   const side = box.x0 > 0.6 ? { right: percent(1 - box.x1) } : { left: percent(box.x0) };
   const style = { ...side, top: percent(box.y0), background: color, color: inkOn(color) };
   return el('bdi', {
@@ -133,4 +118,106 @@ function drawName(box) {
     style,
     text: className(box) || 'object',
   });
+}
+
+/** Classes that the menu lists at once; its search box finds the others. */
+const LISTED = 200;
+
+const classes = new Map();
+
+/** Start with these classes, in their order. */
+export function setClasses(known) {
+  classes.clear();
+  for (const each of known) classes.set(each.name, safeColor(each.color));
+}
+
+/** Add the classes of a record that no list had. */
+export function seeClasses(record) {
+  for (const shape of [...record.boxes, ...record.polygons]) {
+    const name = className(shape);
+    if (!classes.has(name)) classes.set(name, safeColor(shape.color));
+  }
+}
+
+/** The button with its menu. */
+export function layersMenu(changed) {
+  return menu('Drawing', 'Choose what is drawn over images', () => [
+    el('div', { class: 'kinds' }, ...KINDS.map(([key, title]) => kind(key, title, changed))),
+    ...(classes.size ? classList(changed) : []),
+  ]);
+}
+
+const KINDS = [
+  ['boxes', 'Boxes'],
+  ['masks', 'Masks'],
+  ['points', 'Keypoints'],
+  ['names', 'Names of classes'],
+];
+
+function kind(key, title, changed) {
+  return tick(title, layers[key], null, (on) => {
+    layers[key] = on;
+    changed();
+  });
+}
+
+function tick(title, on, color, act) {
+  const box = el('input', { type: 'checkbox' });
+  box.checked = on;
+  box.addEventListener('change', () => act(box.checked));
+  return el(
+    'label',
+    { class: 'tick' },
+    box,
+    color ? el('span', { class: 'swatch', style: { background: color } }) : null,
+    el('bdi', { text: title }),
+  );
+}
+
+function classList(changed) {
+  const list = el('div', { class: 'ticks' });
+  const search = el('input', {
+    type: 'search',
+    placeholder: `Find one of ${count(classes.size)} classes`,
+    'aria-label': 'Find a class',
+  });
+  const fill = () => {
+    const word = search.value.toLowerCase();
+    const found = [...classes].filter(([name]) => name.toLowerCase().includes(word));
+    list.replaceChildren(
+      ...found.slice(0, LISTED).map(([name, color]) => one(name, color, changed)),
+    );
+    if (found.length > LISTED)
+      list.append(faint(`and ${count(found.length - LISTED)} others`));
+  };
+  const all = (text, hidden) =>
+    button(
+      text,
+      () => {
+        layers.hidden = new Set(hidden);
+        fill();
+        changed();
+      },
+      { class: 'link' },
+    );
+  search.addEventListener('input', fill);
+  fill();
+  return [
+    el('div', { class: 'head' }, el('b', { text: 'Classes' }), all('Show all', []), all('Hide all', classes.keys())),
+    classes.size > 12 ? search : null,
+    list,
+  ];
+}
+
+function one(name, color, changed) {
+  return tick(
+    name === UNNAMED ? 'objects without a class' : name,
+    !layers.hidden.has(name),
+    color,
+    (on) => {
+      if (on) layers.hidden.delete(name);
+      else layers.hidden.add(name);
+      changed();
+    },
+  );
 }

@@ -6,7 +6,6 @@ import { address } from '../page/api.js';
 import { el } from '../page/dom.js';
 import { drawShapes } from './shapes.js';
 
-/** @typedef {import('../page/api.js').Rec} Rec */
 /** Height of the caption below the picture, in pixels, as the style sheet has it. */
 export const CAPTION = 38;
 /** Pixels of width that a name on a box needs: of many in a small tile none could be read. */
@@ -14,13 +13,7 @@ const NAME = 25;
 /** Pixels of a tile from which names of boxes do not cover its image. */
 const LEAST_NAMED = 120;
 
-/**
- * A tile that opens its record when it is pressed.
- * @param {number} target
- * @param {Rec | undefined} record nothing while it is on its way
- * @param {{width: number, height: number}} size of the picture in pixels
- * @param {(record: Rec) => void} open
- */
+/** A tile that opens its record when it is pressed. */
 export function drawTile(target, record, size, open) {
   if (!record) return el('div', { class: 'tile waiting', tabindex: -1, 'aria-busy': 'true' });
   const button = el(
@@ -44,14 +37,12 @@ export function drawTile(target, record, size, open) {
   );
 }
 
-/** @param {Rec} record */
 function spoken(record) {
   const parts = [record.label, record.key];
   if (record.findings.length) parts.push(`findings: ${record.findings.join(', ')}`);
   return `Record ${record.record} of shard ${record.shard}: ${parts.filter(Boolean).join(', ') || record.kind}`;
 }
 
-/** @param {number} target @param {Rec} record @param {{width: number, height: number}} size */
 function picture(target, record, size) {
   if (record.problem)
     return el(
@@ -74,10 +65,7 @@ function picture(target, record, size) {
   });
 }
 
-/**
- * The thumbnail with its shapes, as large as fits.
- * @param {Rec} record @param {string} thumb @param {{width: number, height: number}} size
- */
+/** The thumbnail with its shapes, as large as fits. */
 function image(record, thumb, size) {
   const frame = el('span', { class: 'fit' });
   // Thumbnails come in two sizes only, so that a slider does not make the server draw each again.
@@ -100,24 +88,19 @@ function image(record, thumb, size) {
   return frame;
 }
 
-/** The address of a thumbnail in another size. @param {string} thumb @param {number} size */
+/** The address of a thumbnail in another size. */
 function sized(thumb, size) {
   const to = new URL(thumb, location.href);
   to.searchParams.set('size', String(size));
   return to.pathname + to.search;
 }
 
-/**
- * @param {HTMLElement} frame @param {number} width @param {number} height
- * @param {{width: number, height: number}} size
- */
 function fit(frame, width, height, size) {
   const scale = Math.min(size.width / width, size.height / height);
   frame.style.width = `${Math.max(1, width * scale)}px`;
   frame.style.height = `${Math.max(1, height * scale)}px`;
 }
 
-/** @param {number} target @param {Rec} record */
 function player(target, record) {
   const src = address(`api/t/${target}/media/${record.shard}/${record.record}`, {
     feature: record.feature,
@@ -130,7 +113,6 @@ function player(target, record) {
   });
 }
 
-/** @param {Rec} record */
 function caption(record) {
   const first = record.label ?? record.key ?? `Record ${record.record}`;
   const second =

@@ -35,19 +35,15 @@
  *   different?: number, counts?: number[], of?: number[], column_sql?: string}} Facet
  * @typedef {{code: string, severity: string, rule: string | null, message: string,
  *   hint: string | null, count: number, named: number, records: Place[],
- *   places: string[], pairs: Place[][]}} Card
- * @typedef {{shard: number, name: string, bytes: number, kept: {from: number, to: number}[],
- *   damage: {from: number, to: number, code: string, text: string}[],
- *   doubted: {from: number, to: number}[], doubtful: number}} Strip
- * @typedef {{state: string, done?: number, of?: number, why?: string, cards: Card[], strips: Strip[]}} Findings
+ *   places: string[]}} Card
+ * @typedef {{state: string, done?: number, of?: number, why?: string, cards: Card[]}} Findings
  * @typedef {{added: number, removed: number, changed: number, moved: number, unchanged: number,
  *   renamed: number, verdict: string, why: string, version: string | null, hint: string | null,
  *   features: {name: string, change: string}[]}} Comparison
  */
 
 /** What the server refused, in its words. */
-export class Refused extends Error {
-  /** @param {number} status @param {string} message @param {string | null} hint */
+class Refused extends Error {
   constructor(status, message, hint) {
     super(message);
     this.status = status;
@@ -55,16 +51,11 @@ export class Refused extends Error {
   }
 }
 
-/** @param {unknown} error */
 export function isAbort(error) {
   return error instanceof DOMException && error.name === 'AbortError';
 }
 
-/**
- * The address of a path with its question; empty values are left out, lists are repeated.
- * @param {string} path
- * @param {Record<string, any>} [question]
- */
+/** The address of a path with its question; empty values are left out, lists are repeated. */
 export function address(path, question = {}) {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(question)) {
@@ -76,14 +67,7 @@ export function address(path, question = {}) {
   return query.size ? `${path}?${query}` : path;
 }
 
-/**
- * Ask for a path, and return its JSON.
- * @param {string} path
- * @param {Record<string, any>} [question]
- * @param {AbortSignal} [signal]
- * @returns {Promise<any>}
- * @throws {Refused} where the server refuses, or is gone
- */
+/** Ask for a path, and return its JSON. */
 export async function ask(path, question = {}, signal) {
   let answer;
   try {
@@ -109,7 +93,7 @@ export async function ask(path, question = {}, signal) {
  */
 export function lastOnly() {
   let controller = new AbortController();
-  const last = (/** @type {string} */ path, /** @type {Record<string, any>} */ question = {}) => {
+  const last = (path, question = {}) => {
     controller.abort();
     controller = new AbortController();
     return ask(path, question, controller.signal);
@@ -119,7 +103,6 @@ export function lastOnly() {
   return last;
 }
 
-/** @param {unknown} error */
 export function words(error) {
   if (error instanceof Refused)
     return error.hint ? `${error.message} (${error.hint})` : error.message;

@@ -1,13 +1,8 @@
 /**
  * What is shown, as the address says it: kept in one object, written to the address, read from it
  * when the user goes back, and told to the parts of the page.
- *
- * @typedef {{t: number, tab: string, split: string, where: string, picks: string[], sort: string,
- *   desc: boolean, findings: string, since: string, at: number, open: string, position: number,
- *   compare: string, kind: string}} View
  */
 
-/** @type {View} */
 const EMPTY = {
   t: -1,
   tab: 'grid',
@@ -25,15 +20,12 @@ const EMPTY = {
   kind: '',
 };
 
-/** @param {string} search @returns {View} */
 export function parse(search) {
   const query = new URLSearchParams(search);
-  /** @param {string} name */
-  const text = (name) => query.get(name) ?? /** @type {any} */ (EMPTY)[name];
-  /** @param {string} name */
+  const text = (name) => query.get(name) ?? EMPTY[name];
   const number = (name) => {
     const value = Number.parseInt(query.get(name) ?? '', 10);
-    return Number.isSafeInteger(value) && value >= 0 ? value : /** @type {any} */ (EMPTY)[name];
+    return Number.isSafeInteger(value) && value >= 0 ? value : EMPTY[name];
   };
   return {
     t: number('t'),
@@ -53,36 +45,31 @@ export function parse(search) {
   };
 }
 
-/** @param {View} view */
-export function format(view) {
+function format(view) {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(view)) {
     if (name === 'picks') for (const pick of view.picks) query.append('pick', pick);
-    else if (value !== /** @type {any} */ (EMPTY)[name])
+    else if (value !== EMPTY[name])
       query.set(name, value === true ? '1' : String(value));
   }
   return query.size ? `?${query}` : '';
 }
 
-/** @type {View} */
 export const view = { ...EMPTY };
 
-/** @type {((before: View) => void)[]} */
 const listeners = [];
 
-/** Call `act` with the last view after every change. @param {(before: View) => void} act */
+/** Call `act` with the last view after every change. */
 export function onChange(act) {
   listeners.push(act);
 }
 
-/** @param {Partial<View>} changes */
 function set(changes) {
   const before = { ...view };
   Object.assign(view, changes);
   return before;
 }
 
-/** @param {View} before */
 function tell(before) {
   for (const act of listeners) act(before);
 }
@@ -95,7 +82,7 @@ function replace() {
   history.replaceState(null, '', location.pathname + format(view));
 }
 
-/** Go to another view: an entry of the history. @param {Partial<View>} changes */
+/** Go to another view: an entry of the history. */
 export function go(changes) {
   if (writing) replace();
   clearTimeout(writing);
@@ -106,14 +93,14 @@ export function go(changes) {
   tell(before);
 }
 
-/** Change the view in place, as scrolling does. @param {Partial<View>} changes */
+/** Change the view in place, as scrolling does. */
 export function amend(changes) {
   const before = set(changes);
   replace();
   tell(before);
 }
 
-/** Write down the position, of which nobody is told. @param {number} at */
+/** Write down the position, of which nobody is told. */
 export function scrolled(at) {
   view.at = at;
   clearTimeout(writing);
@@ -136,7 +123,7 @@ export function begin() {
 /** The filters of a view without any. */
 export const NO_FILTERS = { split: '', where: '', picks: [], findings: '', since: '' };
 
-/** The question that names the records of the view. @param {View} of */
+/** The question that names the records of the view. */
 export function question(of) {
   return {
     split: of.split,
@@ -148,7 +135,7 @@ export function question(of) {
   };
 }
 
-/** The condition of each facet that chooses, as "column~SQL". @param {View} of */
+/** The condition of each facet that chooses, as "column~SQL". */
 export function ownConditions(of) {
   return [...alternatives(of.picks)].map(([column, sql]) => joined(column, sql));
 }
@@ -156,11 +143,8 @@ export function ownConditions(of) {
 /**
  * Conditions by column. Picks are "column~SQL": those of one column are alternatives, those of two
  * both hold.
- * @param {string[]} picks
- * @returns {Map<string, string>}
  */
 function alternatives(picks) {
-  /** @type {Map<string, string[]>} */
   const columns = new Map();
   for (const pick of picks) {
     const [column, sql] = parted(pick);
@@ -174,13 +158,11 @@ function alternatives(picks) {
   );
 }
 
-/** @param {string} pick @returns {[string, string]} */
 export function parted(pick) {
   const at = pick.indexOf('~');
   return [decodeURIComponent(pick.slice(0, at)), pick.slice(at + 1)];
 }
 
-/** @param {string} column @param {string} sql */
 export function joined(column, sql) {
   return `${encodeURIComponent(column).replaceAll('~', '%7E')}~${sql}`;
 }

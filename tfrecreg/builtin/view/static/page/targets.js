@@ -1,16 +1,13 @@
 /** The targets that are open, and the datasets of the registry that can be. */
 
 import { ask, words } from './api.js';
-import { el, toast } from './dom.js';
-import { amend, view } from './state.js';
+import { button, bytes, counted, el, toast } from './dom.js';
+import { amend, go, NO_FILTERS, view } from './state.js';
 
 /** Characters of a name that fit into the choice. */
 const LONG = 36;
 
-/**
- * The choice of the dataset at the top: what was named, and what the registry has.
- * @param {any} choice @param {import('../page/api.js').Targets} targets
- */
+/** The choice of the dataset at the top: what was named, and what the registry has. */
 export function drawTargets(choice, targets) {
   const named = targets.targets.map(({ id, name }) =>
     el('option', { value: `t${id}`, text: tail(name), title: name, selected: id === view.t }),
@@ -26,15 +23,12 @@ export function drawTargets(choice, targets) {
   );
 }
 
-/** The end of a long path, which tells it from others. @param {string} name */
+/** The end of a long path, which tells it from others. */
 function tail(name) {
   return name.length > LONG ? `…${name.slice(1 - LONG)}` : name;
 }
 
-/**
- * All references of a registry: builds, and versions with the newest first.
- * @param {import('../page/api.js').Targets} targets
- */
+/** All references of a registry: builds, and versions with the newest first. */
 export function references(targets) {
   return targets.datasets.flatMap(({ name, versions, build }) => [
     ...(build ? [name] : []),
@@ -42,10 +36,7 @@ export function references(targets) {
   ]);
 }
 
-/**
- * The number of the target with this name, opened where it must be.
- * @param {string} name @returns {Promise<number>}
- */
+/** The number of the target with this name, opened where it must be. */
 export async function openTarget(name) {
   try {
     return (await ask('api/open', { name })).id;
@@ -55,12 +46,65 @@ export async function openTarget(name) {
   }
 }
 
-/**
- * Fit the address to what the server has: a number of a target that is none is the first one.
- * @param {import('../page/api.js').Targets} targets
- */
+/** Fit the address to what the server has: a number of a target that is none is the first one. */
 export function settleTarget(targets) {
   const known = targets.targets.some(({ id }) => id === view.t);
   if (!known && targets.targets.length) amend({ t: targets.targets[0].id });
   else if (!known) amend({ t: -1 });
+}
+
+export function drawDatasets(place, targets) {
+  const cards = targets.datasets.map(({ name, versions, build, records, bytes: size }) => {
+    const newest = versions[versions.length - 1];
+    const links = [
+      ...(build ? [['build', name]] : []),
+      ...[...versions].reverse().map((version) => [version, `${name}@${version}`]),
+    ];
+    const first = newest ? `${name}@${newest}` : name;
+    return el(
+      'article',
+      { class: 'card dataset' },
+      el(
+        'h3',
+        {},
+        links.length
+          ? button(null, () => void visit(first), { class: 'link' }, el('bdi', { text: name }))
+          : el('bdi', { text: name }),
+      ),
+      records === null
+        ? null
+        : el('p', { text: `${counted(records, 'record')}, ${bytes(size ?? 0)}` }),
+      el('p', {
+        class: 'faint',
+        text: `${counted(versions.length, 'release')}${newest ? `, newest ${newest}` : ''}${build ? ', a build' : ''}`,
+      }),
+      el(
+        'div',
+        { class: 'links' },
+        ...links.map(([text, reference]) =>
+          button(text, () => void visit(reference), { 'aria-label': `Open ${reference}` }),
+        ),
+      ),
+    );
+  });
+  place.replaceChildren(
+    el(
+      'div',
+      { class: 'column' },
+      el('h2', { text: targets.registry ? counted(cards.length, 'dataset') : 'No datasets' }),
+      el(
+        'p',
+        { class: 'faint' },
+        targets.registry
+          ? el('bdi', { class: 'mono', text: targets.registry })
+          : 'This folder is no registry. Name what to look at: tfrecreg view FILES',
+      ),
+      el('div', { class: 'datasets' }, ...cards),
+    ),
+  );
+}
+
+export async function visit(reference) {
+  const t = await openTarget(reference);
+  if (t >= 0) go({ t, tab: 'grid', at: 0, open: '', sort: '', desc: false, ...NO_FILTERS });
 }

@@ -1,41 +1,40 @@
 /** What is known about a record, as sections beside its picture. */
 
-import { ask, words } from '../page/api.js';
-import { bytes, copy, count, counted, el, message, svg } from '../page/dom.js';
+import {
+  alarm,
+  button,
+  bytes,
+  copy,
+  count,
+  counted,
+  el,
+  faint,
+  message,
+  svg,
+} from '../page/dom.js';
 
-/** @typedef {import('../page/api.js').Whole} Whole */
 /** Characters of a value that are shown at first. */
 const LONG = 400;
 /** Kinds of which a note says more than the values do. */
 const OPAQUE = new Set(['image', 'audio', 'bytes', 'pixels']);
 
-/**
- * @param {number} target @param {Whole} whole @param {import('../page/api.js').About | null} about
- * @returns {Node[]}
- */
-export function describe(target, whole, about) {
+export function describe(whole, about) {
   const inFile = about?.shards[whole.shard]?.state;
   return [
     inFile && inFile !== 'ok'
-      ? el('p', {
-          class: 'alert',
-          text: inFile === 'gone' ? 'The shard is gone.' : 'The shard is damaged.',
-        })
+      ? alarm(inFile === 'gone' ? 'The shard is gone.' : 'The shard is damaged.')
       : null,
     ...findings(whole),
     ...place(whole),
     ...features(whole),
     ...ledger(whole),
-    tensors(target, whole),
   ].filter((each) => each !== null);
 }
 
-/** @param {string} title @param {...Node} body */
 function section(title, ...body) {
   return [el('h3', { text: title }), ...body];
 }
 
-/** @param {Whole} whole */
 function findings(whole) {
   if (!whole.findings.length) return [];
   return section(
@@ -57,9 +56,7 @@ function findings(whole) {
   );
 }
 
-/** @param {Whole} whole */
 function place(whole) {
-  /** @type {[string, string | null, boolean][]} */
   const facts = [
     ['Label', whole.label, false],
     ['Key', whole.key, true],
@@ -70,41 +67,33 @@ function place(whole) {
     ['Size', whole.length === null ? null : bytes(whole.length), false],
     ['Image', whole.width && whole.height ? `${whole.width} × ${whole.height}` : null, false],
     ['Digest', whole.digest, true],
-    ['Raw file', whole.raw, true],
   ];
-  return section(
-    'Where it is',
-    el(
-      'dl',
-      {},
-      ...facts.flatMap(([name, value, copied]) =>
-        value === null || value === ''
-          ? []
-          : [
-              el('dt', { text: name }),
-              el(
-                'dd',
-                {},
-                el('bdi', { class: copied ? 'mono' : '', text: value }),
-                copied ? copier(name, value) : null,
-              ),
-            ],
+  return section('Where it is', list(facts));
+}
+
+/** Names and values, some of them to copy; what is not known is left out. */
+function list(facts) {
+  const known = facts.filter(([, value]) => value !== null && value !== '');
+  return el(
+    'dl',
+    {},
+    ...known.flatMap(([name, value, copied]) => [
+      el('dt', { text: name }),
+      el(
+        'dd',
+        {},
+        el('bdi', { class: copied ? 'mono' : '', text: value }),
+        copied ? copier(name, value) : null,
       ),
-    ),
+    ]),
   );
 }
 
-/** @param {string} name @param {string} value */
 function copier(name, value) {
-  return el(
-    'button',
-    {
-      type: 'button',
-      class: 'copy',
-      title: `Copy: ${name}`,
-      'aria-label': `Copy: ${name}`,
-      on: { click: () => void copy(value) },
-    },
+  return button(
+    null,
+    () => void copy(value),
+    { class: 'copy', title: `Copy: ${name}`, 'aria-label': `Copy: ${name}` },
     svg(
       'svg',
       { viewBox: '0 0 12 12', width: 12, height: 12, 'aria-hidden': 'true' },
@@ -113,7 +102,6 @@ function copier(name, value) {
   );
 }
 
-/** @param {Whole} whole */
 function features(whole) {
   if (!whole.features.length) return whole.hex ? section('The first bytes', dump(whole.hex)) : [];
   return section(
@@ -122,29 +110,30 @@ function features(whole) {
   );
 }
 
-/** @param {import('../page/api.js').Feature} each */
 function feature(each) {
+  return entry(each.name, about(each), ...valueOf(each));
+}
+
+function entry(name, told, ...body) {
   return el(
     'div',
     { class: 'feature' },
     el(
       'div',
       { class: 'feature-head' },
-      el('bdi', { class: 'mono strong', text: each.name }),
-      el('span', { class: 'faint', text: about(each) }),
+      el('bdi', { class: 'mono strong', text: name }),
+      el('span', { class: 'faint', text: told }),
     ),
-    ...valueOf(each),
+    ...body,
   );
 }
 
-/** @param {import('../page/api.js').Feature} each */
 function about(each) {
   const parts = [each.type, counted(each.count, each.unit)];
   if (each.note && OPAQUE.has(each.kind)) parts.push(each.note);
   return parts.join(' · ');
 }
 
-/** @param {import('../page/api.js').Feature} each @returns {Node[]} */
 function valueOf(each) {
   if (each.hex && (each.kind === 'bytes' || each.kind === 'image' || each.kind === 'audio'))
     return [folded('Bytes', dump(each.hex))];
@@ -158,33 +147,22 @@ function valueOf(each) {
   if (values) return [long(rest > 0 ? `${values}, … ${count(rest)} more` : values, 'mono')];
   return each.hex
     ? [folded('Bytes', dump(each.hex))]
-    : [el('p', { class: 'faint', text: 'empty' })];
+    : [faint('empty')];
 }
 
-/** @param {string} text @param {string} style */
 function long(text, style) {
   const place = el('p', { class: `value ${style}`, dir: 'auto', text: text.slice(0, LONG) });
   if (text.length <= LONG) return place;
-  const more = el('button', {
-    type: 'button',
-    class: 'link',
-    text: 'Show all',
-    on: {
-      click: () => {
-        place.textContent = text;
-      },
-    },
-  });
+  const more = button('Show all', () => (place.textContent = text), { class: 'link' });
   place.append('… ', more);
   return place;
 }
 
-/** @param {string} title @param {Node} body */
 function folded(title, body) {
   return el('details', {}, el('summary', { text: title }), body);
 }
 
-/** Sixteen bytes a line, with their characters. @param {string} hex */
+/** Sixteen bytes a line, with their characters. */
 function dump(hex) {
   const pairs = hex.replaceAll(/\s/g, '').match(/../g) ?? [];
   const lines = [];
@@ -199,71 +177,7 @@ function dump(hex) {
   return el('pre', { class: 'hex', tabindex: 0, text: lines.join('\n') });
 }
 
-/** @param {Whole} whole */
 function ledger(whole) {
-  if (!whole.ledger) return [];
-  return section(
-    'Row of the ledger',
-    el(
-      'dl',
-      {},
-      ...Object.entries(whole.ledger).flatMap(([name, value]) => [
-        el('dt', { text: name }),
-        el(
-          'dd',
-          {},
-          el('bdi', {
-            text:
-              typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value),
-          }),
-        ),
-      ]),
-    ),
-  );
-}
-
-/**
- * "As TensorFlow sees it", which takes seconds, so on request.
- * @param {number} target
- * @param {Whole} whole
- */
-function tensors(target, whole) {
-  const place = el('div', { 'aria-live': 'polite' });
-  const button = el('button', { type: 'button', text: 'As TensorFlow sees it' });
-  button.addEventListener('click', async () => {
-    button.disabled = true;
-    place.replaceChildren(el('p', { class: 'faint', text: 'TensorFlow is parsing the record…' }));
-    try {
-      const { tensors: all } = await ask(`api/t/${target}/tensors/${whole.shard}/${whole.record}`);
-      place.replaceChildren(tensorTable(all));
-    } catch (error) {
-      place.replaceChildren(el('p', { class: 'alert' }, ...message(words(error))));
-    }
-    button.disabled = false;
-  });
-  return el('div', { class: 'tensors' }, button, place);
-}
-
-/** @param {{name: string, dtype: string, shape: any, values: string}[]} all */
-function tensorTable(all) {
-  return el(
-    'div',
-    { class: 'features' },
-    ...all.map(({ name, dtype, shape, values }) =>
-      el(
-        'div',
-        { class: 'feature' },
-        el(
-          'div',
-          { class: 'feature-head' },
-          el('bdi', { class: 'mono strong', text: name }),
-          el('span', {
-            class: 'faint',
-            text: `${dtype} · ${Array.isArray(shape) ? `(${shape.join(', ')})` : shape}`,
-          }),
-        ),
-        long(values, 'mono'),
-      ),
-    ),
-  );
+  const rows = Object.entries(whole.ledger ?? {}).map(([name, value]) => [name, String(value)]);
+  return rows.length ? section('Row of the ledger', list(rows)) : [];
 }

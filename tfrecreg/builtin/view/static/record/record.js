@@ -1,24 +1,17 @@
 /** One record, enlarged: what it shows, where it is, what is found in it, all its features. */
 
 import { ask, isAbort, lastOnly, words } from '../page/api.js';
-import { count, el, message } from '../page/dom.js';
+import { alarm, button, count, el } from '../page/dom.js';
 import { describe } from './describe.js';
 import { drawShapes } from '../grid/shapes.js';
 import { Zoom } from './zoom.js';
 
-/** @typedef {import('../page/api.js').Whole} Whole */
-/** @typedef {{open: (place: import('../page/api.js').Place, at: number) => void, close: () => void,
- *   pages: () => import('../grid/pages.js').Pages | null, about: () => import('../page/api.js').About | null}} Calls */
-
 export class RecordPanel {
-  /** @param {HTMLDialogElement} dialog @param {Calls} calls */
   constructor(dialog, calls) {
     this.dialog = dialog;
     this.calls = calls;
     this.ask = lastOnly();
-    /** @type {Whole | null} */
     this.record = null;
-    /** @type {Zoom | null} */
     this.zoom = null;
     this.target = 0;
     /** Position in the selection, or -1 where it is not known. */
@@ -39,23 +32,12 @@ export class RecordPanel {
   }
 
   build() {
-    const button = (
-      /** @type {string} */ text,
-      /** @type {string} */ title,
-      /** @type {() => void} */ act,
-    ) =>
-      el('button', {
-        type: 'button',
-        class: 'icon',
-        text,
-        title,
-        'aria-label': title,
-        on: { click: act },
-      });
+    const icon = (text, title, act) =>
+      button(text, act, { class: 'icon', title, 'aria-label': title });
     this.title = el('h2', { id: 'record-title' });
     this.position = el('span', { class: 'faint position', role: 'status' });
-    this.before = button('←', 'The record before (left arrow)', () => void this.step(-1));
-    this.after = button('→', 'The next record (right arrow)', () => void this.step(1));
+    this.before = icon('←', 'The record before (left arrow)', () => void this.step(-1));
+    this.after = icon('→', 'The next record (right arrow)', () => void this.step(1));
     this.picture = el('div', { class: 'show' });
     this.facts = el('div', {
       class: 'facts',
@@ -71,16 +53,13 @@ export class RecordPanel {
         this.position,
         this.before,
         this.after,
-        button('✕', 'Close (Escape)', () => this.calls.close()),
+        icon('✕', 'Close (Escape)', () => this.calls.close()),
       ),
       el('div', { class: 'halves' }, this.picture, this.facts),
     );
   }
 
-  /**
-   * Show a record of a target. What was shown stays until the new one is there.
-   * @param {number} target @param {import('../page/api.js').Place} place @param {number} at
-   */
+  /** Show a record of a target. What was shown stays until the new one is there. */
   async show(target, { shard, record }, at) {
     this.target = target;
     this.at = at;
@@ -99,13 +78,12 @@ export class RecordPanel {
     }
   }
 
-  /** Keep the position only where the selection has the record there. @param {Whole} whole */
+  /** Keep the position only where the selection has the record there. */
   async locate(whole) {
     const there = await this.calls.pages()?.record(this.at);
     if (there?.shard !== whole.shard || there.record !== whole.record) this.at = -1;
   }
 
-  /** @param {string} text */
   blank(text) {
     this.zoom?.close();
     this.zoom = null;
@@ -115,17 +93,13 @@ export class RecordPanel {
     this.facts.replaceChildren();
   }
 
-  /** @param {unknown} error @param {import('../page/api.js').Place} place */
   fail(error, { shard, record }) {
     this.record = null;
     this.blank(`Record ${record} of shard ${shard}`);
     this.dialog.classList.add('plain');
-    this.facts.replaceChildren(
-      el('p', { class: 'alert', role: 'alert' }, ...message(words(error))),
-    );
+    this.facts.replaceChildren(alarm(words(error)));
   }
 
-  /** @param {Whole} whole */
   draw(whole) {
     this.record = whole;
     const total = this.calls.pages()?.total ?? 0;
@@ -137,17 +111,16 @@ export class RecordPanel {
     this.before.disabled = this.at >= 0 ? this.at === 0 : !whole.previous;
     this.after.disabled = this.at >= 0 ? this.at >= total - 1 : !whole.next;
     this.drawPicture(whole);
-    this.facts.replaceChildren(...describe(this.target, whole, this.calls.about()));
+    this.facts.replaceChildren(...describe(whole, this.calls.about()));
     this.facts.scrollTop = 0;
   }
 
-  /** @param {Whole} whole */
   drawPicture(whole) {
     const images = whole.features.filter(({ kind }) => kind === 'image' || kind === 'pixels');
     const others = images.length ? [] : this.other(whole);
     // Of numbers alone the list of features shows all there is.
     this.dialog.classList.toggle('plain', !whole.problem && !images.length && !others.length);
-    if (whole.problem) this.say(el('p', { class: 'alert' }, ...message(whole.problem)));
+    if (whole.problem) this.say(alarm(whole.problem));
     else if (images.length)
       this.drawImage(
         whole,
@@ -157,14 +130,13 @@ export class RecordPanel {
     else this.say(...others);
   }
 
-  /** @param {...Node} nodes */
   say(...nodes) {
     this.zoom?.close();
     this.zoom = null;
     this.picture.replaceChildren(el('div', { class: 'alone', tabindex: 0 }, ...nodes));
   }
 
-  /** Its sounds and texts. @param {Whole} whole @returns {Node[]} */
+  /** Its sounds and texts. */
   other(whole) {
     const sounds = whole.features
       .filter(({ kind }) => kind === 'audio')
@@ -192,14 +164,13 @@ export class RecordPanel {
     return [...sounds, ...texts];
   }
 
-  /** @param {Whole} whole @param {string[]} names @param {string} name */
   drawImage(whole, names, name) {
     const image = el('img', {
       alt: whole.caption || whole.label || 'the image of the record',
       draggable: 'false',
     });
     // Shapes belong to the image that the record is drawn with, the first.
-    this.over = name === names[0] ? drawShapes(/** @type {any} */ (whole), true) : el('div');
+    this.over = name === names[0] ? drawShapes(whole, true) : el('div');
     const zoom = new Zoom(el('div', { class: 'zoomed' }, image, this.over));
     // The natural sides are those of the image as EXIF turns it, which is not how it is drawn.
     const known = name === names[0] && whole.width && whole.height;
@@ -207,12 +178,7 @@ export class RecordPanel {
       if (!known) zoom.measure(image.naturalWidth, image.naturalHeight);
     });
     image.addEventListener('error', () =>
-      this.say(
-        el('p', {
-          class: 'alert',
-          text: 'The image cannot be drawn. Its bytes are below “Features”.',
-        }),
-      ),
+      this.say(alarm('The image cannot be drawn. Its bytes are below “Features”.')),
     );
     image.src = `api/t/${this.target}/image/${whole.shard}/${whole.record}?feature=${encodeURIComponent(name)}`;
     this.zoom?.close();
@@ -224,7 +190,6 @@ export class RecordPanel {
     if (whole.width && whole.height) zoom.measure(whole.width, whole.height);
   }
 
-  /** @param {Whole} whole @param {string[]} names @param {string} name */
   choice(whole, names, name) {
     if (names.length < 2) return null;
     const choice = el(
@@ -241,7 +206,7 @@ export class RecordPanel {
     if (this.record) this.drawPicture(this.record);
   }
 
-  /** Go on to a neighbor: in the selection, or else in the file. @param {number} by */
+  /** Go on to a neighbor: in the selection, or else in the file. */
   async step(by) {
     const pages = this.calls.pages();
     if (this.at >= 0 && pages) {
@@ -253,9 +218,8 @@ export class RecordPanel {
     if (place) this.calls.open(place, -1);
   }
 
-  /** @param {KeyboardEvent} event */
   key(event) {
-    const target = /** @type {Element} */ (event.target);
+    const target = event.target;
     if (target.closest('input, select, audio')) return;
     if (this.zoom?.key(event)) event.preventDefault();
     else if (event.altKey || event.ctrlKey || event.metaKey) return;
@@ -272,10 +236,7 @@ export class RecordPanel {
   }
 }
 
-/**
- * A sound; where the browser finds pictures in it, a video.
- * @param {string} name @param {string} src
- */
+/** A sound; where the browser finds pictures in it, a video. */
 function player(name, src) {
   const place = el(
     'div',
@@ -291,12 +252,8 @@ function player(name, src) {
   return place;
 }
 
-/**
- * The record at a place, as a tile wants it: the codes of its findings only.
- * @param {number} target @param {import('../page/api.js').Place} place
- * @returns {Promise<import('../page/api.js').Rec>}
- */
+/** The record at a place, as a tile wants it: the codes of its findings only. */
 export async function fetchRecord(target, { shard, record }) {
-  const whole = /** @type {Whole} */ (await ask(`api/t/${target}/record/${shard}/${record}`));
+  const whole = await ask(`api/t/${target}/record/${shard}/${record}`);
   return { ...whole, findings: whole.findings.map(({ code }) => code) };
 }

@@ -1,14 +1,11 @@
 /** An image to zoom and pan: wheel, drag, pinch, keys, buttons. */
 
-import { el } from '../page/dom.js';
+import { button, el } from '../page/dom.js';
 
 const MOST = 40;
 const STEP = 1.25;
 
 export class Zoom {
-  /**
-   * @param {HTMLElement} content what is zoomed; its size is set, so lines and names in it keep theirs
-   */
   constructor(content) {
     this.content = content;
     this.stage = el('div', { class: 'stage' }, content);
@@ -18,7 +15,6 @@ export class Zoom {
     this.fitted = true;
     this.x = 0;
     this.y = 0;
-    /** @type {Map<number, PointerEvent>} */
     this.pointers = new Map();
     this.listen();
     this.watch = new ResizeObserver(() => (this.fitted ? this.fit() : this.place()));
@@ -28,7 +24,7 @@ export class Zoom {
   listen() {
     this.stage.addEventListener(
       'wheel',
-      (/** @type {WheelEvent} */ event) => {
+      (event) => {
         event.preventDefault();
         const { left, top } = this.stage.getBoundingClientRect();
         this.by(
@@ -39,22 +35,17 @@ export class Zoom {
       },
       { passive: false },
     );
-    this.stage.addEventListener('pointerdown', (/** @type {PointerEvent} */ event) => {
+    this.stage.addEventListener('pointerdown', (event) => {
       this.stage.setPointerCapture(event.pointerId);
       this.pointers.set(event.pointerId, event);
     });
-    this.stage.addEventListener('pointermove', (/** @type {PointerEvent} */ event) =>
-      this.drag(event),
-    );
+    this.stage.addEventListener('pointermove', (event) => this.drag(event));
     for (const end of ['pointerup', 'pointercancel']) {
-      this.stage.addEventListener(end, (/** @type {PointerEvent} */ event) =>
-        this.pointers.delete(event.pointerId),
-      );
+      this.stage.addEventListener(end, (event) => this.pointers.delete(event.pointerId));
     }
     this.stage.addEventListener('dblclick', () => this.fit());
   }
 
-  /** @param {PointerEvent} event */
   drag(event) {
     const before = this.pointers.get(event.pointerId);
     if (!before) return;
@@ -64,10 +55,9 @@ export class Zoom {
     else this.move(event.clientX - before.clientX, event.clientY - before.clientY);
   }
 
-  /** @param {PointerEvent} before @param {PointerEvent} now @param {PointerEvent} other */
   pinch(before, now, other) {
     const { left, top } = this.stage.getBoundingClientRect();
-    const apart = (/** @type {PointerEvent} */ one) =>
+    const apart = (one) =>
       Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY);
     const middle = [
       (now.clientX + other.clientX) / 2 - left,
@@ -76,7 +66,7 @@ export class Zoom {
     this.by(apart(now) / Math.max(1, apart(before)), middle[0], middle[1]);
   }
 
-  /** Size of the image in its own pixels. @param {number} width @param {number} height */
+  /** Size of the image in its own pixels. */
   measure(width, height) {
     this.width = Math.max(1, width);
     this.height = Math.max(1, height);
@@ -94,12 +84,7 @@ export class Zoom {
     this.place();
   }
 
-  /**
-   * Zoom about a point of the stage, or its middle.
-   * @param {number} factor
-   * @param {number} [x]
-   * @param {number} [y]
-   */
+  /** Zoom about a point of the stage, or its middle. */
   by(factor, x = this.stage.clientWidth / 2, y = this.stage.clientHeight / 2) {
     const scale = Math.min(MOST, Math.max(0.02, this.scale * factor));
     this.x = x - ((x - this.x) * scale) / this.scale;
@@ -109,7 +94,6 @@ export class Zoom {
     this.place();
   }
 
-  /** @param {number} x @param {number} y */
   move(x, y) {
     this.x += x;
     this.y += y;
@@ -131,7 +115,7 @@ export class Zoom {
     this.content.classList.toggle('pixels', this.scale >= 2);
   }
 
-  /** Whether a key was one of the zoom's. @param {KeyboardEvent} event */
+  /** Whether a key was one of the zoom's. */
   key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return false;
     if (event.key === '+' || event.key === '=') this.by(STEP);
@@ -142,7 +126,6 @@ export class Zoom {
     return true;
   }
 
-  /** @param {string} key */
   pan(key) {
     const step = 60;
     this.move(
@@ -152,7 +135,6 @@ export class Zoom {
   }
 
   buttons() {
-    /** @type {[string, string, () => void][]} */
     const all = [
       ['−', 'Zoom out (−)', () => this.by(1 / STEP)],
       ['+', 'Zoom in (+)', () => this.by(STEP)],
@@ -162,7 +144,7 @@ export class Zoom {
       'div',
       { class: 'zoom-buttons' },
       ...all.map(([text, title, act]) =>
-        el('button', { type: 'button', text, title, 'aria-label': title, on: { click: act } }),
+        button(text, act, { title, 'aria-label': title }),
       ),
     );
   }

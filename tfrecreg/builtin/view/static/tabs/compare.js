@@ -4,24 +4,16 @@
 
 import { isAbort, lastOnly, words } from '../page/api.js';
 import { openTarget, references } from '../page/targets.js';
-import { count, el, message, refill } from '../page/dom.js';
+import { alarm, button, count, el, faint, message, refill } from '../page/dom.js';
 import { single } from './findings.js';
 import { amend, go, view } from '../page/state.js';
 import { CAPTION, drawTile } from '../grid/tile.js';
 
-/** @typedef {import('../page/api.js').Comparison} Comparison */
-/**
- * @typedef {{key: string | null, a: import('../page/api.js').Rec | null, b: import('../page/api.js').Rec | null, differs: string[]}} Row
- */
-const KINDS = /** @type {const} */ (['changed', 'added', 'removed', 'moved', 'renamed']);
+const KINDS = ['changed', 'added', 'removed', 'moved', 'renamed'];
 const SIZE = { width: 160, height: 136 };
 const PAGE = 60;
 
 export class Compare {
-  /**
-   * @param {HTMLElement} place
-   * @param {{open: (target: number, record: import('../page/api.js').Rec) => void}} calls
-   */
   constructor(place, calls) {
     this.place = place;
     this.calls = calls;
@@ -43,7 +35,6 @@ export class Compare {
     return [Number.isInteger(a) ? a : -1, Number.isInteger(b) ? b : -1];
   }
 
-  /** @param {import('../page/api.js').Targets} targets */
   async show(targets) {
     const shown = `${view.compare} ${view.kind} ${targets.targets.length}`;
     if (shown === this.shown) return;
@@ -55,18 +46,10 @@ export class Compare {
       this.choice(targets, 'After', b, 1),
     );
     if (a < 0 || b < 0)
-      this.body.replaceChildren(
-        el('p', { class: 'faint', text: 'Choose two versions to compare.' }),
-      );
+      this.body.replaceChildren(faint('Choose two versions to compare.'));
     else await this.compare(a, b);
   }
 
-  /**
-   * @param {import('../page/api.js').Targets} targets
-   * @param {string} title
-   * @param {number} chosen
-   * @param {number} which
-   */
   choice(targets, title, chosen, which) {
     const named = new Set(targets.targets.map(({ name }) => name));
     const choice = el(
@@ -94,11 +77,10 @@ export class Compare {
     return el('label', { class: 'inline' }, el('span', { text: title }), choice);
   }
 
-  /** @param {number} a @param {number} b */
   async compare(a, b) {
     // Another kind of change of the same two: what is there stays until the records are.
     if (this.compared !== view.compare)
-      this.body.replaceChildren(el('p', { class: 'faint', role: 'status', text: 'Comparing…' }));
+      this.body.replaceChildren(faint('Comparing…', { role: 'status' }));
     try {
       const told = await this.ask('api/compare', { a, b });
       this.rows = el('div', { class: 'rows' });
@@ -108,13 +90,10 @@ export class Compare {
       await this.fill(a, b, 0);
     } catch (error) {
       if (!isAbort(error))
-        this.body.replaceChildren(
-          el('p', { class: 'alert', role: 'alert' }, ...message(words(error))),
-        );
+        this.body.replaceChildren(alarm(words(error)));
     }
   }
 
-  /** @param {number} a @param {number} b @param {number} from */
   async fill(a, b, from) {
     const told = await this.askRows('api/compare/records', {
       a,
@@ -123,31 +102,22 @@ export class Compare {
       from,
       count: PAGE,
     });
-    this.rows.append(...told.records.map((/** @type {Row} */ row) => this.row(a, b, row)));
+    this.rows.append(...told.records.map((row) => this.row(a, b, row)));
     if (told.of === 0)
-      this.rows.append(el('p', { class: 'faint', text: `No records are ${this.kind}.` }));
+      this.rows.append(faint(`No records are ${this.kind}.`));
     const next = from + told.records.length;
     if (next >= told.of || !told.records.length) return;
-    const more = el('button', {
-      type: 'button',
-      text: `Show more (${count(told.of - next)} left)`,
-    });
-    more.addEventListener('click', () => {
+    const more = button(`Show more (${count(told.of - next)} left)`, () => {
       more.remove();
       this.fill(a, b, next).catch((error) =>
-        this.rows.append(el('p', { class: 'alert', text: words(error) })),
+        this.rows.append(alarm(words(error))),
       );
     });
     this.rows.append(more);
   }
 
-  /** @param {number} a @param {number} b @param {Row} row */
   row(a, b, row) {
-    const state = (
-      /** @type {number} */ target,
-      /** @type {import('../page/api.js').Rec | null} */ record,
-      /** @type {string} */ none,
-    ) => {
+    const state = (target, record, none) => {
       const box = el('div', {
         class: 'holder',
         style: { width: `${SIZE.width}px`, height: `${SIZE.height + CAPTION}px` },
@@ -182,7 +152,6 @@ export class Compare {
   }
 }
 
-/** @param {Comparison} told */
 function verdict(told) {
   return el(
     'div',
@@ -194,20 +163,18 @@ function verdict(told) {
   );
 }
 
-/** @param {Comparison} told @param {string} chosen */
 function kinds(told, chosen) {
   return el(
     'div',
     { class: 'kinds-of-change', role: 'group', 'aria-label': 'Kind of change' },
     ...KINDS.map((kind) =>
-      el(
-        'button',
+      button(
+        null,
+        () => amend({ kind }),
         {
-          type: 'button',
           class: `big is-${kind}`,
           'aria-pressed': String(kind === chosen),
           data: { kind, keep: kind },
-          on: { click: () => amend({ kind }) },
         },
         el('b', { text: count(told[kind]) }),
         el('span', { text: kind }),
@@ -222,7 +189,6 @@ function kinds(told, chosen) {
   );
 }
 
-/** @param {Comparison} told */
 function features(told) {
   if (!told.features.length) return [];
   return [

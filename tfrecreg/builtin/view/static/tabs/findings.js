@@ -1,54 +1,31 @@
-/** What checks have found, as cards with the records they are about. */
+/** What checks have found, as cards with records. */
 
-import { words } from '../page/api.js';
-import { count, counted, el, message } from '../page/dom.js';
-import { fetchRecord } from '../record/record.js';
-import { drawStrip } from './strip.js';
 import { CAPTION, drawTile } from '../grid/tile.js';
+import { words } from '../page/api.js';
+import { button, count, counted, el, message } from '../page/dom.js';
+import { fetchRecord } from '../record/record.js';
 
-/** @typedef {import('../page/api.js').Card} Card */
-/** @typedef {import('../page/api.js').Place} Place */
 const SIZE = { width: 140, height: 119 };
-/** Records and pairs that a card shows at first. */
+/** Records that a card shows at first. */
 const FEW = 6;
 
-/**
- * @param {HTMLElement} place
- * @param {number} target
- * @param {import('../page/api.js').Findings} found
- * @param {{open: (place: Place) => void, filter: (code: string) => void, filters: boolean}} calls
- */
 export function drawFindings(place, target, found, calls) {
-  const strips = found.strips.map(drawStrip);
   place.replaceChildren(
     el(
       'div',
       { class: 'column' },
       el('h2', { text: heading(found) }),
       ...state(found),
-      ...(strips.length
-        ? [
-            el('h3', {
-              text:
-                strips.length === 1
-                  ? 'The damaged shard'
-                  : `${count(strips.length)} damaged shards`,
-            }),
-            ...strips,
-          ]
-        : []),
       ...found.cards.map((card) => drawCard(target, card, calls)),
     ),
   );
 }
 
-/** @param {import('../page/api.js').Findings} found */
 function heading(found) {
   if (found.cards.length) return counted(found.cards.length, 'finding');
   return found.state === 'checking' ? 'Checking…' : 'No findings';
 }
 
-/** @param {import('../page/api.js').Findings} found */
 function state(found) {
   if (found.state === 'checking') {
     const progress = found.of
@@ -73,16 +50,10 @@ function state(found) {
   return [el('p', { class: 'faint' }, ...message(text))];
 }
 
-/** @param {number} target @param {Card} card @param {Parameters<typeof drawFindings>[3]} calls */
 function drawCard(target, card, calls) {
   const filter =
     calls.filters && card.records.length
-      ? el('button', {
-          type: 'button',
-          class: 'link',
-          text: 'Show these records',
-          on: { click: () => calls.filter(card.code) },
-        })
+      ? button('Show these records', () => calls.filter(card.code), { class: 'link' })
       : null;
   return el(
     'article',
@@ -99,15 +70,8 @@ function drawCard(target, card, calls) {
     ),
     el('p', {}, ...message(card.message)),
     card.hint ? el('p', { class: 'hint' }, ...message(card.hint)) : null,
-    more(card.pairs, 'pairs', (pair) =>
-      el('div', { class: 'pair' }, ...pair.map((place) => lazyTile(target, place, calls.open))),
-    ),
-    card.pairs.length
-      ? null
-      : more(card.records, 'tiles', (place) => lazyTile(target, place, calls.open)),
-    card.pairs.length
-      ? null
-      : more(card.places, 'damages', (text) => el('p', {}, ...message(text))),
+    more(card.records, 'tiles', (place) => lazyTile(target, place, calls.open)),
+    more(card.places, 'damages', (text) => el('p', {}, ...message(text))),
     card.named && card.count > card.named
       ? el('p', {
           class: 'faint',
@@ -117,34 +81,24 @@ function drawCard(target, card, calls) {
   );
 }
 
-/**
- * The first few, and a button for the others.
- * @template T
- * @param {T[]} all @param {string} style @param {(each: T) => Node} draw
- */
+/** The first few, and a button for the others. */
 function more(all, style, draw) {
   if (!all.length) return null;
   const place = el('div', { class: style }, ...all.slice(0, FEW).map(draw));
   if (all.length <= FEW) return place;
-  const button = el('button', {
-    type: 'button',
-    class: 'link',
-    text: `Show ${count(all.length - FEW)} more`,
-    on: {
-      click: () => {
-        place.append(...all.slice(FEW).map(draw));
-        button.remove();
-      },
+  const others = button(
+    `Show ${count(all.length - FEW)} more`,
+    () => {
+      place.append(...all.slice(FEW).map(draw));
+      others.remove();
     },
-  });
-  return el('div', {}, place, button);
+    { class: 'link' },
+  );
+  return el('div', {}, place, others);
 }
 
-/**
- * A tile that fetches its record when it comes into sight.
- * @param {number} target @param {Place} place @param {(place: Place) => void} open
- */
-export function lazyTile(target, place, open) {
+/** A tile that fetches its record when it comes into sight. */
+function lazyTile(target, place, open) {
   const holder = el(
     'div',
     { class: 'holder', style: { width: `${SIZE.width}px`, height: `${SIZE.height + CAPTION}px` } },
@@ -162,7 +116,7 @@ export function lazyTile(target, place, open) {
   return holder;
 }
 
-/** A tile outside of the grid is a stop of the Tab key. @param {HTMLElement} tile */
+/** A tile outside of the grid is a stop of the Tab key. */
 export function single(tile) {
   tile.querySelector('.picture')?.setAttribute('tabindex', '0');
   return tile;

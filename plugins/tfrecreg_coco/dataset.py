@@ -1,0 +1,649 @@
+"""The raw data of the source `coco`: its options, annotation files, splits and images."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+
+import msgspec
+
+from tfrecreg.api import (
+    MissingExtraError,
+    ObjectLabel,
+    ObjectOptions,
+    RawDataError,
+    Remark,
+    SkipImage,
+    Skipped,
+    Storage,
+    choose_splits,
+    hidden_part,
+    image_size,
+    link_problem,
+    list_files,
+    listed,
+    normal_splits,
+    path_ends,
+    paths_remark,
+    safe,
+)
+
+TASKS = ("instances", "stuff", "keypoints", "captions", "panoptic", "images")
+"""The tasks, in the order in which their files are merged."""
+OBJECT_TASKS = ("instances", "stuff", "keypoints")
+"""The tasks that read boxes."""
+MaskForm = Literal["none", "polygons", "rle", "png"]
+
+
+@dataclass(frozen=True)
+class CocoOptions(ObjectOptions):
+    """Options of the source `coco`."""
+
+    tasks: tuple[
+        Literal["instances", "stuff", "keypoints", "captions", "panoptic", "images"], ...
+    ] = ()
+    """What to read, such as `instances,keypoints,captions`. Files of several kinds become one
+    record per image. Default: instances if there are any, else the only kind found."""
+    annotations: tuple[str, ...] = ()
+    """The annotation files, if they are not in a usual place. `validation:a.json` also
+    names the split."""
+    images: tuple[str, ...] = ()
+    """The folder of the images, if it is not found. `train:a,validation:b` for each split."""
+    segments: tuple[str, ...] = ()
+    """The folder of the panoptic PNGs, if it is not beside the JSON under its name.
+    `train:a,validation:b` for each split."""
+    splits: tuple[str, ...] = ()
+    """Read only these splits."""
+    masks: MaskForm = "none"
+    """Segmentations of the objects: `none`, `polygons` if they are polygons, compressed
+    `rle`, or one `png` per object. The last two need the extra `coco`."""
+    categories: Literal["as-is", "contiguous"] = "as-is"
+    """`as-is`: labels are the ids of the categories. `contiguous`: labels count from 0 in the order
+    of the ids."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.masks in ("rle", "png"):
+            require_pycocotools()
+
+
+def require_pycocotools() -> Any:
+    """The module of pycocotools for masks."""
+    try:
+        return importlib.import_module("pycocotools.mask")
+    except ModuleNotFoundError:
+        raise MissingExtraError("writing masks as RLE or PNG", "coco") from None
+
+
+NO_SEGMENTATION = msgspec.Raw()
+"""The segmentation of an annotation without one."""
+Id = int | float
+
+
+class ImageEntry(msgspec.Struct, gc=False):
+    """An entry of `images`."""
+
+    id: Id
+    file_name: str
+    width: int | float | None = None
+    height: int | float | None = None
+
+
+class Category(msgspec.Struct, gc=False):
+    """An entry of `categories`."""
+
+    id: Id
+    name: str
+    keypoints: list[str] | None = None
+    isthing: int | bool | None = None
+
+
+class PanopticSegment(msgspec.Struct, gc=False, omit_defaults=True):
+    """One segment of a panoptic annotation."""
+
+    id: Annotated[int, msgspec.Meta(ge=0, lt=1 << 24)]
+    category_id: Id | None = None
+    bbox: list[float] | None = None
+    area: float | None = None
+    iscrowd: int | bool | None = None
+
+
+class Annotation(msgspec.Struct, gc=False, kw_only=True, omit_defaults=True):
+    """One annotation of any kind. Members that the file lacks are None or empty."""
+
+    image_id: Id
+    id: Id | None = None
+    category_id: Id | None = None
+    bbox: list[float] | None = None
+    area: float | None = None
+    iscrowd: int | bool | None = None
+    is_crowd: int | bool | None = None
+    segmentation: msgspec.Raw = NO_SEGMENTATION
+    keypoints: list[float] | None = None
+    caption: str | None = None
+    file_name: str | None = None
+    segments_info: list[PanopticSegment] | None = None
+
+    @property
+    def crowd(self) -> int:
+        """1 for a crowd. Some tools write `is_crowd` for `iscrowd`."""
+        return int(bool(self.is_crowd if self.iscrowd is None else self.iscrowd))
+
+    @property
+    def name(self) -> str:
+        """The annotation as messages name it."""
+        return "an annotation" if self.id is None else f"the annotation {self.id}"
+
+    def tasks(self) -> tuple[str, ...]:
+        """The tasks that its members fit, the main task first; empty if they fit none."""
+        if self.segments_info is not None:
+            return ("panoptic",)
+        if self.keypoints is not None:
+            return "keypoints", "instances"
+        if self.caption is not None:
+            return ("captions",)
+        has_shape = self.bbox is not None or self.segmentation is not NO_SEGMENTATION
+        return ("instances",) if has_shape else ()
+
+
+class Document(msgspec.Struct):
+    """A file of annotations."""
+
+    images: list[ImageEntry]
+    annotations: list[Annotation] | None = None
+    categories: list[Category] | None = None
+
+    def tasks(self) -> tuple[str, ...]:
+        """The tasks for which the file can be read. The first annotation that fits a task decides.
+        If no annotation fits a task, the task is `labels`, which is never read.
+        """
+        if not self.annotations:
+            return ("images",) if self.annotations is None else ("instances",)
+        return next(filter(None, (each.tasks() for each in self.annotations)), ("labels",))
+
+
+_DECODER = msgspec.json.Decoder(Document)
+
+
+_YEAR = r"[-_]?(?:19|20)[0-9]{2}"
+_WORD = (
+    r"(?:train|training|val|valid|validation|dev|test|testing|trainval|minival|valminusminival|"
+    rf"unlabell?ed|test[-_]?dev|default)(?:{_YEAR})?"
+)
+_SPLIT = re.compile(_WORD, re.IGNORECASE)
+_TASKS = {
+    "instances": "instances",
+    "person_keypoints": "keypoints",
+    "keypoints": "keypoints",
+    "captions": "captions",
+    "panoptic": "panoptic",
+    "stuff": "stuff",
+    "image_info": "images",
+}
+_NAME = re.compile(rf"({'|'.join(_TASKS)})(?:[-_.]({_WORD}))?", re.IGNORECASE)
+_PREFIXED = re.compile(r"([A-Za-z0-9][A-Za-z0-9_]*):(.+)", re.DOTALL)
+
+
+class AnnotationFile(NamedTuple):
+    """A file of annotations."""
+
+    path: str
+    tasks: tuple[str, ...]
+    """The tasks for which it can be read, the main task first."""
+    word: str
+    """The part of its name that identifies the split, ``train2017``; may be empty."""
+    split: str = ""
+    """Its split, if an option names it."""
+
+
+def split_and_path(value: str) -> tuple[str, str]:
+    """Split and path of an option ``validation:a.json``; the split is empty in ``a.json``."""
+    match = _PREFIXED.fullmatch(value)
+    split, path = (match[1], match[2]) if match else ("", value)
+    return split, "/".join(part for part in path.split("/") if part not in ("", "."))
+
+
+def task_and_word(path: str) -> tuple[str, str]:
+    """The task of a file by its name, and the word in its name or its folder that identifies the
+    split: `instances` and `train2017` for ``annotations/instances_train2017.json``. Both may be
+    empty.
+    """
+    folder, _, name = path.rpartition("/")
+    stem = name.removesuffix(".json")
+    if match := _NAME.fullmatch(stem):
+        return _TASKS[match[1].lower()], match[2] or ""
+    words = (*re.split(r"[^A-Za-z0-9]+", stem), folder.rpartition("/")[2])
+    return "", next(filter(_SPLIT.fullmatch, words), "")
+
+
+def _split_names(words: Iterable[str]) -> dict[str, str]:
+    """Name of the split by word: ``train2017`` is `train`, ``val2017`` is `validation`.
+
+    Years are left out unless two words differ only in the year. Two splits are never merged.
+    """
+    short = {word: re.sub(rf"{_YEAR}\Z", "", word) for word in sorted(set(words))}
+    counts = Counter(short.values())
+    plain = {}
+    for word, without_year in short.items():
+        name = without_year if counts[without_year] == 1 else word
+        # Letters, digits and underscores only: the name becomes a part of file names.
+        name = re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_")
+        plain[word] = "train" if name.lower() in ("", "default") else name
+    normal = normal_splits(set(plain.values()))
+    return {word: normal[name] for word, name in plain.items()}
+
+
+CategoryLabels = dict[Any, ObjectLabel]
+"""Labels by category id, in the order of the ids."""
+Listed = TypeVar("Listed", ImageEntry, Category)
+_MAX_LABEL = 1 << 16
+"""Ids used as labels must be smaller: the label map is a list in the order of the labels."""
+_PROBED = 20
+"""Number of a split's images to look for in a folder before trying another folder."""
+_SPELLINGS = {
+    "train": ("train", "training"),
+    "validation": ("val", "valid", "validation"),
+    "test": ("test", "testing"),
+}
+_SUFFIXES = (".jpg", ".jpeg", ".jpe", ".png", ".gif", ".bmp", ".webp")
+
+
+class Table(NamedTuple):
+    """The content of an annotation file that is read for a task."""
+
+    path: str
+    task: str
+    images: dict[Id, ImageEntry]
+    categories: dict[Id, Category]
+    annotations: dict[Id, list[Annotation]]
+    """Annotations by the id of the image."""
+    keypoints: int
+    """Maximum number of keypoints of an annotation or a category; 0 in other tasks."""
+
+
+class CocoSplit(NamedTuple):
+    """The files of one split."""
+
+    name: str
+    files: Mapping[str, AnnotationFile]
+    """The file of each task, in the order in which they are merged. Two tasks may share a file."""
+    tables: Sequence[Table]
+    image_folder: str
+    segment_folder: str
+    """The folder of the panoptic PNGs."""
+
+
+class Found(NamedTuple):
+    """An existing image."""
+
+    split: str
+    path: str
+    image: ImageEntry
+    tables: list[Table]
+    """The tables that list the image."""
+    segments: str
+    """The path of the PNG of its panoptic segments; empty without one."""
+
+
+class _Group(NamedTuple):
+    name: str
+    files: list[AnnotationFile]
+
+
+class CocoDataset:
+    """The raw data, listed and read once."""
+
+    def __init__(self, raw: Storage, options: CocoOptions) -> None:
+        self._raw = raw
+        self._options = options
+        self.files = {entry.path: entry for entry in list_files(raw)}
+        self._documents: dict[str, Document] = {}
+        """Files that were read to find their tasks, kept until their annotations are needed."""
+        self._named: set[str] = set()
+        """The images and PNGs that annotations name."""
+        self._unread: dict[str, RawDataError] = {}
+        """JSON in the usual place that is not a dataset, such as results."""
+        self.remarks: list[Remark] = []
+        chosen = self._chosen_files()
+        self.splits = [self._split(name, files) for name, files in chosen.items()]
+        self.tables = [table for split in self.splits for table in split.tables]
+        self.entries = [each for split in self.splits for each in self._list(split)]
+        self._remark_others()
+
+    def labels(self, tasks: Sequence[str]) -> CategoryLabels | None:
+        """The labels of all categories in the tables of some tasks; None without such a table."""
+        tables = [table for table in self.tables if table.task in tasks]
+        found: dict[Id, Category] = {}
+        for number, category in (pair for table in tables for pair in table.categories.items()):
+            name = found.setdefault(number, category).name
+            if name != category.name:
+                raise RawDataError(f"the category {number} is both `{name}` and `{category.name}`")
+        ids = sorted(found)
+        contiguous = self._options.categories == "contiguous"
+        if ids and not contiguous and not 0 <= ids[0] <= ids[-1] < _MAX_LABEL:
+            raise RawDataError(
+                f"the categories {ids[0]} to {ids[-1]} are not from 0 to {_MAX_LABEL - 1}: "
+                "`categories=contiguous` counts from 0"
+            )
+        all_say = all(category.isthing is not None for category in found.values())
+        labels: CategoryLabels = {}
+        for position, number in enumerate(ids):
+            thing = int(bool(found[number].isthing)) if all_say else None
+            label = position if contiguous else int(number)
+            labels[number] = ObjectLabel(label, found[number].name.encode(), thing)
+        return labels if tables else None
+
+    def _chosen_files(self) -> dict[str, dict[str, AnnotationFile]]:
+        """The file of each task by split. The split train comes first, the others by name."""
+        files = self._annotation_files()
+        tasks = self._tasks(files)
+        names = _split_names(file.word for file in files if not file.split)
+        groups: dict[str, _Group] = {}
+        for file in files:
+            name = file.split or names[file.word]
+            groups.setdefault(name, _Group(name, [])).files.append(file)
+        ordered = sorted(groups.values(), key=lambda group: (group.name != "train", group.name))
+        chosen: dict[str, dict[str, AnnotationFile]] = {}
+        for split, group in choose_splits(ordered, self._options.splits):
+            used = {task: found for task in tasks if (found := _file_for(group, task, split))}
+            missing = [task for task in tasks if task not in used and task != "images"]
+            if missing and set(used) - {"images"}:
+                raise RawDataError(
+                    f"the split `{split}` has {', '.join(used)}, but no {', '.join(missing)}"
+                )
+            if used:
+                chosen[split] = used
+        if not chosen:
+            paths = listed((file.path for file in files), most=3)
+            raise RawDataError(f"no {' or '.join(tasks or OBJECT_TASKS)} in {paths}")
+        return chosen
+
+    def _annotation_files(self) -> list[AnnotationFile]:
+        """The files that the option names, or else the files in the first usual place."""
+        if self._options.annotations:
+            given = map(split_and_path, self._options.annotations)
+            return [self._annotation_file(path, split) for split, path in given]
+        files: list[AnnotationFile] = []
+        for path in self._usual_paths():
+            try:
+                files.append(self._annotation_file(path))
+            except RawDataError as error:
+                self._unread[path] = error
+        if not files:
+            missing = RawDataError(
+                f"`{safe(self._raw.root, limit=4096)}` holds no annotations: expected JSON in "
+                "`annotations/`",
+                hint="`--raw` takes the folder above that; or set `--option annotations=FILE`",
+            )
+            raise next(iter(self._unread.values()), missing)
+        return files
+
+    def _usual_paths(self) -> list[str]:
+        """The JSON files in the first usual place that has any."""
+        by_folder: dict[str, list[str]] = {}
+        for path in self.files:
+            folder, _, name = path.rpartition("/")
+            if name.endswith(".json") and "/" not in folder:
+                by_folder.setdefault(folder, []).append(path)
+        paths = [path for found in by_folder.values() for path in found]
+        return (
+            by_folder.get("annotations")
+            or [path for path in paths if path.endswith("_annotations.coco.json")]
+            or by_folder.get("")
+            or [path for path in paths if _SPLIT.fullmatch(path.rpartition("/")[0])]
+        )
+
+    def _annotation_file(self, path: str, split: str = "") -> AnnotationFile:
+        """A file with its tasks. Its name states them, or else its annotations show them."""
+        task, word = task_and_word(path)
+        if task:
+            return AnnotationFile(path, (task,), word, split)
+        self._documents[path] = document = self._read(path)
+        return AnnotationFile(path, document.tasks(), word, split)
+
+    def _read(self, path: str) -> Document:
+        entry = self.files.get(path)
+        if entry is None or entry.kind != "file":
+            why = "not in the raw folder" if entry is None else link_problem("all")
+            raise RawDataError(f"`{path}` is {why}")
+        data = self._raw.read(path, limit=1 << 40)
+        try:
+            return _DECODER.decode(data.removeprefix(b"\xef\xbb\xbf"))
+        except (ValueError, RecursionError) as error:
+            raise RawDataError(f"`{path}` is not a COCO dataset: {error}") from None
+
+    def _tasks(self, files: Sequence[AnnotationFile]) -> list[str]:
+        """The tasks to read."""
+        options = self._options
+        main = options.tasks or {file.tasks[0] for file in files}
+        tasks = [task for task in TASKS if task in main]
+        if options.tasks or options.annotations:
+            return tasks
+        if "instances" in tasks:
+            return ["instances"]
+        annotated = [task for task in tasks if task != "images"]
+        if len(annotated) > 1:
+            raise RawDataError(
+                f"the annotation files hold no instances, but {', '.join(annotated)}",
+                hint=f"select tasks: --option tasks={','.join(annotated)}, or one of these",
+            )
+        return annotated or tasks
+
+    def _split(self, name: str, files: Mapping[str, AnnotationFile]) -> CocoSplit:
+        """Read the files of a split, and find its folders."""
+        tasks: dict[str, str] = {}
+        for task, file in files.items():
+            # A file of keypoints is read as keypoints for all tasks.
+            if file.path not in tasks or task == "keypoints":
+                tasks[file.path] = task
+        tables = [self._table(name, path, task) for path, task in tasks.items()]
+        names = (image.file_name for table in tables for image in table.images.values())
+        usual = _usual_folders(name, files)
+        folder = self._folder("images", name, usual, names)
+        segments = ""
+        for table in tables:
+            if table.task == "panoptic" and table.annotations:
+                beside = table.path.removesuffix(".json")
+                above, _, stem = beside.rpartition("/")
+                # An image of the same name in the folder of the images is not the PNG.
+                usual = [each for each in (beside, stem, above) if each != folder]
+                painted = (each for found in table.annotations.values() for each in found)
+                names = (each.file_name for each in painted if each.file_name is not None)
+                segments = self._folder("segments", name, usual, names)
+        return CocoSplit(name, files, tables, folder, segments)
+
+    def _table(self, split: str, path: str, task: str) -> Table:
+        options = self._options
+        document = self._documents.pop(path, None) or self._read(path)
+        images = _by_id(path, "images", document.images)
+        categories = _by_id(path, "categories", document.categories or [])
+        found = (document.annotations or []) if task != "images" else []
+        annotations: dict[Id, list[Annotation]] = {}
+        lost: list[Annotation] = []
+        for each in found:
+            image = images.get(each.image_id)
+            if image is None:
+                lost.append(each)
+                continue
+            annotations.setdefault(each.image_id, []).append(each)
+            if options.masks == "none" or task not in OBJECT_TASKS:
+                # Otherwise the text of the whole file stays in memory.
+                fits = task not in OBJECT_TASKS or _fits(each.bbox, image)
+                each.segmentation = NO_SEGMENTATION if fits else each.segmentation.copy()
+        if lost:
+            which = f"a picture that is not listed, such as {lost[0].name} to {lost[0].image_id}"
+            detail = f"{len(lost)} of the annotations refer to {which}"
+            if options.dangling == "fail":
+                raise RawDataError(
+                    f"`{path}`: {detail}",
+                    hint="fix the file, or leave out these annotations: --option dangling=drop",
+                )
+            for code in ("SRC115", "SRC047") if task in OBJECT_TASKS else ("SRC115",):
+                self.remarks.append(Remark(split, path, code, detail, len(lost)))
+        keypoints = 0
+        if task == "keypoints":
+            declared = (len(each.keypoints or ()) for each in categories.values())
+            counts = (len(each.keypoints or ()) // 3 for each in found)
+            keypoints = max((*declared, *counts), default=0)
+        return Table(path, task, images, categories, annotations, keypoints)
+
+    def _folder(self, option: str, split: str, usual: Sequence[str], names: Iterable[str]) -> str:
+        """The folder that an option names for a split, or the first usual folder that has one of
+        the split's first files.
+        """
+        given = dict(map(split_and_path, getattr(self._options, option)))
+        folder = given.get(split, given.get(""))
+        if folder is not None:
+            return folder
+        probed = list(islice(names, _PROBED))
+        for folder in usual:
+            if any(self._locate(folder, name.replace("\\", "/")) for name in probed):
+                return folder
+        if not probed:
+            return usual[0]
+        raise RawDataError(
+            f"none of the first {len(probed)} {option} of the split `{split}` was found; one is "
+            f"`{safe(probed[0])}`",
+            hint=f"--option {option}=FOLDER names the folder; files behind URLs are not fetched",
+        )
+
+    def _list(self, split: CocoSplit) -> Iterator[Found | Skipped]:
+        """The images of a split, each with all tables that list it."""
+        merged: dict[Id, tuple[ImageEntry, list[Table]]] = {}
+        for table in split.tables:
+            for number, image in table.images.items():
+                known, tables = merged.setdefault(number, (image, []))
+                if known.file_name != image.file_name:
+                    names = f"`{known.file_name}`, and `{image.file_name}` in `{table.path}`"
+                    raise RawDataError(f"the image {number} has two files: {names}")
+                tables.append(table)
+        seen: dict[str, Id] = {}
+        moved: list[str] = []
+        for number, (image, tables) in merged.items():
+            path = image.file_name
+            try:
+                path = self._path(split.image_folder, path, moved)
+                image_size(path, self.files.get(path))
+                first = seen.setdefault(path, number)
+                if first != number:
+                    path = f"{path}#{number}"
+                    detail = f"the picture {number} has the file of the picture {first}"
+                    raise SkipImage("SRC114", detail)
+                segments = self._segments(split, number, moved)
+                yield Found(split.name, path, image, tables, segments)
+            except SkipImage as error:
+                yield Skipped(split.name, path, error.code, error.detail)
+        if moved:
+            why = "paths that lead out of the raw folder; the files with the same ends were read"
+            self.remarks.append(paths_remark(split.name, "SRC116", moved, why))
+
+    def _segments(self, split: CocoSplit, number: Id, moved: list[str]) -> str:
+        """The PNG of an image's panoptic segments; empty without one."""
+        for table in split.tables:
+            annotations = table.annotations.get(number)
+            if table.task != "panoptic" or not annotations:
+                continue
+            try:
+                if len(annotations) > 1:
+                    raise SkipImage("SRC113", "there are several panoptic annotations")
+                path = self._path(split.segment_folder, annotations[0].file_name or "", moved)
+                image_size(path, self.files.get(path))
+                return path
+            except SkipImage as error:
+                raise SkipImage("SRC113", f"the PNG of its segments: {error.detail}") from None
+        return ""
+
+    def _path(self, folder: str, name: str, moved: list[str]) -> str:
+        """The path of the file that annotations call `name`. If `name` leads out of the raw folder,
+        its longest end that exists there is used.
+        """
+        plain = name.replace("\\", "/")
+        path = self._locate(folder, plain) or _below(folder, plain)
+        if _leads_out(plain):
+            if path not in self.files:
+                detail = f"the path `{safe(name)}` leaves the raw folder, or could on some systems"
+                raise SkipImage("SRC111", detail)
+            moved.append(name)
+        self._named.add(path)
+        return path
+
+    def _locate(self, folder: str, name: str) -> str:
+        ends = path_ends(name)
+        paths = (_below(folder, end) for end in (ends if _leads_out(name) else ends[:1]))
+        return next((path for path in paths if path in self.files), "")
+
+    def _remark_others(self) -> None:
+        """Remark on JSON that was not read, and on images that no annotation file names."""
+        first = self.splits[0].name
+        for path, error in self._unread.items():
+            self.remarks.append(Remark(first, path, "SRC015", error.message))
+        orphans = [
+            path
+            for path in self.files
+            if path.lower().endswith(_SUFFIXES)
+            and path not in self._named
+            and "annotations" not in path.split("/")
+            and not hidden_part(path)
+        ]
+        # Both options omit images on purpose.
+        if orphans and not (self._options.splits or self._options.annotations):
+            why = "no annotation file that was read names them"
+            self.remarks.append(paths_remark(first, "SRC117", orphans, why))
+
+
+def _file_for(files: Sequence[AnnotationFile], task: str, split: str) -> AnnotationFile | None:
+    """The file of a split that is read for a task."""
+    main = [file for file in files if file.tasks[0] == task]
+    serving = main or [file for file in files if task in file.tasks]
+    if len(serving) > 1:
+        raise RawDataError(
+            f"several files hold {task} of the split `{split}`: "
+            f"{listed((file.path for file in serving), most=3)}",
+            hint=f"select one: --option annotations={safe(serving[0].path)}",
+        )
+    return serving[0] if serving else None
+
+
+def _fits(bbox: list[float] | None, image: ImageEntry) -> bool:
+    """Whether a box can be written, so that the box around the segmentation is not needed."""
+    if bbox is None or len(bbox) != 4 or not image.width or not image.height:
+        return False
+    left, top, across, down = bbox
+    inside = left + across <= image.width and top + down <= image.height
+    return inside and left >= 0 and top >= 0 and across >= 1 and down >= 1
+
+
+def _by_id(path: str, section: str, entries: list[Listed]) -> dict[Id, Listed]:
+    found = {each.id: each for each in entries}
+    if len(found) < len(entries):
+        number = next(each.id for each in entries if found[each.id] is not each)
+        raise RawDataError(f"`{path}` has the id {number} twice in `{section}`")
+    return found
+
+
+def _usual_folders(split: str, files: Mapping[str, AnnotationFile]) -> list[str]:
+    """The folders that usually hold a split's images, the most likely first."""
+    own = next(iter(files.values())).path.rpartition("/")[0]
+    above, _, last = own.rpartition("/")
+    base = above if last == "annotations" else own
+    words = dict.fromkeys((*(file.word for file in files.values()), split))
+    words.update(dict.fromkeys(_SPELLINGS.get(split, ())))
+    of_split = [
+        _below(base, folder) for word in words if word for folder in (word, f"images/{word}")
+    ]
+    return [*of_split, own, _below(base, "images"), _below(base, "data"), base, ""]
+
+
+def _below(folder: str, path: str) -> str:
+    """`path` below `folder`, which is empty for the raw folder."""
+    return f"{folder}/{path}" if folder else path
+
+
+def _leads_out(path: str) -> bool:
+    """Whether a path leads out of the raw folder, as paths of another machine do."""
+    return path.startswith("/") or path[1:2] == ":" or ".." in path.split("/")

@@ -1,0 +1,410 @@
+"""The raw data of the source `voc`: its options, the content of an XML, and the splits: by the
+lists of `ImageSets`, or by the names of folders.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+from xml.etree import ElementTree
+
+from tfrecreg.api import (
+    ObjectOptions,
+    RawDataError,
+    Remark,
+    SkipImage,
+    Storage,
+    Symlinks,
+    choose_splits,
+    hidden_part,
+    list_files,
+    normal_splits,
+    paths_remark,
+    read_text,
+    safe,
+)
+
+VOC_SUFFIXES = (
+    *(".jpg", ".jpeg", ".jpe", ".png", ".gif", ".bmp", ".webp"),
+    # Images that no record can have: they are skipped with a reason (SRC110).
+    *(".tif", ".tiff"),
+)
+"""Suffixes of images, the most usual first."""
+VOC_CLASSES = (
+    *("aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow"),
+    *("diningtable", "dog", "horse", "motorbike", "person", "pottedplant", "sheep", "sofa"),
+    *("train", "tvmonitor"),
+)
+"""The classes of Pascal VOC since 2007, in their order."""
+MASK_FOLDERS = {"class": "SegmentationClass", "object": "SegmentationObject"}
+_OF_XML = ("annotations", "annotation", "xmls", "xml", "labels")
+_OF_IMAGES = ("JPEGImages", "images", "Images", "image", "imgs", "img")
+_ASIDE = {*_OF_XML, *(name.lower() for name in _OF_IMAGES)}
+_DEFAULT_SPLIT = "train"
+_NUMBER = re.compile(r"\s+-?[0-9]+$")
+_MAX_XML_BYTES = 1 << 24
+
+
+@dataclass(frozen=True)
+class VocOptions(ObjectOptions):
+    """Options of the source `voc`."""
+
+    coordinates: Literal["auto", "pixels", "edges"] = "auto"
+    """The meaning of the numbers of a box: its first and last pixel, counted from 1, as in Pascal
+    VOC; or its edges in pixels, counted from 0, as in many programs. `auto`: pixels if most
+    `source` elements name VOC; otherwise edges if a box begins at 0 or a `source` is named."""
+    classes: tuple[str, ...] = ()
+    """The classes in order of their numbers. Default: VOC's own if all twenty occur and no others,
+    else all names in the data, sorted by their bytes."""
+    image_set: Literal["Main", "Segmentation", "Layout", "Action", "none"] = "Main"
+    """The folder of `ImageSets` that lists the splits; `none` to ignore `ImageSets`."""
+    splits: tuple[str, ...] = ()
+    """Read only these splits."""
+    masks: tuple[Literal["class", "object"], ...] = ()
+    """The PNGs to write unchanged: from `SegmentationClass`, from `SegmentationObject`."""
+    unlabeled: Literal["skip", "background"] = "skip"
+    """Handling of images without an XML: leave them out, or write them without objects."""
+    symlinks: Symlinks = "all"
+    """`all`: follow all symbolic links. `inside`: follow links that stay in the raw
+    folder. `none`: follow no links."""
+
+
+class VocObject(NamedTuple):
+    """One object."""
+
+    name: str
+    """Its class."""
+    box: tuple[float, ...]
+    """xmin, ymin, xmax and ymax as they are written; empty if one is not a number."""
+    difficult: int
+    truncated: int
+    occluded: int
+    pose: str
+    parts: int
+    """Number of its parts, which are not read."""
+
+
+class _NoDoctype(ElementTree.TreeBuilder):
+    """Refuses document types, so that no entity expands and no other file is read."""
+
+    def doctype(self, *_: object) -> None:
+        """Refuse the document type before it declares anything."""
+        raise ValueError("it declares a document type, which is not read")
+
+
+class VocAnnotation:
+    """The facts about an image in its XML."""
+
+    def __init__(self, raw: Storage, path: str) -> None:
+        with raw.open(path) as file:
+            data = file.read_at(0, min(file.size, _MAX_XML_BYTES + 1))
+        try:
+            if len(data) > _MAX_XML_BYTES:
+                raise ValueError("it is too large")
+            parser = ElementTree.XMLParser(target=_NoDoctype())
+            self._root = ElementTree.fromstring(data, parser)
+            if self._root.tag != "annotation":
+                raise ValueError(f"it is a `{self._root.tag}`, expected `annotation`")
+        except (ElementTree.ParseError, LookupError, ValueError) as error:
+            why = safe(str(error), limit=200)
+            raise SkipImage("SRC110", f"its XML cannot be read: {why}") from None
+        self.size = _pixels(self._root, "size/width"), _pixels(self._root, "size/height")
+        """Width and height in pixels; 0 if it does not state them."""
+        self.filename = _text(self._root, "filename").replace("\\", "/").rpartition("/")[2]
+        """The name that it gives its image, without folders."""
+        source = self._root.find("source")
+        self.origin = "" if source is None else "".join(source.itertext()).strip()
+        """Its entry about the source; empty without one."""
+
+    def objects(self) -> list[VocObject]:
+        """Its objects."""
+        return [_object(each) for each in self._root.iterfind("object")]
+
+
+def _object(element: ElementTree.Element) -> VocObject:
+    sides = [_text(element, f"bndbox/{side}") for side in ("xmin", "ymin", "xmax", "ymax")]
+    try:
+        box = tuple(map(float, sides))
+    except ValueError:
+        box = ()
+    difficult, truncated, occluded = (
+        _flag(element, flag) for flag in ("difficult", "truncated", "occluded")
+    )
+    name, pose = _text(element, "name"), _text(element, "pose") or "Unspecified"
+    parts = len(element.findall("part"))
+    return VocObject(name, box, difficult, truncated, occluded, pose, parts)
+
+
+def _text(element: ElementTree.Element, path: str) -> str:
+    return (element.findtext(path) or "").strip()
+
+
+def _flag(element: ElementTree.Element, path: str) -> int:
+    """1 if a flag is set. LabelImg writes numbers, other programs words."""
+    return int(_text(element, path).lower() in ("1", "true", "yes"))
+
+
+def _pixels(element: ElementTree.Element, path: str) -> int:
+    """A side of the image; 0 if the text does not state it."""
+    try:
+        value = float(_text(element, path))
+    except ValueError:
+        return 0
+    return int(value) if 0 < value < 2**31 else 0
+
+
+class VocEntry(NamedTuple):
+    """The paths of an image and of its XML; the path of a missing file is empty."""
+
+    image: str
+    xml: str
+    name: str
+    """Its place according to a list, or the path of its XML. This is its key if it has no image."""
+
+
+class VocSplit(NamedTuple):
+    """A split, with its entries in the order of the data."""
+
+    name: str
+    origins: list[str]
+    """The lists or folders that it comes from."""
+    entries: list[VocEntry]
+
+
+class VocDataset:
+    """The raw data, listed and read once."""
+
+    def __init__(self, raw: Storage, options: VocOptions) -> None:
+        self._raw = raw
+        self._options = options
+        self.files = {entry.path: entry for entry in list_files(raw, symlinks=options.symlinks)}
+        self._images: dict[str, str] = {}
+        """The image by its path without the suffix: of several, that with the most usual suffix."""
+        self._kinds: dict[str, list[str]] = {"image": [], "xml": [], "mask": [], "other": []}
+        for path in self.files:
+            self._kinds[_kind(path)].append(path)
+        if not self._kinds["xml"]:
+            raise RawDataError(
+                f"`{safe(raw.root, limit=4096)}` holds no XML",
+                hint="`--raw` takes the folder above `Annotations`, or a folder of images and XML",
+            )
+        for path in sorted(self._kinds["image"], key=_rank):
+            self._images.setdefault(path.rpartition(".")[0], path)
+        self.remarks: list[Remark] = []
+        splits = self._by_lists() or self._by_folders()
+        splits = [each._replace(entries=[*map(self._with_image, each.entries)]) for each in splits]
+        self.splits = choose_splits(splits, options.splits)
+        self._survey(splits)
+        self._remark_others(splits)
+
+    def mask_of(self, image: str, kind: str) -> str:
+        """The PNG of an image's segmentation; empty without one."""
+        folder, _, name = image.rpartition("/")
+        base = _joined(folder.rpartition("/")[0], MASK_FOLDERS[kind])
+        path = _joined(base, name.rpartition(".")[0] + ".png")
+        return path if path in self.files and self.files[path].kind == "file" else ""
+
+    def annotation(self, xml: str) -> VocAnnotation:
+        """The content of an XML."""
+        if self.files[xml].kind != "file":
+            raise SkipImage("SRC110", "its XML is not a file")
+        return VocAnnotation(self._raw, xml)
+
+    def _by_lists(self) -> list[VocSplit]:
+        """The splits by the lists of `ImageSets`; empty without lists."""
+        names: dict[str, list[str]] = {}
+        image_set = self._options.image_set
+        for path in self._kinds["other"] if image_set != "none" else ():
+            folder, _, name = path.rpartition("/")
+            if name.endswith(".txt") and f"/{folder}".endswith(f"/ImageSets/{image_set}"):
+                names.setdefault(folder, []).append(name.removesuffix(".txt"))
+            elif f"/{path}".endswith(("/ImageSets", f"/ImageSets/{image_set}")):
+                self._lines(path)  # refuses a link: otherwise all would be one split
+        lists: dict[str, list[str]] = {}
+        for folder, found in names.items():
+            for name in _lists_of_splits(found):
+                lists.setdefault(name, []).append(f"{folder}/{name}.txt")
+        normal = normal_splits(lists)
+        splits = []
+        for name, paths in lists.items():
+            entries = [entry for path in paths for entry in self._read_list(path)]
+            if not entries:
+                raise RawDataError(f"`{paths[0]}` lists no image")
+            if repeats := len(entries) - len({*entries}):
+                again = next(entry for entry, times in Counter(entries).items() if times > 1)
+                detail = f"`{safe(again.name)}` is listed twice, and written once"
+                self.remarks.append(Remark(normal[name], paths[0], "SRC119", detail, repeats))
+            splits.append(VocSplit(normal[name], paths, [*dict.fromkeys(entries)]))
+        return splits
+
+    def _lines(self, path: str) -> Iterable[str]:
+        entry, symlinks = self.files[path], self._options.symlinks
+        text = read_text(self._raw, path, entry=entry, symlinks=symlinks)
+        return filter(None, map(str.strip, text.splitlines()))
+
+    def _read_list(self, path: str) -> Iterator[VocEntry]:
+        base = f"/{path}".rpartition("/ImageSets/")[0][1:]
+        images, annotations = _joined(base, "JPEGImages"), _joined(base, "Annotations")
+        for text in self._lines(path):
+            # `Layout` and lists of classes have a number after the name, other lists a suffix.
+            names = [text, _NUMBER.sub("", text)]
+            if _kind(text) == "image":
+                names.append(text.rpartition(".")[0])
+            entries = []
+            for name in names:
+                xml = f"{annotations}/{name}.xml"
+                image = self._images.get(f"{images}/{name}", "")
+                entries.append(
+                    VocEntry(image, xml if xml in self.files else "", f"{images}/{name}")
+                )
+            yield next((each for each in entries if each.image or each.xml), entries[1])
+
+    def _by_folders(self) -> list[VocSplit]:
+        """The splits by names of folders; everything is one split if no folder has such a name."""
+        entries = [VocEntry(self._image_of(xml), xml, xml) for xml in self._kinds["xml"]]
+        if self._options.unlabeled == "background":
+            taken = {entry.image for entry in entries}
+            images = [path for path in self._kinds["image"] if path not in taken]
+            entries += [VocEntry(path, "", path) for path in images]
+        found: dict[str, list[VocEntry]] = {}
+        deep = ""
+        for entry in entries:
+            path = entry.xml or entry.image
+            folders = [part for part in path.split("/")[:-1] if part.lower() not in _ASIDE]
+            name = next(iter(folders), "")
+            found.setdefault(name if _is_split(name) else "", []).append(entry)
+            deep = deep or (path if any(map(_is_split, folders)) else "")
+        names = sorted(filter(None, found))
+        if deep and not names:
+            raise RawDataError(
+                f"`{deep}` is in a folder of a split, which is too deep in the raw folder: "
+                "`--raw` takes the folder with the folders of splits"
+            )
+        normal = normal_splits(names)
+        splits = [VocSplit(normal[name], [name], found[name]) for name in names]
+        return splits or [VocSplit(_DEFAULT_SPLIT, ["the raw folder"], entries)]
+
+    def _image_of(self, xml: str) -> str:
+        """The image with an XML's name, beside it or in a folder of images; else empty."""
+        folder, _, name = xml.rpartition("/")
+        stem = name[: -len(".xml")]
+        paths = (self._images.get(_joined(each, stem), "") for each in _image_folders(folder))
+        return next(filter(None, paths), "")
+
+    def _with_image(self, entry: VocEntry) -> VocEntry:
+        """An entry with the image that its XML names, if no image has the XML's own name."""
+        if entry.image or not entry.xml:
+            return entry
+        try:
+            name = self.annotation(entry.xml).filename
+        except SkipImage:
+            return entry
+        folders = _image_folders(entry.xml.rpartition("/")[0])
+        paths = (_joined(folder, name) for folder in folders)
+        found = next((each for each in paths if each in self.files and _kind(each) == "image"), "")
+        return entry._replace(image=found)
+
+    def _survey(self, splits: Iterable[VocSplit]) -> None:
+        """Set the classes and the meaning of boxes, from the XML of all splits, including splits
+        that the options leave out.
+        """
+        options = self._options
+        names: set[str] = set()
+        of_voc, others, at_zero = 0, 0, ""
+        every = (entry.xml for split in splits for entry in split.entries if entry.xml)
+        for xml in every if not options.classes or options.coordinates == "auto" else ():
+            try:
+                found = self.annotation(xml)
+            except SkipImage:  # the image is skipped with this reason
+                continue
+            objects = found.objects()
+            names |= {each.name for each in objects}
+            of_voc += "VOC" in found.origin.upper()
+            others += bool(found.origin) and "VOC" not in found.origin.upper()
+            if not at_zero and any(0 in each.box[:2] for each in objects):
+                at_zero = xml
+        self.classes: Sequence[str] = options.classes or (
+            VOC_CLASSES if names == {*VOC_CLASSES} else sorted(names - {""}, key=str.encode)
+        )
+        self.why = ""
+        """The reason for the meaning of boxes; empty if an option states it."""
+        self.coordinates = options.coordinates
+        if options.coordinates != "auto":
+            return
+        self.coordinates = "edges"
+        if of_voc and of_voc >= others:
+            self.coordinates, self.why = "pixels", f"{of_voc:,} XML name VOC as their source"
+        elif at_zero:
+            self.why = f"a box of `{safe(at_zero)}` begins at 0"
+        elif others:
+            self.why = f"{others:,} XML name another source than VOC"
+        else:
+            self.coordinates = "pixels"
+            self.why = "no XML names its source, and no box begins at 0"
+
+    def _remark_others(self, splits: Iterable[VocSplit]) -> None:
+        """Count the files that no split has."""
+        kinds, masks = self._kinds, self._options.masks
+        used = {path for split in splits for entry in split.entries for path in entry[:2]}
+        used.update(origin for split in splits for origin in split.origins)
+        if masks:
+            used.update(self.mask_of(image, kind) for image in kinds["image"] for kind in masks)
+        for code, paths, why in (
+            ("SRC117", kinds["image"], "neither an XML nor a list names it"),
+            (
+                "SRC015",
+                kinds["mask"],
+                "segmentations, which only --option masks=class,object reads",
+            ),
+            ("SRC015", kinds["xml"] + kinds["other"], "neither an image nor an XML of a split"),
+        ):
+            if unused := [path for path in paths if path not in used]:
+                self.remarks.append(paths_remark(self.splits[0].name, code, unused, why))
+
+
+def _kind(path: str) -> str:
+    """What a file is by its name: image, xml, mask, or other."""
+    *folders, name = path.split("/")
+    suffix = f".{name.rpartition('.')[2].lower()}"
+    if hidden_part(path):
+        return "other"
+    if not {*MASK_FOLDERS.values()}.isdisjoint(folders):
+        return "mask"
+    return "xml" if suffix == ".xml" else "image" if suffix in VOC_SUFFIXES else "other"
+
+
+def _rank(path: str) -> int:
+    """How usual the suffix of an image is: 0 for the most usual."""
+    return VOC_SUFFIXES.index(f".{path.rpartition('.')[2].lower()}")
+
+
+def _joined(folder: str, path: str) -> str:
+    """A path below a folder, which may be the raw folder."""
+    return f"{folder}/{path}" if folder else path
+
+
+def _image_folders(folder: str) -> Iterator[str]:
+    """Possible places of the image for an XML in a folder, the most likely first."""
+    parts = folder.split("/")
+    for place in range(len(parts) - 1, -1, -1):
+        if parts[place].lower() in _OF_XML:
+            for name in _OF_IMAGES:
+                yield "/".join([*parts[:place], name, *parts[place + 1 :]])
+            yield "/".join(parts[:place] + parts[place + 1 :])
+            break
+    yield folder
+
+
+def _lists_of_splits(names: Sequence[str]) -> list[str]:
+    """The lists that define splits, without lists of one class and unions of two other lists."""
+    kept = [name for name in names if name.rpartition("_")[2] not in names or "_" not in name]
+    has_union = {"train", "val", "trainval"} <= {*kept}
+    return [name for name in kept if not (has_union and name == "trainval")]
+
+
+def _is_split(name: str) -> bool:
+    """Whether a name means a usual split, in any spelling."""
+    return normal_splits([name])[name] in ("train", "validation", "test")

@@ -1,0 +1,147 @@
+"""The content of a catalog: metadata of its files, names of columns. Also quotes names in SQL.
+
+For a record with more than :data:`SHORT_VALUES` values or :data:`SHORT_BYTES` bytes of a feature
+(:data:`CLASS_BYTES` for :data:`CLASS_NAMES`), only their number and size are stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from tfrecreg.core.schema.labels import BOX, OBJECT_LABEL, PER_OBJECT
+from tfrecreg.core.values.errors import MissingExtraError
+
+
+def arrow_module() -> Any:
+    """The module pyarrow."""
+    import pyarrow
+
+    return pyarrow
+
+
+def parquet() -> Any:
+    """The module of pyarrow for Parquet."""
+    import pyarrow.parquet
+
+    return pyarrow.parquet
+
+
+def duckdb_module() -> Any:
+    """The module duckdb."""
+    import duckdb
+
+    return duckdb
+
+
+def expect_packages() -> None:
+    """Raise an error if a package is missing."""
+    try:
+        parquet()
+        duckdb_module()
+    except ImportError as error:
+        raise MissingExtraError("asking in SQL", "query") from error
+
+
+SHORT_VALUES = 16
+SHORT_BYTES = 64
+CLASS_BYTES = 1 << 16
+CLASS_NAMES = frozenset(("image/class/text", "label"))
+"""The features that may give the column `label` a text."""
+
+_PREFIX = "image/object/"
+SIDES = tuple((name.rpartition("/")[2], name) for name in BOX)
+OBJECT_TEXT = f"{_PREFIX}class/text"
+MORE = tuple(
+    (name.removeprefix(_PREFIX).replace("/", "_"), name)
+    for name in PER_OBJECT
+    if name not in (OBJECT_LABEL, OBJECT_TEXT, f"{_PREFIX}view")
+)
+OBJECT_NUMBERS = ("label_number", *(column for column, _ in MORE))
+"""Columns of an object with numbers, whole or not."""
+OBJECT_SIDES = tuple(side for side, _ in SIDES)
+"""Sides of boxes, as fractions of the image's sides."""
+COLUMN_FEATURES = 1000
+"""Maximum number of features of a shard, or of a target, that get columns: the first ones."""
+IMAGE_COLUMNS = ("format", "height", "width", "channels")
+BOX_COLUMNS = ("boxes", "boxes_area", "smallest_box")
+METADATA = b"tfrecreg"
+"""The name of the metadata in a file of records."""
+
+
+class CellColumns(msgspec.Struct, frozen=True, order=True):
+    """The contents of a catalog for one feature of one kind."""
+
+    feature: str
+    """The name of the feature, with invalid UTF-8 as escapes."""
+    kind: str
+    """``bytes``, ``float`` or ``int64``."""
+    is_list: bool
+    """Whether any record has a number of values other than one."""
+    is_many: bool
+    """Whether any record has more than one value."""
+    has_values: bool
+    """Whether the values of any record are stored."""
+    is_cut: bool
+    """Whether the values of any record are not stored."""
+
+    def joined(self, other: CellColumns) -> CellColumns:
+        """The contents for this entry's records and those of `other` together."""
+        return CellColumns(
+            self.feature,
+            self.kind,
+            self.is_list or other.is_list,
+            self.is_many or other.is_many,
+            self.has_values or other.has_values,
+            self.is_cut or other.is_cut,
+        )
+
+
+class CatalogEntry(msgspec.Struct, frozen=True):
+    """The contents of the catalog of one shard, in the metadata of its file of records."""
+
+    shard: str
+    """Hex blake3 of the bytes of the shard."""
+    index: str
+    """Hex blake3 of the index with the keys; empty without one."""
+    faults: int
+    """Number of damaged places, whose records are left out."""
+    left_out: tuple[str, ...]
+    """Features without columns: the first thousand."""
+    features: tuple[CellColumns, ...]
+    """Feature N has its columns in ``vN``, ``nN`` and ``sN``."""
+    has_images: bool
+    """Whether the records have :data:`IMAGE_COLUMNS`."""
+    has_boxes: bool
+    """Whether the records have :data:`BOX_COLUMNS`."""
+    has_objects: bool
+    """Whether the catalog has a file of objects."""
+
+
+def read_entry(path: str) -> CatalogEntry:
+    """The entry in a file of records."""
+    metadata = parquet().read_metadata(path).metadata or {}
+    return msgspec.json.decode(metadata.get(METADATA, b""), type=CatalogEntry)
+
+
+def sql_name(name: str) -> str:
+    """The name of a column or a table, quoted for SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def sql_text(value: str) -> str:
+    """A text, quoted for SQL."""
+    return "'" + shown_text(value).replace("'", "''") + "'"
+
+
+def shown_text(value: str) -> str:
+    """A Python string as SQL text for DuckDB: without NULs and invalid UTF-8."""
+    shown = value.replace("\0", "\\x00").encode("utf-8", "surrogateescape")
+    return shown.decode("utf-8", "backslashreplace")
+
+
+def sql_list(values: Iterable[str]) -> str:
+    """Expressions as a list in SQL."""
+    return f"[{', '.join(values)}]"

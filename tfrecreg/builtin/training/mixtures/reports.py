@@ -1,0 +1,168 @@
+"""Reports how often the records of each member of a mixture were handed out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tfrecreg.builtin.training.certificate import Certificate, RecordName, digest_rows
+from tfrecreg.builtin.training.data_source import DataSource
+from tfrecreg.core.values.errors import UsageError
+
+Counts = npt.NDArray[np.int64]
+
+_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberReport:
+    """The elements of a member that were handed out, compared with its share."""
+
+    name: str
+    """The name of the member, escaped."""
+    records: int
+    """Number of records of the member's source."""
+    expected: int
+    """How many elements of this member the epochs have."""
+    handed_out: int
+    missed: int
+    """Number of elements that are expected and were not handed out."""
+    surplus: int
+    """Number of elements that were handed out more often than expected."""
+    times: Mapping[int, int]
+    """Number of records by how often they were handed out: ``{0: 134, 1: 66}``. Equal records
+    share the elements that were handed out."""
+    missed_records: tuple[RecordName, ...] = ()
+    """The first 20 missed records."""
+    surplus_records: tuple[RecordName, ...] = ()
+    """The first 20 surplus records."""
+
+    def __str__(self) -> str:
+        words = {0: "never", 1: "once", 2: "twice"}
+        often = [
+            f"{words.get(times, f'{times} times')} {count:,}" for times, count in self.times.items()
+        ]
+        records = "records" if self.records > 1 else "record"
+        return f"{self.handed_out:,} of {self.name}, {self.records:,} {records}: {', '.join(often)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MixtureReport:
+    """The elements of each member that epochs handed out, compared with the mixture's plan."""
+
+    members: tuple[MemberReport, ...]
+    foreign: int
+    """Number of elements that were handed out and belong to no member."""
+
+    @property
+    def expected(self) -> int:
+        """How many elements the epochs have."""
+        return sum(each.expected for each in self.members)
+
+    @property
+    def handed_out(self) -> int:
+        """How many elements were handed out."""
+        return sum(each.handed_out for each in self.members) + self.foreign
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether each record was handed out as often as the mixture plans, and nothing else."""
+        return not (self.foreign or any(each.missed or each.surplus for each in self.members))
+
+    def __str__(self) -> str:
+        head = f"all {self.expected:,} as the mixture says"
+        if not self.is_complete:
+            missed = sum(each.missed for each in self.members)
+            surplus = sum(each.surplus for each in self.members)
+            head = (
+                f"{self.handed_out:,} handed out of {self.expected:,}: {missed:,} missed, "
+                f"{surplus:,} too many, {self.foreign:,} foreign"
+            )
+        lines = [head, *map(str, self.members)]
+        for member in self.members:
+            for word, records in (
+                ("missed", member.missed_records),
+                ("too many", member.surplus_records),
+            ):
+                for each in records:
+                    key = "" if each.key is None else f", key `{each.key}`"
+                    lines.append(f"{word}: record {each.record} of `{each.shard}`{key}")
+        return "\n".join(lines)
+
+
+def report_of(
+    certificate: Certificate,
+    identity: str,
+    members: Mapping[str, DataSource],
+    times: Sequence[Counts],
+) -> MixtureReport:
+    """Compare a certificate with how often each record should come.
+
+    An element of a record in several members counts for the first member until its share is
+    complete, then for the next; any surplus counts for the first member that has the record.
+    """
+    if certificate.identity != identity:
+        raise UsageError("the certificate is about another mixture")
+    digests = [digest_rows(source.digests()) for source in members.values()]
+    found = digest_rows(certificate.digests)
+    kinds, inverse = np.unique(np.concatenate([*digests, found]), return_inverse=True)
+    ends = np.cumsum([len(each) for each in digests])
+    *places, given_places = np.split(inverse.reshape(-1), ends)
+    left = np.bincount(given_places, minlength=len(kinds))
+    held = [np.bincount(each, minlength=len(kinds)) for each in places]
+    wanted = [_sums(at, often, len(kinds)) for at, often in zip(places, times, strict=True)]
+    given: list[Counts] = []
+    for each in wanted:
+        taken = np.minimum(left, each)
+        left = left - taken
+        given.append(taken)
+    for number, each in enumerate(held):
+        given[number] = given[number] + np.where(each > 0, left, 0)
+        left = np.where(each > 0, 0, left)
+    reports = [
+        _member(name, source, *numbers)
+        for (name, source), *numbers in zip(
+            members.items(), places, held, wanted, given, strict=True
+        )
+    ]
+    return MixtureReport(members=tuple(reports), foreign=int(left.sum()))
+
+
+def _member(
+    name: str, source: DataSource, places: Counts, held: Counts, wanted: Counts, given: Counts
+) -> MemberReport:
+    missing, surplus = np.maximum(wanted - given, 0), np.maximum(given - wanted, 0)
+    # Equal records share the elements: each gets as many, and `rest` records get one more.
+    each, rest = np.divmod(given, np.maximum(held, 1))
+    low, high = held - rest, rest
+    often, at = np.unique(np.concatenate([each, each + 1]), return_inverse=True)
+    counts = _sums(at.reshape(-1), np.concatenate([low, high]), len(often))
+    return MemberReport(
+        name=name,
+        records=len(source),
+        expected=int(wanted.sum()),
+        handed_out=int(given.sum()),
+        missed=int(missing.sum()),
+        surplus=int(surplus.sum()),
+        times={
+            times: count
+            for times, count in zip(often.tolist(), counts.tolist(), strict=True)
+            if count
+        },
+        missed_records=_named(source, places, missing),
+        surplus_records=_named(source, places, surplus),
+    )
+
+
+def _named(source: DataSource, places: Counts, counts: Counts) -> tuple[RecordName, ...]:
+    return tuple(map(source.record_name, np.flatnonzero(counts[places])[:_SHOWN].tolist()))
+
+
+def _sums(places: Counts, values: Counts, length: int) -> Counts:
+    """The sum of the values at each place, in integers."""
+    found = np.zeros(length, np.int64)
+    np.add.at(found, places, values)
+    return found

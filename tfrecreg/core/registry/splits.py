@@ -1,0 +1,473 @@
+"""Parses expressions for splits and parts of splits, and finds their shards, and their records by
+number.
+
+The expressions are those of TensorFlow Datasets: ``train``, ``train[:80%]``, ``train[1000:2000]``,
+``train[-500:]``, ``train[:2shard]``, ``train[3shard]``, ``train+validation``, ``all``. Percentages
+are rounded by TFDS's formula ``int(round(percent * records / 100.0))`` to the nearest record; a
+half is rounded to the even number. See https://www.tensorflow.org/datasets/splits.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import accumulate, pairwise
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from tfrecreg.core.check.scan.conditions import chosen_records, shown_progress, weights_of_records
+from tfrecreg.core.check.scan.interface import Shard, Target
+from tfrecreg.core.example.kinds import PayloadKind
+from tfrecreg.core.records.batch import Fault, RecordBatch
+from tfrecreg.core.records.index import Index, load_index
+from tfrecreg.core.records.reader import scan
+from tfrecreg.core.registry.data import Built, Data, Files, Resolved, expect_schema
+from tfrecreg.core.registry.find import listed_shards, read_schema_file, target_of
+from tfrecreg.core.registry.manifest import Manifest, ShardEntry, adopted_kind
+from tfrecreg.core.schema.proto import parse_schema
+from tfrecreg.core.storage.interface import Readable, Storage
+from tfrecreg.core.storage.raw import asked
+from tfrecreg.core.values.errors import MissingFileError, RefusedError, TfrecregError, UsageError
+from tfrecreg.core.values.progress import Progress
+from tfrecreg.core.values.text import did_you_mean, listed, safe
+from tfrecreg.core.workers.interface import Engine
+
+ALL = "all"
+
+_PART = re.compile(
+    r"(?P<name>[^\[\]+]+?)\s*"
+    r"(?:\[(?:(?P<start>[^\[\]:]*):(?P<stop>[^\[\]:]*)|(?P<one>\s*-?\d+)shard\s*)\])?"
+)
+_BOUND = re.compile(r"(?P<value>-?\d+(?:_\d+)*(?:\.\d+)?)(?P<unit>%|shard)?")
+_FORMS = "`train`, `train[:80%]`, `train[1000:2000]`, `train[:2shard]`, `train+test` and `all` work"
+
+
+def named_splits(words: str, splits: Sequence[str], name: str) -> list[str]:
+    """The splits that an expression names, each once."""
+    found = [each for part, _ in _parts(words) for each in _splits(part, splits, name)]
+    return list(dict.fromkeys(found))
+
+
+def find_ranges(words: str, shards: Mapping[str, Sequence[int]]) -> list[tuple[str, range]]:
+    """Each part of an expression, in order: the split, and the range of the split's records."""
+    found: list[tuple[str, range]] = []
+    for part, bounds in _parts(words):
+        for split in _splits(part, list(shards), ""):
+            found.append((split, _range(words, bounds, shards[split])))
+    return found
+
+
+def find_numbers(words: str, shards: Mapping[str, Sequence[int]]) -> list[range]:
+    """The records that an expression names, as ranges of numbers across all splits in `shards`."""
+    counts = [sum(each) for each in shards.values()]
+    starts = dict(zip(shards, accumulate(counts, initial=0), strict=False))
+    return [
+        range(starts[split] + part.start, starts[split] + part.stop)
+        for split, part in find_ranges(words, shards)
+    ]
+
+
+def even_parts(numbers: range, count: int, *, drop_remainder: bool) -> list[range]:
+    """Divide a range into contiguous parts as `tfds.even_splits` does, the larger parts first."""
+    each, rest = divmod(len(numbers), count)
+    if drop_remainder:
+        rest = 0
+    starts = [each * part + min(part, rest) for part in range(count + 1)]
+    return [numbers[start:stop] for start, stop in pairwise(starts)]
+
+
+def _parts(words: str) -> Iterator[tuple[str, tuple[str, str] | None]]:
+    for part in words.split("+"):
+        match = _PART.fullmatch(part.strip())
+        if match is None:
+            raise _malformed(words)
+        bounds = None
+        if match["one"] is not None:
+            one = int(match["one"])
+            # As in TFDS, the last shard is -1.
+            bounds = f"{one}shard", f"{one + 1}shard" if one != -1 else ""
+        elif match["start"] is not None:
+            bounds = match["start"].strip(), match["stop"].strip()
+            if bounds == ("", ""):
+                raise _malformed(words)
+        if bounds is not None and match["name"] == ALL:
+            raise _malformed(words)
+        yield match["name"], bounds
+
+
+def _malformed(words: str) -> UsageError:
+    return UsageError(f"`{words}` is not an expression for splits", hint=_FORMS)
+
+
+def _splits(part: str, splits: Sequence[str], name: str) -> list[str]:
+    if part in splits:
+        return [part]
+    if part == ALL:
+        return sorted(splits)
+    raise UsageError(
+        f"`{name}` has no split `{part}`{did_you_mean(part, splits)}",
+        hint=f"available: {listed(splits)}",
+    )
+
+
+def _range(words: str, bounds: tuple[str, str] | None, shards: Sequence[int]) -> range:
+    records = sum(shards)
+    if bounds is None:
+        return range(records)
+    units = {_unit(words, each) for each in bounds if each}
+    if len(units) > 1:
+        raise UsageError(
+            f"`{words}` mixes units: both bounds should be percentages, record numbers or shards",
+        )
+    (unit,) = units
+    start = _number(words, bounds[0], unit, shards) if bounds[0] else 0
+    stop = _number(words, bounds[1], unit, shards) if bounds[1] else records
+    if start > stop:
+        raise UsageError(
+            f"`{words}` ends at record {stop}, before it begins at record {start}",
+        )
+    return range(start, stop)
+
+
+def _unit(words: str, bound: str) -> str:
+    match = _BOUND.fullmatch(bound)
+    if match is None or ("." in match["value"] and match["unit"] != "%"):
+        raise _malformed(words)
+    return match["unit"] or ""
+
+
+def _number(words: str, bound: str, unit: str, shards: Sequence[int]) -> int:
+    records = sum(shards)
+    value = float(bound.removesuffix(unit).replace("_", "")) if unit == "%" else 0.0
+    count, what = (len(shards), "shards") if unit == "shard" else (records, "records")
+    number = round(value * records / 100.0) if unit == "%" else int(bound.removesuffix(unit))
+    if abs(value) > 100 or abs(number) > count:
+        raise UsageError(
+            f"`{words}` reaches beyond its split, which has {count} {what}",
+        )
+    # As in TFDS, a small negative percentage is rounded to 0, which is the beginning.
+    number = number if number >= 0 else count + number
+    return sum(shards[:number]) if unit == "shard" else number
+
+
+class SplitTarget(NamedTuple):
+    """The splits of a target that were chosen, before their shards are read."""
+
+    name: str
+    words: str
+    splits: list[str]
+    shards: list[Shard]
+    """The shards of these splits, in order of the splits."""
+    data: Data
+    storage: Readable | None = None
+    """The folder that a manifest describes; None for files without a manifest."""
+
+    @property
+    def manifest(self) -> Manifest | None:
+        return self.data.manifest if isinstance(self.data, Built | Files) else None
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        return self.data.words if isinstance(self.data, Files) else ()
+
+    @property
+    def home(self) -> Storage | None:
+        return self.data.registry.storage if self.data.registry is not None else None
+
+    def is_raw(self, schema: str | os.PathLike[str] | None = None) -> bool:
+        """Whether its records can only be read as payloads: the manifest says that they are not
+        Examples, and no schema describes them as SequenceExamples.
+        """
+        kind = adopted_kind(self.manifest)
+        if kind is not PayloadKind.SEQUENCE_EXAMPLE:
+            return kind is not PayloadKind.EXAMPLE
+        text = self.find_schema(schema)
+        return text is None or not parse_schema(*text).describes_sequences()
+
+    def records_where(
+        self,
+        ranges: Sequence[range],
+        counts: Sequence[int],
+        where: str,
+        engine: Engine | None = None,
+        progress: Progress | bool = True,
+    ) -> list[npt.NDArray[np.int64]]:
+        """For each range, the numbers of the records for which the condition `where` holds, in
+        ascending order.
+
+        The subqueries of the condition see all splits of the target, as in a query.
+        """
+        target = target_of(self.data)
+        shown = shown_progress(progress)
+        with chosen_records(target, where, engine=engine, progress=shown) as chosen:
+            found = dict(zip(map(self._place, target.shards), chosen, strict=True))
+        parts = [np.empty(0, np.int64)]
+        start = 0
+        for shard, count in zip(self.shards, counts, strict=True):
+            numbers = found[self._place(shard)]
+            if len(numbers) and numbers[-1] >= count:
+                raise self._other_count(shard, count, "it has more")
+            parts.append(numbers + start)
+            start += count
+        every = np.concatenate(parts)
+        bounds = (np.searchsorted(every, (each.start, each.stop)) for each in ranges)
+        return [every[first:stop] for first, stop in bounds]
+
+    def values(
+        self, counts: Sequence[int], progress: Progress | bool, expression: str
+    ) -> npt.NDArray[np.float64]:
+        target = target_of(self.data)
+        weights = weights_of_records(target, expression, progress=shown_progress(progress))
+        found = dict(zip(map(self._place, target.shards), weights, strict=True))
+        parts = [np.empty(0)]
+        for shard, count in zip(self.shards, counts, strict=True):
+            values = found[self._place(shard)]
+            if len(values) != count:
+                raise self._other_count(shard, count, f"found {len(values)}")
+            parts.append(values)
+        return np.concatenate(parts)
+
+    def _other_count(self, shard: Shard, count: int, found: str) -> RefusedError:
+        return RefusedError(f"`{shard.name}` should have {count} records, {found}")
+
+    def _place(self, shard: Shard) -> tuple[str, str]:
+        # The root of a build may differ between two readers.
+        return shard.storage.root if self.files else "", shard.path
+
+    def find_schema(self, path: str | os.PathLike[str] | None) -> tuple[str, str] | None:
+        if path is not None:
+            return read_schema_file(os.fspath(path)), os.fspath(path)
+        built = self.data.build if isinstance(self.data, Files) else self.data
+        if isinstance(built, Resolved):
+            return expect_schema(built), built.schema_path
+        text = self.data.schema
+        return None if text is None else (text, self.data.schema_path or "schema")
+
+
+def without_keys(name: str) -> UsageError:
+    """Error for a target whose keys are needed but whose shards have no index."""
+    return UsageError(f"`{name}` has shards without an index, so its records have no keys")
+
+
+def splits_of(found: Built, split: str | None) -> SplitTarget:
+    """The splits of a build or release that the expression `split` names."""
+    manifest, storage, name = found.manifest, found.storage(), found.name
+    words, splits = chosen_splits(name, [each.name for each in manifest.splits], split)
+    shards: list[Shard] = []
+    for each in splits:
+        of_split = _shards(manifest, storage, each)
+        SplitRecords(of_split, name).expect_whole()
+        shards += of_split
+    return SplitTarget(name, words, splits, shards, found, storage)
+
+
+def _shards(manifest: Manifest, storage: Readable, split: str) -> list[Shard]:
+    of_split = listed_shards(manifest, storage, lambda entry: entry.split == split)
+    return [replace(each, name=f"{storage.root}/{each.path}") for each in of_split]
+
+
+def expect_listed(target: Target, splits: Sequence[str], *, whole: bool) -> None:
+    """Refuse files of a build whose names or sizes differ from the build's manifest. No file is
+    read.
+    """
+    if target.manifest is None or target.storage is None:
+        return
+    named = {shard.path for shard in target.shards}
+    strange = next((each for each in target.shards if each.entry is None), None)
+    if strange is not None:
+        raise RefusedError(
+            f"`{strange.path}` is not a shard of the build in "
+            f"`{target.storage.root}`: its manifest does not list it",
+        )
+    for split in splits:
+        wanted = [
+            shard
+            for shard in _shards(target.manifest, target.storage, split)
+            if shard.path in named or (whole and target.storage.stat(shard.path) is None)
+        ]
+        if wanted:
+            SplitRecords(wanted, target.name).expect_whole()
+
+
+def chosen_splits(name: str, splits: Sequence[str], words: str | None) -> tuple[str, list[str]]:
+    """The expression `words`, by default the name of the only split, and the splits in it."""
+    if words is None:
+        if len(splits) != 1:
+            raise UsageError(
+                f"`{name}` has the splits {listed(splits)}: name one, for "
+                f"instance `split={splits[0]!r}`"
+            )
+        (words,) = splits
+        return words, [words]
+    return words, named_splits(words, splits, name)
+
+
+class PayloadFault(NamedTuple):
+    """A fault of a payload, as a sentence: the parts before and after the record's name."""
+
+    before: str
+    after: str
+
+
+DamageSearch: TypeAlias = Callable[[bytes], PayloadFault | None]
+
+
+class SplitRecords:
+    """The records of splits, numbered across all of their shards."""
+
+    def __init__(self, shards: Sequence[Shard], name: str) -> None:
+        self._all = [(each, _entry(each)) for each in shards]
+        self._shards = [(each, entry) for each, entry in self._all if entry.records]
+        self._name = name
+        self._starts = [0, *accumulate(self.sizes)]
+        self._indexes: dict[int, Index] = {}
+
+    @property
+    def total(self) -> int:
+        return self._starts[-1]
+
+    @property
+    def starts(self) -> Sequence[int]:
+        """The number of the first record in each of :attr:`paths`, followed by the total."""
+        return self._starts
+
+    @property
+    def sizes(self) -> list[int]:
+        return [entry.records for _, entry in self._shards]
+
+    @property
+    def paths(self) -> list[bytes]:
+        """The paths of shards with records, as bytes for the file system."""
+        return [os.fsencode(f"{each.storage.root}/{each.path}") for each, _ in self._shards]
+
+    def expect_whole(self) -> None:
+        """Refuse shards that cannot be opened or have the wrong size. Reads no shard."""
+        shards = [each for each, _ in self._all]
+        sizes = asked(_size, shards, (each.storage.root for each in shards))
+        found = [(entry, size) for (_, entry), size in zip(self._all, sizes, strict=True)]
+        missing = [entry for entry, size in found if size is None]
+        altered = [each for each in found if each[1] not in (None, each[0].bytes)]
+        hint = f"`tfrecreg check {self._name}` names them all"
+        if missing:
+            raise UsageError(
+                f"{self._some(missing)} are not here; one is `{missing[0].path}`", hint=hint
+            )
+        if altered:
+            entry, size = altered[0]
+            raise RefusedError(
+                f"{self._some(altered)} differ in size from the manifest; one is "
+                f"`{entry.path}`, which should have {entry.bytes} bytes and has {size}",
+                hint=hint,
+            )
+
+    def _some(self, shards: Sequence[object]) -> str:
+        split = safe(self._all[0][0].split)
+        return f"{len(shards)} of {len(self._all)} shards of the split `{split}` of `{self._name}`"
+
+    def first_payload(self) -> bytes | None:
+        for shard, _ in self._shards:
+            first = next(scan(shard.storage, shard.path), None)
+            return first.payload(0) if isinstance(first, RecordBatch) and first.whole else None
+        return None
+
+    def named(self, number: int) -> str:
+        """The name of the record with this number: its number in its shard, and the shard."""
+        _, entry, record = self._place(number)
+        return f"record {record} of `{safe(entry.path, limit=1000)}` of {self._name}"
+
+    def key(self, number: int) -> str:
+        """A clause with the record's key that ends a sentence; empty if no index has the key."""
+        shard, entry, record = self._place(number)
+        if not entry.index:
+            return ""
+        try:
+            index = load_index(shard.storage, entry.index)
+            return f"; its key is `{safe(index.key(record), limit=200)}`"
+        except (TfrecregError, IndexError):
+            return ""
+
+    def why_more(self, number: int) -> str:
+        _, entry, _ = self._place(number)
+        return self._fault_text(entry, f"should have {entry.records} records, it has more")
+
+    def why_lost(self, numbers: Iterable[int], look: DamageSearch) -> str:
+        """Why records are missing, in one sentence about the first faulty record."""
+        by_shard: dict[int, set[int]] = {}
+        for number in numbers:
+            _, _, record = self._place(number)
+            by_shard.setdefault(number - record, set()).add(record)
+        for start, wanted in sorted(by_shard.items()):
+            first = start + min(wanted)
+            try:
+                fault = self._fault(start, wanted, look)
+            except TfrecregError as error:
+                return f"{self.named(first)} cannot be read: {error.message}{self.key(first)}"
+            if fault:
+                return fault
+        return f"{self.named(first)} was not read, although it is intact now{self.key(first)}"
+
+    def _fault(self, start: int, wanted: Container[int], look: DamageSearch) -> str:
+        """The first fault of a shard, or an empty text. This scans the shard, so it is called only
+        after an error.
+        """
+        shard, entry, _ = self._place(start)
+        count = 0
+        for event in scan(shard.storage, shard.path):
+            if isinstance(event, Fault):
+                at = 0 if event.record is None else event.record
+                number = start + min(at, entry.records - 1)
+                why = f"{event.code}: {event.detail}"
+                return f"{self.named(number)} is damaged: {why}{self.key(number)}"
+            if isinstance(event, RecordBatch):
+                count = event.first + len(event)
+                for position in range(len(event)):
+                    if not event.whole or event.first + position not in wanted:
+                        continue
+                    fault = look(event.payload(position))
+                    if fault is not None:
+                        number = start + event.first + position
+                        named = f"{fault.before}{self.named(number)}{fault.after}"
+                        return f"{named}{self.key(number)}"
+        if count != entry.records:
+            return self._fault_text(entry, f"should have {entry.records} records, it has {count}")
+        return ""
+
+    def find_key(self, number: int) -> str:
+        shard, entry, record = self._place(number)
+        index = self._indexes.get(number - record)
+        if index is None:
+            index = self._indexes[number - record] = load_index(shard.storage, entry.index)
+        return index.key(record)
+
+    @property
+    def have_keys(self) -> bool:
+        return all(entry.index for _, entry in self._shards)
+
+    @property
+    def mean_bytes(self) -> int:
+        """Mean size of a payload in bytes, rounded up."""
+        return -(-sum(entry.payload_bytes for _, entry in self._shards) // max(1, self.total))
+
+    def _fault_text(self, entry: ShardEntry, fault: str) -> str:
+        return f"`{safe(entry.path)}` of {self._name} {fault}: `tfrecreg check {self._name}`"
+
+    def _place(self, number: int) -> tuple[Shard, ShardEntry, int]:
+        at = bisect_right(self._starts, number, hi=len(self._shards)) - 1
+        return *self._shards[at], number - self._starts[at]
+
+
+def _entry(shard: Shard) -> ShardEntry:
+    assert shard.entry is not None
+    return shard.entry
+
+
+def _size(shard: Shard) -> int | None:
+    with suppress(MissingFileError), shard.storage.open(shard.path) as reader:
+        return reader.size
+    return None
