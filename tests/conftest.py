@@ -137,8 +137,12 @@ def digits_original(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def digits_registry(digits_original: Path, tmp_path: Path) -> Path:
-    """A copy of `digits_original` for one test, to do things to."""
-    return Path(shutil.copytree(digits_original, tmp_path / "digits-registry"))
+    """A copy of `digits_original` for one test, to do things to.
+
+    It has nothing of the cache, in which the tests of the original leave what they computed.
+    """
+    no_cache = shutil.ignore_patterns("cache")
+    return Path(shutil.copytree(digits_original, tmp_path / "digits-registry", ignore=no_cache))
 
 
 @pytest.fixture(scope="session")
