@@ -37,6 +37,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Stores in place of a bucket: that of fsspec in memory, and those that tests make of it.
 os.environ.setdefault("TFRECREG_REMOTE_PROTOCOLS", "memory,altering,older")
 
+AS_BUILT = "as-built"
+
 _FORKING = frozenset({"Child", "Deed", "apart", "in_child"})
 """Names that a module has whose tests fork this process, most of them a hundred times."""
 
@@ -132,6 +134,7 @@ def digits_original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     request = BuildRequest(name="digits", source="mnist", raw=str(root / "raw"), policy=policy)
     build(open_registry(root), request)
     release(open_registry(root), ReleaseRequest(name="digits", version="1.0.0"))
+    shutil.copytree(root, root.with_name(AS_BUILT))
     return root
 
 
@@ -139,10 +142,10 @@ def digits_original(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def digits_registry(digits_original: Path, tmp_path: Path) -> Path:
     """A copy of `digits_original` for one test, to do things to.
 
-    It has nothing of the cache, in which the tests of the original leave what they computed.
+    It is as it was built: the cache of the original grows while tests look at it.
     """
-    no_cache = shutil.ignore_patterns("cache")
-    return Path(shutil.copytree(digits_original, tmp_path / "digits-registry", ignore=no_cache))
+    built = digits_original.with_name(AS_BUILT)
+    return Path(shutil.copytree(built, tmp_path / "digits-registry"))
 
 
 @pytest.fixture(scope="session")
