@@ -224,7 +224,7 @@ def task_and_word(path: str) -> tuple[str, str]:
 def _split_names(words: Iterable[str]) -> dict[str, str]:
     """Name of the split by word: ``train2017`` is `train`, ``val2017`` is `validation`.
 
-    Years are left out unless two words differ only in the year. Two splits are never merged.
+    Years are left out unless two words differ only in the year. No word, and `default`, is `train`.
     """
     short = {word: re.sub(rf"{_YEAR}\Z", "", word) for word in sorted(set(words))}
     counts = Counter(short.values())
@@ -472,9 +472,10 @@ class CocoDataset:
                 continue
             annotations.setdefault(each.image_id, []).append(each)
             if options.masks == "none" or task not in OBJECT_TASKS:
-                # Otherwise the text of the whole file stays in memory.
-                fits = task not in OBJECT_TASKS or _fits(each.bbox, image)
-                each.segmentation = NO_SEGMENTATION if fits else each.segmentation.copy()
+                # A `Raw` is a view that keeps the text of the whole file in memory. Without masks,
+                # only the box around a segmentation may be needed, in place of an unusable box.
+                needless = task not in OBJECT_TASKS or _is_usable(each.bbox, image)
+                each.segmentation = NO_SEGMENTATION if needless else each.segmentation.copy()
         if lost:
             which = f"a picture that is not listed, such as {lost[0].name} to {lost[0].image_id}"
             detail = f"{len(lost)} of the annotations refer to {which}"
@@ -516,25 +517,25 @@ class CocoDataset:
         """The images of a split, each with all tables that list it."""
         merged: dict[Id, tuple[ImageEntry, list[Table]]] = {}
         for table in split.tables:
-            for number, image in table.images.items():
-                known, tables = merged.setdefault(number, (image, []))
+            for image_id, image in table.images.items():
+                known, tables = merged.setdefault(image_id, (image, []))
                 if known.file_name != image.file_name:
                     names = f"`{known.file_name}`, and `{image.file_name}` in `{table.path}`"
-                    raise RawDataError(f"the image {number} has two files: {names}")
+                    raise RawDataError(f"the image {image_id} has two files: {names}")
                 tables.append(table)
-        seen: dict[str, Id] = {}
+        owners: dict[str, Id] = {}
         moved: list[str] = []
-        for number, (image, tables) in merged.items():
+        for image_id, (image, tables) in merged.items():
             path = image.file_name
             try:
                 path = self._path(split.image_folder, path, moved)
                 image_size(path, self.files.get(path))
-                first = seen.setdefault(path, number)
-                if first != number:
-                    path = f"{path}#{number}"
-                    detail = f"the picture {number} has the file of the picture {first}"
+                owner = owners.setdefault(path, image_id)
+                if owner != image_id:
+                    path = f"{path}#{image_id}"
+                    detail = f"the picture {image_id} has the file of the picture {owner}"
                     raise SkipImage("SRC114", detail)
-                segments = self._segments(split, number, moved)
+                segments = self._segments(split, image_id, moved)
                 yield Found(split.name, path, image, tables, segments)
             except SkipImage as error:
                 yield Skipped(split.name, path, error.code, error.detail)
@@ -542,10 +543,10 @@ class CocoDataset:
             why = "paths that lead out of the raw folder; the files with the same ends were read"
             self.remarks.append(paths_remark(split.name, "SRC116", moved, why))
 
-    def _segments(self, split: CocoSplit, number: Id, moved: list[str]) -> str:
+    def _segments(self, split: CocoSplit, image_id: Id, moved: list[str]) -> str:
         """The PNG of an image's panoptic segments; empty without one."""
         for table in split.tables:
-            annotations = table.annotations.get(number)
+            annotations = table.annotations.get(image_id)
             if table.task != "panoptic" or not annotations:
                 continue
             try:
@@ -609,8 +610,8 @@ def _file_for(files: Sequence[AnnotationFile], task: str, split: str) -> Annotat
     return serving[0] if serving else None
 
 
-def _fits(bbox: list[float] | None, image: ImageEntry) -> bool:
-    """Whether a box can be written, so that the box around the segmentation is not needed."""
+def _is_usable(bbox: list[float] | None, image: ImageEntry) -> bool:
+    """Whether a box can surely be written. If not, it may still be clipped and written."""
     if bbox is None or len(bbox) != 4 or not image.width or not image.height:
         return False
     left, top, across, down = bbox

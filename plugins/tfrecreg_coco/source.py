@@ -9,6 +9,7 @@ follow; the sign is bit 16 of the last digit.
 
 from __future__ import annotations
 
+import math
 import struct
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,6 +43,7 @@ from tfrecreg.api import (
     safe,
 )
 from tfrecreg_coco.dataset import (
+    NO_SEGMENTATION,
     OBJECT_TASKS,
     Annotation,
     CategoryLabels,
@@ -97,8 +99,10 @@ class WorkerContext(NamedTuple):
 
 
 class CocoSource(ObjectSource[CocoDataset, WorkerContext]):
-    """Images with annotations in COCO's format. An item carries its annotations, so a worker reads
-    the image and nothing else.
+    """Images with annotations in COCO's format.
+
+    An item carries its annotations. So a worker reads only the image, and for panoptic segments
+    their PNG.
     """
 
     Options: ClassVar[type[Any]] = CocoOptions
@@ -242,13 +246,15 @@ def _objects(
     masks = Masks(form, *view.sizes)
     points = Keypoints(context.keypoints, *view.sizes[0])
     has_points = "keypoints" in context.tasks
-    numbers: dict[tuple[Any, Any], int] = {}
+    index_of: dict[tuple[Any, Any], int] = {}
+    """The index of an object by the id and the category of its annotation."""
     for task in OBJECT_TASKS:
-        earlier = dict(numbers) if task == "keypoints" else {}
+        # An object takes the keypoints of one annotation; a second with its id is another object.
+        without_keypoints = dict(index_of) if task == "keypoints" else {}
         for each in annotations.get(task, ()):
             identity = each.id, each.category_id
-            number = None if each.id is None else earlier.pop(identity, None)
-            if number is None:
+            index = None if each.id is None else without_keypoints.pop(identity, None)
+            if index is None:
                 around = partial(masks.box_around, each.segmentation)
                 box = each.bbox, each.area, each.crowd
                 if not boxes.add(each.name, each.category_id, *box, around):
@@ -259,11 +265,11 @@ def _objects(
                 if not has_points:
                     continue
                 points.add()
-                number = len(boxes) - 1
-                numbers.setdefault(identity, number)
+                index = len(boxes) - 1
+                index_of.setdefault(identity, index)
             if task == "keypoints" and each.keypoints is not None:
                 try:
-                    points.set(number, each.keypoints)
+                    points.set(index, each.keypoints)
                 except BadAnnotation as error:
                     detail = f"the keypoints of {each.name} were left out: {error}"
                     view.remarks.add("SRC115", detail, "keypoints")
@@ -315,8 +321,9 @@ class Masks:
 
     def __init__(self, form: MaskForm, *sizes: tuple[int, int]) -> None:
         width, height = sizes[0]
-        if form in ("rle", "png") and max(wide * high for wide, high in sizes) > _MAX_PIXELS:
-            raise SkipImage("SRC113", f"masks of {width} × {height} pixels are too large to draw")
+        wide, high = max(sizes, key=math.prod)
+        if form in ("rle", "png") and wide * high > _MAX_PIXELS:
+            raise SkipImage("SRC113", f"masks of {wide} × {high} pixels are too large to draw")
         self._form = form
         self._sizes = sizes
         self._masks: list[bytes] = []
@@ -328,7 +335,7 @@ class Masks:
         if self._form == "none":
             return ""
         width, height = self._sizes[0]
-        runs = [width * height]
+        runs = [width * height]  # one run of zeros: an empty mask
         polygons: _Polygons = []
         problem = ""
         try:
@@ -396,7 +403,7 @@ class Masks:
         return runs
 
     def _drawn(self, runs: list[int], polygons: _Polygons, width: int, height: int) -> bytes:
-        """A mask in the chosen form, from run lengths or from polygons."""
+        """A mask in the chosen form, from the polygons or, without polygons, from the runs."""
         coder = require_pycocotools()
         if polygons:
             mask = coder.merge(coder.frPyObjects(polygons, height, width))
@@ -412,6 +419,8 @@ class Masks:
 
 
 def _decoded(segmentation: msgspec.Raw) -> _Polygons | _Rle:
+    if segmentation == NO_SEGMENTATION:
+        raise BadAnnotation("the annotation has no segmentation")
     try:
         return _SEGMENTATION.decode(segmentation)
     except (ValueError, RecursionError):

@@ -162,7 +162,8 @@ class VocEntry(NamedTuple):
     image: str
     xml: str
     name: str
-    """Its place according to a list, or the path of its XML. This is its key if it has no image."""
+    """Its place according to a list; without lists, the path of its XML, or of the image if there
+    is no XML. It is the key of an entry without an image."""
 
 
 class VocSplit(NamedTuple):
@@ -194,11 +195,10 @@ class VocDataset:
         for path in sorted(self._kinds["image"], key=_rank):
             self._images.setdefault(path.rpartition(".")[0], path)
         self.remarks: list[Remark] = []
-        splits = self._by_lists() or self._by_folders()
-        splits = [each._replace(entries=[*map(self._with_image, each.entries)]) for each in splits]
-        self.splits = choose_splits(splits, options.splits)
-        self._survey(splits)
-        self._remark_others(splits)
+        every_split = self._by_lists() or self._by_folders()
+        self.splits = choose_splits(every_split, options.splits)
+        self._survey(every_split)
+        self._remark_others(every_split)
 
     def mask_of(self, image: str, kind: str) -> str:
         """The PNG of an image's segmentation; empty without one."""
@@ -230,7 +230,8 @@ class VocDataset:
         normal = normal_splits(lists)
         splits = []
         for name, paths in lists.items():
-            entries = [entry for path in paths for entry in self._read_list(path)]
+            found_entries = (entry for path in paths for entry in self._read_list(path))
+            entries = [*map(self._with_image, found_entries)]
             if not entries:
                 raise RawDataError(f"`{paths[0]}` lists no image")
             if repeats := len(entries) - len({*entries}):
@@ -263,28 +264,31 @@ class VocDataset:
             yield next((each for each in entries if each.image or each.xml), entries[1])
 
     def _by_folders(self) -> list[VocSplit]:
-        """The splits by names of folders; everything is one split if no folder has such a name."""
+        """The splits by names of folders. If no folder has the name of a split, everything is one
+        split; otherwise, files outside of such folders belong to no split.
+        """
         entries = [VocEntry(self._image_of(xml), xml, xml) for xml in self._kinds["xml"]]
+        entries = [*map(self._with_image, entries)]
         if self._options.unlabeled == "background":
             taken = {entry.image for entry in entries}
             images = [path for path in self._kinds["image"] if path not in taken]
             entries += [VocEntry(path, "", path) for path in images]
-        found: dict[str, list[VocEntry]] = {}
+        by_folder: dict[str, list[VocEntry]] = {}
         deep = ""
         for entry in entries:
             path = entry.xml or entry.image
             folders = [part for part in path.split("/")[:-1] if part.lower() not in _ASIDE]
             name = next(iter(folders), "")
-            found.setdefault(name if _is_split(name) else "", []).append(entry)
+            by_folder.setdefault(name if _is_split(name) else "", []).append(entry)
             deep = deep or (path if any(map(_is_split, folders)) else "")
-        names = sorted(filter(None, found))
+        names = sorted(filter(None, by_folder))
         if deep and not names:
             raise RawDataError(
                 f"`{deep}` is in a folder of a split, which is too deep in the raw folder: "
                 "`--raw` takes the folder with the folders of splits"
             )
         normal = normal_splits(names)
-        splits = [VocSplit(normal[name], [name], found[name]) for name in names]
+        splits = [VocSplit(normal[name], [name], by_folder[name]) for name in names]
         return splits or [VocSplit(_DEFAULT_SPLIT, ["the raw folder"], entries)]
 
     def _image_of(self, xml: str) -> str:

@@ -1,4 +1,8 @@
-"""The source `voc`: each image, with the objects of its XML, becomes one example."""
+"""The source `voc`: each image, with the objects of its XML, becomes one example.
+
+The parent process lists the raw data (`VocDataset`) and makes the items. A worker makes the example
+of an item: `notes_on` reads the XML, the base class the image, and `objects` their features.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +55,7 @@ class VocContext(NamedTuple):
     """Data that all items share. Picklable and small."""
 
     labels: Mapping[str, ObjectLabel]
-    first: int
+    origin: int
     """The number of the first pixel: 1 if boxes give their first and last pixel, or 0."""
 
 
@@ -85,20 +89,21 @@ class VocSource(ObjectSource[VocDataset, VocContext]):
         yield from self.dataset.remarks
         for split in self.dataset.splits:
             unlabeled: list[str] = []
-            keys: dict[str, str] = {}
+            owners: dict[str, str] = {}
             for entry in split.entries:
                 key = entry.image or entry.name
+                owner = owners.setdefault(key, entry.name)
+                if owner != entry.name:
+                    detail = f"`{safe(entry.name)}` has the image of `{safe(owner)}`"
+                    yield Skipped(split.name, f"{key}#{entry.name}", "SRC114", detail)
+                    continue
                 try:
-                    first = keys.setdefault(key, entry.name)
-                    if first != entry.name:
-                        key = f"{key}#{entry.name}"
-                        detail = f"`{safe(entry.name)}` has the image of `{safe(first)}`"
-                        raise SkipImage("SRC114", detail)
                     yield self._item(split.name, entry)
-                    if not entry.xml:
-                        unlabeled.append(entry.image)
                 except SkipImage as error:
                     yield Skipped(split.name, key, error.code, error.detail)
+                    continue
+                if not entry.xml:
+                    unlabeled.append(entry.image)
             if unlabeled:
                 yield paths_remark(split.name, "SRC116", unlabeled, "no XML; no objects")
 
@@ -125,6 +130,7 @@ class VocSource(ObjectSource[VocDataset, VocContext]):
 
     def notes_on(self, item: Item) -> ImageNotes:
         xml = _STATE.decode(item.state).xml
+        # Not `self.dataset.annotation`: only the parent process has a dataset.
         found = VocAnnotation(self.raw, xml) if xml else None
         sides = (0, 0) if found is None else found.size
         return ImageNotes(item.key.rpartition("/")[2], item.key, *sides, annotations=found)
@@ -175,17 +181,17 @@ def _objects(
     boxes = Boxes(context.labels, view)
     kept: list[VocObject] = []
     for number, each in enumerate(annotation.objects() if annotation else (), start=1):
-        name = f"the object {number} of `{safe(xml)}`"
+        described = f"the object {number} of `{safe(xml)}`"
         bbox = None
         if each.box:
             left, top, right, bottom = each.box
-            left, top = left - context.first, top - context.first
+            left, top = left - context.origin, top - context.origin
             bbox = left, top, right - left, bottom - top
-        if not boxes.add(name, each.name, bbox):
+        if not boxes.add(described, each.name, bbox):
             continue
         kept.append(each)
         for _ in range(each.parts):
-            view.remarks.add("SRC117", f"a part of {name} was left out")
+            view.remarks.add("SRC117", f"a part of {described} was left out")
     return {
         **boxes.features(),
         "image/object/difficult": int64_feature([each.difficult for each in kept]),

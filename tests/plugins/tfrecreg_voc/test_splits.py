@@ -134,6 +134,13 @@ class TestLoose:
         raw.put("annotations/0002.xml", raw.xml(more="<filename>../../x.png</filename>"))
         assert raw.skipped().code == "SRC112 missing"
 
+    def test_an_image_that_only_a_filename_leads_to_is_no_background(self, raw: Any) -> None:
+        raw.image("train/photo 1.png")
+        raw.image("train/sky.png")
+        raw.put("train/0001.xml", raw.xml(more="<filename>photo 1.png</filename>"))
+        assert [*raw.made(unlabeled="background")] == ["train/photo 1.png", "train/sky.png"]
+        assert raw.codes(unlabeled="background") == {"SRC116 no labels": 1}
+
     def test_of_several_images_the_usual_format_is_taken(self, raw: Any) -> None:
         raw.image("a.png")
         raw.put("a.jpg", (raw.path / "a.png").read_bytes())
