@@ -267,7 +267,7 @@ _READS: Mapping[str, Mapping[str, Sequence[str]]] = {
         ),
     },
     "`gate`, older report": {
-        "it judges the report: a pipeline measures again where the bytes changed": (
+        "it judges only the report, which a pipeline renews when bytes change": (
             *("shard", "record", "index", "class names", "schema in the folder", "of the release"),
             "DVC",
         ),
