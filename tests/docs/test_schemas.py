@@ -66,7 +66,7 @@ def verdict(reader: str, records: str) -> str:
 
 def said(cell: str, fixed: bool) -> str:
     """What a cell says of features of a fixed length, or of others."""
-    if " where " in cell:
+    if " if " in cell:
         return "fails" if fixed else cell.rpartition("else ")[2]
     return cell.partition(":")[0]
 
