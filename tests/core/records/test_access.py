@@ -185,7 +185,7 @@ def test_an_index_with_other_lengths_is_noticed_when_a_record_is_read(tmp_path: 
         read(path, 0, index=tmp_path / "i")
     assert caught.value.message == (
         f"record 0 of `{path}`, at byte 0, is damaged: its length should be "
-        f"{len(STREAM) - 16} by the index, found 0"
+        f"{len(STREAM) - 16} according to the index, found 0"
     )
 
 

@@ -102,13 +102,15 @@ class Issue:
 
 
 Place = Callable[[str], tuple[Readable, str] | None]
-"""Returns the location of a file of the build: a storage and the path in it; None if the file is
+"""Returns where a file of the build is stored: the storage, and the path in it. None if the file is
 not stored.
 """
 
 _MISSING = "is missing"
 _THREADS = min(4, os.cpu_count() or 1)
-"""blake3 releases the GIL, and one core hashes more slowly than a disk reads."""
+"""Number of threads that hash files: blake3 releases the GIL, and a disk reads faster than one core
+hashes.
+"""
 
 
 @dataclass(frozen=True, slots=True)
