@@ -102,4 +102,4 @@ def test_gzip_has_none(tmp_path: Path) -> None:
     sidecar.write_bytes(LINES)
     with pytest.raises(UsageError) as caught:
         read(path, 0, index=sidecar)
-    assert caught.value.message == f"`a.idx` has offsets of a plain file, and `{path}` is gzip"
+    assert caught.value.message == f"`a.idx` has offsets of a plain file, but `{path}` is gzip"

@@ -20,8 +20,8 @@ class Fault:
     code: str
     offset: int
     """Offset in the decompressed stream at which the damaged record starts. For damage to gzip, it
-    is the offset at which the damage takes effect. For CRC004, it is the offset of the trailing
-    bytes.
+    is the offset at which the damage takes effect. For CRC004, it is where the trailing bytes
+    start.
     """
     record: int | None
     """Number of the damaged record in its shard, from 0; None if unknown."""
@@ -39,8 +39,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class RecordBatch:
-    """Consecutive sound records of one shard. A visitor may use a batch only until its call
-    returns.
+    """Consecutive sound records of one shard. A visitor may use it only until its call returns.
 
     A visitor must copy the bytes that it keeps. Derived values such as `examples` are computed on
     first use and shared by all visitors of the batch.

@@ -9,8 +9,8 @@ damage. Testing each header separately would read the same bytes many times. One
 because CRC32C is linear: the checksum of a range is the checksum of all bytes up to its end, less
 the contribution of all bytes before its start. That contribution is a product of polynomials. So
 one register runs over the bytes, and its values at both ends of a record or gap show whether the
-checksum is right. The time does not depend on the content of the bytes. At most a million records
-wait for the end of their data.
+checksum is right. The time does not depend on their content. At most a million records wait for the
+end of their data.
 
 The checksum of a length is also linear: each byte of the length contributes a term, and the
 checksum is the exclusive or of the terms. So all places of a block are tried at once. If a single
@@ -164,8 +164,7 @@ _HEADER = struct.Struct("<QI")
 
 
 def header_candidates(block: bytes) -> list[tuple[int, int]]:
-    """The offset of each header in `block`, and the length in it. A header is 12 bytes with a right
-    checksum.
+    """The offset and the length of each header in `block`: 12 bytes with a right checksum.
 
     A header alone proves little: data that consist of 64-bit numbers have a header by accident
     about once in 30 GiB.
@@ -227,9 +226,7 @@ record whose payload is a header.
 """
 
 _STARTS = 29
-"""A damaged record's payload may start at any of this many offsets, counted from the record's
-start.
-"""
+"""A damaged record's payload may start at any of this many offsets after the record's start."""
 _PENDING = 1 << 20
 _ONES = 0xFFFFFFFF
 _ONE = 1 << 31

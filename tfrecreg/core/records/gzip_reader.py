@@ -161,8 +161,8 @@ class GzipStream:
         return twin
 
     def inspect(self, start: int, stop: int) -> Damage | None:
-        """The damage of the first unsound member that has any of these bytes of the stream, or
-        None.
+        """The damage of the first unsound member that has any of these bytes; None if all are
+        sound.
 
         Reads each of these members to its end, where its checksum is. This view does not move.
         """

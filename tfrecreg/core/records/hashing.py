@@ -1,6 +1,5 @@
 """Computes digests of files, and digests of the content of a record and of a dataset. The content
-digests do not depend on how records are divided into shards. ``docs/formats.md`` has their formulas
-byte by byte.
+digests do not depend on the division into shards; ``docs/formats.md`` has their formulas.
 
 hashlib and blake3 release the GIL for large pieces. So a thread hashes on another core while the
 next records are made or checked.

@@ -82,9 +82,7 @@ HOLD_LIMIT = 64 << 20
 _FIRST_BYTES = 1 << 12
 """Bytes of the first read after damage; later reads are larger."""
 _MOST_FAULTS = 10_000
-"""After this many faults in a shard, each further fault covers all bytes up to the next sound
-record.
-"""
+"""After this many faults in a shard, a fault covers all bytes up to the next sound record."""
 _HEAD_BYTES = 64
 """Maximum number of bytes of a damaged record that the detail of a fault quotes."""
 
@@ -389,13 +387,9 @@ class _Scanner:
 
 _NOWHERE = 1 << 62
 _LARGE_BYTES = 8 << 20
-"""If a file may be a single record of at most this many bytes, the record's data checksum decides
-whether the file is plain.
-"""
+"""A file that may be one larger record is plain even if the data checksum is wrong."""
 _TRIED = 64
-"""To detect gzip, at most this many places at each end of the file are tried as the beginning of a
-member.
-"""
+"""Maximum number of possible members that are tried at each end of the file, to detect gzip."""
 
 
 def open_stream(
@@ -426,9 +420,7 @@ def open_stream(
 
 
 def _begins_plain(file: HashedFile, head: bytes) -> bool:
-    """Whether a second header follows the first record, or the first record's data checksum is
-    right.
-    """
+    """Whether another header follows the first record, or the first data checksum is right."""
     length = header_length(head)
     if length is None:
         return False

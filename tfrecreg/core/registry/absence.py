@@ -191,8 +191,8 @@ def absent_version(
     if matching:
         last = yanks[matching[-1]][-1]
         return NoSuchNameError(
-            f"every release `{name}@{reference.selector}` was yanked; the reason for "
-            f"{matching[-1]}: {last.reason}",
+            f"every release `{name}@{reference.selector}` was yanked ({matching[-1]} "
+            f"because: {last.reason})",
             hint=f"`{name}@{matching[-1]}` is still available by its full version",
         )
     if versions:
@@ -263,8 +263,8 @@ def expects_schema(dataset: Dataset) -> bool:
 
 
 def expect_same_schema(dataset: Dataset, default: str, *, drafted: bool = False) -> None:
-    """Refuse to use the source's schema `default` if the dataset had another schema, or if its
-    configuration names a schema file.
+    """Refuse the source's schema `default` if the dataset had another schema or names a schema
+    file.
     """
     name, path = dataset.name, dataset.schema_path
     own = "the draft from the data" if drafted else "the source's own schema"

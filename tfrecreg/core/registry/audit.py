@@ -111,8 +111,7 @@ class Audit:
     links: dict[Version, Link] = field(default_factory=dict)
     issues: list[Issue] = field(default_factory=list)
     unseen: str = ""
-    """Why git's history was not read completely; empty if it was read completely, or outside git.
-    """
+    """Why git's history was not read completely; empty if all of it was read, or outside git."""
 
 
 def audit(dataset: Dataset) -> Audit:

@@ -86,9 +86,7 @@ def find_all(words: Iterable[str], left_out: list[str]) -> list[BareFile]:
 
 
 def left_out_line(paths: Sequence[str]) -> str:
-    """The line that lists the files that are not read because of their names; empty if there are
-    none.
-    """
+    """The line on the files that are not read because of their names; empty if `paths` is empty."""
     if not paths:
         return ""
     kinds: dict[str, list[str]] = {}
@@ -155,7 +153,7 @@ def splits_of_places(places: Sequence[str]) -> list[str]:
     name gives a split.
 
     A file's folder is a split if it is called ``test``. A folder ``my_test``, or any folder higher
-    up, is a split only if the folder of another split is beside it. TFX's folder ``Split-test`` is
+    up, is a split only if another split's folder is beside it. TFX's folder ``Split-test`` is
     always a split.
     """
     folders = [tuple(each.split("/")[:-1]) for each in places]

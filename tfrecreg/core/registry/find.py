@@ -276,8 +276,8 @@ def target_of(
 
 
 def _basis(text: str | None, given: str | None) -> str:
-    """The note that says against which manifest and schema a build outside of a registry is
-    checked.
+    """The note on the manifest and the schema that a build outside of a registry is checked
+    against.
     """
     if given is not None:
         return f"judged by the `{MANIFEST_NAME}` in its folder, and by the schema that you named"

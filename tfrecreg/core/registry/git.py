@@ -128,7 +128,7 @@ def _parsed(data: bytes, where: str) -> Iterator[FileChange]:
 
 
 def list_blobs(folder: str, commit: str, path: str) -> dict[str, str]:
-    """The object of each file below `path` in a commit, as hex, by the file's path relative to
+    """The object, as hex, of each file below `path` in a commit, by its path relative to
     `folder`.
     """
     data = _run(folder, "ls-tree", "-r", "-z", commit, "--", path)

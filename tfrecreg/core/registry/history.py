@@ -108,9 +108,7 @@ not stored.
 
 _MISSING = "is missing"
 _THREADS = min(4, os.cpu_count() or 1)
-"""Number of threads that hash files: blake3 releases the GIL, and a disk reads faster than one core
-hashes.
-"""
+"""Number of threads that hash files. A disk reads faster than one core hashes."""
 
 
 @dataclass(frozen=True, slots=True)

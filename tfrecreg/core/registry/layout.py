@@ -104,8 +104,8 @@ def cached_schema(digest: str) -> str:
 
 
 def cached_statistics(content: str, made_by: str) -> str:
-    """The statistics of the split with this content digest, made with the options whose digest is
-    `made_by`.
+    """The statistics of the split with this content digest; `made_by` is a digest of the
+    options.
     """
     return f"{STATE}/cache/statistics/{content}-{made_by}"
 

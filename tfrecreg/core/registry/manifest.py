@@ -209,8 +209,8 @@ class ChangeCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """The change from the parent to the release. The rule for version numbers determines its
-    level.
+    """The change from the parent to the release, with the level from the rule for version
+    numbers.
     """
 
     level: Literal["initial", "patch", "minor", "major"]
@@ -557,12 +557,10 @@ def totals_of(manifest: Manifest) -> Totals:
 
 
 def quick_totals(data: bytes, dataset: str, version: str) -> Totals | None:
-    """The totals of a release; None if `data` differs in any byte from the manifest that was
-    sealed.
+    """The totals of a release; None if `data` is not, byte for byte, the manifest that was sealed.
 
     The members that the digest covers are joined and hashed, and the result is compared with the
-    digest in the file. If the file is canonical JSON, the joined members are the bytes from which
-    that digest was computed.
+    digest. In canonical JSON, the joined members are the bytes that the digest was made from.
     """
     try:
         members = _MEMBERS.decode(data)

@@ -296,8 +296,8 @@ def expect_listed(target: Target, splits: Sequence[str], *, whole: bool) -> None
 
 
 def chosen_splits(name: str, splits: Sequence[str], words: str | None) -> tuple[str, list[str]]:
-    """The expression `words` and the splits that it names. By default, it is the name of the only
-    split.
+    """The expression `words`, by default the name of the only split, and the splits that it
+    names.
     """
     if words is None:
         if len(splits) != 1:
@@ -311,9 +311,7 @@ def chosen_splits(name: str, splits: Sequence[str], words: str | None) -> tuple[
 
 
 class PayloadFault(NamedTuple):
-    """A sentence about a fault of a payload: the text before the record's name, and the text after
-    it.
-    """
+    """A sentence about a fault of a payload: the text before and after the record's name."""
 
     before: str
     after: str

@@ -46,7 +46,7 @@ _MEASURES = {
     "questions.held": "expectations",
     "questions.lacks": "not asked about",
 }
-"""Labels of the measures that get a line, by the first two parts of their name."""
+"""The measures that get a line: the first two parts of their name, and the label of the line."""
 _BUNDLED = frozenset(
     {
         *("annotations", "content", "crc", "drift", "duplicates", "images", "inflation", "items"),

@@ -8,9 +8,8 @@
     with Records("train.tfrecord") as records:
         len(records), records[-1], records[10:20]
 
-Records have the same numbers as in `tfrecreg check`: they count from 0, and include damaged
-records. Reading a payload verifies both checksums of its record. In gzip, it also verifies the
-member.
+Records have the same numbers as in `tfrecreg check`: from 0, including damaged records. Reading a
+payload verifies both checksums of its record. In gzip, it also verifies the member.
 """
 
 from __future__ import annotations
@@ -80,8 +79,7 @@ def read(
 
     Args:
         path: the shard, plain or gzip.
-        record: a number, a slice, or several numbers. Numbers start at 0; negative ones count
-            from the end.
+        record: a number, a slice, or several numbers, from 0. Negative ones count from the end.
         index: an index of the shard, as for :class:`Records`.
 
     Returns:

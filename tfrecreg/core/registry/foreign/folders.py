@@ -48,9 +48,7 @@ from tfrecreg.core.values.shards import ShardName, parse_shard_name
 from tfrecreg.core.values.text import safe
 
 _PATH = 1000
-"""Maximum length of a path in a message. It is long because the names of two sets often differ only
-at the end.
-"""
+"""Maximum length of a path in a message. Names of sets often differ only at the end."""
 _NUMBER = re.compile(
     r"(\d+)(?=[-_]?of[-_]?\d+(?:(?!\d[-_]?of[-_]?\d)[^/])*$)", re.IGNORECASE | re.ASCII | re.DOTALL
 )
@@ -277,8 +275,8 @@ _SETS = 3
 def bare_measures(
     payloads: Iterable[tuple[Shard, PayloadCounts]], unnamed: Sequence[UnnamedShards]
 ) -> Iterator[Measure]:
-    """The measures: the number of records of each kind of payload, and the number of shards that
-    exist but were not named.
+    """The measures: how many records have each kind of payload, and how many shards were not
+    named.
     """
     total: Counter[str] = Counter()
     for _, part in payloads:
@@ -347,8 +345,8 @@ class Descriptions:
 
     infos: list[tuple[TfdsInfo, list[Shard]]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    """One line per folder: against which description it is checked, or why its description cannot
-    be used.
+    """One line per folder: the description that it is checked against, or why that cannot be
+    used.
     """
 
 

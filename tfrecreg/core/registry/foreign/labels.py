@@ -109,9 +109,7 @@ message_type {
   }
 }
 """
-"""The fields that name classes in ``StringIntLabelMap``, the message of TensorFlow's object
-detection.
-"""
+"""The fields of ``StringIntLabelMap``, from TensorFlow's object detection, that name classes."""
 
 
 @cache
