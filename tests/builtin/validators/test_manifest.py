@@ -107,7 +107,7 @@ class TestSHD001:
         assert finding["locations"] == [
             {
                 "shard": f"{tmp_path}/x-{number:05d}-of-00006.tfrecord",
-                "detail": f"number {number} of 6 is not there",
+                "detail": f"shard number {number} of 6 is missing",
                 "tensorflow": READS,
             }
             for number in (1, 2, 5)

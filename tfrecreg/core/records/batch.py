@@ -135,7 +135,7 @@ class StreamEnd:
     stream_bytes: int
     """Size of the decompressed stream in bytes; equal to `file_bytes` without compression."""
     records: int
-    """Number of sound records, that is, records whose two checksums are right."""
+    """Number of sound records, that is, records whose two checksums are correct."""
     payload_bytes: int
     """Total size of the payloads of the sound records in bytes."""
     blake3: str | None

@@ -9,8 +9,8 @@ damage. Testing each header separately would read the same bytes many times. One
 because CRC32C is linear: the checksum of a range is the checksum of all bytes up to its end, less
 the contribution of all bytes before its start. That contribution is a product of polynomials. So
 one register runs over the bytes, and its values at both ends of a record or gap show whether the
-checksum is right. The time does not depend on their content. At most a million records wait for the
-end of their data.
+checksum is correct. The time does not depend on their content. At most a million records wait for
+the end of their data.
 
 The checksum of a length is also linear: each byte of the length contributes a term, and the
 checksum is the exclusive or of the terms. So all places of a block are tried at once. If a single
@@ -58,7 +58,7 @@ class Stop(Enum):
     LENGTH = auto()
     """The checksum of a record's length is wrong."""
     HUGE = auto()
-    """The checksum of a record's length is right, but the length is above the limit."""
+    """The checksum of a record's length is correct, but the length is above the limit."""
     DATA = auto()
     """The checksum of a record's data is wrong."""
 
@@ -77,9 +77,7 @@ class FrameScan:
     """Offset in memory of the record at which the walk ended."""
     stop: Stop
     length: int | None
-    """Length in the header at `end`; None if the header is incomplete or its checksum does not
-    hold.
-    """
+    """Length in the header at `end`; None if the header is incomplete or its checksum is wrong."""
     crc: int = 0
     """If `stop` is `DATA`: the masked checksum that was computed from the data. The file has the
     checksum `stored`.
@@ -164,9 +162,9 @@ _HEADER = struct.Struct("<QI")
 
 
 def header_candidates(block: bytes) -> list[tuple[int, int]]:
-    """The offset and the length of each header in `block`: 12 bytes with a right checksum.
+    """The offset and the length of each header in `block`: 12 bytes with a correct checksum.
 
-    A header alone proves little: data that consist of 64-bit numbers have a header by accident
+    A header alone proves little: in data that consist of 64-bit numbers, one occurs by accident
     about once in 30 GiB.
     """
     count = len(block) - HEADER_BYTES + 1
@@ -355,7 +353,7 @@ class PythonFinder:
         return _times(self._gapped ^ _ONES, _power(self._origin + _STARTS - at))
 
     def _test_gap(self, block: bytes, base: int, place: int) -> bool:
-        """Whether the bytes from the origin to `place` are one record, with any header."""
+        """Whether the bytes from the origin to `place` are one record, whatever its header is."""
         end = place - FOOTER_BYTES
         size = end - self._origin
         if size < 0:

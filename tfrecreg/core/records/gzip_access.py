@@ -36,7 +36,7 @@ Members = tuple[tuple[int, int], ...]
 _READ_BYTES = 1 << 18
 _SKIP_BYTES = 1 << 20
 _HELD_BYTES = 8 << 20
-"""The data of a member are kept until another member is read, if their size is at most this."""
+"""The data of a member of at most this size are kept until another member is read."""
 
 
 class DamagedGzipError(Exception):
@@ -187,7 +187,8 @@ class MemberReader:
 def decoded_size(storage: Readable, path: str) -> int | None:
     """Decompressed size of a gzip file in bytes; None if the file is not gzip or is damaged.
 
-    The file is decompressed: its last trailer has only the size of the last member, modulo 2^32.
+    The file is decompressed, because its last trailer has only the size of the last member, modulo
+    2^32.
     """
     with storage.open(path) as reader:
         inflater = Inflater(reader, 0, 0)

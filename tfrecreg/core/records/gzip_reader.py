@@ -451,11 +451,10 @@ class GzipStream:
         return None if likely is None else (likely, damage.stream)
 
     def _beginnings(self, start: int) -> Iterator[tuple[int, int]]:
-        """The places from byte `start` of the file on where members begin. Each place is tried
-        once.
+        """The places at which members begin, from byte `start` of the file on. Each is tried once.
 
-        The second number of a place is in the four bytes before it. It is the size in the previous
-        member's trailer if that member is whole.
+        Each place comes with the number in the four bytes before it. If the previous member is
+        whole, that number is the size in its trailer.
         """
         known = self._begun
         place = bisect.bisect_left(known, (start, 0))
@@ -531,7 +530,7 @@ def _may_decode(head: bytes) -> bool:
 
 
 def decoded_before(inflater: zlib._Decompress, data: bytes, limit: int) -> bytes:
-    """The bytes that come from `data` before the first decoding error. zlib itself drops them."""
+    """The bytes that are decoded from `data` before the first error. zlib itself drops them."""
     parts = []
     for step in (4096, 64, 1):
         while data:

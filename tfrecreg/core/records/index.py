@@ -52,7 +52,7 @@ class IndexBuilder:
     def add(self, digest: bytes, length: int, key: str) -> None:
         """Add the next record."""
         if len(digest) != _DIGEST_BYTES:
-            raise ValueError(f"a record digest has 16 bytes, this one {len(digest)}")
+            raise ValueError(f"a record digest has 16 bytes, but this one has {len(digest)}")
         try:
             self._keys += key.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError:
@@ -160,7 +160,7 @@ def read_index(data: bytes, where: str) -> Index:
         )
     if version != INDEX_VERSION or row_bytes != ROW_BYTES:
         raise ManifestError(
-            f"`{where}` is not an index: version {version} with rows of {row_bytes} bytes"
+            f"`{where}` is not an index: it has version {version} and rows of {row_bytes} bytes"
         )
     expected = _HEADER.size + records * ROW_BYTES + key_bytes + members * _MEMBER.size + _HASH_BYTES
     if len(data) != expected:

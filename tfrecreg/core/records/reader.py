@@ -387,7 +387,7 @@ class _Scanner:
 
 _NOWHERE = 1 << 62
 _LARGE_BYTES = 8 << 20
-"""A file that may be one larger record is plain even if the data checksum is wrong."""
+"""A file that looks like one record above this size is plain, whatever its data checksum is."""
 _TRIED = 64
 """Maximum number of possible members that are tried at each end of the file, to detect gzip."""
 
@@ -420,7 +420,7 @@ def open_stream(
 
 
 def _begins_plain(file: HashedFile, head: bytes) -> bool:
-    """Whether another header follows the first record, or the first data checksum is right."""
+    """Whether another header follows the first record, or the first data checksum is correct."""
     length = header_length(head)
     if length is None:
         return False

@@ -4,12 +4,12 @@ A header alone is never trusted. These tests are done, the cheapest and most rel
 
 1. The offsets in the index, if they fit the file.
 2. Is only one byte of the length wrong, or only its checksum? A length is accepted if the data
-   checksum is right for it, or if the next record begins exactly where this record ends.
-3. The **gap test**: for each later header, are all bytes before it one record with a right data
+   checksum is correct for it, or if the next record begins exactly where this record ends.
+3. The **gap test**: for each later header, are all bytes before it one record with a correct data
    checksum? The test finds the true end of a record whose payload contains TFRecords. If a row of
    sound records ends exactly at that header, the test passed by coincidence, and these records are
    accepted: if they were inside a payload, they would end before the payload's own checksum.
-4. The first place at which a length has a right checksum, and so have the data after it.
+4. The first place at which the checksums of a length and of the data after it are both correct.
 
 After tests 1 to 3 the number of records is exact. After test 4 the number of lost records is
 unknown: the lost bytes count as one record, and their fault says so.
@@ -71,7 +71,7 @@ class Resolution:
     length: int | None = None
     """Size of the damaged record's payload in bytes; None if unknown."""
     intact: bool = False
-    """Whether the damaged record's data checksum is right for a payload of this length."""
+    """Whether the damaged record's data checksum is correct for a payload of this length."""
     exact: bool = True
     """Whether exactly one record is lost. If not, more records may be lost, which count as one."""
 
@@ -111,9 +111,7 @@ class Resync:
         return self._search(stream, at) if known is None else Resolution(known)
 
     def after_data(self, stream: ByteStream, at: int, length: int) -> Resolution:
-        """Find where to continue if the header at `at` is sound, but the data checksum does not
-        hold.
-        """
+        """Find where to continue if the header at `at` is sound, but the data checksum is wrong."""
         following = at + OVERHEAD + length
         trusted = Resolution(following, length)
         # This record may have lost bytes, so that the next record starts earlier.
@@ -214,7 +212,7 @@ class Resync:
         return None
 
     def _holds(self, stream: ByteStream, at: int, length: int) -> bool:
-        """Whether a record's data checksum holds; False if the work limit is reached."""
+        """Whether a record's data checksum is correct; False if the work limit is reached."""
         if self._wrong_budget <= 0 or at + OVERHEAD + length > stream.bound():
             return False
         holds = data_holds(stream.fork(), at, length)
@@ -305,7 +303,7 @@ def _header(stream: ByteStream, at: int) -> int | None:
 
 
 def data_holds(ahead: ByteStream, at: int, length: int) -> bool:
-    """Whether the record at `at` has a right data checksum if its payload has `length` bytes."""
+    """Whether the record at `at` has a correct data checksum if its payload has `length` bytes."""
     crc = 0
     start = at + HEADER_BYTES
     end = start + length
@@ -384,7 +382,7 @@ def gzip_rest(at: int, behind: int, *, lost: bool, going: bool, known: bool) -> 
         return f"; the stream is lost from byte {at} on"
     if known:
         return f"; bytes {at} to {behind} of the stream are lost and count as one record"
-    return f"; an unknown number of bytes from byte {at} of the stream on counts as one lost record"
+    return f"; an unknown part of the stream, from byte {at} on, is lost and counts as one record"
 
 
 def foreign_detail(head: bytes, size: int) -> str:

@@ -292,7 +292,7 @@ def record_reader() -> Callable[[int, int, int], bytes | None] | None:
 
 
 def count_headers(memory: bytes) -> int:
-    """Number of offsets in `memory` at which a header with a right checksum begins."""
+    """Number of offsets in `memory` at which a header with a correct checksum begins."""
     if scanner_kind() == "native":
         return load_scanner().headers(memory, len(memory))
     return len(header_candidates(memory))

@@ -363,7 +363,7 @@ class TFRecordWriter:
         compression: Literal["none", "gzip"] | None = None,
         index: bool = False,
     ) -> None:
-        expect_no_url(os.fsdecode(path), "records are only written to files of this machine")
+        expect_no_url(os.fsdecode(path), "records can be written only to files of this machine")
         target = Path(os.fsdecode(path))
         if compression is None:
             compression = "gzip" if target.suffix == ".gz" else "none"

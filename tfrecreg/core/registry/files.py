@@ -1,6 +1,6 @@
 """Finds the files that paths, globs, folders and sets name, on a disk or behind URLs. Also derives
-the splits of these files from their names, and measures the size of raw data, with which the size
-of a build is compared.
+the splits of these files from their names, and measures raw data, so that the size of a build can
+be compared with it.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ def find_files(word: str, left_out: list[str]) -> list[BareFile]:
         missing = f"no file matches `{word}`"
     if not found:
         hint = (
-            left_out_line(left_out) or "quote globs; a release is written `NAME@MAJOR.MINOR.PATCH`"
+            left_out_line(left_out)
+            or "quote globs, and write a release as `NAME@MAJOR.MINOR.PATCH`"
         )
         raise NoShardsError(missing, hint=hint, place=word)
     return [place.file(each) for each in found]
@@ -115,7 +116,7 @@ def _of_set(word: str) -> str:
 
 
 def _shards_below(storage: Readable) -> tuple[list[str], list[str]]:
-    """The paths of the shards, found by their names, and of the other files, which no check reads.
+    """The paths of the shards, which are recognized by their names, and of all other files.
 
     Hidden files and folders are left out, as in globs. The names of Spark's part files do not show
     the format, so all parts in a folder count as shards if one of them holds TFRecords.
@@ -181,8 +182,7 @@ def splits_of_places(places: Sequence[str]) -> list[str]:
 
 
 _WHERE = (
-    "name the folder that the raw files lie in, with `--raw` or as the `raw` of the dataset in its "
-    "file in `datasets/`"
+    "name the folder of the raw data with `--raw`, or as `raw` in the dataset's file in `datasets/`"
 )
 
 

@@ -173,7 +173,7 @@ class GitTag:
 
 
 def list_tags(folder: str, start: str) -> list[GitTag]:
-    """The tags whose names begin with `start`, by name."""
+    """The tags whose names begin with `start`, sorted by name."""
     form = "%(refname:strip=2)%00%(objectname)%00%(*objectname)%00%(taggerdate:unix)"
     found = []
     for line in _run(folder, "for-each-ref", f"--format={form}", "refs/tags").splitlines():

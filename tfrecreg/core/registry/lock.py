@@ -1,7 +1,7 @@
 """The locks of a registry, which make the commands on one machine take turns.
 
-A change of a dataset holds the dataset's lock and shares the registry's lock. Garbage collection
-holds the registry's lock exclusively, so no other change is in progress.
+A command that changes a dataset holds the dataset's lock and shares the registry's lock. Garbage
+collection holds the registry's lock exclusively, so no other change is in progress.
 
 Also makes new folders for the user. The name must be free, and the folder appears whole or not at
 all.
@@ -164,7 +164,7 @@ def free_folder(folder: str | os.PathLike[str], registry: Registry | None) -> Pa
     """The absolute path of `folder`; refuses a folder that exists and is not empty."""
     text = os.fsdecode(folder)
     shown = safe(text, limit=1000)
-    expect_no_url(text, "only folders of this machine are written here")
+    expect_no_url(text, "only folders of this machine can be written")
     try:
         path = Path(text).expanduser().resolve()
     except (OSError, RuntimeError, ValueError) as error:

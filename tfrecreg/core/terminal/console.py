@@ -172,7 +172,7 @@ def _console(file: TextIO) -> Console:
 
 
 def _number(name: str) -> int | None:
-    """The size in a variable; None if it is not set, or not a usable number."""
+    """The size in an environment variable; None if it has no usable number."""
     value = os.environ.get(name, "")
     return (int(value) or None) if re.fullmatch("[0-9]{1,5}", value) else None
 

@@ -40,7 +40,7 @@ _MEASURES = {
     "items.matched": "items",
     "manifest.described": "folder",
     "manifest.kinds": "payloads",
-    "manifest.unnamed": "beside them, not named",
+    "manifest.unnamed": "shards not named",
     "registry.history": "git's history",
     "source.compared": "raw files",
     "questions.held": "expectations",

@@ -43,7 +43,7 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 AHEAD = 4
-"""Number of tasks per worker that are sent before their results are taken. It is higher than for
+"""How many tasks per worker are sent ahead of the result that is taken next. It is higher than for
 local processes, because sending a task takes time.
 """
 _ERRORS = (Exception, SystemExit, asyncio.CancelledError)
@@ -157,7 +157,7 @@ class ExecutorEngine(ExtensionPoint, Engine):
         return own if isinstance(own, int) else usable_cores()
 
     def ahead(self) -> int:
-        """Number of tasks that are sent before their results are taken."""
+        """How many tasks are sent ahead of the result that is taken next."""
         return AHEAD * self.jobs
 
     def watch(self) -> None:
@@ -175,7 +175,7 @@ class ExecutorEngine(ExtensionPoint, Engine):
         """The error to raise if the library raised `error` or lost a task."""
         return FailureError(
             f"{self.request.plugin_id} failed: {one_line(error)}",
-            hint="run the command again: a build goes on from its finished shards",
+            hint="run the command again: a build continues after its finished shards",
         )
 
     @property

@@ -23,8 +23,8 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _AHEAD = 2
-"""Number of tasks per worker that are started before their results are taken. It is large enough to
-keep workers busy during an earlier long task, and small enough to bound memory.
+"""How many tasks per worker are started ahead of the result that is taken next: enough to keep
+workers busy during an earlier long task, and few enough to bound memory.
 """
 
 _PATIENCE = 5.0

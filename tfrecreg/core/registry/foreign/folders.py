@@ -215,7 +215,7 @@ def _add_missing(
             message,
             Location(
                 shard=f"{head}{number:0{len(digits)}d}{end}",
-                detail=f"number {number} of {of} is not there",
+                detail=f"shard number {number} of {of} is missing",
                 tensorflow=TensorflowOutcome.READS,
             ),
             subject=subject,
