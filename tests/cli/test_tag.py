@@ -24,7 +24,7 @@ def test_a_withdrawal_is_told_by_everything(cli, here: Path) -> None:
     assert (listed["latest"], listed["releases"], listed["records"]) == ("", 1, 260)
     refused = cli("show", "digits@latest")
     assert refused.code == 2
-    assert "error: every release `digits@latest` was yanked, 1.0.0 because: " in refused.err
+    assert "error: every release `digits@latest` was yanked (1.0.0 because: " in refused.err
     checked = cli("check", "digits@1.0.0")
     assert checked.code == 0
     assert "warning REG007 withdrawn-release: yanked on 2" in checked.out
@@ -88,7 +88,8 @@ def test_a_stage_is_a_reference_to_the_release_in_it(cli, here: Path) -> None:
     outside = cli("show", "digits#prod")
     assert outside.code == 2
     assert (
-        "`digits#prod` is a stage, which git's tags name, and the registry is not in" in outside.err
+        "`digits#prod` names a stage, and stages are git tags, but the registry is not in a"
+        in outside.err
     )
     start(here)
     commit(here, "Release digits@1.0.0")

@@ -42,7 +42,7 @@ def test_a_label_map_beside_the_shards_or_above_is_taken(
     notes = adopter.adopt(folder).notes
     assert adopter.manifest().labels == {OBJECTS: ["", "cat", "dog"]}
     assert len(notes) == 1
-    assert notes[0].startswith(f"the names of `{OBJECTS}` are those of `/")
+    assert notes[0].startswith(f"the class names of `{OBJECTS}` are from `/")
     assert notes[0].endswith(f"/{name}`")
 
 

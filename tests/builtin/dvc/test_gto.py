@@ -20,8 +20,8 @@ def tags(*names: str, commit_: str = "c" * 40) -> list[GitTag]:
 @pytest.mark.parametrize(
     ("dataset", "folder", "message"),
     [
-        ("mnist_", "", "GTO has no tags for the name `mnist_`: it has to end with a letter"),
-        ("mnist", "my data", "GTO has no tags for the folder `my data` of the registry"),
+        ("mnist_", "", "GTO accepts no tags for the name `mnist_`: it has to end with a letter"),
+        ("mnist", "my data", "GTO accepts no tags for the registry's folder `my data`: "),
     ],
 )
 def test_what_gto_has_no_names_for_is_refused(dataset, folder, message) -> None:

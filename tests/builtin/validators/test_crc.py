@@ -311,7 +311,7 @@ class TestCRC007:
         found = crc(sound)
         finding = only_finding(found)
         assert finding["code"] == "CRC007"
-        assert "only zeros up to the end" in finding["at"]["detail"]
+        assert "only zeros follow up to the file" in finding["at"]["detail"]
         assert finding["at"]["tensorflow"] == ("stops here" if zeros > 1 else READS)
         assert found["summary"]["records"] == 30
 

@@ -107,7 +107,7 @@ class TestSHD001:
         assert finding["locations"] == [
             {
                 "shard": f"{tmp_path}/x-{number:05d}-of-00006.tfrecord",
-                "detail": f"number {number} of 6 is not there",
+                "detail": f"shard number {number} of 6 is missing",
                 "tensorflow": READS,
             }
             for number in (1, 2, 5)
@@ -384,7 +384,7 @@ class TestSHD006:
         found = self.bare(tmp_path, "x-00000-of-00002", "x-00001-of-00002", "x-1-of-2")
         assert codes(found) == ["SHD006"]
         finding = one(found, "SHD006")
-        message = f"the set `{tmp_path}/x` has more than one shard of number 1"
+        message = f"the set `{tmp_path}/x` has more than one shard with number 1"
         assert (finding["message"], finding["count"]) == (message, 1)
         (at,) = finding["locations"]
         assert at["shard"] == f"{tmp_path}/x-1-of-2"

@@ -105,7 +105,7 @@ def test_a_segment_that_became_shorter_is_refused_and_no_shard_appears(tmp_path)
     made = make_segment(segments(maker, shard)[0])
     path = tmp_path / "shard.0"
     path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(StorageError, match=r"`shard.0` has \d+ bytes, \d+ were written"):
+    with pytest.raises(StorageError, match=r"`shard.0` has \d+ bytes, but \d+ were written"):
         join_segments(maker, shard, [made])
     assert not (tmp_path / "shard").exists()
 

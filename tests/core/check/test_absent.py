@@ -170,7 +170,8 @@ def test_a_build_puts_no_other_schema_in_the_place_of_one_that_is_gone(
         build(registry, BuildRequest(name="digits"))
     assert caught.value.exit_code == 2
     assert caught.value.message.startswith(
-        "`schemas/digits.pbtxt` is missing, and the source's own schema is not that of `digits`: "
+        "`schemas/digits.pbtxt` is missing, and the source's own schema differs from the schema "
+        "of `digits`: "
     )
     assert caught.value.hint == ("take the source's own: tfrecreg build digits --default-schema")
     assert not path.exists()

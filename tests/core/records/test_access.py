@@ -150,8 +150,8 @@ def test_an_index_of_other_bytes_is_refused_if_named_and_else_passed_over(
     size = f"{len(form)} bytes{' of gzip' if compression == 'none' else ''}"
     assert caught.value.message == (
         f"`s.tfrecord.index` is not the index of `{path}`: the index covers "
-        f"{len(STREAM)} bytes of stream"
-        f"{' in gzip' if compression == 'gzip' else ''}, the file has {size}"
+        f"{len(STREAM)} bytes"
+        f"{' of decompressed gzip' if compression == 'gzip' else ''}, the file has {size}"
     )
     flip(tmp_path / "index/s.tfrecord.index", 90)
     assert read(path, 11) == PAYLOADS[11]
@@ -170,8 +170,8 @@ def test_records_that_a_cut_took_are_damaged_by_the_index_beside_it(
     with pytest.raises(DamagedRecordError) as caught:
         records[kept]
     assert caught.value.message == (
-        f"record {kept} of `{path}`, at byte {at}, is damaged: CRC003: the shard should have "
-        f"{len(PAYLOADS)} records by its index, it has {kept}"
+        f"record {kept} of `{path}`, at byte {at}, is damaged: CRC003: according to its index, "
+        f"the shard should have {len(PAYLOADS)} records, it has {kept}"
     )
 
 
@@ -185,7 +185,7 @@ def test_an_index_with_other_lengths_is_noticed_when_a_record_is_read(tmp_path: 
         read(path, 0, index=tmp_path / "i")
     assert caught.value.message == (
         f"record 0 of `{path}`, at byte 0, is damaged: its length should be "
-        f"{len(STREAM) - 16} by the index, found 0"
+        f"{len(STREAM) - 16} according to the index, found 0"
     )
 
 

@@ -130,7 +130,7 @@ def test_counts_beyond_the_file_are_refused_without_allocating(field: str, count
     [
         (
             header(records=1, keys=1) + bytes(16) + struct.pack("<QQ", 0, 2) + b"k",
-            "the ends of its keys do not fit its keys",
+            "the positions at which its keys end do not fit its keys",
         ),
         (
             header(records=2, keys=1)
@@ -139,12 +139,12 @@ def test_counts_beyond_the_file_are_refused_without_allocating(field: str, count
             + bytes(16)
             + struct.pack("<QQ", 0, 1)
             + b"k",
-            "the ends of its keys do not fit its keys",
+            "the positions at which its keys end do not fit its keys",
         ),
-        (header(keys=1) + b"k", "the ends of its keys do not fit its keys"),
+        (header(keys=1) + b"k", "the positions at which its keys end do not fit its keys"),
         (
             header(records=1) + bytes(16) + struct.pack("<QQ", 2**31 + 1, 0),
-            "a record longer than 2147483648 bytes",
+            "it lists a record longer than 2147483648 bytes",
         ),
         (header(members=2) + struct.pack("<QQQQ", 5, 5, 5, 6), "its gzip members are not in order"),
     ],

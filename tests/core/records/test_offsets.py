@@ -92,7 +92,9 @@ def test_one_of_another_file_is_refused(tmp_path: Path) -> None:
     # The same size in all, and other records: noticed at the record itself.
     sidecar.write_bytes(b"0 17\n17 17\n34 316\n350 17\n")
     assert read(path, 3, index=sidecar) == b"c"
-    with pytest.raises(DamagedRecordError, match=r"record 0 of .*: its length should be 1 by the"):
+    with pytest.raises(
+        DamagedRecordError, match=r"record 0 of .*: its length should be 1 according to the index"
+    ):
         read(path, 0, index=sidecar)
 
 
@@ -102,4 +104,4 @@ def test_gzip_has_none(tmp_path: Path) -> None:
     sidecar.write_bytes(LINES)
     with pytest.raises(UsageError) as caught:
         read(path, 0, index=sidecar)
-    assert caught.value.message == f"`a.idx` has offsets of a plain file, and `{path}` is gzip"
+    assert caught.value.message == f"`a.idx` has offsets of a plain file, but `{path}` is gzip"

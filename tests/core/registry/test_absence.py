@@ -75,8 +75,8 @@ def test_a_dataset_keeps_the_schema_that_it_was_made_with(root: Path, made: str)
     name = {"build": "mnist", "release": "mnist@1.0.0"}[made]
     expected, found = (blake3(text.encode()).hexdigest()[:16] for text in (SCHEMA, OTHER))
     assert caught.value.message == (
-        "`schemas/mnist.pbtxt` is missing, and the source's own schema is not that of "
-        f"`{name}`: expected digest {expected}…, found {found}…"
+        "`schemas/mnist.pbtxt` is missing, and the source's own schema differs from "
+        f"the schema of `{name}`: expected digest {expected}…, found {found}…"
     )
     accept = "take the source's own: tfrecreg build mnist --default-schema"
     restore = "restore it: cp registry/mnist/1.0.0/schema.pbtxt schemas/mnist.pbtxt; or "

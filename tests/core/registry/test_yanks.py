@@ -71,7 +71,7 @@ def test_where_all_were_withdrawn_it_says_why(registry: Registry) -> None:
     with pytest.raises(UsageError) as caught:
         resolve(registry, "mnist@2.*")
     assert caught.value.message == (
-        "every release `mnist@2.*` was yanked, 2.0.0 because: labels are wrong"
+        "every release `mnist@2.*` was yanked (2.0.0 because: labels are wrong)"
     )
     assert caught.value.hint == "`mnist@2.0.0` is still available by its full version"
     with pytest.raises(UsageError, match=r"no release `mnist@3\.\*`"):

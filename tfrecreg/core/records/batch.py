@@ -19,8 +19,9 @@ class Fault:
 
     code: str
     offset: int
-    """Byte of the decompressed stream where the damaged record starts. For damage to gzip it is the
-    byte where the damage takes effect, for CRC004 the byte where the trailing bytes start.
+    """Offset in the decompressed stream at which the damaged record starts. For damage to gzip, it
+    is the offset at which the damage takes effect. For CRC004, it is where the trailing bytes
+    start.
     """
     record: int | None
     """Number of the damaged record in its shard, from 0; None if unknown."""
@@ -38,7 +39,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class RecordBatch:
-    """Consecutive sound records of one shard. A visitor may use it only while it is called.
+    """Consecutive sound records of one shard. A visitor may use it only until its call returns.
 
     A visitor must copy the bytes that it keeps. Derived values such as `examples` are computed on
     first use and shared by all visitors of the batch.
@@ -62,8 +63,8 @@ class RecordBatch:
     while it was read, but its payload was not kept, and `memory` is empty.
     """
     searched: bool = False
-    """Whether a search after damage found the first record. That record may lie inside the damaged
-    record.
+    """Whether a search after damage found the first record. In that case, the first record may lie
+    inside the damaged record.
     """
 
     def __len__(self) -> int:
@@ -82,9 +83,7 @@ class RecordBatch:
 
     @cached_property
     def examples(self) -> Sequence[Example | None]:
-        """Each payload as a `tf.train.Example`; None for a payload of another kind or not in
-        memory.
-        """
+        """Each payload as a `tf.train.Example`; None if it is of another kind or not in memory."""
         if not self.whole:
             return [None] * len(self)
         if self._decoded:
@@ -136,7 +135,7 @@ class StreamEnd:
     stream_bytes: int
     """Size of the decompressed stream in bytes; equal to `file_bytes` without compression."""
     records: int
-    """Number of sound records: both checksums hold."""
+    """Number of sound records, that is, records whose two checksums are correct."""
     payload_bytes: int
     """Total size of the payloads of the sound records in bytes."""
     blake3: str | None
@@ -146,6 +145,6 @@ class StreamEnd:
     sha256: str | None = None
     """Hex SHA-256 of the file; None if it was not requested."""
     members: tuple[tuple[int, int], ...] = ()
-    """Where each gzip member begins: byte of the file, byte of the decompressed stream. Empty if
-    the file is plain or damaged, or if the members were not requested.
+    """Where each gzip member begins: its offsets in the file and in the decompressed stream. Empty
+    if the file is plain or damaged, or if the members were not requested.
     """

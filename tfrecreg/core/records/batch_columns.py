@@ -1,10 +1,10 @@
-"""Computes the digests of all records of a batch at once, and reads payloads of one layout as
-columns.
+"""Computes the digests of all records of a batch at once, and reads payloads that have the same
+layout as columns.
 
 The digest of a canonical payload is the digest of its bytes, and most payloads are canonical. The
 compiled scanner (`walk.c`) finds canonical payloads, and hashes several payloads of up to 1 KiB at
-once. Without it, each payload is decoded and hashed by itself. The scanner also reads payloads of
-one layout, as :func:`tfrecreg.core.example.columns.read_columns` does with NumPy.
+once. Without the scanner, each payload is decoded and hashed by itself. The scanner also reads
+payloads as columns, as :func:`tfrecreg.core.example.columns.read_columns` does with NumPy.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def digests_of(payloads: Sequence[bytes]) -> npt.NDArray[np.uint8]:
 def layout_columns(
     layout: Layout, memory: bytes, starts: Sequence[int] | _Ints, lengths: Sequence[int] | _Ints
 ) -> tuple[_Ints, list[Column]]:
-    """The result of :func:`tfrecreg.core.example.columns.read_columns`, compiled if possible."""
+    """Like :func:`tfrecreg.core.example.columns.read_columns`, with compiled code if possible."""
     if scanner_kind() == "python":
         return with_numpy.read_columns(layout, memory, starts, lengths)
     places, sizes = (np.ascontiguousarray(each, np.int64) for each in (starts, lengths))

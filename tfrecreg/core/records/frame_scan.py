@@ -4,16 +4,18 @@
 each record it looks up the header in a dictionary of verified headers, and computes the data
 checksum in C.
 
-**After damage**: :class:`PythonFinder` finds sound records in one pass over bytes to which no sound
-header leads. A separate test of each header would read the same bytes many times. But CRC32C is
-linear: the checksum of a range is the checksum of all bytes up to its end, less the contribution of
-all bytes before its start, which is a product of polynomials. So one register runs over the bytes,
-and its values at both ends of a record or gap decide whether the checksum holds. The time does not
-depend on the content of the bytes. At most a million records wait for the end of their data.
+**After damage**: :class:`PythonFinder` finds sound records in one pass over the bytes after the
+damage. Testing each header separately would read the same bytes many times. One pass is enough
+because CRC32C is linear: the checksum of a range is the checksum of all bytes up to its end, less
+the contribution of all bytes before its start. That contribution is a product of polynomials. So
+one register runs over the bytes, and its values at both ends of a record or gap show whether the
+checksum is correct. The time does not depend on their content. At most a million records wait for
+the end of their data.
 
-The checksum of a single length is also linear: it is the sum (exclusive or) of the contributions of
-the length's bytes. So all places of a block are tried at once. A single wrong byte of a length is
-identified by the change that it makes to the checksum: all 8 × 255 changes are distinct.
+The checksum of a length is also linear: each byte of the length contributes a term, and the
+checksum is the exclusive or of the terms. So all places of a block are tried at once. If a single
+byte of a length is wrong, the change of the checksum identifies it, because all 8 × 255 possible
+changes are distinct.
 """
 
 from __future__ import annotations
@@ -52,13 +54,13 @@ class Stop(Enum):
     """Why a walk ended."""
 
     SHORT = auto()
-    """The memory ends inside a record, or right before it."""
+    """The memory ends inside a record, or right before one."""
     LENGTH = auto()
-    """The checksum of a record's length does not hold."""
+    """The checksum of a record's length is wrong."""
     HUGE = auto()
-    """The checksum of a record's length holds, but the length is above the limit."""
+    """The checksum of a record's length is correct, but the length is above the limit."""
     DATA = auto()
-    """The checksum of a record's data does not hold."""
+    """The checksum of a record's data is wrong."""
 
 
 @dataclass(slots=True)
@@ -75,24 +77,22 @@ class FrameScan:
     """Offset in memory of the record at which the walk ended."""
     stop: Stop
     length: int | None
-    """Length in the header at `end`; None if the header is incomplete or its checksum does not
-    hold.
-    """
+    """Length in the header at `end`; None if the header is incomplete or its checksum is wrong."""
     crc: int = 0
-    """With `DATA`: the masked checksum that was computed from the data; `stored` is the one in the
-    file.
+    """If `stop` is `DATA`: the masked checksum that was computed from the data. The file has the
+    checksum `stored`.
     """
     stored: int = 0
 
     @classmethod
     def nowhere(cls, length: int, crc: int, stored: int) -> FrameScan:
-        """The result of a walk that ends at its first record, whose data checksum does not hold."""
+        """The result of a walk that ends at its first record because the data checksum is wrong."""
         none = (array("q"), array("q"), array("q"))
         return cls(*none, 0, 0, Stop.DATA, length, crc, stored)
 
     @property
     def needs(self) -> int:
-        """With `SHORT`: number of bytes from `end` on that the next walk needs."""
+        """If `stop` is `SHORT`: how many bytes, counted from `end`, the next walk needs."""
         return HEADER_BYTES if self.length is None else OVERHEAD + self.length
 
 
@@ -162,9 +162,9 @@ _HEADER = struct.Struct("<QI")
 
 
 def header_candidates(block: bytes) -> list[tuple[int, int]]:
-    """The offset and the length of each header in `block`: 12 bytes whose checksum holds.
+    """The offset and the length of each header in `block`: 12 bytes with a correct checksum.
 
-    A header alone proves little: in bytes that are 64-bit numbers, a header occurs by accident
+    A header alone proves little: in data that consist of 64-bit numbers, one occurs by accident
     about once in 30 GiB.
     """
     count = len(block) - HEADER_BYTES + 1
@@ -189,7 +189,7 @@ def stored_length(header: bytes) -> int:
 
 
 def repaired_length(header: bytes) -> int | None:
-    """The original length, if damage to one of its bytes explains the checksum; else None."""
+    """The original length if damage to one byte of it explains the checksum; else None."""
     stored, masked = _HEADER.unpack_from(header)
     hit = _syndromes().get(google_crc32c.value(header[:8]) ^ unmask(masked))
     return None if hit is None else int(stored) ^ hit
@@ -197,8 +197,8 @@ def repaired_length(header: bytes) -> int | None:
 
 @lru_cache(maxsize=1)
 def _tables() -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
-    """Two tables: what a length's lower 16 bits, with the constant, and its upper 16 bits
-    contribute.
+    """Two tables of contributions to a length's checksum: from the lower 16 bits together with the
+    constant, and from the upper 16 bits.
     """
     zero = google_crc32c.value(bytes(8))
     tables = []
@@ -224,7 +224,7 @@ record whose payload is a header.
 """
 
 _STARTS = 29
-"""Number of offsets from a damaged record's start on at which its payload may start."""
+"""A damaged record's payload may start at any of this many offsets after the record's start."""
 _PENDING = 1 << 20
 _ONES = 0xFFFFFFFF
 _ONE = 1 << 31
@@ -247,8 +247,8 @@ class Finder(Protocol):
         """
 
     def first(self) -> tuple[int, int] | None:
-        """Start and end of the first sound record so far. A later block may show a record around
-        it.
+        """Start and end of the first sound record so far. A later block may show that it lies
+        inside another record.
         """
 
     def spans(self) -> list[tuple[int, int]]:
@@ -257,7 +257,7 @@ class Finder(Protocol):
         """
 
     def waiting(self) -> bool:
-        """Whether some header was found whose data were not read to their end."""
+        """Whether a header was found, but the data after it were not read to their end yet."""
 
 
 class PythonFinder:
@@ -353,7 +353,7 @@ class PythonFinder:
         return _times(self._gapped ^ _ONES, _power(self._origin + _STARTS - at))
 
     def _test_gap(self, block: bytes, base: int, place: int) -> bool:
-        """Whether the bytes from the origin to `place` are one record, with any header."""
+        """Whether the bytes from the origin to `place` are one record, whatever its header is."""
         end = place - FOOTER_BYTES
         size = end - self._origin
         if size < 0:

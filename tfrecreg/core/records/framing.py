@@ -67,7 +67,7 @@ def frame(payload: bytes) -> tuple[bytes, bytes]:
 
 
 def header_length(header: bytes) -> int | None:
-    """The length in a header; None if its checksum does not hold or the header is too short.
+    """The length in a header; None if its checksum is wrong or the header is too short.
 
     The length can be up to 2^64 - 1; the caller has to check it.
     """

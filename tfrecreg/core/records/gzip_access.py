@@ -1,12 +1,12 @@
 """Reads the decompressed stream of a gzip file from any place where a member begins.
 
-Only bytes of verified members are returned: a wrong back-reference in damaged deflate data can copy
-whole records with their checksums.
+Only bytes of verified members are returned. In damaged deflate data, a wrong back-reference can
+copy whole records together with their checksums, so these checksums prove nothing.
 
 The module also searches for possible members. A member begins with three fixed bytes, which also
-occur elsewhere. The bytes after these three exclude most other places: reserved flags, a name
-without an end, or a first block that no decoder accepts. ``walk.c`` has a compiled search with
-equal results.
+occur elsewhere. The bytes after these three rule out most of the other places, because they have
+reserved flags, a name without an end, or a first block that no decoder accepts. ``walk.c`` has a
+compiled search with equal results.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from tfrecreg.core.storage.interface import Readable, Reader, Storage
 from tfrecreg.core.values.errors import StorageError
 
 Members = tuple[tuple[int, int], ...]
-"""Where each member begins: byte of the file, byte of the decompressed stream. Ascending."""
+"""Where each member begins: its offsets in the file and in the decompressed stream. Ascending."""
 
 _READ_BYTES = 1 << 18
 _SKIP_BYTES = 1 << 20
 _HELD_BYTES = 8 << 20
-"""A member of at most this decompressed size is kept whole until another member is read."""
+"""The data of a member of at most this size are kept until another member is read."""
 
 
 class DamagedGzipError(Exception):
@@ -109,7 +109,7 @@ class Inflater:
         if not head or is_padding:
             return False
         if head[: len(MAGIC)] != MAGIC[: len(head)]:
-            raise DamagedGzipError(f"byte {at} of the file begins no gzip member")
+            raise DamagedGzipError(f"no gzip member begins at byte {at} of the file")
         self.members += 1
         self._inflater = zlib.decompressobj(GZIP_BITS)
         return True
@@ -187,7 +187,8 @@ class MemberReader:
 def decoded_size(storage: Readable, path: str) -> int | None:
     """Decompressed size of a gzip file in bytes; None if the file is not gzip or is damaged.
 
-    The file is decompressed: its last trailer has only the size of the last member, modulo 2^32.
+    The file is decompressed, because its last trailer has only the size of the last member, modulo
+    2^32.
     """
     with storage.open(path) as reader:
         inflater = Inflater(reader, 0, 0)
@@ -215,12 +216,12 @@ HEADER_LIMIT = 1 << 20
 
 _MOST_LITERALS = _MOST_DISTANCES = 29
 _LEAST = (5, 1, 10)
-"""Number of bytes that decide whether a block can be decoded, by type of block."""
+"""For each type of block, the number of its first bytes that show whether it can be decoded."""
 _KRAFT = 128
 
 
 def member_places(file: HashedFile, at: int) -> Iterator[int]:
-    """Offsets from byte `at` of the file on where a member may begin, in order."""
+    """The offsets at which a member may begin, in order, starting at byte `at` of the file."""
     find = load_scanner().members if scanner_kind() == "native" else python_members
     data, whole = b"", False
     while data or not whole:

@@ -6,8 +6,8 @@ damaged. At damage, `interruption` has the reason, and :meth:`GzipStream.resume`
 
 These count as damage (CRC007): deflate data that cannot be decoded, a trailer that disagrees with
 the decoded data, a file that ends inside a member, and bytes after a member that do not begin
-another member. Zeros up to the end of the file also count: for `gzip` they are padding, for
-TensorFlow an error.
+another member. Zeros up to the end of the file also count as damage: `gzip` accepts them as
+padding, but TensorFlow reports an error.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _HEADER_BYTES = 512
 _FEED = 1 << 16
 _FIRST_READ = 1 << 12
 _MOST_BEGINNINGS = 100
-"""Maximum number of possible members that are tried after damage to find a whole member."""
+"""To find a whole member after damage, at most this many places are tried."""
 _TRIES = 1 << 20
 _TRIES_EACH = 8
 _TAIL_LIMIT = 1 << 24
@@ -161,7 +161,8 @@ class GzipStream:
         return twin
 
     def inspect(self, start: int, stop: int) -> Damage | None:
-        """The damage of the first unsound member with some of these bytes of the stream, or None.
+        """The damage of the first unsound member that has any of these bytes; None if all are
+        sound.
 
         Reads each of these members to its end, where its checksum is. This view does not move.
         """
@@ -212,7 +213,7 @@ class GzipStream:
         return None if self._hasher is None else self._hasher.hexdigest()
 
     def members(self) -> Sequence[tuple[int, int]]:
-        """Where each member so far begins: byte of the file, byte of the stream. Empty after
+        """Where each member so far begins: its offsets in the file and in the stream. Empty after
         damage, or if the members were not requested.
         """
         return self._passed or ()
@@ -286,8 +287,8 @@ class GzipStream:
             self._hasher.update(piece)
 
     def _is_known(self) -> bool:
-        """Whether this member was verified before. A second checksum would cost as much as decoding
-        it.
+        """Whether this member was verified before. Computing the checksum again would cost as much
+        as decoding the member.
         """
         return self._begin < self._sound_to
 
@@ -327,7 +328,7 @@ class GzipStream:
             return
         if self._member and head[:1] == b"\x00" and only_zeros(self._file.read, self._member):
             self._finished = True
-            words = f"missing, with only zeros up to the end of the file, at byte {self._file.end}"
+            words = f"it is missing, only zeros follow up to the file's end, byte {self._file.end}"
             self._break(words, lossless=True, inside=False, tail=self._tail())
             return
         head, header = self._header()
@@ -368,7 +369,7 @@ class GzipStream:
         return zlib_makes(self._file.read, self._member, _TAIL_LIMIT)
 
     def _sound(self, header: int) -> bool:
-        """Whether the member that begins here is whole after a header of `header` bytes."""
+        """Whether the member that begins here is whole if its header has `header` bytes."""
         probe = self.fork()
         probe._probes = True
         probe._jump(self._member + header)
@@ -450,11 +451,10 @@ class GzipStream:
         return None if likely is None else (likely, damage.stream)
 
     def _beginnings(self, start: int) -> Iterator[tuple[int, int]]:
-        """The places from byte `start` of the file on where members begin. Each place is tried
-        once.
+        """The places at which members begin, from byte `start` of the file on. Each is tried once.
 
-        The second number of a place is in the four bytes before it. It is the size in the previous
-        member's trailer if that member is whole.
+        Each place comes with the number in the four bytes before it. If the previous member is
+        whole, that number is the size in its trailer.
         """
         known = self._begun
         place = bisect.bisect_left(known, (start, 0))
@@ -530,7 +530,7 @@ def _may_decode(head: bytes) -> bool:
 
 
 def decoded_before(inflater: zlib._Decompress, data: bytes, limit: int) -> bytes:
-    """The bytes to which `data` decode before the first error. At an error, zlib drops them."""
+    """The bytes that are decoded from `data` before the first error. zlib itself drops them."""
     parts = []
     for step in (4096, 64, 1):
         while data:

@@ -1,4 +1,4 @@
-"""Writes deterministic gzip, in members of about one MiB of stream.
+"""Writes deterministic gzip. Each member holds about one MiB of the stream.
 
 A member's header is always the same ten bytes, without time and system, and the deflate parameters
 never change. So the same zlib library (the manifest names its version) compresses equal records to
@@ -45,8 +45,8 @@ INPUT_BUFFER = 1 << 18
 """Number of bytes of a compressed file that TensorFlow reads at once by default."""
 
 _TAIL = 16
-"""Maximum number of bytes at a member's end that give no output. The last block and the trailer
-have 10.
+"""At most this many bytes at a member's end are assumed to give no output. The last block and the
+trailer have 10 such bytes.
 """
 _NOTHING = b"\x00\x00\x00\xff\xff"
 """An empty stored block that begins at a byte boundary."""
@@ -56,15 +56,15 @@ FHCRC, FEXTRA, FNAME, FCOMMENT, RESERVED = 2, 4, 8, 16, 0xE0
 
 
 class GzipEncoder:
-    """Compresses a stream of records. The results of all calls, in order, are the content of the
-    file.
+    """Compresses a stream of records. The results of all calls, joined in order, are the content of
+    the file.
     """
 
     def __init__(self, member_bytes: int = MEMBER_BYTES, *, apart: bool = False) -> None:
         self._member_bytes = member_bytes
         self._apart = apart
         self.members: list[tuple[int, int]] = []
-        """Where each member begins: byte of the file, byte of the stream."""
+        """Where each member begins: its offsets in the file and in the stream."""
         self._written = 0
         self._taken = 0
         self._crc = 0
@@ -95,8 +95,8 @@ class GzipEncoder:
         return self.end_member() if self._size >= self._member_bytes else b""
 
     def fits(self, members: Iterable[tuple[int, int]], size: int) -> bool:
-        """Whether these members, which were compressed elsewhere, can come next: none would end
-        badly.
+        """Whether these members, which were compressed elsewhere, can come next because none would
+        end badly.
         """
         ends = [*(file for file, _ in members), size] if size else []
         return not any(ends_badly(self._written + end) for end in ends[1:])
@@ -149,9 +149,9 @@ class GzipEncoder:
 def ends_badly(end: int) -> bool:
     """Whether TensorFlow may lose the data after a member that ends at byte `end` of the file.
 
-    TensorFlow stops reading if its buffer ends between a member's last byte with output and the
-    last byte of its trailer, and the next read reaches the file's end: see
-    :mod:`tfrecreg.core.records.reading.tensorflow_reader`. People use other buffer sizes, but these
+    This happens if TensorFlow's buffer ends between a member's last byte with output and the last
+    byte of its trailer, and if the next read reaches the end of the file.
+    :mod:`tfrecreg.core.records.reading.tensorflow_reader` explains why. Other buffer sizes in use
     are multiples of the default.
     """
     return 1 <= end % INPUT_BUFFER <= _TAIL

@@ -1,5 +1,5 @@
 """Computes digests of files, and digests of the content of a record and of a dataset. The content
-digests do not depend on shards; ``docs/formats.md`` has their formulas byte by byte.
+digests do not depend on the division into shards; ``docs/formats.md`` has their formulas.
 
 hashlib and blake3 release the GIL for large pieces. So a thread hashes on another core while the
 next records are made or checked.
@@ -31,9 +31,9 @@ memory.
 """
 _CHUNK = 1 << 20
 _REUSED = 8 << 20
-"""A block of this size is allocated and freed once. Before that, glibc returns memory to the system
-and requests it again for every piece, which costs as much as hashing: see mallopt(3),
-M_MMAP_THRESHOLD.
+"""A block of this size is allocated and freed once, so that glibc keeps freed memory. Otherwise
+glibc returns memory to the system and requests it again for every piece, which costs as much as
+hashing: see mallopt(3), M_MMAP_THRESHOLD.
 """
 
 _Piece = bytes | memoryview
@@ -116,8 +116,8 @@ def _work(
     room: Semaphore,
     hashers: Sequence[Callable[[_Piece], object]],
 ) -> None:
-    """The work of the thread. It must not refer to the :class:`HashThread`, whose collection ends
-    it.
+    """The work of the thread. It must not refer to the :class:`HashThread`, because the thread ends
+    when that object is garbage collected.
     """
     while (piece := queue.get()) is not None:
         for update in hashers:

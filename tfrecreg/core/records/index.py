@@ -52,7 +52,7 @@ class IndexBuilder:
     def add(self, digest: bytes, length: int, key: str) -> None:
         """Add the next record."""
         if len(digest) != _DIGEST_BYTES:
-            raise ValueError(f"a record digest has 16 bytes, this one {len(digest)}")
+            raise ValueError(f"a record digest has 16 bytes, but this one has {len(digest)}")
         try:
             self._keys += key.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError:
@@ -98,7 +98,7 @@ class Index:
     key_bytes: bytes
     """All keys, concatenated, as UTF-8 with surrogate escapes."""
     members: tuple[tuple[int, int], ...]
-    """Where each gzip member begins: byte of the file, byte of the decompressed stream."""
+    """Where each gzip member begins: its offsets in the file and in the decompressed stream."""
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -106,7 +106,7 @@ class Index:
     def key(self, record: int) -> str:
         """The key of the record with this number."""
         if not 0 <= record < len(self):
-            raise IndexError(f"record {record} of an index of {len(self)}")
+            raise IndexError(f"there is no record {record}: the index has {len(self)} records")
         start = int(self.key_ends[record - 1]) if record else 0
         return self.key_bytes[start : int(self.key_ends[record])].decode("utf-8", "surrogateescape")
 
@@ -135,7 +135,7 @@ class Index:
 
 
 def load_index(storage: Readable, path: str, *, blake3_hex: str = "") -> Index:
-    """Read the index at `path`; refuses an index with another digest than `blake3_hex`."""
+    """Read the index at `path`. Refuses an index whose digest is not `blake3_hex`."""
     data = storage.read(path, limit=INDEX_LIMIT)
     index = read_index(data, path)
     found = blake3(data).hexdigest() if blake3_hex else ""
@@ -160,7 +160,7 @@ def read_index(data: bytes, where: str) -> Index:
         )
     if version != INDEX_VERSION or row_bytes != ROW_BYTES:
         raise ManifestError(
-            f"`{where}` is not an index: version {version} with rows of {row_bytes} bytes"
+            f"`{where}` is not an index: it has version {version} and rows of {row_bytes} bytes"
         )
     expected = _HEADER.size + records * ROW_BYTES + key_bytes + members * _MEMBER.size + _HASH_BYTES
     if len(data) != expected:
@@ -183,9 +183,9 @@ def read_index(data: bytes, where: str) -> Index:
     # A wrong writer can make these problems: the digest does not reveal them.
     problem = ""
     if np.any(ends[1:] < ends[:-1]) or (int(ends[-1]) if records else 0) != key_bytes:
-        problem = "the ends of its keys do not fit its keys"
+        problem = "the positions at which its keys end do not fit its keys"
     elif np.any(rows["length"] > _MAX_LENGTH):
-        problem = f"a record longer than {_MAX_LENGTH} bytes"
+        problem = f"it lists a record longer than {_MAX_LENGTH} bytes"
     elif np.any(table[1:, 0] <= table[:-1, 0]) or np.any(table[1:, 1] < table[:-1, 1]):
         problem = "its gzip members are not in order"
     if problem:

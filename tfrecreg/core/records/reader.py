@@ -59,8 +59,8 @@ T = TypeVar("T")
 
 
 def confirmed(events: Iterator[T], reader: Reader, compression: Compression) -> Iterator[T]:
-    """The events of a scan. The bytes of each fault in a file of a store are compared with a second
-    read.
+    """The events of a scan. If the file is in a store, the bytes of each fault are compared with a
+    second read.
     """
     for event in events:
         if isinstance(event, Fault):
@@ -82,8 +82,7 @@ HOLD_LIMIT = 64 << 20
 _FIRST_BYTES = 1 << 12
 """Bytes of the first read after damage; later reads are larger."""
 _MOST_FAULTS = 10_000
-"""After so many faults in a shard, each further fault covers all bytes up to the next sound record.
-"""
+"""After this many faults in a shard, a fault covers all bytes up to the next sound record."""
 _HEAD_BYTES = 64
 """Maximum number of bytes of a damaged record that the detail of a fault quotes."""
 
@@ -247,9 +246,7 @@ class _Scanner:
         self._at = to
 
     def _damaged(self, stream: ByteStream, head: bytes, walked: FrameScan) -> Outcome:
-        """Handle a record whose checksums do not hold. `stream` can be read from the record's
-        start.
-        """
+        """Handle a record with a wrong checksum. `stream` can be read from the record's start."""
         at, length = self._at, walked.length
         data = walked.stop is Stop.DATA and length is not None
         damage = stream.inspect(at, at + (walked.needs if data else HEADER_BYTES))
@@ -390,9 +387,9 @@ class _Scanner:
 
 _NOWHERE = 1 << 62
 _LARGE_BYTES = 8 << 20
-"""Maximum size in bytes of a single record whose data checksum decides on the compression."""
+"""A file that looks like one record above this size is plain, whatever its data checksum is."""
 _TRIED = 64
-"""Maximum number of possible members that are tried."""
+"""Maximum number of possible members that are tried at each end of the file, to detect gzip."""
 
 
 def open_stream(
@@ -423,7 +420,7 @@ def open_stream(
 
 
 def _begins_plain(file: HashedFile, head: bytes) -> bool:
-    """Whether the first header leads to a second header, or its record's data checksum holds."""
+    """Whether another header follows the first record, or the first data checksum is correct."""
     length = header_length(head)
     if length is None:
         return False
@@ -437,7 +434,7 @@ def _begins_plain(file: HashedFile, head: bytes) -> bool:
 
 
 def _is_headless(file: HashedFile, declared: Compression | None) -> bool:
-    """Whether a file with a damaged beginning is gzip of records."""
+    """Whether a file whose beginning is damaged is gzip that contains records."""
     from tfrecreg.core.records.gzip_access import member_places
     from tfrecreg.core.records.gzip_reader import GzipStream
 

@@ -1,15 +1,15 @@
 """Searches for the next sound record after a damaged record.
 
-A header alone is never trusted. The tests, from the cheapest and most reliable:
+A header alone is never trusted. These tests are done, the cheapest and most reliable first:
 
 1. The offsets in the index, if they fit the file.
-2. One wrong byte in the length, or damage to the length's checksum alone. A length is accepted if
-   the data checksum holds for it, or if the next record begins exactly where this record ends.
-3. The **gap test**: for each later header, are all bytes before it one record whose data checksum
-   holds? The test finds the true end of a record whose payload contains TFRecords. If sound records
-   lead exactly to that header, the test passed by coincidence, and these records are accepted,
-   because records inside a payload end before the payload's own checksum.
-4. The first place at which a length checksum and then a data checksum hold.
+2. Is only one byte of the length wrong, or only its checksum? A length is accepted if the data
+   checksum is correct for it, or if the next record begins exactly where this record ends.
+3. The **gap test**: for each later header, are all bytes before it one record with a correct data
+   checksum? The test finds the true end of a record whose payload contains TFRecords. If a row of
+   sound records ends exactly at that header, the test passed by coincidence, and these records are
+   accepted: if they were inside a payload, they would end before the payload's own checksum.
+4. The first place at which the checksums of a length and of the data after it are both correct.
 
 After tests 1 to 3 the number of records is exact. After test 4 the number of lost records is
 unknown: the lost bytes count as one record, and their fault says so.
@@ -46,19 +46,19 @@ from tfrecreg.core.values.text import safe
 Offsets = Sequence[int] | npt.NDArray[np.int64]
 
 _GAP_WINDOW = 64 << 20
-"""Number of bytes after the first sound record that the gap test covers. So a record that contains
-TFRecords and has a destroyed header is recognized up to this size.
+"""Number of bytes after the first sound record that the gap test covers. So a record of up to this
+size is recognized even if it contains TFRecords and its header is destroyed.
 """
 _BLOCK = 1 << 20
 _FIRST_BLOCK = 1 << 12
 _GAPS = 64
-"""After so many passes by coincidence, the gap test is no longer used."""
+"""After passing by coincidence this many times, the gap test is no longer used."""
 _AHEAD_BUDGET = 1 << 29
 _HEADER_COST = 1 << 9
 """Cost of each header in the search, in addition to the bytes that are read ahead."""
 _WRONG_BUDGET = 1 << 30
 _WRONG_COST = 1 << 12
-"""Cost of each payload whose checksum does not hold, in addition to its bytes."""
+"""Cost of each payload whose checksum is wrong, in addition to its bytes."""
 _NOWHERE = 1 << 62
 
 
@@ -71,7 +71,7 @@ class Resolution:
     length: int | None = None
     """Size of the damaged record's payload in bytes; None if unknown."""
     intact: bool = False
-    """Whether the damaged record's data checksum holds for a payload of this length."""
+    """Whether the damaged record's data checksum is correct for a payload of this length."""
     exact: bool = True
     """Whether exactly one record is lost. If not, more records may be lost, which count as one."""
 
@@ -111,9 +111,7 @@ class Resync:
         return self._search(stream, at) if known is None else Resolution(known)
 
     def after_data(self, stream: ByteStream, at: int, length: int) -> Resolution:
-        """Find where to continue if the header at `at` is sound, but the data checksum does not
-        hold.
-        """
+        """Find where to continue if the header at `at` is sound, but the data checksum is wrong."""
         following = at + OVERHEAD + length
         trusted = Resolution(following, length)
         # This record may have lost bytes, so that the next record starts earlier.
@@ -187,9 +185,10 @@ class Resync:
         return distance > (_GAP_WINDOW if self._ahead_budget > 0 else 0)
 
     def _crossing(self, stream: ByteStream, begin: int, target: int) -> int | None:
-        """The first sound record from `begin` on from which sound records lead beyond `target`.
+        """The first sound record, at `begin` or later, from which a row of sound records reaches
+        beyond `target`.
 
-        Records inside a payload do not lead beyond it: they end before the payload's own checksum.
+        Records inside a payload do not reach that far: they end before the payload's own checksum.
         """
         finder = make_finder(begin, before=target, stop=stream.bound(), gap=False, first=True)
         before = self._ahead_budget
@@ -213,7 +212,7 @@ class Resync:
         return None
 
     def _holds(self, stream: ByteStream, at: int, length: int) -> bool:
-        """Whether a record's data checksum holds; False if the work limit is reached."""
+        """Whether a record's data checksum is correct; False if the work limit is reached."""
         if self._wrong_budget <= 0 or at + OVERHEAD + length > stream.bound():
             return False
         holds = data_holds(stream.fork(), at, length)
@@ -255,7 +254,7 @@ class Resync:
 
 
 def sound_records(ahead: ByteStream, at: int, stop: int) -> list[tuple[int, int]]:
-    """Start and end of each sound record from `at` on that ends no later than `stop`."""
+    """Start and end of each sound record that begins at `at` or later and ends by `stop`."""
     finder = make_finder(at, before=stop, stop=min(stop, ahead.bound()), gap=False, first=True)
     for block, base, last in _blocks(ahead, at):
         finder.feed(block, base, last=last)
@@ -304,7 +303,7 @@ def _header(stream: ByteStream, at: int) -> int | None:
 
 
 def data_holds(ahead: ByteStream, at: int, length: int) -> bool:
-    """Whether the data checksum holds for `length` bytes of payload of the record at `at`."""
+    """Whether the record at `at` has a correct data checksum if its payload has `length` bytes."""
     crc = 0
     start = at + HEADER_BYTES
     end = start + length
@@ -334,7 +333,7 @@ ZLIB = "zlib, TensorFlow's `ZLIB`"
 
 
 def header_detail(head: bytes, at: int, found: Resolution) -> str:
-    """The detail of CRC001, for a header whose checksum does not hold."""
+    """The detail of CRC001, for a header whose checksum is wrong."""
     stored = stored_length(head)
     text = (
         f"length checksum should be 0x{masked_crc(head[:8]):08x}, "
@@ -350,7 +349,7 @@ def header_detail(head: bytes, at: int, found: Resolution) -> str:
 
 
 def data_detail(crc: int, stored: int, at: int, found: Resolution) -> str:
-    """The detail of CRC002, for data whose checksum does not hold."""
+    """The detail of CRC002, for data whose checksum is wrong."""
     return f"data checksum should be 0x{crc:08x}, found 0x{stored:08x}" + lost(at, found)
 
 
@@ -376,14 +375,14 @@ def huge_detail(length: int, found: Resolution) -> str:
 
 
 def gzip_rest(at: int, behind: int, *, lost: bool, going: bool, known: bool) -> str:
-    """The end of the detail of CRC007, after the damage: which records are lost."""
+    """The end of the detail of CRC007, which says what is lost."""
     if not lost:
         return "; no record is lost"
     if not going:
         return f"; the stream is lost from byte {at} on"
     if known:
         return f"; bytes {at} to {behind} of the stream are lost and count as one record"
-    return f"; the stream is lost from byte {at} on, of unknown length: it counts as one record"
+    return f"; an unknown part of the stream, from byte {at} on, is lost and counts as one record"
 
 
 def foreign_detail(head: bytes, size: int) -> str:
@@ -410,7 +409,7 @@ def _start(head: bytes) -> str:
 
 
 def lost(at: int, found: Resolution) -> str:
-    """The loss besides the damaged record itself, as a clause after a `;`; may be empty."""
+    """A clause, after `; `, that says what is lost besides the damaged record; may be empty."""
     if found.next is None:
         return "; no sound record follows"
     if found.exact:

@@ -272,8 +272,8 @@ def make_frame_scanner() -> FrameScanner:
 
 
 def record_reader() -> Callable[[int, int, int], bytes | None] | None:
-    """A function that reads and verifies one record, by file descriptor, byte and length; None
-    without the compiled scanner.
+    """A function that gets a file descriptor, an offset and a length, and reads and verifies the
+    record there; None without the compiled scanner.
 
     The function returns None if the record is missing or not sound.
     """
@@ -292,7 +292,7 @@ def record_reader() -> Callable[[int, int, int], bytes | None] | None:
 
 
 def count_headers(memory: bytes) -> int:
-    """Number of offsets in `memory` at which 12 bytes are a header whose checksum holds."""
+    """Number of offsets in `memory` at which a header with a correct checksum begins."""
     if scanner_kind() == "native":
         return load_scanner().headers(memory, len(memory))
     return len(header_candidates(memory))

@@ -1,8 +1,8 @@
 """Reads a shard as one stream of bytes, decompressed if it is gzip, and hashes it in the same pass.
 
 Compression is detected from the bytes, never from the name. A plain file whose first length happens
-to look like gzip is still detected as plain, because a test of the first 12 bytes as a record's
-header comes first.
+to look like gzip is still detected as plain, because the first test looks for a record's header in
+the first 12 bytes.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class ByteStream(Protocol):
         """
 
     def bound(self) -> int:
-        """An upper bound on the size of the stream, which limits lengths."""
+        """An upper bound on the size of the stream, and so on the length of a record."""
 
     def ends_at(self, at: int) -> bool:
         """Whether the stream ends, undamaged, exactly at `at`."""
@@ -159,10 +159,10 @@ class PlainStream:
 def sniff_compression(head: bytes, declared: Compression | None = None) -> Compression:
     """The compression of a file, from its first bytes.
 
-    The first test that applies decides. A file that begins with a record's header whose checksum
-    holds is plain. Bytes that inflate to such a header are gzip, even if the gzip header is
-    damaged; so is gzip of an empty stream. Bytes that begin with gzip's magic are gzip, unless
-    `declared` is plain.
+    The first test that applies decides. A file is plain if it begins with a record's header whose
+    checksum is correct. It is gzip if it inflates to such a header, even if the gzip header is
+    damaged, or to an empty stream. It is gzip if it begins with gzip's magic, unless `declared` is
+    plain.
     """
     if header_length(head) is not None:
         return "none"

@@ -121,7 +121,7 @@ class RecordEncoder:
             while len(buffer) < end:
                 piece = next(pieces, b"")
                 if not piece:
-                    raise StorageError(f"`{segment.path}` is shorter than it was written")
+                    raise StorageError(f"`{segment.path}` is shorter than when it was written")
                 buffer += piece
             yield self._gzip.write(bytes(buffer[at:end]))
             at = end
@@ -290,7 +290,7 @@ def _pieces(storage: Storage, segment: Segment) -> Iterator[bytes]:
             piece = reader.read_at(done, min(_CHUNK, segment.bytes - done))
             if not piece:
                 raise StorageError(
-                    f"`{segment.path}` has {done} bytes, {segment.bytes} were written"
+                    f"`{segment.path}` has {done} bytes, but {segment.bytes} were written"
                 )
             done += len(piece)
             yield piece
@@ -341,7 +341,7 @@ class TFRecordWriter:
 
     Args:
         path: path of the file. An existing file is replaced.
-        compression: ``none`` or ``gzip``; None for gzip if the name ends in ``.gz``.
+        compression: ``none`` or ``gzip``. None chooses gzip if the name ends in ``.gz``.
         index: whether to write ``index/NAME.index`` beside the file. The index has the keys of the
             records, and lets readers find records by number without reading the file first.
 
@@ -363,7 +363,7 @@ class TFRecordWriter:
         compression: Literal["none", "gzip"] | None = None,
         index: bool = False,
     ) -> None:
-        expect_no_url(os.fsdecode(path), "records are only written to files of this machine")
+        expect_no_url(os.fsdecode(path), "records can be written only to files of this machine")
         target = Path(os.fsdecode(path))
         if compression is None:
             compression = "gzip" if target.suffix == ".gz" else "none"
@@ -391,9 +391,9 @@ class TFRecordWriter:
             key: key of the record in the index; None for the record's number.
 
         Raises:
-            UsageError: the record is neither bytes nor a dictionary that an example stores without
-                loss, or is larger than a record may be; its key is taken or is not a string; or
-                the writer is closed.
+            UsageError: the record is neither bytes nor a dictionary that an example can store
+                without loss; the record is too large; its key is not a string, or an earlier
+                record has it; or the writer is closed.
             StorageError: the file cannot be written.
         """
         if self._is_closed:
@@ -415,7 +415,7 @@ class TFRecordWriter:
         else:
             raise UsageError(
                 f"record `{key}` is {type_text(record)}, expected bytes or a dictionary",
-                hint="a protobuf message gives its bytes by `message.SerializeToString()`",
+                hint="`message.SerializeToString()` returns the bytes of a protobuf message",
             )
         if self._keys is not None:
             if key in self._keys:

@@ -1,10 +1,10 @@
 """Errors for things that the registry names but this machine lacks, with the commands that fetch
 them.
 
-A build, a release, a schema or a name is missing. The command that fetches it depends on what
-exists: a pointer of DVC, a stage of a pipeline, a release, git, or only the raw data. DVC itself
-writes `NAME.dvc` and `dvc.lock`, and `tfrecreg pipeline` writes `dvc.yaml`. All of them are in
-YAML's block style; files in another style are ignored.
+An error names the missing build, release, schema or dataset. Its command depends on what exists: a
+DVC pointer, a pipeline stage, a release, a file in git, or only the raw data. DVC itself writes
+`NAME.dvc` and `dvc.lock`, and `tfrecreg pipeline` writes `dvc.yaml`. All of them are in YAML's
+block style; files in another style are ignored.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def is_output(root: str, folder: str) -> bool:
 
 def named_hash(root: str, folder: str) -> str | None:
     """DVC's hash of a folder, from its pointer, or from `dvc.lock` if it has no pointer. Empty if
-    they name the folder without a hash, None if they do not name it.
+    these files name the folder but give no hash; None if they do not name the folder.
     """
     lock = dict(_outs(Path(root, "dvc.lock"), _HASH))
     try:
@@ -136,8 +136,8 @@ def absent_schema(dataset: Dataset) -> NotHereError:
 
 
 def missing_build(dataset: Dataset) -> str:
-    """A line about the dataset's build if DVC's files name it, this machine lacks it, and no
-    release has its bytes; otherwise empty.
+    """A line that says that the dataset's build is missing. Empty unless DVC's files name the
+    build, this machine lacks it, and no release has its bytes.
     """
     from tfrecreg.core.registry.history import links_of
 
@@ -146,14 +146,14 @@ def missing_build(dataset: Dataset) -> str:
     if value is None or value in {each.dvc for each in links_of(dataset).values()}:
         return ""
     return (
-        f"{dataset}, a build that is not released: DVC's files name it, and `{folder}` is not "
+        f"{dataset}, a build that is not released: DVC's files name it, but `{folder}` is not "
         f"here; hint: {bring_command(root, folder)}"
     )
 
 
 def fetch_command(dataset: Dataset, manifest: Manifest) -> str:
-    """The command that fetches the bytes of a build or release from DVC. Empty if the raw data are
-    here, so that the bytes can be made again, or if DVC does not keep the bytes.
+    """The command that fetches the bytes of a build or release from DVC. Empty if DVC does not have
+    the bytes, or if the raw data are on this machine, because the build can then be made again.
     """
     from tfrecreg.core.registry.history import links_of
 
@@ -167,7 +167,7 @@ def fetch_command(dataset: Dataset, manifest: Manifest) -> str:
 
 
 def expect_dataset(dataset: Dataset) -> None:
-    """Refuse a name that is not a dataset of the registry, with a suggestion."""
+    """Refuse a name that is not a dataset of the registry, and suggest other names."""
     name, known = dataset.name, dataset.registry.dataset_names()
     if name in known:
         return
@@ -191,8 +191,8 @@ def absent_version(
     if matching:
         last = yanks[matching[-1]][-1]
         return NoSuchNameError(
-            f"every release `{name}@{reference.selector}` was yanked, {matching[-1]} "
-            f"because: {last.reason}",
+            f"every release `{name}@{reference.selector}` was yanked ({matching[-1]} "
+            f"because: {last.reason})",
             hint=f"`{name}@{matching[-1]}` is still available by its full version",
         )
     if versions:
@@ -221,8 +221,8 @@ def strays(registry: Registry) -> list[str]:
 
 
 def schema_hint(dataset: Dataset) -> str:
-    """The hint that restores a missing schema: from git, from a release, or inferred from the
-    records.
+    """The hint that says how to get a missing schema back: from git, from a release, or by
+    inferring it from the records.
     """
     from tfrecreg.core.registry import git
 
@@ -237,8 +237,8 @@ def schema_hint(dataset: Dataset) -> str:
 
 
 def _fits(dataset: Dataset, version: Version) -> bool:
-    """Whether the release's schema is undamaged and, if there is a build, equals the build's
-    schema.
+    """Whether the release's schema is undamaged and equals the schema of the build, if there is
+    one.
     """
     with suppress(ManifestError, NewerFormatError, MissingFileError):
         build = dataset.build_manifest()
@@ -263,7 +263,9 @@ def expects_schema(dataset: Dataset) -> bool:
 
 
 def expect_same_schema(dataset: Dataset, default: str, *, drafted: bool = False) -> None:
-    """Refuse to use the source's schema `default` if the dataset had another or names a file."""
+    """Refuse the source's schema `default` if the dataset had another schema or names a schema
+    file.
+    """
     name, path = dataset.name, dataset.schema_path
     own = "the draft from the data" if drafted else "the source's own schema"
     digest = blake3(default.encode("utf-8")).hexdigest()
@@ -271,7 +273,7 @@ def expect_same_schema(dataset: Dataset, default: str, *, drafted: bool = False)
     of = next((each for each, found in known.items() if found != digest), None)
     if of is not None:
         message = (
-            f"`{path}` is missing, and {own} is not that of `{of}`: expected "
+            f"`{path}` is missing, and {own} differs from the schema of `{of}`: expected "
             f"digest {known[of][:16]}…, found {digest[:16]}…"
         )
     elif not known and dataset.config.schema is not None:
@@ -289,7 +291,7 @@ def expect_same_schema(dataset: Dataset, default: str, *, drafted: bool = False)
 
 
 def _schemas(dataset: Dataset) -> Iterator[tuple[str, str]]:
-    """Yield the name and the schema's digest of the build and of the newest release.
+    """Yield the build and the newest release, each as its name and the digest of its schema.
 
     A damaged build is ignored here, because building again replaces it.
     """

@@ -41,10 +41,10 @@ _CAUSES = (REG002, REG004, REG006)
 
 
 def forks(links: Mapping[Version, Link], *, across: bool = False) -> Iterator[tuple[Link, Link]]:
-    """Find releases whose parent is not the previous release by number; yield both links.
+    """Find releases whose parent is not the previous release in version order. Yield the link of
+    each such release, and the link of the release that it skipped.
 
-    A release between parent and release is ignored if it has the parent's content and added no
-    names.
+    A skipped release does not count if it has the parent's content and added no names.
     """
     ordered = sorted(links)
     for position, version in enumerate(ordered):
@@ -66,8 +66,8 @@ def forks(links: Mapping[Version, Link], *, across: bool = False) -> Iterator[tu
 
 
 def _touched(registry: Registry, folder: str) -> dict[str, list[FileChange]]:
-    """The changes of each release file below a folder in git's history, newest first, by path.
-    Empty outside git; a file that is not committed yet is left out.
+    """For the path of each release file below a folder, its changes in git's history, newest first.
+    Empty outside git. Files that are not committed yet are left out.
     """
     found: dict[str, list[FileChange]] = {}
     for touch in git.touches(registry.storage.root, folder):
@@ -111,7 +111,7 @@ class Audit:
     links: dict[Version, Link] = field(default_factory=dict)
     issues: list[Issue] = field(default_factory=list)
     unseen: str = ""
-    """Why git's history was not read completely; empty if it was, or outside git."""
+    """Why git's history was not read completely; empty if all of it was read, or outside git."""
 
 
 def audit(dataset: Dataset) -> Audit:
@@ -139,8 +139,8 @@ def audit(dataset: Dataset) -> Audit:
 
 
 def by_cause(issues: Iterable[Issue]) -> list[Issue]:
-    """Merge all issues that come from one removed or changed release: the issues of its files, and
-    of the releases that were made after it.
+    """Merge all issues that come from the same removed or changed release: the issues of its files,
+    and the issues of the releases that were made after it.
     """
     causes: dict[Version, list[Issue]] = {}
     others: list[Issue] = []

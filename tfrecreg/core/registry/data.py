@@ -89,8 +89,8 @@ class Built(Data):
 
     @abstractmethod
     def storage(self, *, to_check: bool = False) -> Readable:
-        """The storage of its shards. If the bytes may differ from the manifest, it is given only to
-        a caller that checks every byte.
+        """The storage of its shards. If the bytes may differ from the manifest, it is refused
+        unless the caller will check every byte (`to_check`).
         """
 
 
@@ -150,7 +150,7 @@ class Build(Resolved):
 
 @dataclass(frozen=True)
 class Release(Resolved):
-    """A release of a dataset: immutable, under a version."""
+    """A release of a dataset: it has a version, and never changes."""
 
     kind = "release"
     version: Version
@@ -195,8 +195,8 @@ class Release(Resolved):
 
 @dataclass(frozen=True)
 class FolderBuild(Built):
-    """A copy of a build outside of a registry, or a build behind a URL. The manifest and the schema
-    in its folder judge it.
+    """A copy of a build outside of a registry, or a build behind a URL. It is checked against the
+    manifest and the schema in its folder.
     """
 
     kind = "build"
@@ -305,8 +305,8 @@ def version_in_stage(dataset: Dataset, stage: str) -> Version:
     root = dataset.registry.storage.root
     if git.work_tree(root) is None:
         raise UsageError(
-            f"`{dataset}#{stage}` is a stage, which git's tags name, and the registry is not in a "
-            "git work tree",
+            f"`{dataset}#{stage}` names a stage, and stages are git tags, but the registry is not "
+            "in a git work tree",
         )
     name = git.artifact(dataset.name, git.folder_in_tree(root))
     tags = git.list_tags(root, name)

@@ -1,6 +1,6 @@
-"""Finds the files that paths, globs, folders and sets name, on a disk or behind URLs. Also finds
-the splits of these files from their names, and measures raw data, to compare builds with their
-size.
+"""Finds the files that paths, globs, folders and sets name, on a disk or behind URLs. Also derives
+the splits of these files from their names, and measures raw data, so that the size of a build can
+be compared with it.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ _DESCRIBES = re.compile(
     r"|(?:manifest|labels|dataset_info|features|salvage)\.json|ledger\.jsonl",
     re.DOTALL,
 )
-"""Names that are never reported as left out: files that checks read beside shards, files for
-people, and marks of Spark.
+"""Names of files that are never reported as left out: files beside shards that checks read, files
+that people read, and Spark's marker files.
 """
 
 
 def find_files(word: str, left_out: list[str]) -> list[BareFile]:
     """The files that one word names.
 
-    Unreadable files that a folder or a glob finds (a FIFO, a broken link) are included: the check
+    Unreadable files in a folder or a glob, such as a FIFO or a broken link, are included. The check
     reports that they were not read.
     """
     place = named(word)
@@ -68,7 +68,8 @@ def find_files(word: str, left_out: list[str]) -> list[BareFile]:
         missing = f"no file matches `{word}`"
     if not found:
         hint = (
-            left_out_line(left_out) or "quote globs; a release is written `NAME@MAJOR.MINOR.PATCH`"
+            left_out_line(left_out)
+            or "quote globs, and write a release as `NAME@MAJOR.MINOR.PATCH`"
         )
         raise NoShardsError(missing, hint=hint, place=word)
     return [place.file(each) for each in found]
@@ -86,7 +87,7 @@ def find_all(words: Iterable[str], left_out: list[str]) -> list[BareFile]:
 
 
 def left_out_line(paths: Sequence[str]) -> str:
-    """The line that names files in folders that are not read; empty if `paths` is empty."""
+    """The line on the files that are not read because of their names; empty if `paths` is empty."""
     if not paths:
         return ""
     kinds: dict[str, list[str]] = {}
@@ -115,10 +116,10 @@ def _of_set(word: str) -> str:
 
 
 def _shards_below(storage: Readable) -> tuple[list[str], list[str]]:
-    """The paths of the shards, found by their names, and of the other files, which no check reads.
+    """The paths of the shards, which are recognized by their names, and of all other files.
 
-    Hidden files and folders are left out, as in globs. The names of Spark's parts do not tell their
-    format: the parts in a folder are shards if one of them holds TFRecords.
+    Hidden files and folders are left out, as in globs. The names of Spark's part files do not show
+    the format, so all parts in a folder count as shards if one of them holds TFRecords.
     """
     shards: list[str] = []
     others: list[str] = []
@@ -152,8 +153,9 @@ def splits_of_places(places: Sequence[str]) -> list[str]:
     """The split of each file, from its name, or else from its folder or a folder above; empty if no
     name gives a split.
 
-    A file's folder is a split if it is called ``test``. A folder ``my_test``, or a folder above, is
-    a split only if another split is beside it. TFX's folder ``Split-test`` is always a split.
+    A file's folder is a split if it is called ``test``. A folder ``my_test``, or any folder higher
+    up, is a split only if another split's folder is beside it. TFX's folder ``Split-test`` is
+    always a split.
     """
     folders = [tuple(each.split("/")[:-1]) for each in places]
     beside: dict[tuple[str, ...], set[str]] = {}
@@ -180,8 +182,7 @@ def splits_of_places(places: Sequence[str]) -> list[str]:
 
 
 _WHERE = (
-    "name the folder that the raw files lie in, with `--raw` or as the `raw` of the dataset in its "
-    "file in `datasets/`"
+    "name the folder of the raw data with `--raw`, or as `raw` in the dataset's file in `datasets/`"
 )
 
 

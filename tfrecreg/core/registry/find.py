@@ -54,8 +54,8 @@ from tfrecreg.core.values.reference import looks_like_reference, parse_reference
 from tfrecreg.core.values.text import safe
 
 _FIRST_SHARDS, _FIRST_RECORDS = 4, 100
-"""Maximum number of shards, and of records per shard, in which the feature of a label map is
-sought.
+"""To find the feature of a label map, at most this many shards are read, and at most this many
+records of each.
 """
 _NAMED = 3
 
@@ -90,7 +90,7 @@ def find_one(word: TargetLike, registry: RegistryLike | None = None) -> Data:
     if len(found) == 1:
         return found[0]
     bare = bare_files([str(each) for each in named_targets(word)])
-    several = f"`{bare.name}` has shards of several folders, whose manifests are not used together"
+    several = f"`{bare.name}` has shards of several folders, so the folders' manifests are not used"
     return replace(bare, notes=(*bare.notes, several))
 
 
@@ -128,7 +128,7 @@ def find_built(word: str | Built, registry: RegistryLike | None = None) -> Built
 
 
 def find_reference(word: str, registry: RegistryLike | None) -> Build | Release | None:
-    """As :func:`find_built`, but None for the path of a folder."""
+    """Like :func:`find_built`, but returns None for the path of a folder."""
     if not looks_like_reference(word):
         return None
     root = registry if registry is not None else find_registry()
@@ -215,8 +215,8 @@ def _build_of(shards: Sequence[Shard], notes: list[str]) -> Built | None:
 
 
 def display_name(words: Sequence[str]) -> str:
-    """The name for files that words name. It has only the first words, as a shell may have expanded
-    a glob.
+    """The name to show for the files that `words` name. It has only the first words, because a
+    shell may have expanded a glob to many.
     """
     shown = " ".join(safe(word) for word in words[:_NAMED])
     more = len(words) - _NAMED
@@ -276,13 +276,15 @@ def target_of(
 
 
 def _basis(text: str | None, given: str | None) -> str:
-    """The note that says which manifest and which schema judge a build outside of a registry."""
+    """The note on the manifest and the schema that a build outside of a registry is checked
+    against.
+    """
     if given is not None:
         return f"judged by the `{MANIFEST_NAME}` in its folder, and by the schema that you named"
     if text is None:
         return (
-            f"judged by the `{MANIFEST_NAME}` in its folder, and by no schema: there is no "
-            f"`{SCHEMA_NAME}` beside it, name one with `--schema`"
+            f"judged by the `{MANIFEST_NAME}` in its folder, and by no schema: its folder has no "
+            f"`{SCHEMA_NAME}`, name one with `--schema`"
         )
     return f"judged by the `{MANIFEST_NAME}` and the `{SCHEMA_NAME}` in its folder"
 

@@ -1,8 +1,8 @@
-"""Asks git about the registry's folder, and makes tags with the names of GTO. Never adds or
-commits.
+"""Asks git about the registry's folder, and makes tags with the names that GTO uses. Never adds or
+commits files.
 
-A registered version is ``mnist@v1.2.3``, a yanked one ``mnist@v1.2.3!``. A version that was
-assigned to a stage is ``mnist#prod#4``, where 4 counts the dataset's tags of this kind. If the
+The tag ``mnist@v1.2.3`` registers a version, and ``mnist@v1.2.3!`` marks it as yanked. The tag
+``mnist#prod#4`` assigns a version to a stage; 4 counts the dataset's tags of this kind. If the
 registry is below the root of its repository, its folder comes before the name:
 ``some/registry=mnist@v1.2.3``.
 """
@@ -70,7 +70,7 @@ def folder_in_tree(folder: str) -> str:
 
 
 def is_shallow(folder: str) -> bool:
-    """Whether the history ends before its first commit, as in a clone with limited depth."""
+    """Whether the oldest commits are missing, as in a clone with limited depth."""
     return _text(folder, "rev-parse", "--is-shallow-repository").strip() == "true"
 
 
@@ -128,7 +128,9 @@ def _parsed(data: bytes, where: str) -> Iterator[FileChange]:
 
 
 def list_blobs(folder: str, commit: str, path: str) -> dict[str, str]:
-    """The objects, as hex, of the files below `path` in a commit, by path relative to `folder`."""
+    """The object, as hex, of each file below `path` in a commit, by its path relative to
+    `folder`.
+    """
     data = _run(folder, "ls-tree", "-r", "-z", commit, "--", path)
     found = {}
     for line in filter(None, data.split(b"\0")):
@@ -171,7 +173,7 @@ class GitTag:
 
 
 def list_tags(folder: str, start: str) -> list[GitTag]:
-    """The tags whose names begin with `start`, by name."""
+    """The tags whose names begin with `start`, sorted by name."""
     form = "%(refname:strip=2)%00%(objectname)%00%(*objectname)%00%(taggerdate:unix)"
     found = []
     for line in _run(folder, "for-each-ref", f"--format={form}", "refs/tags").splitlines():
@@ -261,11 +263,11 @@ def artifact(dataset: str, folder: str) -> str:
     """The name of a dataset in GTO's tags."""
     if not is_name(dataset):
         raise UsageError(
-            f"GTO has no tags for the name `{dataset}`: it has to end with a letter or digit",
+            f"GTO accepts no tags for the name `{dataset}`: it has to end with a letter or digit",
         )
     if folder and not _FOLDER.fullmatch(folder):
         raise UsageError(
-            f"GTO has no tags for the folder `{folder}` of the registry: expected letters, "
+            f"GTO accepts no tags for the registry's folder `{folder}`: expected letters, "
             "digits, `-`, `_`, `.` and `/`",
         )
     return f"{folder}={dataset}" if folder else dataset
@@ -302,7 +304,7 @@ def stage_tag(name: str, stage: str, tags: Iterable[GitTag]) -> str:
 
 
 def in_stage(name: str, stage: str, tags: Iterable[GitTag]) -> str | None:
-    """The commit in a stage, by the stage's latest tag; None if no commit is in the stage."""
+    """The commit in a stage, according to the stage's latest tag; None if the stage is empty."""
     events = [each for each in _events(name, tags) if each.stage == stage]
     last = max(events, key=lambda each: (each.tag.time, each.counter), default=None)
     return None if last is None or last.cancelled else last.tag.commit

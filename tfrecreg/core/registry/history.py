@@ -102,13 +102,13 @@ class Issue:
 
 
 Place = Callable[[str], tuple[Readable, str] | None]
-"""Returns the location of a file of the build: a storage and the path in it; None if the file is
+"""Returns where a file of the build is stored: the storage, and the path in it. None if the file is
 not stored.
 """
 
 _MISSING = "is missing"
 _THREADS = min(4, os.cpu_count() or 1)
-"""blake3 releases the GIL, and one core hashes more slowly than a disk reads."""
+"""Number of threads: blake3 releases the GIL, and a disk reads faster than one core hashes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ def altered(manifest: Manifest, place: Place, progress: Progress = SILENT) -> It
 def copy_verified(
     source: Readable, target: Storage, entry: ShardEntry | FileEntry, *, hint: str = ""
 ) -> None:
-    """Copy a file of a build and verify it, unless `target` has a file of this name and size."""
+    """Copy a file of a build and verify it, unless `target` already has it in the same size."""
     path = entry.path
     found = target.stat(path)
     if found is not None and found.size == entry.bytes:

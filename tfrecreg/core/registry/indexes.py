@@ -1,12 +1,12 @@
-"""Finds the indexes of a build or release: beside its shards, or kept since its release.
+"""Finds the indexes of a build or release, beside its shards or among the copies that were kept.
 
 Also names the files of catalogs, and finds catalogs that no build and no release needs.
 
 The folder of catalogs has
 
 - ``places/``: a note per shard file, with its size, time and inode, and the digest of its bytes
-- ``shards/``: per shard, a Parquet file of its records, and one of its objects if it has any;
-  the names have the digests of the shard and of the index with its keys
+- ``shards/``: per shard, a Parquet file of its records, and one of its objects if it has any; a
+  file's name consists of the digest of the shard and the digest of the index that has its keys
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ def find_index(places: Iterable[IndexPlace], entry: FileEntry) -> tuple[str, byt
 def keep_indexes_of_release(dataset: Dataset) -> None:
     """Keep the indexes of a released build before another build replaces it.
 
-    The next release is compared with these indexes. If DVC or a person copied the build, there may
-    be no other copy of them.
+    The next release is compared with these indexes. If DVC or a person copied the build to this
+    machine, it may have the only copy of its indexes.
     """
     registry = dataset.registry
     try:
@@ -129,8 +129,8 @@ def read_place(place: Readable, path: str) -> PlaceNote | None:
 
 
 def catalog_paths(shard: str, index: str) -> tuple[str, str]:
-    """Paths of the catalog's file of records and of its file of objects, for the digests of a shard
-    and of its index, which may be empty.
+    """The paths of the catalog's two files, of records and of objects, for a shard and its index.
+    Both are named by their digests; the digest of the index may be empty.
     """
     records, objects = (f"shards/{shard[:2]}/{shard}-{index}{suffix}" for suffix in _SUFFIXES)
     return records, objects

@@ -1,7 +1,7 @@
 """The keeper of a release's bytes: DVC, or the folder `versions/`.
 
-DVC keeps the bytes if the registry is in a DVC repository. The module with the support for DVC is
-named here, and loaded on first use.
+DVC keeps the bytes if the registry is in a DVC repository. This module names the module that
+supports DVC, and imports it on first use.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Tracker(Protocol):
         """
 
     def named(self, data: bytes, where: str, folder: str) -> str | None:
-        """DVC's hash of a folder in the content `data` of the pointer `where`."""
+        """DVC's hash of a folder, from `data`, the content of the pointer at `where`."""
 
     def pointer_issue(self, dataset: Dataset, links: Mapping[Version, Link]) -> Issue | None:
         """The fault of the pointer to the build, if the build is one of the releases in `links`;
@@ -67,9 +67,8 @@ class Tracker(Protocol):
         """
 
     def cached(self, root: str, value: str) -> Mapping[str, str]:
-        """The files of the folder with the hash `value`: from each path in the folder to the
-        absolute path of the file in this machine's cache of DVC. Empty if the cache lacks the
-        folder.
+        """The files of the folder with the hash `value`: maps each path in the folder to the file's
+        absolute path in this machine's DVC cache. Empty if the cache lacks the folder.
         """
 
     def keeps(self, registry: Registry, manifest: Manifest) -> bool:
@@ -83,7 +82,7 @@ class Tracker(Protocol):
         stage: Storage,
         progress: Progress,
     ) -> list[str]:
-        """Copy those files of a build or release that DVC has into `stage`, and verify them; return
+        """Copy into `stage` the files of a build or release that DVC has, and verify them. Return
         their paths.
         """
 

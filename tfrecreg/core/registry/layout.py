@@ -37,9 +37,9 @@ YANKS_SUFFIX = ".yanks.jsonl"
 ATTRIBUTES = f"{RELEASES}/.gitattributes"
 """Git's attributes for the files below `registry/`."""
 ATTRIBUTE_LINES = (b"* -text", f"*{YANKS_SUFFIX} merge=union".encode())
-"""The lines of :data:`ATTRIBUTES`. They never change, so branches never conflict in them. With
-them, git converts no line ends (that would break the digests of releases), and a merge keeps all
-yanks.
+"""The lines of :data:`ATTRIBUTES`. They never change, so branches never conflict in them. They stop
+git from converting line ends, which would break the digests of releases, and they make a merge keep
+all yanks.
 """
 
 
@@ -104,7 +104,9 @@ def cached_schema(digest: str) -> str:
 
 
 def cached_statistics(content: str, made_by: str) -> str:
-    """The statistics of the split with this content digest; `made_by` distinguishes options."""
+    """The statistics of the split with this content digest; `made_by` is a digest of the
+    options.
+    """
     return f"{STATE}/cache/statistics/{content}-{made_by}"
 
 

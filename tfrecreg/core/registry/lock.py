@@ -1,7 +1,7 @@
-"""The locks of a registry, with which the commands on one machine take turns.
+"""The locks of a registry, which make the commands on one machine take turns.
 
-A change of a dataset holds the dataset's lock and shares the registry's lock. Garbage collection
-holds the registry's lock exclusively, so no other change is in progress.
+A command that changes a dataset holds the dataset's lock and shares the registry's lock. Garbage
+collection holds the registry's lock exclusively, so no other change is in progress.
 
 Also makes new folders for the user. The name must be free, and the folder appears whole or not at
 all.
@@ -30,13 +30,13 @@ from tfrecreg.core.values.errors import StorageError, UsageError
 from tfrecreg.core.values.text import safe
 
 _held: ContextVar[frozenset[Path]] = ContextVar("held", default=frozenset())
-"""The locks that the current context holds. It must not wait for them."""
+"""The locks that the current context holds, so that it does not wait for itself."""
 _copies: dict[Path, int] = {}
 """The locks on copies of releases that this process reads, with their descriptors. The lock that
 was used last comes last.
 """
 _MOST_COPIES = 64
-"""Maximum number of copies that a process protects, because it may open few files: 256 on macOS."""
+"""A process protects at most this many copies, because it may open few files: 256 on macOS."""
 
 
 @contextlib.contextmanager
@@ -164,7 +164,7 @@ def free_folder(folder: str | os.PathLike[str], registry: Registry | None) -> Pa
     """The absolute path of `folder`; refuses a folder that exists and is not empty."""
     text = os.fsdecode(folder)
     shown = safe(text, limit=1000)
-    expect_no_url(text, "only folders of this machine are written here")
+    expect_no_url(text, "only folders of this machine can be written")
     try:
         path = Path(text).expanduser().resolve()
     except (OSError, RuntimeError, ValueError) as error:

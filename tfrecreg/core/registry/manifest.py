@@ -3,10 +3,10 @@
 The same classes describe a build (``data/<name>/manifest.json``, without `release` and
 `provenance`) and a release (``registry/<name>/<version>/manifest.json``).
 
-The source of an adopted build is ``adopt``. Its options are `payloads`, the kind of the payloads,
-and `key`, the feature with the keys of records. The source of a build from a program's data is
-``python``; its option `keys` is the origin of the keys: ``position``, ``function`` or ``feature
-NAME``. `read_mark` reads the ``salvage.json`` that salvaged shards have beside them.
+The source of an adopted build is ``adopt``. Its option `payloads` is the kind of the payloads, and
+its option `key` is the feature with the keys of records. The source of a build from a program's
+data is ``python``. Its option `keys` says where the keys come from: ``position``, ``function`` or
+``feature NAME``. `read_mark` reads the ``salvage.json`` that salvaged shards have beside them.
 """
 
 from __future__ import annotations
@@ -125,8 +125,8 @@ class RawTotals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ledger:
-    """The numbers of items of one split by outcome. If `items` differs from `written` + the sum of
-    `skipped`, the build fails. The build's ledger file lists all skipped items.
+    """How many items of one split had each outcome. If `items` differs from `written` plus the sum
+    of `skipped`, the build fails. The build's ledger file lists all skipped items.
     """
 
     items: int
@@ -134,8 +134,8 @@ class Ledger:
     skipped: dict[str, int] = field(default_factory=dict)
     """Number of skipped items by ``SRC`` code."""
     remarks: dict[str, int] = field(default_factory=dict)
-    """Number, by ``SRC`` code, of parts of items that were clipped, left out or ignored: boxes,
-    masks, files without an annotation. Remarks are not part of the sum above.
+    """For each ``SRC`` code, the number of parts of items that were clipped, left out or ignored,
+    such as boxes, masks, or files without an annotation. Remarks are not part of the sum above.
     """
 
 
@@ -209,14 +209,16 @@ class ChangeCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """The change from the parent to the release, and its level by the rule for version numbers."""
+    """The change from the parent to the release, with the level from the rule for version
+    numbers.
+    """
 
     level: Literal["initial", "patch", "minor", "major"]
     """The lowest level that the rule allows."""
     reasons: list[str] = field(default_factory=list)
     counts: ChangeCounts | None = None
-    """None, and not in the file, for a first release, or if the machine that released lacked an
-    index.
+    """None, and not in the file, for a first release, and if an index was missing on the machine
+    that made the release.
     """
 
 
@@ -270,9 +272,9 @@ class Manifest:
     ledger: dict[str, Ledger]
     """The outcome of all items, by split."""
     features: dict[str, int]
-    """Total size of the serialized values of all records in bytes, by feature name."""
+    """For each feature, the total size in bytes of its serialized values in all records."""
     labels: dict[str, list[str]]
-    """Class names in order of their numbers, by feature name."""
+    """For each feature that has them, the class names in order of their numbers."""
     source: SourceEntry
     """The source. Its name is ``adopt`` if another tool wrote the shards."""
     schema: SchemaEntry
@@ -333,7 +335,7 @@ def remake_command(manifest: Manifest) -> str:
 
 
 def adopted_kind(manifest: Manifest | None) -> PayloadKind:
-    """The kind of the payloads in the manifest; Examples if it names none."""
+    """The kind of payloads that the manifest names; Examples if it names none."""
     if manifest is None or not is_adopted(manifest):
         return PayloadKind.EXAMPLE
     said = manifest.source.options.get(PAYLOADS)
@@ -354,13 +356,13 @@ class SalvageMark:
 
     digest: str
     changed: Mapping[str, str] = field(default_factory=dict)
-    """The blake3 of each shard that differs from its original, by file name. It may be empty if
-    missing shards are the only damage.
+    """The blake3 of each shard that differs from its original, by file name. Empty if missing
+    shards are the only damage.
     """
     lost: Mapping[str, str] = field(default_factory=dict)
     broken: str = ""
-    """Why the report cannot be parsed; empty if it can be parsed. If not, every shard of the folder
-    may be salvaged.
+    """Why the report cannot be parsed; empty if it can be parsed. If it cannot, any shard of the
+    folder may be a salvaged one.
     """
 
     def covers(self, name: str, digest: str | None = None) -> bool:
@@ -500,7 +502,7 @@ def _writing(manifest: Manifest) -> AbstractContextManager[None]:
 
 
 def build_manifest(manifest: Manifest) -> Manifest:
-    """The manifest of the build, from the release's manifest, which extends it."""
+    """The manifest of the build, without what the release's manifest adds to it."""
     if manifest.release is None:
         return manifest
     found = seal(replace(manifest, release=None, provenance=None))
@@ -555,10 +557,10 @@ def totals_of(manifest: Manifest) -> Totals:
 
 
 def quick_totals(data: bytes, dataset: str, version: str) -> Totals | None:
-    """The totals of a release; None if `data` is not exactly its manifest as it was sealed.
+    """The totals of a release; None if `data` is not, byte for byte, the manifest that was sealed.
 
-    The digest in the file is compared with the digest of the members that it covers, joined. If the
-    file is canonical JSON, these are the bytes from which the original digest was computed.
+    The members that the digest covers are joined and hashed, and the result is compared with the
+    digest. In canonical JSON, the joined members are the bytes that the digest was made from.
     """
     try:
         members = _MEMBERS.decode(data)

@@ -189,7 +189,7 @@ class Dataset:
 
     @property
     def raw_folder(self) -> str | None:
-        """The folder or URL of the raw data that the configuration names; None if it does not."""
+        """The folder or URL of the raw data that the configuration names; None if it names none."""
         raw = self.config.raw
         return raw if raw is None else absolute_place(raw, self.registry.storage.root)
 

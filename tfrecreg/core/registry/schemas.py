@@ -3,11 +3,11 @@
 A manifest names a schema by the digest of its text. The working schema may be edited after the
 build. The build stays valid as long as the schema's meaning is the same, and a release freezes the
 text that its manifest names. A build has that text in its folder, unless it was adopted in place.
-Any place may have the text, because its digest is verified.
+The text may come from any place, because its digest is verified.
 
 A first build also publishes its schema. The schema is written before the build's folder appears, so
-that no build is visible without it. A note in the stage lists such files. If the folder does not
-appear, the next holder of the lock removes these files.
+that no build is visible without it. A note in the stage lists the files that were written in
+advance. If the folder does not appear, the next holder of the lock removes these files.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ _NOTE = "beside.json"
 class _Note(msgspec.Struct, frozen=True):
     manifest: str
     files: dict[str, str]
-    """The files that were missing and then written: blake3 by path."""
+    """The blake3 of each file that was missing and was written, by path."""
 
 
 @contextlib.contextmanager

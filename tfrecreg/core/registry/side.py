@@ -34,7 +34,7 @@ class Side:
     """The storage of its registry; None for a build outside of a registry."""
     files: Readable | None
     kept: Mapping[str, str] | None = None
-    """The build's files in DVC's cache: from the path in the build to the path from the root of the
+    """The build's files in DVC's cache: maps a path in the build to a path below the root of the
     file system. None if the cache was not searched yet.
     """
     cache: LocalStorage | None = None

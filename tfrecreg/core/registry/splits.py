@@ -1,10 +1,10 @@
-"""Parses expressions for splits and parts of splits, and finds their shards, and their records by
-number.
+"""Parses expressions that name splits or parts of splits. Finds the shards and the numbers of the
+records that they name.
 
-The expressions are those of TensorFlow Datasets: ``train``, ``train[:80%]``, ``train[1000:2000]``,
-``train[-500:]``, ``train[:2shard]``, ``train[3shard]``, ``train+validation``, ``all``. Percentages
-are rounded by TFDS's formula ``int(round(percent * records / 100.0))`` to the nearest record; a
-half is rounded to the even number. See https://www.tensorflow.org/datasets/splits.
+The expressions are the same as in TensorFlow Datasets: ``train``, ``train[:80%]``,
+``train[1000:2000]``, ``train[-500:]``, ``train[:2shard]``, ``train[3shard]``, ``train+validation``,
+``all``. As in TFDS, a percentage is rounded to the nearest record, ``int(round(percent * records /
+100.0))``, and a half is rounded to the even number. See https://www.tensorflow.org/datasets/splits.
 """
 
 from __future__ import annotations
@@ -296,7 +296,9 @@ def expect_listed(target: Target, splits: Sequence[str], *, whole: bool) -> None
 
 
 def chosen_splits(name: str, splits: Sequence[str], words: str | None) -> tuple[str, list[str]]:
-    """The expression `words`, by default the name of the only split, and the splits in it."""
+    """The expression `words`, by default the name of the only split, and the splits that it
+    names.
+    """
     if words is None:
         if len(splits) != 1:
             raise UsageError(
@@ -309,7 +311,7 @@ def chosen_splits(name: str, splits: Sequence[str], words: str | None) -> tuple[
 
 
 class PayloadFault(NamedTuple):
-    """A fault of a payload, as a sentence: the parts before and after the record's name."""
+    """A sentence about a fault of a payload: the text before and after the record's name."""
 
     before: str
     after: str
@@ -382,7 +384,7 @@ class SplitRecords:
         return f"record {record} of `{safe(entry.path, limit=1000)}` of {self._name}"
 
     def key(self, number: int) -> str:
-        """A clause with the record's key that ends a sentence; empty if no index has the key."""
+        """A clause with the record's key, to end a sentence; empty if no index has the key."""
         shard, entry, record = self._place(number)
         if not entry.index:
             return ""

@@ -1,13 +1,13 @@
 """Changes `data/`, `registry/`, `versions/`, and DVC's copies of them. No other module does.
 
 A command opens a :func:`transaction` on a dataset, stages files in one of its folders, and
-publishes them. Every byte is verified against the manifest where it will stay; then one rename or
+publishes them. Every byte of the staged files is verified against the manifest. Then one rename or
 one exchange of folders makes the files visible. If the command fails or is killed before that, the
 staged files stay invisible, and the next transaction on the dataset removes them.
 
-Locks, in the order in which they are taken: the registry's lock, shared; the dataset's lock; the
-lock of the settings; DVC's own lock. :func:`removal` takes the registry's lock exclusively, so no
-other command can be in the middle of a change.
+Locks are taken in this order: the registry's lock (shared), the dataset's lock, the lock of the
+settings, and DVC's own lock. :func:`removal` takes the registry's lock exclusively, so no other
+command can be in the middle of a change.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _keep_in_versions(change: Transaction, build: Manifest, version: Version) ->
 
 
 def _expect_leftover(dataset: Dataset, copy: str, build: Manifest, version: Version) -> None:
-    """Refuse to replace the copy of another release with this number, which a branch or tag has."""
+    """Refuse to replace the copy if a branch or tag has another release with this number."""
     storage = dataset.registry.storage
     if storage.stat(f"{copy}/{MANIFEST_NAME}") is None:
         return

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tfrecreg.core.schema.compat import SchemaChange, Value
 
 _FEATURES = 6
-"""The number of features in one line, the largest first."""
+"""The number of features that a line shows. The largest come first."""
 _LABELS = 12
 
 

@@ -1,8 +1,8 @@
 """The two consoles, the progress bar, and the layout of lines, tables and facts.
 
 Results go to stdout, everything else to stderr. On a terminal, long lines wrap between words with
-an indent, and wide tables fold. In a pipe, nothing wraps or folds, so nothing is cut and grep
-finds every line; only tables respect `COLUMNS` there, if it is set.
+an indent, and wide tables fold. In a pipe, nothing wraps or folds, so nothing is cut and grep finds
+every line. The one exception: tables fold if `COLUMNS` is set.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _GAP = 2
 _LEAST = 2
 """Minimum width of a column: one wide letter. In a narrower column, rich omits text."""
 _ENDLESS = 100_000
-"""Width of a pipe without `COLUMNS`."""
+"""The width that is used for a pipe if `COLUMNS` is not set."""
 _USUAL = 80, 25
 """Default columns and lines of a terminal."""
 _WORD = re.compile(r"\s*\S+(?: (?:[kMGT]?B|%)(?![^\s,;:.)]))*\S*\s*")
@@ -103,7 +103,7 @@ class PlainTable:
             yield from self._folded(console, options, width)
 
     def _laid_out(self, row: Sequence[str], widths: Sequence[int]) -> str:
-        """A row that fits on a line, laid out as by rich but fifty times as fast."""
+        """Lay out a row that fits on a line. Rich would do the same, but fifty times as slowly."""
         cells = []
         for cell, width, right in zip(row, widths, self._right, strict=True):
             shown = cell.rstrip() if right else cell
@@ -172,7 +172,7 @@ def _console(file: TextIO) -> Console:
 
 
 def _number(name: str) -> int | None:
-    """The size in a variable; None if it is not set, or not a usable number."""
+    """The size in an environment variable; None if it has no usable number."""
     value = os.environ.get(name, "")
     return (int(value) or None) if re.fullmatch("[0-9]{1,5}", value) else None
 

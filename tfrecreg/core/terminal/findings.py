@@ -40,13 +40,13 @@ _MEASURES = {
     "items.matched": "items",
     "manifest.described": "folder",
     "manifest.kinds": "payloads",
-    "manifest.unnamed": "beside them, not named",
+    "manifest.unnamed": "shards not named",
     "registry.history": "git's history",
     "source.compared": "raw files",
     "questions.held": "expectations",
     "questions.lacks": "not asked about",
 }
-"""Labels of the measures that get a line, by the first two parts of their name."""
+"""The measures that get a line: the first two parts of their name, and the label of the line."""
 _BUNDLED = frozenset(
     {
         *("annotations", "content", "crc", "drift", "duplicates", "images", "inflation", "items"),

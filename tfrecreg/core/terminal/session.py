@@ -1,6 +1,6 @@
 """The context of a call, which every command gets.
 
-The module also has a group of commands, each of which is imported when it is run.
+The module also has a group of commands. A command is imported when it is run.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Session:
         return ConsoleProgress()
 
     def context(self, engine: Engine | None = None) -> Context:
-        """The registry of this call, as it was given, its engine and its progress."""
+        """The registry of this call, as the user named it, and its engine and progress."""
         return {"registry": self.registry, "engine": engine, "progress": self.progress()}
 
     def print_json(self, document: object, output: str | None = None) -> None:
@@ -115,8 +115,8 @@ class Session:
 def session_command(
     name: str, cls: type[click.Command] | None = None
 ) -> Callable[[Callable[..., Any]], click.Command]:
-    """Make a function a command, which gets the :class:`Session` and has ``--json`` as its last
-    option: one document on stdout instead of text.
+    """Make a function a command. It gets the :class:`Session`, and its last option is ``--json``,
+    which prints one document on stdout instead of text.
     """
     import click  # a plugin's module is imported for listings, and by programs
 
@@ -149,7 +149,7 @@ def command_at(place: str) -> click.Command:
 
 
 class LazyGroup(click.Group):
-    """A group of commands, each with a name, a summary, and the place to import it from on use."""
+    """A group of commands. Each has a name, a summary, and the place from which it is imported."""
 
     def __init__(self, *, places: Mapping[str, tuple[str, str]], **settings: object) -> None:
         super().__init__(**settings)  # type: ignore[arg-type]  # click's own settings

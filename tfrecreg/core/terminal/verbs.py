@@ -1,7 +1,7 @@
 """Options of commands, made from the verbs of :mod:`tfrecreg.library`.
 
-A verb is declared once, as a method of a handle. Its parameters are the options of the command:
-their annotations, as text, give the types, and their lines in the docstring give the help.
+A verb is declared once, as a method of a handle. Its parameters become the options of the command.
+A parameter's annotation gives the type of the option, and its line in the docstring gives the help.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "to": {"metavar": "FORMAT"},
     "where": {"metavar": "SQL"},
 }
-"""Settings of parameters that their annotations do not give."""
+"""Settings that cannot be derived from the annotations of parameters."""
 _SEVERAL = re.compile(r"(Mapping|Sequence|Iterable)\[|Words\b")
 _CHOICE = re.compile(r"Literal\[([^\]]*)\]")
 _LINE = re.compile(r"^    (\w+): (.*(?:\n     .*)*)", re.MULTILINE)

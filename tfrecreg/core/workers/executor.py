@@ -43,21 +43,22 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 AHEAD = 4
-"""Number of tasks per worker that are sent and whose results are not yet taken. It is higher than
-for local processes, because sending a task takes time.
+"""How many tasks per worker are sent ahead of the result that is taken next. It is higher than for
+local processes, because sending a task takes time.
 """
 _ERRORS = (Exception, SystemExit, asyncio.CancelledError)
 """The errors that a library may raise if it fails."""
 _ALONE = threading.Lock()
-"""The lock of a process, which runs one task at a time: sources and validators need not be
+"""A process holds this lock while it runs a task, because sources and validators need not be
 thread-safe.
 """
 
 
 @cache
 def versions() -> dict[str, str]:
-    """The versions, by name, that must be equal in a worker and in the command: those of tfrecreg
-    and of distributions with plugins, with a digest of code that can change under the same version.
+    """The versions, by name, that must be equal in a worker and in the command: of Python, zlib,
+    tfrecreg, and distributions with plugins. Code that can change under one version adds its
+    digest.
     """
     found = {"tfrecreg": __version__}
     for distribution in with_plugins():
@@ -71,7 +72,7 @@ def versions() -> dict[str, str]:
 
 
 def pack(function: Callable[[T], object], task: T) -> bytes:
-    """A task as bytes, with the versions and folders that its worker compares first."""
+    """A task as bytes, with the versions and folders that its worker checks first."""
     return pickle.dumps((versions(), sorted(_folders(task)), pickle.dumps((function, task))))
 
 
@@ -87,8 +88,7 @@ def _folders(value: object) -> set[str]:
 def perform_work(work: bytes) -> bytes:
     """In a worker: run a task from :func:`pack`, and pack its outcome. A library may run it twice.
 
-    This function never raises an `Exception`. So an exception of a future is a failure of the
-    library.
+    This function never raises an `Exception`. So if a future has an exception, the library failed.
     """
     with _ALONE:
         try:
@@ -157,7 +157,7 @@ class ExecutorEngine(ExtensionPoint, Engine):
         return own if isinstance(own, int) else usable_cores()
 
     def ahead(self) -> int:
-        """Number of tasks that are sent and whose results are not yet taken."""
+        """How many tasks are sent ahead of the result that is taken next."""
         return AHEAD * self.jobs
 
     def watch(self) -> None:
@@ -166,14 +166,16 @@ class ExecutorEngine(ExtensionPoint, Engine):
         """
 
     def cancel(self, futures: Sequence[Future[bytes]]) -> None:
-        """Stop tasks whose results are not needed; wait for running tasks, because they write."""
+        """Stop tasks whose results are not needed. Running tasks are awaited, because they
+        write.
+        """
         wait([future for future in futures if not future.cancel()])
 
     def failure(self, error: BaseException) -> TfrecregError:
         """The error to raise if the library raised `error` or lost a task."""
         return FailureError(
             f"{self.request.plugin_id} failed: {one_line(error)}",
-            hint="run the command again: a build goes on from its finished shards",
+            hint="run the command again: a build continues after its finished shards",
         )
 
     @property

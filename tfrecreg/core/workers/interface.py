@@ -20,7 +20,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 WORTH_SECONDS = 0.75
-"""Work that takes one process this many seconds is faster with worker processes of this machine."""
+"""Work that takes one process more seconds than this is faster with local worker processes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,18 +54,18 @@ class Engine(ABC):
         """Number of tasks that run at the same time."""
 
     def run_here(self, function: Callable[[], R]) -> R | None:  # noqa: ARG002 - workers run it
-        """The result of `function`, called in this process, if the engine runs its tasks in this
-        process; None if workers run them.
+        """Call `function` and return its result if this engine runs tasks in this process. Returns
+        None if workers run them.
         """
         return None
 
     def for_work(self, costs: Iterable[float]) -> Engine:  # noqa: ARG002 - others take any work
-        """The engine for this work: itself, or an engine in this process if the work is too small
-        for worker processes.
+        """The engine for this work: this engine, or one that runs in this process if the work is
+        too small for worker processes.
 
         Args:
-            costs: the time of each task, in seconds of one process. Only as many are taken as are
-                needed to decide.
+            costs: the seconds that each task takes in one process. No more of them are read than
+                the decision needs.
         """
         return self
 
@@ -113,7 +113,7 @@ class Engine(ABC):
         """All results of :meth:`run`, with progress. When it returns, no worker runs a task.
 
         Args:
-            cost: returns a task's numbers of records and bytes, for the progress.
+            cost: returns how many records and bytes a task had, for the progress.
             label: the activity: "exporting mnist".
             total: number of records of all tasks; 0 if unknown.
         """
@@ -159,7 +159,7 @@ def perform(work: bytes) -> bytes:
 
 
 def packed_error(error: Exception) -> bytes:
-    """In a worker: the outcome, as bytes, for which :func:`result_of` raises `error`."""
+    """In a worker: an outcome, as bytes, from which :func:`result_of` raises `error`."""
     summary = safe("".join(traceback.format_exception_only(type(error), error)).strip())
     trace = "".join(traceback.format_exception(error))
     try:

@@ -25,7 +25,7 @@ def usable_cores() -> int:
 
 
 class LocalEngine(Engine):
-    """Runs tasks in `jobs` worker processes; with one job, in this process.
+    """Runs tasks in `jobs` worker processes, or in this process if `jobs` is 1.
 
     Workers are spawned, not forked, because a fork of a process with threads (NumPy's,
     TensorFlow's) may deadlock. So a script with more than one job must keep its code under

@@ -23,8 +23,8 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _AHEAD = 2
-"""Number of tasks per worker that are started and whose results are not yet taken: enough to keep
-workers busy while an earlier task takes long, and few enough to bound memory.
+"""How many tasks per worker are started ahead of the result that is taken next: enough to keep
+workers busy during an earlier long task, and few enough to bound memory.
 """
 
 _PATIENCE = 5.0
@@ -89,7 +89,7 @@ class Pool:
         self._workers: list[_Worker] = []
 
     def start(self, count: int, function: Callable[[Any], object] | None = None) -> None:
-        """Start workers until there are `count`, at most the pool's size."""
+        """Start workers until there are `count` of them, but no more than the pool's size."""
         try:
             while len(self._workers) < min(count, self._size):
                 self._workers.append(_Worker(function))

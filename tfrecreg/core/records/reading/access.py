@@ -8,8 +8,8 @@
     with Records("train.tfrecord") as records:
         len(records), records[-1], records[10:20]
 
-Records have the same numbers as in `tfrecreg check`: from 0, damaged records included. Reading a
-payload verifies both checksums of the record, and in gzip also the member.
+Records have the same numbers as in `tfrecreg check`: from 0, including damaged records. Reading a
+payload verifies both checksums of its record. In gzip, it also verifies the member.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def read(
 
     Args:
         path: the shard, plain or gzip.
-        record: a number from 0 (negative ones count from the end), a slice, or several numbers.
+        record: a number, a slice, or several numbers, from 0. Negative ones count from the end.
         index: an index of the shard, as for :class:`Records`.
 
     Returns:
@@ -87,7 +87,7 @@ def read(
 
     Raises:
         NoSuchRecordError: a number is out of range. The error is also an IndexError.
-        DamagedRecordError: the checksums of a record do not hold.
+        DamagedRecordError: a checksum of a record is wrong.
         UsageError: the file is not a TFRecord, or `index` is not its index.
         StorageError: a file cannot be read.
 
@@ -232,8 +232,7 @@ class Records(Sequence[bytes]):
         return self._file.payload(self.number(record))
 
     def number(self, record: SupportsIndex) -> int:
-        """The number in the shard of the record at position `record`. Findings use the same
-        numbers.
+        """The number that the record at position `record` has in the shard, and in findings.
 
         Raises:
             NoSuchRecordError: the position is out of range.
@@ -355,10 +354,10 @@ class _File:
     def _groups(
         self, numbers: npt.NDArray[np.int64]
     ) -> Iterator[tuple[int, int, list[tuple[int, int, int]]]]:
-        """Groups of records that lie close together: start and end in the stream, and the records'
-        places.
+        """Groups of records that lie close together: the group's start and end in the stream, and a
+        place for each record.
 
-        A place is the number, the offset and the payload's length of a record.
+        A place has the record's number, its offset, and the length of its payload.
         """
         ordered = np.unique(numbers)
         offsets = self._places.offsets[ordered].tolist()
@@ -418,7 +417,7 @@ class _File:
             )
         if stated != length:
             raise self._damaged(
-                number, f"its length should be {length} by the index, found {stated}"
+                number, f"its length should be {length} according to the index, found {stated}"
             )
         payload = frame[HEADER_BYTES : HEADER_BYTES + length]
         footer = frame[HEADER_BYTES + length :]

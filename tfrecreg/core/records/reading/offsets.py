@@ -4,8 +4,8 @@ For shards without an index there is a cache: one file per shard in ``tfrecreg/o
 `XDG_CACHE_HOME` or ``~/.cache``. An entry is used only while the shard's size and modification time
 are the same. A shard that changed less than two seconds ago gets no entry, because its time might
 not reveal the next change (git's index has the same rule). A damaged shard gets no entry. If a
-manifest has the digest of the stream, an entry is used only if the whole stream was read for it and
-had that digest. Offsets are not trusted: each read compares length and checksums.
+manifest has the digest of the stream, an entry is used only if the whole stream was read to make
+it, and had that digest. Offsets are not trusted: each read compares length and checksums.
 """
 
 from __future__ import annotations
@@ -130,12 +130,12 @@ def _believed(
         if not _fits(index, stamp[0], gzip):
             raise UsageError(
                 f"`{where}` is not the index of `{shown}`: the index covers "
-                f"{index.stream_bytes} bytes of stream{' in gzip' if index.members else ''}, "
+                f"{index.stream_bytes} bytes{' of decompressed gzip' if index.members else ''}, "
                 f"the file has {stamp[0]} bytes{' of gzip' if gzip else ''}"
             )
         return _indexed(stamp, index)
     if gzip:
-        raise UsageError(f"`{where}` has offsets of a plain file, and `{shown}` is gzip")
+        raise UsageError(f"`{where}` has offsets of a plain file, but `{shown}` is gzip")
     lengths = parse_sidecar(data, where)
     places = RecordOffsets(*stamp, np.cumsum(lengths + OVERHEAD) - lengths - OVERHEAD, lengths)
     if places.end != stamp[0]:
@@ -154,7 +154,7 @@ def _with_lost(found: RecordOffsets, count: int) -> RecordOffsets:
     if here >= count:
         return found
     at = found.end if not here or found.lengths[-1] >= 0 else int(found.offsets[-1])
-    why = f"the shard should have {count} records by its index, it has {here}"
+    why = f"according to its index, the shard should have {count} records, it has {here}"
     faults = {number: Fault("CRC003", at, number, None, why) for number in range(here, count)}
     return replace(
         found,
@@ -282,8 +282,8 @@ def parse_sidecar(data: bytes, where: str) -> npt.NDArray[np.int64]:
 
 _MAGIC = b"TFROFFS2"
 _HEADER = struct.Struct("<8sQQQQI32s")
-"""The header of an entry: magic; size, time and numbers of records and members of the shard;
-whether the shard is gzip; digest of the stream.
+"""The header of an entry: the magic bytes; the shard's size, time, number of records and number of
+members; whether the shard is gzip; the digest of its stream.
 """
 _HASH_BYTES = 32
 _RACY_NS = 2_000_000_000

@@ -216,8 +216,8 @@ class ShardRecords:
                 yield shard, np.array(inside, np.int64) - low
 
     def blocks(self, numbers: range | npt.NDArray[np.int64]) -> Iterator[list[int]]:
-        """Divide the numbers into parts that fit into memory: records of about one MiB together, or
-        one larger record.
+        """Divide the numbers into parts that fit into memory. The records of a part have about one
+        MiB together; a larger record is a part by itself.
         """
         for shard, records in self.inside(numbers):
             low = self._starts[shard]

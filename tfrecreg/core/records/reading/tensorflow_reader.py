@@ -2,14 +2,15 @@
 
 What the reader does (observed with 2.16, and read in `record_reader.cc` and `zlib_inputstream.cc`):
 
-- If fewer bytes are left than the 12 of a header, it takes them for the end of the file. It does so
+- If fewer bytes are left than a header has (12), it takes them for the end of the file. It does so
   in gzip as well, whether the file ends inside a member's data, trailer or header.
-- If a checksum does not hold, or zlib reports an error, it raises an error and stops.
-- For a plain file it allocates the length in a header before it reads, and does not check the
-  allocation. So it crashes if the length exceeds the machine's memory. From 2^63 on, the length is
-  negative, which is an error. For gzip the buffer grows while it reads, so it does not crash.
+- If a checksum is wrong, or zlib reports an error, it raises an error and stops.
+- For a plain file, it allocates as many bytes as a header says before it reads them, and does not
+  check the allocation. So it crashes if the length exceeds the machine's memory. It takes a length
+  of 2^63 or more for a negative one, and raises an error. For gzip, the buffer grows with the data,
+  so it does not crash.
 
-So TensorFlow never continues after a fault, except after a complete record above the limit.
+So TensorFlow continues after only one kind of fault: a complete record above the size limit.
 
 TensorFlow may also lose records of sound gzip files: see :class:`InputBuffer`.
 """
@@ -24,8 +25,8 @@ from tfrecreg.core.records.gzip_writer import GZIP_BITS, INPUT_BUFFER, Compressi
 from tfrecreg.core.values.findings import TensorflowOutcome
 
 CRASH_LENGTH = 1 << 35
-"""Length in bytes from which TensorFlow is assumed to crash, because the machine has less memory. A
-machine with 24 GB stops with an error at 2^34, and crashes at 2^35.
+"""TensorFlow is assumed to crash at lengths of this many bytes or more, because machines have less
+memory. A machine with 24 GB stops with an error at 2^34, and crashes at 2^35.
 """
 
 _NEGATIVE = (1 << 63) - FOOTER_BYTES
@@ -83,8 +84,8 @@ class InputBuffer:
     TensorFlow calls zlib until the end of a member, of the buffer, or of the output space. After a
     call without output TensorFlow reads more of the file. If the file was read to its end,
     TensorFlow stops, even if the buffer holds members that zlib has not seen. So it loses the rest
-    of the file if the last call for a member has no output: the member is empty, or a buffer ended
-    after its last output byte and before the end of its trailer.
+    of the file if the last call for a member has no output. This happens if the member is empty, or
+    if a buffer ended after the last byte with output and before the end of the trailer.
     """
 
     def __init__(self) -> None:

@@ -48,7 +48,7 @@ from tfrecreg.core.values.shards import ShardName, parse_shard_name
 from tfrecreg.core.values.text import safe
 
 _PATH = 1000
-"""Maximum length of a path in a message: the names of two sets often differ at the end."""
+"""Maximum length of a path in a message. Names of sets often differ only at the end."""
 _NUMBER = re.compile(
     r"(\d+)(?=[-_]?of[-_]?\d+(?:(?!\d[-_]?of[-_]?\d)[^/])*$)", re.IGNORECASE | re.ASCII | re.DOTALL
 )
@@ -86,8 +86,8 @@ def check_empty(
     bare: bool,
     tensorflow: TensorflowOutcome | None = TensorflowOutcome.READS,
 ) -> None:
-    """Find shards without records: SHD013, lost records are likely, for a bare file if the other
-    files of its split have enough records; otherwise SHD007.
+    """Find shards without records. A bare file gets SHD013 (records were probably lost) if the
+    other files of its split have enough records. Every other shard gets SHD007.
     """
     files = Counter(shard.split for shard, _ in counts)
     total: Counter[str] = Counter()
@@ -162,7 +162,7 @@ def _check_set(tally: Tally, subject: str, members: Sequence[_Member], known: _B
         _add(tally, SHD006, message, files, subject)
     twice = sorted(number for number, files in numbers.items() if files > 1)
     if twice:
-        message = f"the set `{shown}` has more than one shard of number {twice[0]}"
+        message = f"the set `{shown}` has more than one shard with number {twice[0]}"
         _add(tally, SHD006, message, _later(members), subject)
     missing = of - len(numbers) + len(wrong)
     if missing <= 0:
@@ -179,9 +179,10 @@ def _check_set(tally: Tally, subject: str, members: Sequence[_Member], known: _B
 
 
 def _parts_of_name(members: Sequence[_Member]) -> list[str]:
-    """The path of one shard of a set in three parts: before its number, the number, and after it.
+    """The path of one shard of a set in three parts: the text before the shard's number, the
+    number, and the text after it.
 
-    It is the shortest path: without leading zeros, its number has the fewest digits.
+    The shortest path is taken, because numbers without leading zeros have the fewest digits there.
     """
     return _NUMBER.split(min((shard.name for shard, _ in members), key=len), maxsplit=1)
 
@@ -214,7 +215,7 @@ def _add_missing(
             message,
             Location(
                 shard=f"{head}{number:0{len(digits)}d}{end}",
-                detail=f"number {number} of {of} is not there",
+                detail=f"shard number {number} of {of} is missing",
                 tensorflow=TensorflowOutcome.READS,
             ),
             subject=subject,
@@ -274,7 +275,9 @@ _SETS = 3
 def bare_measures(
     payloads: Iterable[tuple[Shard, PayloadCounts]], unnamed: Sequence[UnnamedShards]
 ) -> Iterator[Measure]:
-    """Measures: the number of records by kind of payload, and of shards that were not named."""
+    """The measures: how many records have each kind of payload, and how many shards were not
+    named.
+    """
     total: Counter[str] = Counter()
     for _, part in payloads:
         total.update(part.kinds)
@@ -342,7 +345,9 @@ class Descriptions:
 
     infos: list[tuple[TfdsInfo, list[Shard]]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    """One line per folder: which description judges it, or why the description cannot be used."""
+    """One line per folder: the description that it is checked against, or why that cannot be
+    used.
+    """
 
 
 def descriptions(shards: Iterable[Shard]) -> Descriptions:
@@ -357,7 +362,7 @@ def descriptions(shards: Iterable[Shard]) -> Descriptions:
             info = read_info(members[0].storage, folder)
         except NotTfdsError as error:
             shown = safe(members[0].name.rpartition("/")[0] or ".", limit=1000)
-            found.notes.append(f"`{INFO_NAME}` in `{shown}` does not judge the shards: {error}")
+            found.notes.append(f"`{INFO_NAME}` in `{shown}` is not used: {error}")
             continue
         if info is None:
             continue
@@ -371,9 +376,9 @@ def check_described(
 ) -> None:
     """Compare the shards of each folder with its description.
 
-    Finds SHD003 and SHD012 if the number of records or bytes differs, SHD001 if a split has no
-    shards at all (:func:`check_sets` finds other missing shards), and SHD005 if the description
-    does not list a shard.
+    Finds SHD003 if the number of records differs, SHD012 if the number of bytes differs, and SHD005
+    if the description does not list a shard. Finds SHD001 if a split has no shards at all;
+    :func:`check_sets` finds single missing shards.
     """
     counted = {each.shard.path: each for each in seen}
     for info, members in infos:
@@ -425,8 +430,8 @@ def _check_split(
 
 
 def _check_absent(tally: Tally, split: InfoSplit, files: Sequence[str], near: Shard) -> None:
-    """Find SHD001: the shards of a split are missing. Shards that exist but were not named are not
-    missing.
+    """Find SHD001: the shards of a split are missing. A shard is not missing if it exists but was
+    not named.
     """
     folder = near.path.rpartition("/")[0]
     try:

@@ -2,9 +2,9 @@
 
 The label maps of TensorFlow's object detection, and of tools that export for it, do not name their
 feature: ``label_map.pbtxt`` (``item { id: 1 name: "raccoon" }``), ``pets_label_map.pbtxt``,
-``classes.txt``, ``labels.txt`` (one name per line; the numbers are in the lines, ``3:cat``, or
-count the lines from 0). TensorFlow Datasets' ``label.labels.txt`` and a build's ``labels.json``
-name their features.
+``classes.txt``, ``labels.txt`` (one name per line, either with its number, ``3:cat``, or with the
+lines numbered from 0). TensorFlow Datasets' ``label.labels.txt`` and a build's ``labels.json`` name
+their features.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MOST_BYTES = 1 << 24
 _MOST_CLASSES = 1_000_000
 _ITEM = re.compile(r"^\s*item\s*:?\s*[{<]", re.MULTILINE)
 _FREEBASE = re.compile(r"/[mg]/\w+")
-"""An id that Open Images writes as the `name`; then `display_name` has the name."""
+"""Matches an id that Open Images writes into `name`; in that case, `display_name` has the name."""
 _NUMBERED = re.compile(r"([0-9]{1,9}):\s*(.+)")
 """A line as TF-Slim writes it: ``0:cat``."""
 
@@ -109,7 +109,7 @@ message_type {
   }
 }
 """
-"""The fields of ``StringIntLabelMap`` of TensorFlow's object detection that name classes."""
+"""The fields of ``StringIntLabelMap``, from TensorFlow's object detection, that name classes."""
 
 
 @cache
@@ -146,11 +146,11 @@ def names_beside(
     known: Collection[str] = (),
     in_place: bool = False,
 ) -> dict[str, list[str]]:
-    """The class names by feature, in order of their numbers, from the files beside shards.
+    """The class names of each feature, in order of their numbers, from the files beside shards.
 
-    All files for one feature must agree. A label map that names no feature is used for the first
-    feature of :data:`_FOR` in the records, unless another file names it. The map may lie in the
-    folder above.
+    All files for one feature must agree. If a label map names no feature, it is used for the first
+    feature in :data:`_FOR` that the records have, unless another file has the class names of that
+    feature. The map may lie in the folder above.
     """
     folders = {(storage.root, folder): storage for storage, folder in places}
     beside = {(root, folder): _files_in(each, folder) for (root, folder), each in folders.items()}
@@ -189,7 +189,7 @@ def names_beside(
             data = storage.read(path, limit=_MOST_BYTES)
             if _keep(found, feature, in_order(parse_label_map(data, shown), path), path):
                 notes.append(
-                    f"the names of `{safe(feature)}` are those of `{safe(shown, limit=_PATH)}`"
+                    f"the class names of `{safe(feature)}` are from `{safe(shown, limit=_PATH)}`"
                 )
     return {feature: names for feature, (names, _) in found.items()}
 
@@ -203,7 +203,7 @@ class LabelsBeside:
 
     @cached_property
     def found(self) -> tuple[Mapping[str, Sequence[str]], list[str]]:
-        """The names by feature, and lines that say which label maps are used or not."""
+        """The names by feature, and lines that say which label maps are used and which are not."""
         notes: list[str] = []
         try:
             return names_beside(self.places, self.features, notes), notes
@@ -217,7 +217,7 @@ def in_order(names: LabelMap, path: str) -> list[str]:
     if min(names) < 0 or last >= _MOST_CLASSES:
         wrong = min(names) if min(names) < 0 else last
         raise UsageError(
-            f"the label map `{path}` has a class of number {wrong}: expected 0 to "
+            f"the label map `{path}` has a class with number {wrong}: expected 0 to "
             f"{_MOST_CLASSES - 1}"
         )
     _expect_utf8("".join(names.values()), path)
@@ -230,8 +230,8 @@ def _keep(
     known, other = found.setdefault(feature, (names, path))
     if known != names:
         raise UsageError(
-            f"`/{other}` and `/{path}` give the classes of `{feature}` different names: name the "
-            f"right one, as --labels {feature}=FILE"
+            f"`/{other}` and `/{path}` give the classes of `{feature}` different names: choose the "
+            f"right file with --labels {feature}=FILE"
         )
     return other is path
 

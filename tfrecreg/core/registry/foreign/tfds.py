@@ -4,11 +4,11 @@
 ``dataset_info.proto``, with field names in the spelling of JSON or of the proto, and 64-bit
 integers as strings.
 
-`features.json` has the features of a record. The name of a nested feature joins the names of its
-dictionaries with slashes. A record holds a `Dataset`, such as the steps of an RLDS episode, as a
-`Sequence`: one list for each feature of a step. If several dimensions of a feature vary, a record
-has its flat values and the lengths of the rows: ``x/ragged_flat_values`` and
-``x/ragged_row_lengths_0``.
+`features.json` has the features of a record. The name of a nested feature consists of its keys in
+the dictionaries around it, joined with slashes. A record stores a `Dataset`, such as the steps of
+an RLDS episode, like a `Sequence`: it has one list for each feature of a step. If several
+dimensions of a feature vary, a record has the values as one flat list, and the lengths of the rows:
+``x/ragged_flat_values`` and ``x/ragged_row_lengths_0``.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _MOST_SHARDS = 1 << 20
 _MOST_FEATURES = 10_000
 _MOST_SIZE = 1 << 31
 _TEMPLATE = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"
-"""TFDS's default template, for splits that name no template: before version 4.5, no split names
+"""TFDS's default template, for splits that name no template. Before version 4.5, no split named
 one.
 """
 _HOLES = frozenset({"DATASET", "SPLIT", "FILEFORMAT", "SHARD_INDEX", "NUM_SHARDS", "SHARD_X_OF_Y"})
@@ -77,13 +77,13 @@ class InfoSplit(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def shards(self) -> int:
-        """Number of shards: from `lengths`, or the field of TFDS before 4.0."""
+        """Number of shards, from `lengths`, or from the field that TFDS wrote before 4.0."""
         return len(self.lengths) or self.num_shards
 
     @property
     def records(self) -> int | None:
-        """Total number of records: the sum of `lengths`, or the field of TFDS before 4.0. None if
-        the file has neither.
+        """Total number of records: the sum of `lengths`, or the number that TFDS wrote before 4.0.
+        None if the file has neither.
         """
         if self.lengths or not self.num_shards:
             return sum(self.lengths) if self.lengths else None
@@ -186,14 +186,14 @@ def read_info(storage: Readable, folder: str) -> TfdsInfo | None:
         if re.search(r"[{}/\\]", holes):
             shown = safe(split.template, limit=200)
             raise NotTfdsError(
-                f"`filepathTemplate` of the split `{safe(split.name)}` does not fit files here: "
-                f"`{shown}`"
+                f"the `filepathTemplate` of the split `{safe(split.name)}` has a slash or an "
+                f"unknown field: `{shown}`"
             )
     return info
 
 
 def described_by(infos: Iterable[TfdsInfo]) -> Iterator[str]:
-    """A line for each description that judges a folder."""
+    """A line for each description against which a folder is checked."""
     for info in infos:
         counts = [split.records for split in info.splits]
         known = sum(each for each in counts if each is not None)
@@ -262,8 +262,8 @@ def read_features(storage: Readable, folder: str) -> dict[str, DeclaredFeature] 
     whole, plain = read
     if whole.features_dict is None:
         if "content" in plain:
-            raise NotTfdsError("it has the form of TensorFlow Datasets before 4.5")
-        raise NotTfdsError("it is not of TensorFlow Datasets: expected `featuresDict`")
+            raise NotTfdsError("it has the format of TensorFlow Datasets before 4.5")
+        raise NotTfdsError("it does not come from TensorFlow Datasets: expected `featuresDict`")
     found: dict[str, DeclaredFeature] = {}
     for name, declared in _walk(whole, "", ()):
         if len(found) >= _MOST_FEATURES:
@@ -287,8 +287,8 @@ def _walk(plain: _Feature, name: str, lengths: _Sizes) -> _Declared:
 
 
 def _leaf(plain: _Feature) -> tuple[DeclaredFeature, _Sizes] | None:
-    """The declaration of a feature without nested features, and the shape of its values; None if
-    its kind or dtype is unknown.
+    """The declaration and the shape of a feature that has no nested features; None if its kind or
+    dtype is unknown.
     """
     if plain.video is not None:
         return DeclaredFeature(Kind.BYTES, is_image=True), plain.video.shape.dimensions[:1]
