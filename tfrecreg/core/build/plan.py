@@ -53,14 +53,14 @@ class PlannedShard:
     items: Sequence[Item]
     """Items in the order of the records; slices of them are tuples."""
     base: BaseShard | None = None
-    """The shard of the base that it equals, if no record of these items changed."""
+    """The base's shard with these items. The new shard equals it unless a record changed."""
     lost_items: bool = False
     """Whether this is a shard of the base that lost items."""
 
     def segments(self) -> Iterator[tuple[Item, ...]]:
-        """The items in segments of about :data:`SEGMENT_BYTES`, which can be made separately.
+        """Cut the items into segments of about :data:`SEGMENT_BYTES`, which can be made separately.
 
-        Segments depend only on the plan, because a gzip member ends where a segment ends.
+        A gzip member ends where a segment ends, so segments must depend only on the plan.
         """
         weight = sum(max(item.size, _LEAST_ITEM) for item in self.items)
         count = max(1, min(-(-weight // SEGMENT_BYTES), len(self.items)))
@@ -240,7 +240,7 @@ class ItemStore:
             self._spill()
 
     def sort(self) -> Item | None:
-        """Order the items, after the last was added. Returns an item whose key occurs twice."""
+        """Order the items after all were added. Returns an item whose key occurs twice, if any."""
         if self._file is not None:
             self._spill()
             self._data = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -295,7 +295,7 @@ class ItemStore:
 
 
 class ItemShare(Sequence[Item]):
-    """Items of a store on disk. The pickle has the items themselves."""
+    """Items of a store on disk. Pickling makes them a tuple."""
 
     def __init__(self, read: Callable[[_Ints], tuple[Item, ...]], rows: _Ints) -> None:
         self._read = read

@@ -23,7 +23,7 @@ class CheckOptions:
     also: tuple[str, ...] = ()
     """Names of validators to run in addition."""
     raw: str | None = None
-    """Folder of the raw data, the base of inflation."""
+    """Folder of the raw data. Inflation is relative to its size."""
     source: str | None = None
     """The source that reads `raw`. The validator `items` looks for its items in the records."""
     source_options: Sequence[str] | Mapping[str, Any] = ()
@@ -44,7 +44,7 @@ class CheckOptions:
     """Name of the gate to use, such as another dataset's gate; None for the dataset's own gate,
     else the default gate."""
     ignore_missing: bool = False
-    """Without targets: whether to skip datasets whose bytes are not on this machine."""
+    """Whether to skip datasets whose bytes are not on this machine, if no targets are given."""
     cached: bool = False
     """Whether to skip shards whose size, time and inode did not change since an earlier check with
     this option."""
@@ -67,8 +67,8 @@ def limits_of(config: Config, gate: GateConfig, dataset: str, validator: str) ->
 
 
 def folder_of(target: Target) -> str | None:
-    """The folder of the target's bytes as a POSIX path relative to its registry; outside of a
-    registry its absolute path or its URL; None for bare files.
+    """The folder of the target's bytes, as a POSIX path relative to its registry. Without a
+    registry, it is an absolute path or a URL. None for bare files.
     """
     if target.storage is None:
         return None

@@ -141,7 +141,7 @@ class Report:
     """Number of unchanged shards that were not read again; None if the check did not reuse earlier
     results."""
     releases: int | None = None
-    """Number of releases of which only manifests and history were read; None for other checks."""
+    """Number of releases whose manifests and history alone were read; None for other checks."""
     splits: Mapping[str, int] = field(default_factory=dict)
     """Number of records whose checksums hold, by split; empty if nothing was read."""
     judged: bool = True
@@ -163,8 +163,8 @@ class Report:
     errors: tuple[str, ...] = field(default=())
     """Reasons why the check is incomplete, one line each."""
     folder: str | None = None
-    """Folder of the shards, relative to the registry, or absolute outside of one; None for bare
-    files, whose locations have complete paths.
+    """Folder of the shards: relative to the registry, or absolute without one. None for bare files,
+    because their locations have complete paths.
     """
     changes: tuple[str, ...] = ()
     """What the build or release changed since the version before it, one line each."""
@@ -181,7 +181,7 @@ class Report:
         return tuple(found for found in self.findings if self.fail_on.fails(found.severity))
 
     def raise_for_findings(self, severity: FailOn | str | None = None) -> None:
-        """Raise an error if the check is incomplete, or has findings of a severity or higher.
+        """Raise an error if the check is incomplete, or has findings of at least this severity.
 
         Args:
             severity: ``error`` or ``warning``; None for the severity that the report used.
@@ -250,7 +250,7 @@ class Report:
 
     @property
     def accepted(self) -> Iterator[tuple[Finding, str]]:
-        """Each waived finding, and who waived it, until when and why; empty if unknown."""
+        """Each waived finding, and a text: who waived it, until when and why. Empty if unknown."""
         for number, finding in enumerate(self.waived):
             waiver = self.waivers[number] if number < len(self.waivers) else None
             by = f"by {waiver.owner} until {waiver.expires}: {waiver.reason}" if waiver else ""

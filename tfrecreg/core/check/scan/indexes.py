@@ -12,8 +12,8 @@ from tfrecreg.core.values.errors import TfrecregError
 
 
 def index_of(shard: Shard) -> Index | None:
-    """The index of a shard; None if it is missing or damaged, which the `manifest` validator
-    reports.
+    """The index of a shard. None if it is missing or damaged: the `manifest` validator reports
+    that.
     """
     if shard.index is None:
         return None
@@ -41,7 +41,8 @@ def keys_of(
 
 
 class IndexHints:
-    """The offsets and gzip members of a shard, from its index, which is read on first use.
+    """The offsets and gzip members of a shard. They come from its index, which is read on first
+    use.
 
     If the index is missing or damaged, both are empty.
     """

@@ -37,20 +37,20 @@ from tfrecreg.core.values.typed_values import NoOptions
 
 
 class RecordProblem(NamedTuple):
-    """A problem of one record, for :meth:`RecordValidator.look` if a detail alone is not enough."""
+    """A problem of one record. Use it in :meth:`RecordValidator.look` if a text is not enough."""
 
     detail: str
     """What was expected and what was found, in this record."""
     code: Code | None = None
     """One of the validator's codes; None if it has only one."""
     feature: str = ""
-    """The feature with the problem; empty for the first of `features`, if any."""
+    """The feature with the problem. If empty, it is the first of `features`, if any."""
     message: str = ""
-    """The message, equal for all records with this problem; empty for the summary of the code."""
+    """The message, the same for all records with this problem. By default, the code's summary."""
 
 
 class RecordCount(NamedTuple):
-    """A record's contribution to a measure of its validator, which sums over all records."""
+    """What a record adds to a measure of its validator. A measure is a sum over all records."""
 
     name: str
     """`[a-z][a-z0-9_]*`; the measure is called ``<validator>.<name>``."""
@@ -171,7 +171,7 @@ class _RecordVisitor(Visitor):
     def _add(self, problem: RecordProblem, batch: RecordBatch, position: int) -> None:
         validator = self._validator
         if problem.code is None and len(validator.codes) != 1:
-            raise Broken(f"{problem!r} without one of its codes")
+            raise Broken(f"{problem!r}, expected one with a code of the validator")
         code = problem.code or validator.codes[0]
         feature = problem.feature or next(iter(validator.features), "")
         detail = problem.detail if problem.detail.isprintable() else safe(problem.detail)
@@ -182,7 +182,7 @@ class _RecordVisitor(Visitor):
 def _count(counts: dict[str, int], name: str, number: int) -> None:
     counts[name] = counts.get(name, 0) + number
     if len(counts) > _MAX_COUNTS:
-        raise Broken(f"counts of more than {_MAX_COUNTS} names, `{safe(name)}` among them")
+        raise Broken(f"counts with more than {_MAX_COUNTS} names, such as `{safe(name)}`")
 
 
 def _answers(look: Look) -> Iterator[RecordProblem | RecordCount]:
