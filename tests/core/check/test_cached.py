@@ -126,7 +126,7 @@ def test_with_raw_data_every_shard_is_read_and_that_is_said(root: Path) -> None:
         assert report.cached == 0
     assert (
         watcher.notes
-        == ["every shard was read: the results of the validator `source` cannot be cached"] * 2
+        == ["every shard was read, because results of `source` cannot be cached"] * 2
     )
 
 

@@ -213,8 +213,8 @@ def _splits(made: Sequence[MadeShard], build: Storage) -> tuple[list[SplitEntry]
 
 
 _SHARDS_PER_JOB = 2
-"""With this many shards per worker, all workers stay busy to the end. With fewer, shards are made
-in segments, although that writes every byte twice.
+"""With this many shards per worker, all workers stay busy to the end. If there are fewer, they are
+made in segments, although that writes every byte twice.
 """
 
 

@@ -62,8 +62,7 @@ class Growth:
 
 
 def sizes_of(plan: Plan, kept: Collection[str]) -> dict[str, int]:
-    """The size of each shard in bytes, by path. For shards that do not exist yet, it is estimated.
-    """
+    """The size of each shard in bytes, by path. It is an estimate if the shard does not exist."""
     return {
         shard.path: shard.base.entry.bytes
         if shard.path in kept and shard.base is not None
@@ -96,7 +95,7 @@ def choose_base(prepared: Prepared) -> Base | None:
     if request.policy is not None:
         if named:
             raise UsageError(
-                "`--base` and the number of shards exclude each other: a base keeps its shards"
+                "`--base` and a number of shards exclude each other: shards of a base are kept"
             )
         return None
     base = find_base(prepared.registry, request.name, request.base)

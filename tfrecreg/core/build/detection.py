@@ -76,7 +76,7 @@ class Detection:
             yield f"  not read: {listed(self.chosen.found.aside, most=3)}"
         for each in self.others:
             yield (
-                f"  not used: the source `{each.source}`, a weaker match: it has "
+                f"  not used: the source `{each.source}`, a weaker match that finds "
                 f"{each.found.reason}"
             )
         if self.above:

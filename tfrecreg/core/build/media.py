@@ -53,11 +53,11 @@ class MediaHeader(NamedTuple):
     format: str
     """One of :data:`MEDIA_FORMATS`."""
     duration: float | None
-    """Seconds; None if the file does not say."""
+    """Duration in seconds; None if the file does not state it."""
     sample_rate: int | None
-    """Samples of sound per second; None without sound."""
+    """Samples of sound per second; None if there is no sound."""
     channels: int | None
-    """Channels of sound; None without sound."""
+    """Number of sound channels; None if there is no sound."""
     problem: str
     """Why the file is incomplete although its header can be read; empty if it is complete."""
 
@@ -117,7 +117,7 @@ def read_media(data: bytes) -> MediaHeader:
 
 
 MediaKind = Literal["image", "audio", "video", "file"]
-"""The kind of a file, which decides its features."""
+"""The kind of a file. It decides which features the file becomes."""
 
 _SUFFIXES: dict[str, MediaKind] = {
     **dict.fromkeys(("jpg", "jpeg", "png", "gif", "webp", "bmp"), "image"),
@@ -139,7 +139,7 @@ class MadeMedia(NamedTuple):
 
     features: Example
     code: str = ""
-    """The code of a remark; empty for none."""
+    """The code of a remark; empty if there is no remark."""
     detail: str = ""
 
 

@@ -55,8 +55,10 @@ class BuildRequest:
     default_schema: bool = False
     """Whether to use the source's own schema, although the missing schema differed from it."""
     base: str | None = None
-    """The release to grow from: a version, a reference, or ``none``. None means the latest release,
-    unless the request sets the number of shards or another compression: then all shards are new."""
+    """The release to grow from: a version, a reference, or ``none``. None means the latest release.
+    If the request sets the number of shards or another compression, None means that all shards are
+    new.
+    """
     save: bool = False
     """Whether the settings of this request are written into `datasets/<name>.toml`, so that
     ``build NAME`` uses them again. The first build of a dataset always saves them."""
@@ -229,8 +231,8 @@ def _expect_raw_named(
     manifest = made_before(registry, request.name)[1]
     if manifest is not None and is_python_data(manifest):
         raise UsageError(
-            f"`{request.name}` was built from the data of a program, which this command does "
-            "not have",
+            f"`{request.name}` was built from the data of a program, but this command does "
+            "not have that data",
             hint=f"{BUILD_AGAIN}; or name raw files: --source SOURCE --raw PATH",
         )
     if settings.raw is None:

@@ -39,7 +39,7 @@ class Maker:
     """The pickled source. A worker unpacks it once, not per task, because the source may open and
     decompress files."""
     plan: str
-    """The plan's digest: files that a source opened are valid for this plan only."""
+    """The plan's digest. Files that a source opened are valid only for this plan."""
     compression: Literal["none", "gzip"]
     raw: RawStorage | None = None
     """The raw data; None if a program holds the data."""

@@ -1,4 +1,4 @@
-"""The state that a build finds: raw data, leftovers of writers, files that it must not lose."""
+"""Examines what a build finds: raw data, leftovers of writers, files that it must not lose."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Choice:
     running: list[Validator] = field(default_factory=list)
     """New validators, in order of name."""
     announced: list[tuple[PluginId, frozenset[str] | None]] = field(default_factory=list)
-    """Distribution of each validator, and the codes that it may use; None for any."""
+    """The distribution of each validator, and the codes that it may use (None for any code)."""
     skipped: list[SkippedValidator] = field(default_factory=list)
     """Validators that do not apply."""
     notes: list[str] = field(default_factory=list)
@@ -112,8 +112,8 @@ def choose(
 def validators_with(
     given: Literal["baseline", "expected", "items", "limits"], known: Plugins
 ) -> list[Announced[ValidatorRecord]]:
-    """The validators that run only if this is given: a baseline, expected records, items to look
-    for, or options in the gate.
+    """The validators that run only if the target has a baseline, expected records or items to look
+    for, or if the gate has options for them.
     """
     every = known.every(ValidatorRecord)
     return [each for each in every if each.record.runs_with == given]

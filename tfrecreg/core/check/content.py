@@ -227,8 +227,8 @@ class _Version:
                 return
             if index is None:
                 self.problem = (
-                    f"which records differ is unknown, because the index of `{safe(entry.path)}` of "
-                    f"`{expected.name}` is not on this machine"
+                    "which records differ is unknown, because the index of "
+                    f"`{safe(entry.path)}` of `{expected.name}` is not on this machine"
                 )
                 return
             rows.append(_rows(index.digests.tobytes()))

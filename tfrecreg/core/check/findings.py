@@ -280,7 +280,7 @@ def _first_feature(finding: Finding) -> str:
 
 
 def severity_order(finding: Finding) -> tuple[int, str]:
-    """Sort key: most severe first, then by fingerprint."""
+    """Sort key: the most severe findings come first, then fingerprints decide."""
     return -finding.severity.rank, finding.fingerprint
 
 

@@ -1,6 +1,6 @@
 """The operation `gate`: applies today's gate and waivers to the report of a check.
 
-A check depends only on the data and may be cached; a verdict also depends on the date. So a
+A check depends only on the data and may be cached, but a verdict also depends on the date. So a
 pipeline checks in one stage and applies the gate in the next. A report is valid only if it
 describes the current state of the target and covers everything that the gate now requires.
 

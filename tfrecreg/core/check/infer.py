@@ -81,7 +81,7 @@ def read_whole(
 
 
 LARGE_LIMIT = 1 << 30
-"""Maximum size of a record in bytes: a digest needs the record in memory."""
+"""Maximum size of a record in bytes, because a digest needs the record in memory."""
 
 _SNIFF_BYTES = 1 << 16
 

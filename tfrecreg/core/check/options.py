@@ -31,18 +31,20 @@ class CheckOptions:
     schema: str | None = None
     """Path of a schema to use instead of the target's own."""
     fail_on: FailOn | str | None = None
-    """None for the gate's setting (by default ``error``). With ``never`` there is no verdict:
-    findings have the severities of their codes and waivers are ignored, so the result does not
-    depend on the date."""
+    """None for the gate's setting (by default ``error``). With ``never``, there is no verdict.
+    Findings have the severities of their codes, and waivers are ignored, so the result does not
+    depend on the date.
+    """
     against: str | None = None
-    """A reference or files to compare with: the validator `drift` then runs."""
+    """A reference or files to compare with. If it is given, the validator `drift` runs."""
     same_as: str | None = None
-    """A reference, or a content digest of 64 hex digits: the validator `content` then runs."""
+    """A reference, or a content digest of 64 hex digits. If given, the validator `content` runs."""
     expect: Mapping[str, int] = field(default_factory=dict)
-    """Number of records by split; other splits may have any number."""
+    """Expected number of records by split. Other splits may have any number."""
     gate: str | None = None
-    """Name of the gate to use, such as another dataset's gate; None for the dataset's own gate,
-    else the default gate."""
+    """Name of the gate to use, such as another dataset's gate. None for the dataset's own gate or,
+    if it has none, the default gate.
+    """
     ignore_missing: bool = False
     """Whether to skip datasets whose bytes are not on this machine, if no targets are given."""
     cached: bool = False

@@ -56,7 +56,7 @@ class ReadShard:
     """A shard that a check read to its end."""
 
     path: str
-    """The path in the manifest; for bare files, the path as given."""
+    """The path in the manifest or, for bare files, the path as the user gave it."""
     bytes: int
     blake3: str | None = None
     """Hex digest of the file; None if no validator needed it."""
@@ -80,7 +80,7 @@ class Basis:
     against: str | None = None
     """Reference or files that the target was compared with."""
     same_as: str | None = None
-    """Reference or digest whose records the target should have."""
+    """Reference or digest of the records that the target should have."""
     expect: Mapping[str, int] = field(default_factory=dict)
     """Expected number of records by split."""
     only: tuple[str, ...] = ()
@@ -130,7 +130,7 @@ class Report:
 
     target: str
     status: Literal["pass", "fail", "error"]
-    """``error`` if the check is incomplete: a shard was not read or a validator crashed."""
+    """``error`` if the check is incomplete, because a shard was not read or a validator crashed."""
     shards: int
     records: int
     """Number of records with matching checksums."""
@@ -149,7 +149,7 @@ class Report:
     fail_on: FailOn | None = None
     """Lowest severity that makes the check fail; None if no gate was applied."""
     findings: tuple[Finding, ...] = ()
-    """The worst first, then by fingerprint."""
+    """Sorted by severity (the worst first), then by fingerprint."""
     waived: tuple[Finding, ...] = ()
     """Findings that a waiver accepts."""
     waivers: tuple[Waiver, ...] = ()
@@ -268,7 +268,7 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """0 pass, 1 fail, 3 incomplete."""
+        """0 if the check passed, 1 if it failed, 3 if it is incomplete."""
         return {"pass": 0, "fail": 1, "error": 3}[self.status]
 
     @property

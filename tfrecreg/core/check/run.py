@@ -257,8 +257,9 @@ class _Check:
         return error_report(name, error)
 
     def _target(self, found: Built) -> Target:
-        """The target, with the raw data to measure. They are in the folder that the user names. If
-        a build's manifest lists no raw files, the dataset's configuration may name it.
+        """The target, with the raw data to measure. They are in the folder that the user names.
+        Otherwise, if a build's manifest lists no raw files, the dataset's configuration may name
+        the folder.
         """
         raw = self.options.raw
         if raw is None and isinstance(found, Resolved) and found.kind == "build":

@@ -93,7 +93,7 @@ def check_target(
     notes = list(verdict.notes)
     if options.cached and result.uncacheable and not beside:
         names = listed(result.uncacheable)
-        notes.append(f"every shard was read: the results of the validator {names} cannot be cached")
+        notes.append(f"every shard was read, because results of {names} cannot be cached")
     if cache is not None and cache.problem:
         notes.append(f"the result could not be cached: {cache.problem}")
     for note in notes:

@@ -53,8 +53,8 @@ class Reader(Protocol):
         """Read `length` bytes from `start`, or fewer if the file ends before."""
 
     def located(self, start: int, length: int) -> tuple[int, int, object] | None:
-        """An open file with all of these bytes: its descriptor, the position of the bytes, and an
-        object to keep while the descriptor is used. None if there is no such file.
+        """Find an open file with all of these bytes. Returns its descriptor, the position of the
+        bytes, and an object to keep while the descriptor is used. None if there is no such file.
         """
         del start, length
         return None
@@ -84,7 +84,7 @@ class Reader(Protocol):
 
 
 class Unfinished(Protocol):
-    """Files being written. An exception in the ``with`` block deletes them."""
+    """Files that are being written. An exception in the ``with`` block deletes them."""
 
     def close(self) -> object: ...
 
@@ -104,7 +104,7 @@ class Unfinished(Protocol):
 
 
 class Writer(Unfinished, Protocol):
-    """A file being written. When it is closed, it appears under its name and is durable."""
+    """A file that is being written. When it is closed, it appears under its name and is durable."""
 
     def write(self, data: bytes | memoryview) -> None: ...
 
@@ -187,8 +187,8 @@ class Storage(Readable, Protocol):
     def below(self, path: str) -> Storage: ...
 
     def create(self, path: str, *, durable: bool = True) -> Writer:
-        """Create a file and its parent folders. The file appears when the writer is closed:
-        complete and, if `durable`, synced.
+        """Create a file and its parent folders. The file appears when the writer is closed. It is
+        then complete and, if `durable`, synced.
         """
 
     def put_if_absent(self, path: str, data: bytes) -> bool:

@@ -55,7 +55,7 @@ class _Folder(NamedTuple):
     sizes: Sequence[int]
     """In bytes; :data:`_NO_SIZE` for a folder."""
     stamps: Sequence[int]
-    """For a file, its time, as in :class:`Entry`; for a folder, its number."""
+    """The time of a file, as in :class:`Entry`, or the number of a folder."""
 
     def find(self, name: str) -> int | None:
         at = bisect_left(self.names, _order(name), key=_order)

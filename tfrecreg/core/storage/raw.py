@@ -1,4 +1,4 @@
-"""Finds the storage of a path or a URL; defines the storage of raw data."""
+"""Finds the storage of a path or a URL, and defines the storage of raw data."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class RawStorage(Readable, Protocol):
         """
 
     def objects(self, paths: Iterable[str]) -> tuple[Entry, ...]:
-        """The entries of those files that are worth fetching ahead, for :meth:`reading_ahead`."""
+        """Entries of the files that are worth fetching ahead, for :meth:`reading_ahead`."""
 
 
 class RawFolder(LocalStorage):

@@ -1,7 +1,8 @@
 """Files in a store that fsspec supports: a bucket, a web server, memory.
 
-Files are read, and new files are added under free names; no file is replaced. The store decides
-whether a name is free (`If-None-Match: *` on S3), so only one of two simultaneous writers wins.
+Files are read, and new files are added under free names. No file is ever replaced. The store
+decides whether a name is free (`If-None-Match: *` on S3), so only one of two simultaneous writers
+wins.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ _PART = 8 << 20
 _PARTS_AT_ONCE = 2
 """Number of parts that are sent at once. This number times the size of a part bounds the memory."""
 _SLOWEST = 1 << 20
-"""A request that sends a file may take longer: one more second for this many bytes."""
+"""A request that sends a file may take one second longer for each MiB."""
 
 _ETAGS = ("ETag", "etag", "md5Hash", "content_md5", "Content-MD5", "crc32c", "generation")
 _TIMES = ("LastModified", "last_modified", "updated", "mtime", "Last-Modified", "created")
@@ -324,7 +325,7 @@ def size_of(info: Mapping[str, Any], shown: str) -> int:
     size = info.get("size")
     if not isinstance(size, int):
         raise StorageError(
-            f"cannot read `{shown}`: the server does not send the size of the file: "
+            f"cannot read `{shown}`, because the server does not send its size: "
             "download the file first"
         )
     return size

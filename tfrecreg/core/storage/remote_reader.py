@@ -49,7 +49,7 @@ _HELD = 7
 _NEAR = 1 << 20
 """A read counts as a jump if it begins farther than this from the end of the previous read."""
 _LEAST = 1 << 16
-"""Minimum size of a request in bytes: fewer bytes would not arrive sooner."""
+"""Minimum size of a request in bytes, because fewer bytes would not arrive sooner."""
 _REMEMBERED = 256
 """Number of reads after a jump whose digests are kept for :meth:`RemoteReader.confirm`."""
 
@@ -109,7 +109,7 @@ class RemoteReader(Reader):
         self._path = path
         self._shown = locate(store.root, path)
         self._version = version
-        """Empty if it is unknown: then only a change of size is noticed."""
+        """If it is empty, the version is unknown, and only a change of size is noticed."""
         self._position = 0
         self._steps = 1
         self._depth = 0
@@ -185,7 +185,7 @@ class RemoteReader(Reader):
                 file.read(1)
         except (ValueError, NotImplementedError) as error:
             raise StorageError(
-                f"cannot read `{self._shown}`: its server does not serve ranges: download the "
+                f"cannot read `{self._shown}`, because its server sends no ranges: download the "
                 "file first"
             ) from error
         except Exception:

@@ -111,7 +111,7 @@ class UrlWord:
 
 
 def named(word: str) -> PathWord | UrlWord:
-    """The meaning of a word; a URL is given without its query."""
+    """The meaning of a word. A URL must be given without its query."""
     return UrlWord(word) if is_url(word) else PathWord(word)
 
 

@@ -22,7 +22,7 @@ links.
 
 _BUFFER = 1 << 20
 _DIRECT = 1 << 16
-"""A piece of at least this size is written directly: copying it takes longer than a system call."""
+"""A piece of at least this size is written directly. Copying it takes longer than a system call."""
 _NAME_MAX = 255
 _TEMPORARY = re.compile(r"\..*\.[0-9a-f]{16}\.tmp", re.DOTALL)
 # Errors of fsync(2) on file systems that cannot sync folders. They are ignored.

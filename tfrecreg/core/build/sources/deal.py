@@ -79,7 +79,7 @@ ListedEntry = Item | Skipped | Remark
 
 @dataclass(frozen=True)
 class DealOptions:
-    """Options of all sources, besides their own."""
+    """Options that every source has in addition to its own."""
 
     split: tuple[str, ...] = ()
     """Deal the items of one split to several, by shares: `train=0.9,validation=0.1`. Default: the
@@ -219,7 +219,7 @@ _ROUNDING = b"tfrecreg derived stratum rounding v1\0"
 ItemClass = str | tuple[str, ...] | None
 """The class of an item, or the classes of its objects; None if it has no class."""
 ClassListing = Callable[[], Iterable[tuple[ListedEntry, ItemClass]]]
-"""The listed entries, each with the class of its item; every call gives the same list."""
+"""Lists the entries, each with the class of its item. Every call gives the same list."""
 
 
 def deal_strata(
@@ -267,7 +267,7 @@ def _places(
 def _rarest(
     found: Sequence[ItemClass], listed: npt.NDArray[np.int32]
 ) -> tuple[list[str | None], npt.NDArray[np.int64]]:
-    """The classes, and each item's class: if it has several, the one that the fewest items have."""
+    """The classes, and the class of each item. If an item has several, its rarest class counts."""
     import numpy as np
 
     counts: Counter[str] = Counter()

@@ -193,7 +193,7 @@ class GuardedSource:
         return self._call("labels", partial(_fitting, dict[str, list[str]]))
 
     def schema(self) -> str:
-        """The text of the schema, which was parsed without errors."""
+        """The text of the schema. It can be parsed."""
         text: str = self._call("schema", _TEXT if self._is_trusted else _schema)
         return text
 

@@ -60,7 +60,7 @@ class Item(NamedTuple):
     size: Size
     """Estimated size of the payload in bytes, for planning shards. Deterministic."""
     state: bytes = b""
-    """Data that :meth:`Source.example` needs besides the key. Small: the plan holds all items."""
+    """Small data that :meth:`Source.example` needs besides the key. The plan holds all items."""
 
 
 class Skipped(NamedTuple):
@@ -82,7 +82,7 @@ class Remark(NamedTuple):
 
     split: str
     key: str
-    """The item's key; a file name if the remark does not concern a single item."""
+    """The item's key, or a file name if the remark is not about a single item."""
     code: str
     """As in :class:`Skipped`."""
     detail: str
@@ -154,7 +154,7 @@ class Source(ExtensionPoint, ABC):
         """The schema (`.pbtxt` text) of examples made with these options."""
 
     def labels(self) -> Mapping[str, Sequence[str]]:
-        """Label maps: feature name to the class names in order of their numbers.
+        """Label maps: for each feature, the class names in order of their numbers.
 
         Empty by default.
         """

@@ -199,8 +199,8 @@ def splits_of_files(paths: Sequence[str], rules: Sequence[str] = ()) -> dict[str
 
     Args:
         paths: the files.
-        rules: ``SPLIT=PATTERN``, for paths that the pattern matches; `*` also matches slashes. The
-            first matching rule decides.
+        rules: ``SPLIT=PATTERN`` puts paths that match the pattern into the split. `*` also matches
+            slashes. The first matching rule decides.
 
     Raises:
         UsageError: a rule is not in that form, or matches no file.

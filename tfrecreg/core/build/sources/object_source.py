@@ -52,8 +52,8 @@ class ObjectOptions:
     """Handling of annotations whose image or category is not listed."""
     exif: Literal["keep", "apply"] = "keep"
     """Handling of images with an EXIF orientation: keep their bytes, or rotate them as viewers do
-    and encode them again. A sideways image is not rotated if its annotations have the sides of
-    the stored pixels. Needs the extra `images`.
+    and encode them again. A sideways image is not rotated if its annotations state the sides of the
+    stored pixels. Needs the extra `images`.
     """
 
     def __post_init__(self) -> None:
@@ -204,7 +204,7 @@ class ImageRemarks:
         self._found[code, kind] = first, times + 1
 
     def has(self, code: str, kind: str = "") -> bool:
-        """Whether there is a remark of this code and kind."""
+        """Whether there is a remark with this code and kind."""
         return (code, kind) in self._found
 
     def drop(self, code: str, detail: str, kind: str = "") -> None:
@@ -272,10 +272,10 @@ class ImageView(NamedTuple):
                 header = read_header(data)
             else:
                 sides = f"{header.shown[0]} × {header.shown[1]} pixels"
-                rotated = f"viewers rotate it to {sides}: EXIF orientation {header.orientation}"
+                rotated = f"it has EXIF orientation {header.orientation}: viewers show {sides}"
                 if meant:
                     which = "the stored pixels" if meant > 0 else "the rotated image"
-                    rotated += f"; its annotations have the sides of {which}"
+                    rotated += f"; its annotations state the sides of {which}"
         remarks = ImageRemarks()
         stored = header.width, header.height
         size = width or header.width, height or header.height

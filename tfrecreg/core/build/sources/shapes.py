@@ -15,7 +15,7 @@ from tfrecreg.core.values.errors import RawDataError
 from tfrecreg.core.values.text import safe
 
 _INVISIBLE = 1e-7
-"""Share of a side: float32 cannot represent a smaller distance from the border."""
+"""Share of a side. float32 cannot represent a smaller distance from the border."""
 _TINY = 1e-6
 """Share of a side. Box edges that are farther apart differ in float32 (its steps are 6e-8)."""
 _LARGEST = 3.4e38
@@ -96,7 +96,7 @@ class Boxes:
     """The boxes of the objects in one image, with labels and areas.
 
     Args:
-        labels: the labels of the classes, by the word that annotations use for a class.
+        labels: maps the word that annotations use for a class to its label.
         view: the image.
     """
 
@@ -246,8 +246,8 @@ _LARGEST_KEYPOINT = 1e30
 
 
 def box_around(polygons: Iterable[Sequence[float]]) -> tuple[float, float, float, float]:
-    """Left, top, width and height of the box around polygons, given as alternating x and y; NaN if
-    a point is not finite.
+    """Left, top, width and height of the box around polygons. A polygon is a list of alternating x
+    and y. The result is NaN if a point is not finite.
     """
     points = [value for polygon in polygons for value in polygon]
     if not math.isfinite(sum(points)):
@@ -270,7 +270,7 @@ class Keypoints:
         self._labelled: list[int] = []
 
     def add(self) -> None:
-        """Add an object without keypoints: zeros, not labeled."""
+        """Add an object without keypoints. Its keypoints are zeros that are not labeled."""
         self._x += [0.0] * self._count
         self._y += [0.0] * self._count
         self._visibility += [0] * self._count
@@ -280,7 +280,7 @@ class Keypoints:
         """Set the keypoints of the object `number`: x, y and visibility of each, alternating.
 
         Raises:
-            BadAnnotation: they are not such triples; the object stays without keypoints.
+            BadAnnotation: they are not such triples. The object stays without keypoints.
         """
         x, y, visibility = values[::3], values[1::3], values[2::3]
         if len(values) != 3 * len(x) or len(x) > self._count:
@@ -300,7 +300,7 @@ class Keypoints:
         self._labelled[number] = sum(value > 0 for value in visibility)
 
     def features(self) -> Example:
-        """Coordinates and visibility of each keypoint; number of labeled keypoints per object."""
+        """Coordinates and visibility per keypoint, and number of labeled keypoints per object."""
         return {
             "image/object/keypoint/x": float_feature(self._x),
             "image/object/keypoint/y": float_feature(self._y),
@@ -343,7 +343,7 @@ class Polygons:
         return kept, problem
 
     def features(self) -> Example:
-        """Coordinates of the points; points per polygon; polygons per object."""
+        """Coordinates of points, number of points per polygon, number of polygons per object."""
         return {
             "image/object/polygon/x": float_feature(self._x),
             "image/object/polygon/y": float_feature(self._y),

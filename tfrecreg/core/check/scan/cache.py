@@ -74,7 +74,7 @@ class ScanCache:
     def __init__(self, storage: Storage, folder: str, *, reuse: bool) -> None:
         self.reuse = reuse
         self.problem = ""
-        """Why entries could not be written; empty without an error."""
+        """Why entries could not be written; empty if there was no error."""
         self._storage = storage
         self._folder = folder
         self._looking: Sequence[tuple[PluginId, Validator, str | None]] = ()

@@ -52,7 +52,7 @@ class IndexHints:
         self.offsets: Sequence[int] = _Lazy(self._offsets)
         """Offset of each record in the decompressed stream, ascending."""
         self.members: Sequence[tuple[int, int]] = _Lazy(self._members)
-        """Where each gzip member begins: byte of the file, byte of the stream."""
+        """Where each gzip member begins: its offset in the file, and its offset in the stream."""
 
     @cached_property
     def _index(self) -> Index | None:

@@ -52,8 +52,8 @@ class Shard:
     number: int
     """Position in its split, from 0."""
     name: str
-    """The file name, as in locations; for bare files the path as it was given. Not escaped: the
-    code that shows it escapes it.
+    """The file name, as in locations. For bare files, it is the path as the user gave it. Not
+    escaped: the code that shows it escapes it.
     """
     storage: Readable
     path: str
@@ -228,7 +228,7 @@ class Visitor(ExtensionPoint, ABC):
         """
 
     def fault(self, fault: Fault) -> None:
-        """Process damage; called between batches, in stream order.
+        """Process damage. Called between batches, in stream order.
 
         By default damage is ignored: the validator `crc` reports it.
         """
@@ -261,7 +261,7 @@ class Validator(ExtensionPoint, ABC):
     needs: Need = Need(0)
     """The data that it needs from the scan besides records."""
     part_codec: PartCodec | None = None
-    """The form in which `check --cached` keeps its parts; usually a
+    """How `check --cached` stores its parts. Usually a
     :class:`tfrecreg.core.check.scan.tally.JsonCodec`.
 
     Without one, `check --cached` reads every shard. See :meth:`part_key`.
@@ -271,7 +271,7 @@ class Validator(ExtensionPoint, ABC):
     """A frozen dataclass of its options, which ``tfrecreg plugins show`` lists."""
 
     def applies(self, target: Target) -> str | None:  # noqa: ARG002 - a default
-        """None if it can check `target`, else the reason, as a short phrase for the report.
+        """None if it can check `target`. Otherwise the reason, as a short phrase for the report.
 
         By default it applies to every target.
         """
@@ -312,8 +312,8 @@ class Validator(ExtensionPoint, ABC):
         raise NotImplementedError  # the scan calls it only on validators that define it
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str | None:  # noqa: ARG002 - a default
-        """Everything that parts depend on besides the shard, such as a digest of a schema, an
-        option or a version.
+        """Everything that parts depend on, except the shard: a digest of a schema, an option or a
+        version.
 
         A part is reused while this key, the shard's bytes and the :class:`Shard` are the same.
         Return None (the default) if parts depend on other data, such as other files. Every shard is
@@ -329,4 +329,4 @@ class Cacheable(Protocol):
     part_codec: PartCodec
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str | None:
-        """Everything that parts depend on besides the shard."""
+        """Everything that parts depend on, except the shard."""

@@ -77,13 +77,13 @@ class RecordValidator(Validator):
     """Checks records one by one, independently of each other.
 
     A subclass defines `name`, `codes` and :meth:`look`. The object is pickled and sent to worker
-    processes; changes that :meth:`look` makes are lost.
+    processes, so changes that :meth:`look` makes are lost.
     """
 
     features: tuple[str, ...] = ()
-    """Required features: records and datasets without them are not checked."""
+    """Required features. Records and datasets without them are not checked."""
     Options: ClassVar[type[Any] | None] = NoOptions
-    """A frozen dataclass of options with defaults; a gate sets them in ``limits.<name>``."""
+    """A frozen dataclass of options with defaults. A gate sets them in ``limits.<name>``."""
 
     def __init__(self) -> None:
         self.options: Any = (self.Options or NoOptions)()
@@ -98,8 +98,8 @@ class RecordValidator(Validator):
 
     @abstractmethod
     def look(self, example: Example) -> Look:
-        """The problems of one record, and its contributions to measures; None or an empty text if
-        it has neither.
+        """The problems of one record, and what it adds to measures. None or an empty text if it has
+        neither.
 
         Args:
             example: a record that has all of `features`.

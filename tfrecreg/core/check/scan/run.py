@@ -59,7 +59,7 @@ class ScanTask:
 
 @dataclass(frozen=True, slots=True)
 class Crashed:
-    """Replaces a part if the visitor raised, so that its validator has no verdict."""
+    """Replaces a part if the visitor raised an exception. Its validator then has no verdict."""
 
     reason: str
 
@@ -69,8 +69,8 @@ class ShardScan:
     """The result of one shard."""
 
     parts: tuple[bytes | Crashed | None, ...]
-    """One per validator, pickled, in the order of the task's makers; None if the shard could not be
-    read.
+    """The pickled part of each validator, in the order of the task's makers. None if the shard
+    could not be read.
     """
     end: StreamEnd | None
     """The totals; None if the shard could not be read to its end."""
@@ -80,7 +80,7 @@ class ShardScan:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A shard that could not be read: the scan is incomplete."""
+    """A shard that could not be read, so the scan is incomplete."""
 
     shard: str
     reason: str
@@ -88,11 +88,11 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """A validator that raised: it has no verdict, so the scan is incomplete."""
+    """A validator that raised an exception. It has no verdict, so the scan is incomplete."""
 
     plugin_id: PluginId
     shard: str
-    """Name of the shard where it raised; empty if it raised before or after the shards."""
+    """The shard on which it raised; empty if it raised before or after all shards."""
     reason: str
 
     @property
@@ -118,7 +118,7 @@ class ScanResult:
     scan.
     """
     uncacheable: tuple[str, ...] = ()
-    """Validators whose parts cannot be cached, so that every shard is read."""
+    """Validators whose parts cannot be cached. Because of them, every shard is read."""
 
     @property
     def complete(self) -> bool:
