@@ -95,7 +95,7 @@ def choose_base(prepared: Prepared) -> Base | None:
     if request.policy is not None:
         if named:
             raise UsageError(
-                "`--base` and a number of shards exclude each other: shards of a base are kept"
+                "`--base` and the number of shards exclude each other: base shards are kept"
             )
         return None
     base = find_base(prepared.registry, request.name, request.base)
