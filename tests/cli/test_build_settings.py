@@ -40,7 +40,7 @@ def test_options_that_are_not_written_down_are_told(cli, registry, images) -> No
         f"`datasets/s.toml` does not have these settings: `{SPLIT}` (there "
         "`split=`); the next `tfrecreg build s` will not use them unless `--save-options` writes "
         "them there",
-        f"the build of `s` before was made with other settings: `split=` (now `{SPLIT}`)",
+        f"the previous build of `s` was made with other settings: `split=` (now `{SPLIT}`)",
     ]
     assert table(registry) == before
     document = cli("build", "s", "--option", SPLIT, "--json").json

@@ -87,8 +87,8 @@ def test_annotations_beat_the_layout_of_images(
     assert done.code == 0, done.err
     assert notes(done.err) == [
         f"source `coco`: `{tmp_path}/boxes` has annotations in COCO's JSON: `{path}`",
-        "  not used: the source `imagefolder`, a weaker match: it has folders of classes (`cats`, "
-        "`dogs` and `images`)",
+        "  not used: the source `imagefolder`, a weaker match that finds folders of classes "
+        "(`cats`, `dogs` and `images`)",
     ]
 
 

@@ -46,7 +46,7 @@ SOURCES = {
     "labels of no feature": (
         SCHEMA,
         f'{SCHEMA}\n\n    def labels(self):\n        return {{"label": ["a"]}}',
-        "names in `labels` the feature `label`, which no record and no schema has",
+        "names in `labels` the feature `label`, but no record and no schema has it",
     ),
     "a method that is misspelt": (
         SCHEMA,

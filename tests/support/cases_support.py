@@ -15,8 +15,8 @@ _CASES = {
         "format": "^expected a JPEG, PNG, GIF, WebP or BMP, found ",
         "header": "^a [A-Z]+[a-zP]* (whose|with a (segment|frame|canvas)|without a frame|"
         "of ([0-9]+|colour|the unknown)|that (does not begin|ends after)|-?[0-9]+ pixels)",
-        "media": "^(not a sound or a video|a damaged|the sound (is missing|or video has no bytes)|"
-        "expected a video)",
+        "media": "^(not a sound or a video|a damaged|the sound or video has no bytes|"
+        "this [A-Z0-9]+ has no sound|expected a video)",
         "pixels": r"^(it decodes to|Pillow cannot read|(?!Decompression)\w+(\.\w+)*: )",
         "size": "^the header says ",
     },

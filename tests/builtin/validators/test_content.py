@@ -68,7 +68,7 @@ def test_records_and_keys_that_differ_are_named(digits_original: Path, tmp_path:
     report = check(tmp_path / "out", digits_original, same_as="digits@1.0.0")
     assert report.status == "fail"
     missing, extra = sorted(content(report), key=lambda each: each.message)
-    assert missing.message == "records of `train` in `digits@1.0.0` that are missing"
+    assert missing.message == "`train` does not have all records of `digits@1.0.0`"
     place = "of `digits-train.tfrecord-0000{}-of-00002` of `digits@1.0.0`"
     first, second = (_index(digits_original, number) for number in range(2))
     later = 150 - len(first)
@@ -76,7 +76,7 @@ def test_records_and_keys_that_differ_are_named(digits_original: Path, tmp_path:
         (first.key(3), f"record 3 {place.format(0)}"),
         (second.key(later), f"record {later} {place.format(1)}"),
     ]
-    assert extra.message == "records of `train` that `digits@1.0.0` does not have"
+    assert extra.message == "`train` has records that `digits@1.0.0` does not have"
     shard = str(tmp_path / "out/train-00000-of-00001.tfrecord")
     assert [(each.shard, each.record) for each in extra.locations] == [(shard, 149), (shard, 199)]
     assert missing.count == extra.count == 2
@@ -94,7 +94,7 @@ def test_a_damaged_record_is_named_as_missing(digits_registry: Path) -> None:
     report = check("digits", digits_registry, same_as="digits@1.0.0")
     (damage,) = [each for each in report.findings if each.code == "CRC002"]
     (finding,) = content(report)
-    assert finding.message == "records of `train` in `digits@1.0.0` that are missing"
+    assert finding.message == "`train` does not have all records of `digits@1.0.0`"
     assert finding.count == 1
     assert finding.locations[0].key == damage.locations[0].key is not None
 
@@ -104,7 +104,7 @@ def test_splits_that_differ_are_named(digits_original: Path, tmp_path: Path) -> 
     put(tmp_path / "out", "extra", payloads(digits_original, "test"))
     report = check(tmp_path / "out", digits_original, same_as="digits@1.0.0")
     assert sorted(each.message for each in content(report)) == [
-        "`digits@1.0.0` has no split `extra`, found one with 60 records",
+        "the split `extra` (60 records) is not in `digits@1.0.0`",
         "the split `test` of `digits@1.0.0` is missing",
     ]
 
@@ -138,8 +138,8 @@ def test_without_indexes_only_the_split_is_named(digits_registry: Path, tmp_path
     (finding,) = content(report)
     assert finding.message == "the records of `train` differ from `digits@1.0.0`"
     assert finding.locations[0].detail == (
-        "expected 200, found 199; the index of `digits-train.tfrecord-00000-of-00002` of "
-        "`digits@1.0.0`, which names its records, is not on this machine"
+        "expected 200, found 199; which records differ is unknown, because the index of "
+        "`digits-train.tfrecord-00000-of-00002` of `digits@1.0.0` is not on this machine"
     )
 
 
@@ -151,7 +151,7 @@ def test_a_split_that_lost_all_its_shards_is_missing_all_its_records(
     report = check("digits", digits_registry, same_as="digits@1.0.0", expect={"test": 60})
     counted, finding = sorted(content(report), key=lambda each: each.code)
     assert counted.message == "expected 60 records in `test`, found 0"
-    assert finding.message == "records of `test` in `digits@1.0.0` that are missing"
+    assert finding.message == "`test` does not have all records of `digits@1.0.0`"
     assert (finding.count, len(finding.locations)) == (60, 20)
 
 

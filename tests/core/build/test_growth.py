@@ -259,5 +259,5 @@ def test_without_the_indexes_of_the_base_it_is_said_how_to_go_on(story: Story) -
                 path.unlink()
     with pytest.raises(UsageError) as caught:
         story.build()
-    assert "of the base `d@1.0.0` is not on this machine" in str(caught.value)
+    assert "in the base `d@1.0.0` is not on this machine" in str(caught.value)
     assert caught.value.hint == "tfrecreg pull d@1.0.0; or build without a base: --base none"

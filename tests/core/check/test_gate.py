@@ -236,11 +236,11 @@ def damaged_report(root: Path) -> tuple[Path, dict[str, Any]]:
         ),
         (
             lambda report: report.update(status="pass", errors=["a shard was not read"]),
-            "`status` is pass, and the number of `errors` is 1",
+            "`status` is pass, but the number of `errors` is 1",
         ),
         (
             lambda report: report.update(status="error"),
-            "`status` is error, and the number of `errors` is 0",
+            "`status` is error, but the number of `errors` is 0",
         ),
     ],
 )

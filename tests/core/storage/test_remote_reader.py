@@ -123,7 +123,7 @@ def test_a_web_server_without_ranges_is_refused_for_large_files() -> None:
         with pytest.raises(StorageError) as raised:
             opened(port)
     assert raised.value.message.endswith(
-        "/a/large`: its server does not serve ranges: download the file first"
+        "/a/large`, because its server sends no ranges: download the file first"
     )
 
 

@@ -224,7 +224,7 @@ def test_boxes_are_measured_against_the_size_that_the_annotations_say(raw: Any) 
     assert found["image/object/bbox/xmin"] == pytest.approx((0.1,))
     (remark,) = raw.remarks()
     assert remark.code == "SRC120"
-    assert remark.detail == "50 × 40 pixels, and its annotations say 100 × 80"
+    assert remark.detail == "50 × 40 pixels, but its annotations say 100 × 80"
 
 
 @pytest.mark.parametrize("size", [None, 0, -5, 1 << 40, "absent"])

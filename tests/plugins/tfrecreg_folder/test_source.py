@@ -73,7 +73,7 @@ def test_files_go_in_byte_for_byte_with_what_their_headers_say(raw) -> None:
             "not a sound or a video of a known format",
         ),
         ("a.mp4", wav(), "SRC110 media", "expected a video, found a sound: WAV"),
-        ("a.m4a", mp4(sound=False), "SRC110 media", "the sound is missing in this MP4"),
+        ("a.m4a", mp4(sound=False), "SRC110 media", "this MP4 has no sound"),
         ("a.jpg", b"", "SRC110 empty", "the file has no bytes"),
     ],
 )
@@ -86,7 +86,7 @@ def test_a_file_that_ends_too_early_has_a_remark(raw) -> None:
     raw.put("a.wav", wav()[:-100])
     made = raw.made()
     assert made.remarked() == {
-        "SRC014": "8000 bytes of sound expected, found at most 7900; written unchanged"
+        "SRC014": "expected 8000 bytes of sound, found at most 7900; written unchanged"
     }
     assert len(made.written) == 1
 
@@ -131,7 +131,7 @@ def test_a_file_above_the_limit_is_skipped(raw, monkeypatch) -> None:
     raw.put("a.bin", b"x" * 11)
     assert raw.made().skipped["train", "a.bin"] == (
         "SRC110",
-        "a file of 11 bytes, more than 10",
+        "the file has 11 bytes, more than 10",
     )
 
 

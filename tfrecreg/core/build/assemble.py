@@ -1,4 +1,4 @@
-"""The files of a build: all shards of a plan, then labels, ledger, schema and manifest."""
+"""Makes the files of a build: first all shards, then labels, ledger, schema and manifest."""
 
 from __future__ import annotations
 
@@ -154,15 +154,15 @@ def assemble(
 def _expect_features(prepared: Prepared, labels: Iterable[str], known: Collection[str]) -> None:
     """Refuse class names for a feature that neither a record nor the schema has.
 
-    The names may belong to a group of features (`…/keypoint` for `…/keypoint/x`), or be the
-    original ids of classes (`…/id`) beside their labels.
+    The feature may be a prefix of known features (`…/keypoint` of `…/keypoint/x`). It may also be
+    the ids of classes (`…/id`), if the labels (`…/label`) are known.
     """
     for feature in labels:
         ids_of = f"{feature.removesuffix('/id')}/label"
         below = f"{feature}/"
         if feature in known or ids_of in known or any(name.startswith(below) for name in known):
             continue
-        about = f"the feature `{feature}`, which no record and no schema has"
+        about = f"the feature `{feature}`, but no record and no schema has it"
         about += did_you_mean(feature, known)
         raise prepared.source.plugin_id.error(f"names in `labels` {about}")
 
@@ -175,7 +175,7 @@ def ledger_entries(plan: Plan, made: Sequence[MadeShard]) -> list[Skipped | Rema
 
 
 def ledger_lines(entries: Sequence[Skipped | Remark]) -> bytes:
-    """The ledger file: one line of canonical JSON per entry. Only lines of remarks have `times`.
+    """The ledger file: one line of canonical JSON per entry. Only remarks have `times`.
 
     In names, bytes that are not UTF-8 are escaped, and so are lone surrogates.
     """
@@ -192,7 +192,7 @@ def ledger_lines(entries: Sequence[Skipped | Remark]) -> bytes:
 
 
 def _splits(made: Sequence[MadeShard], build: Storage) -> tuple[list[SplitEntry], str]:
-    """The manifest's entry of each split and the content digest of all splits, from the indexes."""
+    """The manifest's entry of each split, and the content digest of all splits."""
     shards: dict[str, list[ShardEntry]] = defaultdict(list)
     for each in made:
         shards[each.entry.split].append(each.entry)
@@ -213,13 +213,13 @@ def _splits(made: Sequence[MadeShard], build: Storage) -> tuple[list[SplitEntry]
 
 
 _SHARDS_PER_JOB = 2
-"""With this many shards per worker, all workers stay busy to the end. With fewer, shards are made
-in segments, although that writes every byte twice.
+"""With this many shards per worker, all workers stay busy to the end. If there are fewer, they are
+made in segments, although that writes every byte twice.
 """
 
 
 def make_all(start: BuildStart, stage: Stage, engine: Engine) -> tuple[list[MadeShard], int]:
-    """Make every shard of the plan, in order; also count shards that were finished already."""
+    """Make every shard of the plan, in order. Also returns how many were finished already."""
     plan, progress = start.plan, start.prepared.progress
     stage.clear()
     finished = {each.path: stage.finished(each) for each in plan.shards}
@@ -272,7 +272,7 @@ class _Tasks:
 def _fresh(
     tasks: _Tasks, todo: Sequence[PlannedShard], engine: Engine
 ) -> Generator[MadeShard, None, None]:
-    """Make shards. If there are few, a shard whose `base` is None is made in segments."""
+    """Make shards. If there are few, those without a base are made in segments."""
     progress = tasks.prepared.progress
     whole = engine.jobs == 1 or len(todo) >= _SHARDS_PER_JOB * engine.jobs
     cut = [not whole and shard.base is None for shard in todo]
@@ -301,9 +301,9 @@ def _fresh(
 
 
 def unchanged(start: BuildStart, engine: Engine) -> set[str]:
-    """The paths of planned shards whose records, made again, equal those of the base's shard.
+    """Make the base's records again, and return the paths of shards that did not change.
 
-    Writes nothing; raises as :func:`make_all` does.
+    Writes nothing. Raises the same errors as :func:`make_all`.
     """
     plan, tasks = start.plan, _Tasks(start, start.prepared.registry.storage)
     candidates = [shard for shard in plan.shards if shard.base is not None]

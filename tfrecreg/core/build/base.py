@@ -7,7 +7,7 @@
   tenth of the added bytes. So an incremental build writes little more than the additions, and small
   last shards do not accumulate.
 
-Only its record shows whether an item changed: the record is made again, and its digest compared.
+To find out whether an item changed, a build makes its record again and compares the digests.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class ShardItems:
 
 
 def find_base(registry: Registry, dataset: str, wanted: str | None) -> Base | None:
-    """The base `wanted`, by default the latest release; None for ``none`` or without a release."""
+    """The release that `wanted` names, or the latest. None for ``none``, or without a release."""
     if wanted == "none" or (wanted is None and not not_yanked(registry.dataset(dataset))):
         return None
     text = wanted or "latest"
@@ -121,7 +121,7 @@ def find_base(registry: Registry, dataset: str, wanted: str | None) -> Base | No
         found = None if index is None else find_index(places, index)
         if index is None or found is None:
             raise UsageError(
-                f"the index of `{entry.path}` of the base `{resolved.name}` is not on this machine",
+                f"the index of `{entry.path}` in the base `{resolved.name}` is not on this machine",
                 hint=f"tfrecreg pull {resolved.name}; or build without a base: --base none",
             )
         path = f"{resolved.folder}/{entry.path}" if resolved.folder is not None else None
@@ -133,7 +133,7 @@ def find_base(registry: Registry, dataset: str, wanted: str | None) -> Base | No
 
 
 class _Row(msgspec.Struct):
-    """A line of the ledger about an item, or about a remark. Only a remark has `times`."""
+    """A line of the ledger: a skipped item or a remark. Only a remark has `times`."""
 
     split: str
     key: str
@@ -155,10 +155,10 @@ def _skipped(registry: Registry, folder: str | None) -> frozenset[tuple[str, str
 
 
 def deal_from(base: Base, store: ItemStore) -> tuple[list[ShardItems], npt.NDArray[np.int64]]:
-    """Give the items of a split to the shards of the base that have them.
+    """Deal the items of a split to the shards of the base that have them.
 
-    Returns these shards, and the positions of the items for new shards. Items that were skipped in
-    the base join its last shard. If they are skipped again, that shard stays unchanged.
+    Returns these shards, and the positions of the items that go into new shards. An item that the
+    base skipped joins the last shard. If it is skipped again, that shard stays unchanged.
     """
     left = np.ones(len(store), np.bool_)
     dealt: list[tuple[npt.NDArray[np.int64], BaseShard | None]] = []
@@ -185,7 +185,7 @@ def deal_from(base: Base, store: ItemStore) -> tuple[list[ShardItems], npt.NDArr
 
 
 def _taken(positions: npt.NDArray[np.int64], left: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """The `positions` that are still left; `left` then marks them as taken."""
+    """The `positions` that are still free. Marks them as taken in `left`."""
     positions = positions[positions >= 0]
     positions = positions[left[positions]]
     left[positions] = False
@@ -193,16 +193,16 @@ def _taken(positions: npt.NDArray[np.int64], left: npt.NDArray[np.bool_]) -> npt
 
 
 def made_before(registry: Registry, name: str) -> tuple[str, Manifest | None]:
-    """What a new build is compared with: the newest release or, without releases, the last build.
+    """The newest release or, if there is none, the last build. New builds are compared with it.
 
-    Returns its name for messages, and its manifest; None for a damaged manifest.
+    Returns its name for messages, and its manifest. The manifest is None if it is damaged.
     """
     versions = registry.dataset(name).versions
     try:
         if versions:
             release = registry.dataset(name).release_manifest(versions[-1])
             return f"`{name}@{versions[-1]}`", release
-        return f"the build of `{name}` before", registry.dataset(name).build_manifest()
+        return f"the previous build of `{name}`", registry.dataset(name).build_manifest()
     except (ManifestError, NewerFormatError):
         return "", None
 

@@ -38,7 +38,7 @@ _ITEM_SECONDS, _BYTE_SECONDS = 60e-6, 3e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Growth:
-    """Shards that a build keeps of its base, and shards that it writes.
+    """How many shards a build keeps from its base, and how many it writes.
 
     The source estimates the sizes of shards that do not exist yet.
     """
@@ -62,7 +62,7 @@ class Growth:
 
 
 def sizes_of(plan: Plan, kept: Collection[str]) -> dict[str, int]:
-    """Size in bytes by shard path; an estimate for shards that do not exist yet."""
+    """The size of each shard in bytes, by path. It is an estimate if the shard does not exist."""
     return {
         shard.path: shard.base.entry.bytes
         if shard.path in kept and shard.base is not None
@@ -87,13 +87,15 @@ def growth_of(plan: Plan, kept: Collection[str], sizes: Mapping[str, int]) -> Gr
 
 
 def choose_base(prepared: Prepared) -> Base | None:
-    """The release to grow from; None if there is none, or if shard number or compression change."""
+    """The base. None without a release, or if the request changes the size or compression of
+    shards.
+    """
     request = prepared.request
     named = request.base not in (None, "none")
     if request.policy is not None:
         if named:
             raise UsageError(
-                "`--base` and the number of shards exclude each other: a base keeps its shards"
+                "`--base` and the number of shards exclude each other: base shards are kept"
             )
         return None
     base = find_base(prepared.registry, request.name, request.base)
@@ -115,7 +117,7 @@ class BuildStart:
     plan: Plan
     raw: RawTotals
     files: dict[str, tuple[int, int]]
-    """Raw file to its size and modification time in nanoseconds."""
+    """Size and modification time (in nanoseconds) of each raw file."""
     schema: str
     """Text of the schema."""
     schema_is_new: bool
@@ -169,7 +171,7 @@ def _expect_buildable(dataset: Dataset) -> None:
 
 
 def _plan_salt(prepared: Prepared, files: Mapping[str, tuple[int, int]]) -> dict[str, str]:
-    """Everything besides the items that affects the bytes: part of a plan's digest."""
+    """Everything that affects the bytes, except the items. A plan's digest includes it."""
     entry = prepared.entry
     salt = {f"option.{name}": value for name, value in entry.options.items()}
     salt["compression"] = prepared.settings.compression
@@ -184,8 +186,8 @@ def _plan_salt(prepared: Prepared, files: Mapping[str, tuple[int, int]]) -> dict
 
 
 def _counted(listed: Iterable[ListedItem], ticker: Ticker, engine: Engine) -> Iterator[ListedItem]:
-    """Yield and count the listed entries. Start the workers as soon as enough items are listed:
-    planning takes about as long as a worker takes for its imports.
+    """Yield the listed entries and count them. Workers start as soon as enough items are listed,
+    because their imports take about as long as planning.
     """
     work = 0.0
     entries = iter(listed)
@@ -203,7 +205,7 @@ def _counted(listed: Iterable[ListedItem], ticker: Ticker, engine: Engine) -> It
 
 
 def engine_for_build(plan: Plan, engine: Engine) -> Engine:
-    """`engine`; for a build too small for local workers to pay off, an engine in this process."""
+    """`engine`, or an engine in this process if the build is too small for workers to pay off."""
     work = (_seconds(item) for shard in plan.shards for item in shard.items)
     return engine.for_work(work)
 

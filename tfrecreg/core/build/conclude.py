@@ -1,4 +1,4 @@
-"""The end of a build: the manifest, the check of the written files, and the exchange of folders.
+"""Ends a build: completes its files, checks what was written, and replaces the old build.
 
 The module also finds two parts of a release's provenance: the user's name and the time.
 """
@@ -49,13 +49,13 @@ class BuildResult(ShortRepr):
     resumed: int
     """Number of shards that an earlier, killed run had finished."""
     growth: Growth | None
-    """Reuse of the base's shards; None without a base."""
+    """How many shards of the base were kept; None without a base."""
     unchanged: bool
-    """Whether the earlier build has the same bytes."""
+    """Whether the previous build had the same bytes."""
     settings: ChangedSettings
-    """Differences of its settings from the dataset's file and from earlier builds."""
+    """How its settings differ from the dataset's file and from earlier builds."""
     details: Mapping[tuple[str, str], str] = field(repr=False)
-    """The ledger's first detail about a code in a split, by split and code."""
+    """The detail of the ledger's first entry for each split and code."""
 
 
 def conclude(
@@ -129,7 +129,7 @@ def _read_back(start: BuildStart, manifest: Manifest, folder: Storage, engine: E
             where = f" (split `{place.split or ''}`, key `{place.key or ''}`)"
         raise RefusedError(
             f"the new build does not pass its own check{stays}: {first.message}{where}",
-            hint="fix the schema or the data: the findings have the places",
+            hint="fix the schema or the data; the findings say where",
             findings=report.findings,
         )
     return replace(report, folder=None)  # the unfinished folder is gone afterwards
@@ -235,7 +235,7 @@ class Origin:
 
     @property
     def gate(self) -> str:
-        """The result of the gate, if the version records it."""
+        """Whether the version passed the gate, in words."""
         if self.manifest.release is None:
             return "not applied yet: it is applied when the build is released"
         return "passed, as for every release"

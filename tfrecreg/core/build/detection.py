@@ -1,8 +1,8 @@
-"""The choice of a source for raw data when none is named.
+"""Chooses a source for raw data if the user names none.
 
-Every source that is installed or in the registry is asked. The globs of its record are tried first;
-a source with `examine` looks further. The source with the strongest match is chosen. If two match
-equally well, the error names both and the user chooses.
+Every source that is installed or in the registry is asked. The globs of its record are tried first.
+Then its function `examine`, if it has one, looks at the data. The source with the strongest match
+is chosen. If two match equally well, the error names both and the user chooses.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Candidate:
     """A source that can read a folder, and why."""
 
     source: str
-    """The source's name, with the distribution if another source has the same name."""
+    """The source's name. It includes the distribution if another source has the same name."""
     found: Recognition
 
     def to_json(self) -> dict[str, Any]:
@@ -58,7 +58,7 @@ class Detection:
     others: tuple[Candidate, ...]
     """Sources that match less well, but can also read some of the raw data."""
     above: str
-    """A nearby folder that the source can read as well; empty if there is none."""
+    """A folder above that the source can read as well; empty if there is none."""
     failed: tuple[str, ...]
     """Why some sources could not be asked, one line each."""
 
@@ -68,13 +68,15 @@ class Detection:
         return self.chosen.source
 
     def notes(self) -> Iterator[str]:
-        """Lines about the chosen source, names that it does not read, and sources not used."""
+        """Lines about the chosen source, about names that it does not read, and about other
+        sources.
+        """
         yield f"source `{self.chosen.source}`: `{self.raw}` has {self.chosen.found.reason}"
         if self.chosen.found.aside:
             yield f"  not read: {listed(self.chosen.found.aside, most=3)}"
         for each in self.others:
             yield (
-                f"  not used: the source `{each.source}`, a weaker match: it has "
+                f"  not used: the source `{each.source}`, a weaker match that finds "
                 f"{each.found.reason}"
             )
         if self.above:
@@ -129,7 +131,7 @@ def detect_source(raw: RawStorage, place: str, known: Plugins, dataset: str) -> 
 
 
 def candidates_for(raw: RawStorage, known: Plugins) -> tuple[list[Candidate], list[str]]:
-    """The sources that can read raw data, strongest first; and errors of sources, one line each."""
+    """The sources that can read raw data, strongest first, and one line per source that failed."""
     raw = cast("RawStorage", _ListedOnce(raw))
     RawPreview(raw).entries()  # so that an error common to all sources is reported once
     candidates: list[Candidate] = []
@@ -152,7 +154,7 @@ def candidates_for(raw: RawStorage, known: Plugins) -> tuple[list[Candidate], li
 
 
 class _ListedOnce:
-    """Raw data in which each folder is listed once for all sources."""
+    """Raw data that list each folder only once, although all sources ask for it."""
 
     def __init__(self, raw: RawStorage) -> None:
         self._raw = raw
@@ -183,7 +185,8 @@ def _recognized(announced: Announced[SourceRecord], raw: RawStorage) -> Recognit
         refused = next((path for glob in record.refuses for path in preview.matches(glob)), None)
         if refused is None:
             return None
-        return Recognition("refused", f"files such as `{safe(refused)}`, not readable as they are")
+        detail = f"files such as `{safe(refused)}`, which cannot be read as they are"
+        return Recognition("refused", detail)
     glob, path = min(matches, key=lambda match: STRENGTHS.index(glob_strength(match[0])))
     kind = f"files such as `{safe(path)}`"
     return Recognition(glob_strength(glob), kind)
@@ -205,7 +208,7 @@ def glob_strength(glob: str) -> Strength:
 
 
 def _checked(found: object) -> Recognition | None:
-    """A plugin's answer, with a reason that is escaped and at most 500 characters long."""
+    """A plugin's answer. Its reason is escaped, and cut after 500 characters."""
     if found is None:
         return None
     if not isinstance(found, Recognition) or found.strength not in STRENGTHS:

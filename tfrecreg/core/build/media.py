@@ -1,6 +1,6 @@
-"""Sounds, videos and images as features of an example, and the facts in their headers.
+"""Turns sounds, videos and images into features of an example, and reads their headers.
 
-Feature names begin with a base, by default the name of the kind, as in `audio/sample_rate`.
+The name of each feature begins with a base, usually the name of the kind: `audio/sample_rate`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tfrecreg.core.values.errors import MissingExtraError, RawDataError
 from tfrecreg.core.values.text import safe
 
 MEDIA_FORMATS = ("aiff", "flac", "mp3", "mp4", "ogg", "wav", "wma")
-"""The known formats; ``mp4`` is also M4A and QuickTime, ``ogg`` also Opus."""
+"""The known formats. ``mp4`` includes M4A and QuickTime, and ``ogg`` includes Opus."""
 
 _WMA = b"\x30\x26\xb2\x75\x8e\x66\xcf\x11"
 _WAV_HEADER = 44
@@ -53,23 +53,23 @@ class MediaHeader(NamedTuple):
     format: str
     """One of :data:`MEDIA_FORMATS`."""
     duration: float | None
-    """Seconds; None if the file does not say."""
+    """Duration in seconds; None if the file does not state it."""
     sample_rate: int | None
-    """Samples of sound per second; None without sound."""
+    """Samples of sound per second; None if there is no sound."""
     channels: int | None
-    """Channels of sound; None without sound."""
+    """Number of sound channels; None if there is no sound."""
     problem: str
     """Why the file is incomplete although its header can be read; empty if it is complete."""
 
 
 def require_tinytag(what: str) -> None:
-    """Check that headers of sounds and videos can be read, without importing anything."""
+    """Check that tinytag is installed, without importing it. It reads sounds and videos."""
     if find_spec("tinytag") is None:
         raise MissingExtraError(what, "media")
 
 
 def sniff_media(data: bytes) -> str | None:
-    """The format of a sound or a video, one of :data:`MEDIA_FORMATS`, by the first bytes."""
+    """Tell the format of a sound or a video from its first bytes: one of :data:`MEDIA_FORMATS`."""
     start, kind = data[:4], data[8:12]
     if start in (b"ID3\2", b"ID3\3", b"ID3\4"):
         size = 0
@@ -112,12 +112,12 @@ def read_media(data: bytes) -> MediaHeader:
         if size > present:
             duration = max(present, 0) / rate
             if size != _UNKNOWN:
-                problem = f"{size} bytes of sound expected, found at most {present}"
+                problem = f"expected {size} bytes of sound, found at most {present}"
     return MediaHeader(found, duration, tag.samplerate, tag.channels, problem)
 
 
 MediaKind = Literal["image", "audio", "video", "file"]
-"""The kind of a file, which decides its features."""
+"""The kind of a file. It decides which features the file becomes."""
 
 _SUFFIXES: dict[str, MediaKind] = {
     **dict.fromkeys(("jpg", "jpeg", "png", "gif", "webp", "bmp"), "image"),
@@ -139,12 +139,12 @@ class MadeMedia(NamedTuple):
 
     features: Example
     code: str = ""
-    """The code of a remark; empty for none."""
+    """The code of a remark; empty if there is no remark."""
     detail: str = ""
 
 
 def media_kind(name: str) -> MediaKind:
-    """The kind of a file by the suffix of its name; ``file`` if the suffix is unknown."""
+    """The kind of a file according to its suffix; ``file`` if the suffix is unknown."""
     return _SUFFIXES.get(name.rpartition(".")[2].lower(), "file")
 
 
@@ -173,7 +173,7 @@ def media_features(kind: MediaKind, base: str, name: str, data: bytes) -> MadeMe
         header = read_media(data)
         numbers = [(each, getattr(header, each)) for each in _NUMBERS[kind]]
         if any(value is None for _, value in numbers):
-            raise MediaError(f"the sound is missing in this {header.format.upper()}")
+            raise MediaError(f"this {header.format.upper()} has no sound")
         if header.format not in _FORMATS[kind]:
             raise MediaError(f"expected a video, found a sound: {header.format.upper()}")
         features[f"{base}/format"] = bytes_feature(header.format)
@@ -189,7 +189,7 @@ def media_features(kind: MediaKind, base: str, name: str, data: bytes) -> MadeMe
 
 
 def media_codecs(kinds: Iterable[MediaKind]) -> Mapping[str, str]:
-    """The library that reads the headers of these kinds, with its version, for `Source.codecs`.
+    """The version of the library that reads the headers of these kinds, for `Source.codecs`.
 
     Raises:
         MissingExtraError: `kinds` has sounds or videos, and tinytag is not installed.
@@ -235,11 +235,11 @@ def _schema(kind: MediaKind, base: str, presence: str) -> Iterator[str]:
 
 
 _MAX_BYTES = 1 << 30
-"""Maximum bytes of a file: a record may have twice as many, and a worker holds a few copies."""
+"""Maximum size of a file. A record may be twice as large, and a worker holds a few copies."""
 
 
 def read_media_file(raw: Readable, path: str) -> bytes:
-    """The bytes of an image, a sound, a video or any other file, at most 1 GiB.
+    """Read an image, a sound, a video or any other file of at most 1 GiB.
 
     Raises:
         MediaError: the file is larger.
@@ -248,7 +248,7 @@ def read_media_file(raw: Readable, path: str) -> bytes:
     """
     with raw.open(path) as file:
         if file.size > _MAX_BYTES:
-            raise MediaError(f"a file of {file.size} bytes, more than {_MAX_BYTES}")
+            raise MediaError(f"the file has {file.size} bytes, more than {_MAX_BYTES}")
         return read_whole_file(file, path)
 
 

@@ -1,10 +1,10 @@
-"""The plan of a build: the shard of each item. The plan is made before any work starts.
+"""Plans a build: assigns each item to a shard. The plan is made before any work starts.
 
 The records are ordered by a keyed hash of (split, key). This global shuffle can be reproduced by
 anyone. The machine, the workers, the locale and the order of files in a folder do not change it.
 
 Memory holds 40 bytes per item: its order key, its number in the order, its size, and the place of
-its data. The data stay in memory up to a limit, then go to a temporary file without a name, which
+its data. The data stay in memory up to a limit. Then they go to an unnamed temporary file, which
 disappears with the process.
 """
 
@@ -37,7 +37,7 @@ SEGMENT_BYTES = 2 << 20
 """Small enough for all cores to finish at about the same time, large enough to be worth a task."""
 
 _LEAST_ITEM = 256
-"""Minimum weight of an item in bytes: small items also take time."""
+"""Minimum weight of an item in bytes, because small items also take time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +51,16 @@ class PlannedShard:
     index: str
     """The path of its index in the build's folder."""
     items: Sequence[Item]
-    """Items in the order of the records; slices of them are tuples."""
+    """Items in the order of the records. Slices of this sequence are tuples."""
     base: BaseShard | None = None
-    """The shard of the base that it equals, if no record of these items changed."""
+    """The base's shard with these items. The new shard equals it unless a record changed."""
     lost_items: bool = False
     """Whether this is a shard of the base that lost items."""
 
     def segments(self) -> Iterator[tuple[Item, ...]]:
-        """The items in segments of about :data:`SEGMENT_BYTES`, which can be made separately.
+        """Cut the items into segments of about :data:`SEGMENT_BYTES`, which can be made separately.
 
-        Segments depend only on the plan, because a gzip member ends where a segment ends.
+        A gzip member ends where a segment ends, so segments must depend only on the plan.
         """
         weight = sum(max(item.size, _LEAST_ITEM) for item in self.items)
         count = max(1, min(-(-weight // SEGMENT_BYTES), len(self.items)))
@@ -240,7 +240,7 @@ class ItemStore:
             self._spill()
 
     def sort(self) -> Item | None:
-        """Order the items, after the last was added. Returns an item whose key occurs twice."""
+        """Order the items after all were added. Returns an item whose key occurs twice, if any."""
         if self._file is not None:
             self._spill()
             self._data = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -295,7 +295,7 @@ class ItemStore:
 
 
 class ItemShare(Sequence[Item]):
-    """Items of a store on disk. The pickle has the items themselves."""
+    """Items of a store on disk. Pickling makes them a tuple."""
 
     def __init__(self, read: Callable[[_Ints], tuple[Item, ...]], rows: _Ints) -> None:
         self._read = read

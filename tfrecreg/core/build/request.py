@@ -53,10 +53,12 @@ class BuildRequest:
     max_dropped: SkipLimit | int | str | None = None
     """Maximum number of dropped objects per split, or their share."""
     default_schema: bool = False
-    """Whether the source's own schema may replace a missing schema that differed from it."""
+    """Whether to use the source's own schema, although the missing schema differed from it."""
     base: str | None = None
-    """The release to grow from: a version, a reference, or ``none``. None means the latest release,
-    unless the request sets the number of shards or another compression: then all shards are new."""
+    """The release to grow from: a version, a reference, or ``none``. None means the latest release.
+    If the request sets the number of shards or another compression, None means that all shards are
+    new.
+    """
     save: bool = False
     """Whether the settings of this request are written into `datasets/<name>.toml`, so that
     ``build NAME`` uses them again. The first build of a dataset always saves them."""
@@ -64,7 +66,7 @@ class BuildRequest:
     """Whether to make every shard again, even shards that an interrupted run had finished."""
 
     def given(self) -> dict[str, Any]:
-        """The requested settings, by their keys in the dataset's file, without `options`."""
+        """The requested settings except `options`, by their keys in the dataset's file."""
         found = {name: getattr(self, name) for name in ("source", "raw", "compression")}
         found |= {name: self._limit(name) for name in ("max_skipped", "max_dropped")}
         found = {name: value for name, value in found.items() if value is not None}
@@ -102,7 +104,7 @@ def max_dropped(settings: DatasetConfig) -> SkipLimit:
 
 
 def _table(settings: DatasetConfig) -> dict[str, Any]:
-    """Settings by their keys in a dataset's file; None for a key without value or default."""
+    """Settings by their keys in a dataset's file. A key without value or default has None."""
     return {
         "source": settings.source,
         "raw": settings.raw,
@@ -115,8 +117,8 @@ def _table(settings: DatasetConfig) -> dict[str, Any]:
 
 
 def _to_save(request: BuildRequest, saved: DatasetConfig, used: DatasetConfig) -> dict[str, Any]:
-    """The settings to save in the dataset's file. Empty if the user wrote the file, unless the
-    request asks to save.
+    """The settings to save in the dataset's file. If the user wrote that file, they are saved only
+    if the request asks for it.
     """
     if saved.source is not None and saved.raw is not None and not request.save:
         return {}
@@ -169,7 +171,7 @@ class Prepared:
 
 
 def code_of_source(distribution: str, source: GuardedSource) -> dict[str, str]:
-    """The digest of each distribution's code, if the code can change without a new version."""
+    """The digests of code that can change without a new version, by distribution."""
     found = {
         name: code_of(name, *((source.module,) if name != OURS else ()))
         for name in sorted({distribution, OURS})
@@ -229,8 +231,8 @@ def _expect_raw_named(
     manifest = made_before(registry, request.name)[1]
     if manifest is not None and is_python_data(manifest):
         raise UsageError(
-            f"`{request.name}` was built from the data of a program, which this command does "
-            "not have",
+            f"`{request.name}` was built from the data of a program, but this command does "
+            "not have that data",
             hint=f"{BUILD_AGAIN}; or name raw files: --source SOURCE --raw PATH",
         )
     if settings.raw is None:
@@ -273,14 +275,14 @@ def _raw(registry: Registry, request: BuildRequest, saved: str | None) -> tuple[
 class ChangedSettings:
     """How the settings of a build differ from recorded settings.
 
-    Differences map the name of a setting to its value in this build and to the recorded value.
+    A difference maps the name of a setting to two values: in this build, and as recorded.
     """
 
     dataset: str
     where: str
     """The dataset's settings file, for messages."""
     unsaved: dict[str, tuple[str, str]]
-    """Differences from the saved settings, which the next build would use."""
+    """Differences from the saved settings. The next build would use the saved settings."""
     since: str | None
     """The newest release or the previous build, if it was made with other settings."""
     changed: dict[str, tuple[str, str]]

@@ -1,4 +1,4 @@
-"""The build itself: plan, make the shards, read them back, exchange the folders."""
+"""Runs a build: plans it, makes the shards, reads them back and replaces the old folder."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Preview:
 
     start: BuildStart
     found: Mapping[str, str]
-    """Description of the raw data by the source, such as ``{"layout": …}``; may be empty."""
+    """The source's description of the raw data, such as ``{"layout": …}``. It may be empty."""
     growth: Growth | None
     """The shards that the build would keep or write; None without a base."""
     sizes: Mapping[str, int]
-    """Estimated size in bytes by shard path."""
+    """The size of each shard in bytes, by path. Sizes of new shards are estimates."""
 
 
 def preview(
@@ -48,7 +48,7 @@ def preview(
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> Preview:
-    """Plan without writing anything. With a base, records are made to compare them with it."""
+    """Plan without writing anything. If there is a base, records are made and compared with it."""
     expect_policy(registry, request.name)
     start = begin(prepare(registry, request, progress), LocalEngine(1))
     plan = start.plan
@@ -68,8 +68,8 @@ def build_from_source(
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> BuildResult:
-    """Make `data/<name>` from raw data that a source reads. Works as
-    :func:`tfrecreg.builtin.python_data.build.build`, but without data of this program.
+    """Make `data/<name>` from raw data that a source reads. For data of this program, use
+    :func:`tfrecreg.builtin.python_data.build.build`.
     """
 
     def opened(_: Transaction, __: Engine) -> AbstractContextManager[Prepared]:
@@ -89,8 +89,8 @@ def build_prepared(
 ) -> BuildResult:
     """Make `data/<name>` from an opened source.
 
-    The old build stays until the new one was read back and passed its check; then the folders
-    are exchanged. A killed run is resumed.
+    The new build is read back and checked before it replaces the old build. A killed run is
+    resumed.
     """
     with ExitStack() as entered:
         if engine is None:

@@ -39,7 +39,7 @@ class Maker:
     """The pickled source. A worker unpacks it once, not per task, because the source may open and
     decompress files."""
     plan: str
-    """The plan's digest: files that a source opened are valid for this plan only."""
+    """The plan's digest. Files that a source opened are valid only for this plan."""
     compression: Literal["none", "gzip"]
     raw: RawStorage | None = None
     """The raw data; None if a program holds the data."""
@@ -59,9 +59,9 @@ class BuildTask:
 
     maker: Maker
     shard: PlannedShard
-    """The shard; for a segment, the shard with only the segment's items."""
+    """The shard. If the task makes a segment, the shard has only the segment's items."""
     objects: tuple[Entry, ...] = ()
-    """The items' raw objects that the parent knows."""
+    """The raw objects of the items, as far as the parent knows them."""
     segment: int | None = None
     """The number of the segment; None for a whole shard."""
 
@@ -75,10 +75,10 @@ class BuildTask:
 
 @dataclass(slots=True, kw_only=True)
 class Notes:
-    """What is known about the items of a shard besides their records."""
+    """What is known about the items of a shard, except their records."""
 
     features: dict[str, int] = field(default_factory=dict)
-    """Feature name to bytes of its values."""
+    """Size of each feature's values in bytes, by feature name."""
     skipped: list[Skipped] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)
     """Remarks on the written items."""
@@ -86,7 +86,7 @@ class Notes:
     """Number of objects in the records."""
 
     def add(self, other: Notes) -> None:
-        """Add the notes on the items that follow."""
+        """Add the notes on the next items."""
         for name, size in other.features.items():
             self.features[name] = self.features.get(name, 0) + size
         self.skipped += other.skipped
@@ -169,9 +169,9 @@ def join_segments(maker: Maker, shard: PlannedShard, segments: Iterable[MadeSegm
 
 
 def keep_shard(task: BuildTask) -> MadeShard | None:
-    """The base's shard, if the items give the same bytes today; None otherwise. Writes nothing.
+    """The base's shard if the items still give the same records, else None. Writes nothing.
 
-    Raises as :func:`make_shard` does.
+    Raises the same errors as :func:`make_shard`.
     """
     shard = task.shard
     if shard.base is None:
@@ -201,8 +201,8 @@ def keep_shard(task: BuildTask) -> MadeShard | None:
 
 
 def _link(folder: Storage, shard: PlannedShard) -> bool:
-    """Link a shard of the base and its index into the folder. False if its bytes are missing or
-    changed: then the shard is rebuilt.
+    """Link a shard of the base and its index into the folder. Returns False if its bytes are
+    missing or changed, so that the shard is made again.
     """
     base = shard.base
     if base is None or base.path is None or not _has(base.storage, base.path, base.entry.blake3):
@@ -283,7 +283,7 @@ def close_source() -> None:
 
 
 def make_payload(source: GuardedSource, item: Item) -> bytes | Skipped:
-    """One item's record; raises as :func:`make_shard` does."""
+    """Make one item's record. Raises the same errors as :func:`make_shard`."""
     return _example(source, item, Notes())
 
 
@@ -298,7 +298,7 @@ def _example(source: GuardedSource, item: Item, notes: Notes) -> bytes | Skipped
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """The place of a plan's shards until they are published, with notes on finished shards."""
+    """Holds a plan's shards until they are published, and notes on the finished shards."""
 
     storage: Storage
 
@@ -318,12 +318,12 @@ class Stage:
         self.storage.remove("segments")
 
     def finish(self, made: MadeShard) -> None:
-        """Note that a shard is finished; its bytes are durable by now."""
+        """Note that a shard is finished, after its bytes were made durable."""
         with self.storage.create(_journal(made.entry.path)) as writer:
             writer.write(render_note(made))
 
     def finished(self, shard: PlannedShard) -> MadeShard | None:
-        """The shard as an earlier run finished it; None if it did not, or if the files changed."""
+        """The shard if an earlier run finished it and its files did not change, else None."""
         path = _journal(shard.path)
         if self.storage.stat(path) is None:
             return None

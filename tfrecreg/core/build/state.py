@@ -1,4 +1,4 @@
-"""The state that a build finds: raw data, leftovers of writers, files that it must not lose."""
+"""Examines what a build finds: raw data, leftovers of writers, files that it must not lose."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class BuildRecord:
     raw: str
     """The folder of the raw data, or its URL."""
     files: dict[str, tuple[int, int]]
-    """Raw file to its size and modification time in nanoseconds."""
+    """Size and modification time (in nanoseconds) of each raw file."""
 
 
 def raw_files(
@@ -56,7 +56,7 @@ def raw_files(
                 )
             if entry.size != file.stored:
                 raise source.plugin_id.error(
-                    f"says in `raw_files` that `{file.path}` has {file.stored:,} bytes, and it has "
+                    f"says in `raw_files` that `{file.path}` has {file.stored:,} bytes, but it has "
                     f"{entry.size:,}"
                 )
             files[file.path] = (file.stored, entry.mtime_ns)
@@ -71,7 +71,7 @@ def expect_raw_unchanged(
 ) -> None:
     """Raise if a raw file changed during the build, which would mix two states of the data.
 
-    A program's data have no files; the data are compared when they are read again.
+    A program's data have no files, so the data are compared when they are read again.
     """
     if raw is None:
         return
@@ -97,7 +97,7 @@ def _changed(
 
 
 def raw_state(files: Mapping[str, tuple[int, int]]) -> str:
-    """One digest of all raw files' sizes and times: part of a plan."""
+    """One digest of the sizes and times of all raw files, for the digest of a plan."""
     hasher = blake3(b"tfrecreg raw state v1\n")
     for path in sorted(files):
         hasher.update(f"{path}\0{files[path]}\n".encode("utf-8", "surrogateescape"))
@@ -135,8 +135,8 @@ def raw_changed(record: BuildRecord) -> str | None:
 def remove_leftovers(stage: Storage) -> None:
     """Remove the temporary files of a stage, before and after workers write to it.
 
-    If a worker died, an engine may run its task again: then the result is whole, but the unfinished
-    file of the dead worker remains. If a worker still writes, it fails to rename its file.
+    If a worker dies, an engine may run its task again. The result is whole then, but the unfinished
+    file of the dead worker remains. A worker that still writes fails when it renames its file.
     """
     for entry in list(stage.list()):
         if is_temporary(entry.path):

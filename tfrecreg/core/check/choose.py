@@ -1,4 +1,4 @@
-"""Chooses the validators that run on a target, with reasons for validators that do not run."""
+"""Chooses the validators that run on a target, and says why the others do not run."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class Choice:
     running: list[Validator] = field(default_factory=list)
     """New validators, in order of name."""
     announced: list[tuple[PluginId, frozenset[str] | None]] = field(default_factory=list)
-    """Distribution of each validator, and the codes that it may use; None for any."""
+    """The distribution of each validator, and the codes that it may use (None for any code)."""
     skipped: list[SkippedValidator] = field(default_factory=list)
     """Validators that do not apply."""
     notes: list[str] = field(default_factory=list)
     """Validators that are switched off, one line each, for the reader of the report."""
     problems: list[str] = field(default_factory=list)
-    """Reasons why requested validators cannot run, one line each: the check is incomplete."""
+    """Reasons why requested validators cannot run, one line each. The check is then incomplete."""
 
 
 def choose(
@@ -52,8 +52,8 @@ def choose(
     """The validators that run on `target`.
 
     The user's choice of validators replaces the gate's. If neither names any validators, all that
-    apply to the target run. Unless the user names validators, limits for a missing validator make
-    the check incomplete. If two plugins announce the same name, both validators run.
+    apply to the target run. The check is incomplete if the gate has limits for a missing validator,
+    unless the user names validators. If two plugins announce the same name, both validators run.
     """
     known = known or plugins()
     names = {*known.names(ValidatorRecord), *(each.announced.name for each in known.disabled)}
@@ -112,8 +112,8 @@ def choose(
 def validators_with(
     given: Literal["baseline", "expected", "items", "limits"], known: Plugins
 ) -> list[Announced[ValidatorRecord]]:
-    """The validators that run only if this is given: a baseline, expected records, items to look
-    for, or options in the gate.
+    """The validators that run only if the target has a baseline, expected records or items to look
+    for, or if the gate has options for them.
     """
     every = known.every(ValidatorRecord)
     return [each for each in every if each.record.runs_with == given]
@@ -140,8 +140,8 @@ def _consider(
     *,
     must: bool,
 ) -> None:
-    """Make the validator, ask whether it applies, compare the gate's limits with the options that
-    it declares, and record the outcome.
+    """Make the validator and ask whether it applies. Check the gate's limits against the options
+    that it declares. Record the outcome.
     """
     plugin = announced.plugin_id
     try:
@@ -178,8 +178,8 @@ def _consider(
 def _judge_limits(
     announced: Announced[ValidatorRecord], kind: type[Validator], gate: GateConfig
 ) -> None:
-    """Compare the gate's limits for a validator with the options that it declares. A validator that
-    runs only with limits compares them itself.
+    """Check the gate's limits for a validator against the options that it declares. A validator
+    that runs only with limits checks them itself.
     """
     plugin, options = announced.plugin_id, gate.options_of(announced.name)
     declared = getattr(kind, "Options", None)
@@ -207,7 +207,7 @@ def _judge_other_limits(known: Plugins, chosen: Container[str], gate: GateConfig
 
 
 def _not_running(choice: Choice, plugin: PluginId, error: Exception, *, must: bool) -> None:
-    """Record why a validator cannot run; raises an error meant for the user."""
+    """Record why a validator cannot run. If the error is meant for the user, raise it instead."""
     if isinstance(error, MissingExtraError) and is_told(error):
         needs = f"{error.message}: {error.hint}"
         if must:
@@ -223,7 +223,7 @@ def _not_running(choice: Choice, plugin: PluginId, error: Exception, *, must: bo
 def _by_name(
     known: Plugins, names: Iterable[str], where: str = ""
 ) -> list[Announced[ValidatorRecord]]:
-    """The validators with these names, each once, in order. Errors say `where` the names are."""
+    """The validators with these names, each once, in order. Errors mention the file `where`."""
     found = {}
     for name in sorted(names):
         try:

@@ -1,7 +1,7 @@
-"""The expected content of a check's targets, and the `content` validator, which compares it.
+"""The `content` validator: compares the records of a check's targets with expected content.
 
-Records are compared by their digests, split by split, as multisets: order, shards and compression
-do not matter.
+The record digests of each split are compared as multisets, so the order of records, their shards
+and their compression do not matter.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def _check_version(
     name = expected.name
     for split in sorted(splits.keys() - {each.name for each in wanted}):
         records = _records(splits[split])
-        message = f"`{name}` has no split `{safe(split)}`, found one with {records:,} records"
+        message = f"the split `{safe(split)}` ({records:,} records) is not in `{name}`"
         tally.add(SHD011, message, Location(split=split), split=split)
     for entry in wanted:
         parts = splits.get(entry.name)
@@ -188,7 +188,7 @@ def _check_version(
 def _check_split(
     tally: Tally, parts: list[tuple[Shard, DigestPart]], expected: Expected, entry: SplitEntry
 ) -> None:
-    """Report the differing records of a split, as far as indexes name them."""
+    """Report which records of a split differ, or only that they differ if an index is missing."""
     name, split = expected.name, entry.name
     other = _Version(expected, split)
     if other.problem:
@@ -199,17 +199,17 @@ def _check_split(
     here = _rows(b"".join(part.digests for _, part in parts))
     extra, missing = _difference(here, other.digests), _difference(other.digests, here)
     if len(extra):
-        message = f"records of `{safe(split)}` that `{name}` does not have"
+        message = f"`{safe(split)}` has records that `{name}` does not have"
         places = [_place(parts, position) for position in extra[:MAX_LOCATIONS]]
         tally.add_places(SHD011, message, places, len(extra), split=split)
     if len(missing):
-        message = f"records of `{safe(split)}` in `{name}` that are missing"
+        message = f"`{safe(split)}` does not have all records of `{name}`"
         places = [other.place(position) for position in missing[:MAX_LOCATIONS]]
         tally.add_places(SHD011, message, places, len(missing), split=split)
 
 
 class _Version:
-    """The records of one split in the version compared against, read from its indexes."""
+    """The records of one split in the expected version, read from its indexes."""
 
     def __init__(self, expected: Expected, split: str) -> None:
         manifest = expected.manifest
@@ -227,8 +227,8 @@ class _Version:
                 return
             if index is None:
                 self.problem = (
-                    f"the index of `{safe(entry.path)}` of `{expected.name}`, which names its "
-                    "records, is not on this machine"
+                    "which records differ is unknown, because the index of "
+                    f"`{safe(entry.path)}` of `{expected.name}` is not on this machine"
                 )
                 return
             rows.append(_rows(index.digests.tobytes()))
@@ -236,7 +236,7 @@ class _Version:
         """Digests of the split's records, in the order of its shards."""
 
     def place(self, position: int) -> Location:
-        """The location of a record, by its key and its place in the version."""
+        """The location of a record: its key, and its place in the expected version."""
         for entry in self._entries:
             if position < entry.records:
                 index = self._expected.index(entry)
@@ -261,9 +261,9 @@ def _rows(digests: bytes) -> SplitRows:
 
 
 def _difference(some: SplitRows, others: SplitRows) -> list[int]:
-    """Positions in `some` of the records that `others` lacks, or has less often.
+    """Positions in `some` of the records that `others` lacks or has less often.
 
-    Of equal records, the last count as surplus.
+    If some of several equal records are surplus, the last of them are reported.
     """
     names, inverse, counts = np.unique(some, return_inverse=True, return_counts=True)
     known, known_counts = np.unique(others, return_counts=True)
@@ -310,7 +310,7 @@ def expected_of(
 
 
 def raw_items(options: CheckOptions) -> RawItems:
-    """The items that the options name."""
+    """The raw items that the options `source` and `raw` name."""
     if options.source is None:
         raise UsageError("`--option` needs a source, such as `--source coco --raw DIR`")
     if options.raw is None:

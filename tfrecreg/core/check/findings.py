@@ -99,7 +99,7 @@ def without_repetitions(
 def _with_causes(findings: Sequence[Finding]) -> list[Finding]:
     """Give each anomaly the count and the records of the finding that causes it.
 
-    TFDV's statistics cover whole splits; the validator `schema`, if it ran, has the records.
+    TFDV's statistics cover whole splits. Only the validator `schema`, if it ran, knows the records.
     """
     causes = {_cause_key(each.code, each): each for each in findings if each.locations}
     completed = []
@@ -119,7 +119,7 @@ def _cause_key(code: str, finding: Finding) -> tuple[str, str | None, str | None
 
 
 def with_keys(findings: Sequence[Finding], shards: Sequence[Shard]) -> list[Finding]:
-    """Add each record's key to its locations, where an index beside the shard has it."""
+    """Add keys of records to locations, if the index beside the shard has them."""
     wanted: dict[str, set[int]] = {}
     for finding in findings:
         for each in finding.locations:
@@ -227,7 +227,7 @@ def judge_findings(
 def _in_common(
     findings: Iterable[Finding], waivers: Sequence[Waiver], dataset: str
 ) -> list[Finding]:
-    """The findings, with one finding for all undeclared features of the same records.
+    """Replace findings about undeclared features of the same records with one finding.
 
     A feature that a waiver covers keeps its own finding.
     """
@@ -257,7 +257,7 @@ def _in_common(
 
 
 def _of_features(group: Sequence[Finding], about: str, dataset: str) -> Finding:
-    """One finding that replaces findings about several features in the same records."""
+    """Make one finding that replaces findings about several features of the same records."""
     names = list(map(_first_feature, group))
     shown, hint = ", ".join(f"`{safe(each)}`" for each in names[:_SHOWN]), SCH005.hint
     more = f", and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
@@ -280,7 +280,7 @@ def _first_feature(finding: Finding) -> str:
 
 
 def severity_order(finding: Finding) -> tuple[int, str]:
-    """Sort key: most severe first, then by fingerprint."""
+    """Sort key: the most severe findings come first, then fingerprints decide."""
     return -finding.severity.rank, finding.fingerprint
 
 
@@ -310,7 +310,7 @@ PLOTS = {
     "features": ("feature", "bytes"),
     "classes": ("class", "records"),
 }
-"""Columns of each table, by name: the counted values, and their number."""
+"""The two columns of each table, by its name: the counted values, and their number."""
 
 _FORMULA = ("=", "+", "-", "@")
 """Spreadsheets interpret a cell that begins with one of these as a formula."""

@@ -1,6 +1,6 @@
 """The operation `gate`: applies today's gate and waivers to the report of a check.
 
-A check depends only on the data and may be cached; a verdict also depends on the date. So a
+A check depends only on the data and may be cached, but a verdict also depends on the date. So a
 pipeline checks in one stage and applies the gate in the next. A report is valid only if it
 describes the current state of the target and covers everything that the gate now requires.
 
@@ -80,7 +80,7 @@ def _expect_datasets(registry: Registry, names: set[str]) -> None:
 
 
 def _datasets(registry: Registry) -> set[str]:
-    """Datasets that are configured, built, released, or known to git by a schema or DVC pointer."""
+    """Datasets that are configured, built or released, or that have a schema or a DVC pointer."""
     found = set(registry.dataset_names())
     for folder, suffix in (("schemas", _SCHEMA), (layout.BUILDS, _POINTER)):
         for entry in registry.storage.list(folder, recursive=False):
@@ -101,7 +101,7 @@ def _expect_severities(config: Config, known: Iterable[str]) -> None:
 
 
 def _no_code(place: KeyPath, pattern: str, known: Iterable[str]) -> ConfigError:
-    """The error if no code matches `pattern`, with the codes that replaced it or a similar code."""
+    """The error if no code matches `pattern`. It names codes that replaced it, or a similar one."""
     instead = what_became_of(pattern) or did_you_mean(pattern, known)
     return place.error(f"matches no code: `{pattern}`{instead}")
 
@@ -125,7 +125,7 @@ def _expect_waiver(waiver: Waiver, place: KeyPath, known: list[str]) -> None:
 
 
 def _covered_families(waiver: Waiver, known: Iterable[str]) -> Iterator[str]:
-    """The families of codes of which a waiver covers every finding, in any dataset and split."""
+    """The families of codes for which a waiver covers every finding, in any dataset and split."""
     glob = waiver.code.partition(" ")[0]
     for family, codes in groupby(sorted(known), key=lambda code: code[:3]):
         if all(
@@ -195,7 +195,7 @@ def wanted_validators(config: Config, policy: GateConfig) -> list[str]:
 def _of_another_state(found: Report, basis: Basis, resolved: Resolved) -> Iterator[str]:
     """Reasons why a report is about another target, or lacks findings."""
     if found.judged:
-        yield "has the results of a gate: it lacks the findings that waivers covered"
+        yield "was already judged by a gate, so it lacks the findings that waivers covered"
     schema = schema_digest(expect_schema(resolved))
     for what, then, now in (
         (f"`{resolved.name}`", basis.manifest, resolved.manifest.digest),

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassedOver:
-    """Damage that a reader of the undamaged records skipped. Strings are escaped."""
+    """Damage that was skipped to read the undamaged records. Strings are escaped."""
 
     shard: str
     record: int | None
@@ -81,13 +81,13 @@ def read_whole(
 
 
 LARGE_LIMIT = 1 << 30
-"""Maximum size of a record in bytes: a digest needs the record in memory."""
+"""Maximum size of a record in bytes, because a digest needs the record in memory."""
 
 _SNIFF_BYTES = 1 << 16
 
 
 class LargeRecords:
-    """Reads payloads of one shard by their offsets, in ascending order."""
+    """Reads payloads of one shard at given offsets, which must ascend."""
 
     def __init__(self, shard: Shard) -> None:
         self._shard = shard

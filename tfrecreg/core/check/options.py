@@ -23,7 +23,7 @@ class CheckOptions:
     also: tuple[str, ...] = ()
     """Names of validators to run in addition."""
     raw: str | None = None
-    """Folder of the raw data, the base of inflation."""
+    """Folder of the raw data. Inflation is relative to its size."""
     source: str | None = None
     """The source that reads `raw`. The validator `items` looks for its items in the records."""
     source_options: Sequence[str] | Mapping[str, Any] = ()
@@ -31,20 +31,22 @@ class CheckOptions:
     schema: str | None = None
     """Path of a schema to use instead of the target's own."""
     fail_on: FailOn | str | None = None
-    """None for the gate's setting (by default ``error``). With ``never`` there is no verdict:
-    findings have the severities of their codes and waivers are ignored, so the result does not
-    depend on the date."""
+    """None for the gate's setting (by default ``error``). With ``never``, there is no verdict.
+    Findings have the severities of their codes, and waivers are ignored, so the result does not
+    depend on the date.
+    """
     against: str | None = None
-    """A reference or files to compare with: the validator `drift` then runs."""
+    """A reference or files to compare with. If it is given, the validator `drift` runs."""
     same_as: str | None = None
-    """A reference, or a content digest of 64 hex digits: the validator `content` then runs."""
+    """A reference, or a content digest of 64 hex digits. If given, the validator `content` runs."""
     expect: Mapping[str, int] = field(default_factory=dict)
-    """Number of records by split; other splits may have any number."""
+    """Expected number of records by split. Other splits may have any number."""
     gate: str | None = None
-    """Name of the gate to use, such as another dataset's gate; None for the dataset's own gate,
-    else the default gate."""
+    """Name of the gate to use, such as another dataset's gate. None for the dataset's own gate or,
+    if it has none, the default gate.
+    """
     ignore_missing: bool = False
-    """Without targets: whether to skip datasets whose bytes are not on this machine."""
+    """Whether to skip datasets whose bytes are not on this machine, if no targets are given."""
     cached: bool = False
     """Whether to skip shards whose size, time and inode did not change since an earlier check with
     this option."""
@@ -67,8 +69,8 @@ def limits_of(config: Config, gate: GateConfig, dataset: str, validator: str) ->
 
 
 def folder_of(target: Target) -> str | None:
-    """The folder of the target's bytes as a POSIX path relative to its registry; outside of a
-    registry its absolute path or its URL; None for bare files.
+    """The folder of the target's bytes, as a POSIX path relative to its registry. Without a
+    registry, it is an absolute path or a URL. None for bare files.
     """
     if target.storage is None:
         return None

@@ -28,7 +28,7 @@ from tfrecreg.core.values.text import listed, safe
 _LONGEST = 4096
 """The maximum length of a path on Linux, in characters."""
 _REGISTRY = f"{layout.RELEASES}/"
-"""The beginning of a release file's path, which is relative to the registry."""
+"""The path of a release's file begins with this. It is relative to the registry."""
 
 
 def _no_note(line: str) -> None:
@@ -40,12 +40,12 @@ class ReportContext:
     """The context that a format gets with the reports."""
 
     prefix: str = ""
-    """Relative path from the current folder to the registry of the reports; empty without a
-    registry, or if it is the current folder.
+    """Relative path from the current folder to the registry of the reports. It is empty without a
+    registry, or if the registry is the current folder.
     """
     codes: Mapping[str, Code] = field(default_factory=dict)
-    """Descriptions of the codes of the findings. A report may come from a machine with other
-    plugins, so that some of its codes are unknown here.
+    """Descriptions of the findings' codes. A report may come from a machine with other plugins, so
+    that some of its codes are unknown here.
     """
     note: Callable[[str], None] = _no_note
     """Shows the user a line that is not part of the document."""
@@ -87,7 +87,8 @@ class ReportFormat(ABC):
 
     @abstractmethod
     def render(self, reports: Sequence[Report], context: ReportContext) -> str:
-        """The document, with its last line feed. Escapes names from data as the format requires.
+        """The document, which ends with a line feed. Escapes names from data as the format
+        requires.
 
         If the command fails, it is called with a report about the failure. With ``--output``, it is
         also called before the check starts, with a report about an unfinished check.
@@ -194,7 +195,7 @@ _BY_SCHEMA = "SCH"
 
 
 def _contradictions(found: Report, said: _Summary) -> Iterator[str]:
-    """Contradictions in a report, or between a report and the codes. It was edited or cut then."""
+    """Contradictions in a report, or with the codes. Such a report was edited or cut."""
     counted = severities_of(found.findings)
     if said.findings != len(found.findings):
         yield f"`summary.findings` is {said.findings}, found {len(found.findings)}"
@@ -210,11 +211,11 @@ def _contradictions(found: Report, said: _Summary) -> Iterator[str]:
         if given.rank < expected.rank:
             yield f"{code.code} has the severity {expected.value}, found {given.value}"
     if (found.status == "error") != bool(found.errors):
-        yield f"`status` is {found.status}, and the number of `errors` is {len(found.errors)}"
+        yield f"`status` is {found.status}, but the number of `errors` is {len(found.errors)}"
 
 
 def _severity_of(finding: Finding, code: Code, basis: Basis | None) -> Severity:
-    """The severity of a code; for a question of the gate, the severity that the gate gives it."""
+    """The code's severity or, for a question of the gate, the severity that the gate sets."""
     questions = basis.limits.get("questions", {}) if basis is not None else {}
     question = questions.get(finding.fingerprint.rpartition(":")[2])
     if code is QRY001 and isinstance(question, dict):

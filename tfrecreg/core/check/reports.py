@@ -56,7 +56,7 @@ class ReadShard:
     """A shard that a check read to its end."""
 
     path: str
-    """The path in the manifest; for bare files, the path as given."""
+    """The path in the manifest or, for bare files, the path as the user gave it."""
     bytes: int
     blake3: str | None = None
     """Hex digest of the file; None if no validator needed it."""
@@ -80,7 +80,7 @@ class Basis:
     against: str | None = None
     """Reference or files that the target was compared with."""
     same_as: str | None = None
-    """Reference or digest whose records the target should have."""
+    """Reference or digest of the records that the target should have."""
     expect: Mapping[str, int] = field(default_factory=dict)
     """Expected number of records by split."""
     only: tuple[str, ...] = ()
@@ -130,7 +130,7 @@ class Report:
 
     target: str
     status: Literal["pass", "fail", "error"]
-    """``error`` if the check is incomplete: a shard was not read or a validator crashed."""
+    """``error`` if the check is incomplete, because a shard was not read or a validator crashed."""
     shards: int
     records: int
     """Number of records with matching checksums."""
@@ -141,7 +141,7 @@ class Report:
     """Number of unchanged shards that were not read again; None if the check did not reuse earlier
     results."""
     releases: int | None = None
-    """Number of releases of which only manifests and history were read; None for other checks."""
+    """Number of releases whose manifests and history alone were read; None for other checks."""
     splits: Mapping[str, int] = field(default_factory=dict)
     """Number of records whose checksums hold, by split; empty if nothing was read."""
     judged: bool = True
@@ -149,7 +149,7 @@ class Report:
     fail_on: FailOn | None = None
     """Lowest severity that makes the check fail; None if no gate was applied."""
     findings: tuple[Finding, ...] = ()
-    """The worst first, then by fingerprint."""
+    """Sorted by severity (the worst first), then by fingerprint."""
     waived: tuple[Finding, ...] = ()
     """Findings that a waiver accepts."""
     waivers: tuple[Waiver, ...] = ()
@@ -163,8 +163,8 @@ class Report:
     errors: tuple[str, ...] = field(default=())
     """Reasons why the check is incomplete, one line each."""
     folder: str | None = None
-    """Folder of the shards, relative to the registry, or absolute outside of one; None for bare
-    files, whose locations have complete paths.
+    """Folder of the shards: relative to the registry, or absolute without one. None for bare files,
+    because their locations have complete paths.
     """
     changes: tuple[str, ...] = ()
     """What the build or release changed since the version before it, one line each."""
@@ -181,7 +181,7 @@ class Report:
         return tuple(found for found in self.findings if self.fail_on.fails(found.severity))
 
     def raise_for_findings(self, severity: FailOn | str | None = None) -> None:
-        """Raise an error if the check is incomplete, or has findings of a severity or higher.
+        """Raise an error if the check is incomplete, or has findings of at least this severity.
 
         Args:
             severity: ``error`` or ``warning``; None for the severity that the report used.
@@ -250,7 +250,7 @@ class Report:
 
     @property
     def accepted(self) -> Iterator[tuple[Finding, str]]:
-        """Each waived finding, and who waived it, until when and why; empty if unknown."""
+        """Each waived finding, and a text: who waived it, until when and why. Empty if unknown."""
         for number, finding in enumerate(self.waived):
             waiver = self.waivers[number] if number < len(self.waivers) else None
             by = f"by {waiver.owner} until {waiver.expires}: {waiver.reason}" if waiver else ""
@@ -268,7 +268,7 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """0 pass, 1 fail, 3 incomplete."""
+        """0 if the check passed, 1 if it failed, 3 if it is incomplete."""
         return {"pass": 0, "fail": 1, "error": 3}[self.status]
 
     @property

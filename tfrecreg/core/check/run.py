@@ -1,4 +1,4 @@
-"""The operation `check`: finds the targets and checks each, independent of the others."""
+"""The operation `check`: finds the targets, and checks each independently of the others."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ class _Check:
         return todo
 
     def judge(self, todo: Sequence[_Todo | Report]) -> list[Report]:
-        """The reports, one per target."""
+        """Check the targets. Returns one report per target."""
         homes = {id(each.home): each.home for each in todo if isinstance(each, _Todo)}
         for home in filter(None, homes.values()):
             expect_policy(home, self.options.gate)
@@ -257,8 +257,9 @@ class _Check:
         return error_report(name, error)
 
     def _target(self, found: Built) -> Target:
-        """The target, with the raw data to measure: the folder that the user names or, for a build
-        whose manifest lists no raw files, the folder in the dataset's configuration.
+        """The target, with the raw data to measure. They are in the folder that the user names.
+        Otherwise, if a build's manifest lists no raw files, the dataset's configuration may name
+        the folder.
         """
         raw = self.options.raw
         if raw is None and isinstance(found, Resolved) and found.kind == "build":
@@ -289,8 +290,8 @@ class _Check:
         return open_registry(root) if root is not None else None
 
     def _changes(self, target: Target) -> Iterator[str]:
-        """Lines about a missing build and, if `beside` collects data for a page, about the changes
-        since the version before.
+        """Lines about a missing build. If `beside` collects data for a page, also lines about the
+        changes since the version before.
         """
         if target.home is None or target.manifest is None:
             return

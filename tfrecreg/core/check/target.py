@@ -43,7 +43,7 @@ def check_target(
     cache: ScanCache | None = None,
     beside: Sequence[tuple[PluginId, Validator]] = (),
 ) -> Report:
-    """Check one target with the gate in `options`."""
+    """Check one target with the gate that `options` name, or with the gate of its dataset."""
     gate = _gate(config, options, target)
     choice = choose(
         target, gate, options.only, options.skip, options.also, known=plugins_of(config)
@@ -93,7 +93,7 @@ def check_target(
     notes = list(verdict.notes)
     if options.cached and result.uncacheable and not beside:
         names = listed(result.uncacheable)
-        notes.append(f"every shard was read: the results of the validator {names} cannot be cached")
+        notes.append(f"every shard was read, because results of {names} cannot be cached")
     if cache is not None and cache.problem:
         notes.append(f"the result could not be cached: {cache.problem}")
     for note in notes:
@@ -181,8 +181,8 @@ def _gate(config: Config, options: CheckOptions, target: Target) -> GateConfig:
 
 
 def _digest_beside(target: Target) -> str | None:
-    """The digest in the manifest beside the shards; None if the manifest cannot be read, which the
-    `manifest` validator reports.
+    """The digest in the manifest beside the shards. None if the manifest cannot be read: the
+    `manifest` validator reports that.
     """
     if target.storage is None:
         return None

@@ -1,4 +1,4 @@
-"""The only access to files: local files, and files behind URLs, which are never replaced.
+"""All access to files goes through this package. It never replaces files behind URLs.
 
 A storage has a root. Every path passed to it is relative and POSIX and stays below that root. So a
 name in data cannot lead outside the root, and a path in a manifest is a path in the storage.

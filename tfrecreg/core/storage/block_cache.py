@@ -1,5 +1,4 @@
-"""A cache of blocks of files behind URLs: a folder of limited size that the processes of a host
-share.
+"""Caches blocks of files behind URLs in a folder of limited size. All processes of a host share it.
 
 ::
 
@@ -7,14 +6,14 @@ share.
     CACHE/tfrecreg-blocks-1/3f/3f…-22-12.block  a block; its name has file, size and number
     CACHE/tfrecreg-blocks-1/3f/3f…-22-12.part   an unfinished block, locked by its writer
 
-A block gets its name when it is complete. A process that wants a block which another process is
-writing waits for it. A killed process leaves an unlocked ``.part``: the next process that wants the
-block overwrites it, and eviction removes it. Bytes are counted before they are written, so the
-limit holds even if processes are killed. After a kill, the count may be too high; the next eviction
-corrects it.
+A block gets its name when it is complete. If another process is writing a block, a process that
+wants the block waits for it. A killed process leaves an unlocked ``.part``. The next process that
+wants the block overwrites it, or an eviction removes it. Bytes are counted before they are written,
+so the limit holds even if processes are killed. After a kill, the count may be too high until the
+next eviction corrects it.
 
-The least recently used blocks are evicted first. This does not disturb readers with an open block,
-because a file lives until it is closed.
+The least recently used blocks are evicted first. Readers that have an evicted block open can still
+read it, because a file exists until it is closed.
 
 Blocks are not verified here. The reader of the records verifies them and tells the cache to drop a
 damaged block.
@@ -49,7 +48,7 @@ _LARGEST_BYTES = 4 << 20
 """Block size of a cache with room for at least :data:`_FEWEST` such blocks."""
 _FEWEST = 64
 _LEAST_BYTES = 1 << 16
-"""Minimum block size, for smaller caches."""
+"""Minimum block size, even for very small caches."""
 LEAST_LIMIT = 1 << 20
 _FOLDER = "tfrecreg-blocks-1"
 _BLOCK, _PART = ".block", ".part"
@@ -67,8 +66,7 @@ _PAUSE = 0.02
 _TOUCHED_NS = 1_000_000_000
 """Minimum time, in nanoseconds, between two recorded uses of a block."""
 _FULL_FOR = 256
-"""If a block finds no room, so many further blocks are not kept, unless they may evict used blocks.
-"""
+"""After a block finds no room, this many more are not kept, unless they may evict used blocks."""
 
 
 def open_cache(folder: str | os.PathLike[str] | None, limit: int | str | None) -> BlockCache | None:
@@ -100,11 +98,12 @@ class _Found(NamedTuple):
 
 
 class _OpenBlock(LocalReader):
-    """A block that is open. It is closed with its last reference, as a thread may still read a
-    dropped block.
+    """A block that is open. It is closed when its last reference is gone, because a thread may
+    still read a dropped block.
 
-    If the cache has more blocks than may be open, a random order opens a block per record. So
-    `_OpenBlock` opens with two system calls, and handles fewer cases than `LocalReader`.
+    If the cache has more blocks than may be open, reading in random order opens a block for each
+    record. So this class opens a block with only two system calls, and handles fewer cases than
+    `LocalReader`.
     """
 
     def __init__(self, path: str) -> None:
@@ -226,8 +225,8 @@ class BlockCache:
         return True
 
     def _turn(self, path: str, part: str) -> int | None:
-        """The locked descriptor of the block's ``.part``; None if the block exists, or if another
-        process takes too long to write it.
+        """Open and lock the block's ``.part``. Returns its descriptor, or None if the block exists
+        or if another process takes too long to write it.
         """
         end = time.monotonic() + _PATIENCE
         os.makedirs(os.path.dirname(part), exist_ok=True)
@@ -283,7 +282,7 @@ class BlockCache:
         return data
 
     def _give_up(self, error: OSError) -> None:
-        """Continue without the cache in this process, after one note."""
+        """Continue without the cache in this process, and warn once."""
         if not self._failed:
             self._failed = True
             warnings.warn(
@@ -381,7 +380,7 @@ T = TypeVar("T", bound=Sequence[Any])
 def ahead(
     batches: Iterable[T], request: Callable[[T], int], *, most_requests: int = _REQUESTS
 ) -> Iterator[T]:
-    """Yield the batches; before a batch is yielded, the following batches are requested."""
+    """Yield the batches. Before a batch is yielded, the batches after it are requested."""
     waiting: deque[tuple[T, int]] = deque()
     requested = 0
     for batch in batches:

@@ -1,11 +1,11 @@
 """Files behind URLs, read through a cache of blocks. Missing blocks are fetched in parallel.
 
-A missing block is fetched as a whole and kept if there is room, or if much of the block is needed
+A missing block is fetched as a whole and kept, if there is room or if much of the block is needed
 soon. Otherwise only the requested bytes are fetched. So if a random order covers more bytes than
-fit into the cache, some records come from the cache, and each other record costs a request of its
-own, not a whole block.
+fit into the cache, some records come from the cache. Each other record costs one small request, not
+a whole block.
 
-A block is kept only if the file is found unchanged after the block arrived.
+A block is kept only if a check after its arrival shows that the file did not change.
 
 If a block is not kept, the ranges of its requested records are fetched ahead and held in bounded
 memory.
@@ -43,7 +43,7 @@ _JOINED_BYTES = 1 << 18
 
 
 class Staging:
-    """Ranges of bytes in memory, by the name of the block that contains them. Safe for threads."""
+    """Keeps ranges of bytes in memory, by the name of their block. Safe for threads."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -85,7 +85,7 @@ class Staging:
 
 
 def joined_ranges(ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """The ranges (start, stop) in order; ranges near each other are joined."""
+    """Sort the ranges (start, stop), and join ranges that are near each other."""
     first = last = -1
     for start, stop in sorted(ranges):
         if first >= 0 and start - last <= _GAP_BYTES and stop - first <= _JOINED_BYTES:
@@ -99,9 +99,9 @@ def joined_ranges(ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]
 
 
 THREADS = 16
-"""Number of parallel requests per process; at most this many blocks are in memory."""
+"""Number of parallel requests per process, and maximum number of blocks in memory."""
 _WORTH = 2
-"""Used blocks may be evicted for a new block if at least half of the new block is needed."""
+"""A new block may evict used blocks if at least half (1 / 2) of it is needed."""
 
 _Numbers = npt.NDArray[np.int64]
 
@@ -119,8 +119,7 @@ class FarFiles:
         self.cache = cache
         self._process = 0
         self._known: dict[str, set[int]] = {}
-        """The numbers of the blocks that the cache had at the last look, by the key of their file.
-        """
+        """By key of a file: the numbers of the blocks that the cache had when it was last asked."""
         self.staging = Staging()
 
     @property
@@ -142,18 +141,18 @@ class FarFiles:
         self._process = os.getpid()
 
     def fits(self, size: float) -> bool:
-        """Whether so many bytes stay in the cache until they are used, while other bytes arrive."""
+        """Whether `size` bytes stay in the cache until they are used, even if others arrive."""
         return 2 * size <= self.cache.limit
 
     def expect(self, requests: Iterable[Future[bytes | None]]) -> None:
-        """Wait for requests. The error of a failed request is raised when its bytes are read."""
+        """Wait for requests. If one failed, its error is raised later, when its bytes are read."""
         for each in requests:
             with suppress(StorageError):
                 awaited(each)
 
     def file(self, root: str, entry: Entry) -> FarFile | None:
-        """The file in its present state. None if it is read without the cache: a file on a disk, or
-        in a store without times and ETags, which does not show changes.
+        """The file in its present state. None for a file that is read without the cache, because it
+        is on a disk, or because its store has neither times nor ETags and so does not show changes.
         """
         return FarFile(self, root, entry) if is_url(root) and entry.mtime_ns else None
 
@@ -196,7 +195,7 @@ class FarFiles:
         return coming
 
     def is_known(self, file: FarFile) -> bool:
-        """Whether the cache had all blocks of the file at the last look."""
+        """Whether the cache had all blocks of the file when it was last asked."""
         known = self._known.get(file.key)
         return known is not None and len(known) * self.cache.block_bytes >= file.entry.size
 
@@ -235,7 +234,7 @@ class FarFiles:
     def _bring(
         self, file: FarFile, number: int, for_used: bool, ranges: Iterable[tuple[int, int]]
     ) -> bytes | None:
-        """Fetch a block and keep it; if there is no room for it, fetch only these ranges of it."""
+        """Fetch a block and keep it. If there is no room for it, fetch only these ranges of it."""
         name = self.cache.name(file.key, number)
         start = number * self.cache.block_bytes
         size = min(self.cache.block_bytes, file.entry.size - start)
@@ -269,7 +268,7 @@ class FarFiles:
 
 
 class FarFile(RemoteStorage):
-    """A storage for one file in one state, which is read through the cache. The time in `entry`
+    """A storage for one file in one state. The file is read through the cache. The time in `entry`
     contains bits of the ETag, so it differs after every change of the file.
     """
 

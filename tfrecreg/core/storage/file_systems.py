@@ -97,14 +97,14 @@ def _connect(root: str) -> tuple[Any, str]:
 def request(
     action: str, shown: str, system: Any, method: str, *arguments: Any, **options: Any
 ) -> Any:
-    """Call a method of a file system; repeat the call after a temporary error."""
+    """Call a method of a file system, and repeat the call after a temporary error."""
     return patiently(
         action, shown, lambda timeout: invoke(timeout, system, method, *arguments, **options)
     )
 
 
 def patiently(action: str, shown: str, function: Callable[[float], T]) -> T:
-    """The result of `function`, which is called again after a temporary error."""
+    """Call `function`, and call it again after a temporary error. Returns its result."""
     attempts, seconds = _limit(_ATTEMPTS, 6), _limit(_SECONDS, 240)
     end = time.monotonic() + seconds
     wait = _FIRST_WAIT
@@ -143,7 +143,7 @@ def invoke(timeout: float, system: Any, method: str, *arguments: Any, **options:
 
 
 def kind_of_error(error: BaseException) -> ErrorKind:
-    """The meaning of a file system's error; ``passing`` if it is temporary."""
+    """Classify a file system's error. A temporary error is ``passing``."""
     error = _first(error)
     status = getattr(error, "status", None)
     name = type(error).__name__
@@ -165,7 +165,7 @@ def kind_of_error(error: BaseException) -> ErrorKind:
 
 
 def _first(error: BaseException) -> BaseException:
-    """The underlying error: fsspec calls a file missing after any failure of a web server."""
+    """The underlying error. After any failure of a web server, fsspec calls the file missing."""
     cause = error.__cause__
     is_web = isinstance(cause, TimeoutError) or type(cause).__module__.startswith("aiohttp")
     return cause if cause is not None and is_web and isinstance(error, FileNotFoundError) else error
@@ -219,8 +219,7 @@ S = TypeVar("S")
 
 AT_ONCE = 16
 _LISTEN = 0.5
-"""Maximum seconds of one wait; then a new wait begins. A signal just before a wait does not end it.
-"""
+"""Maximum seconds of one wait, because a signal just before a wait does not end that wait."""
 
 
 class DaemonThreads(Generic[T]):
@@ -232,7 +231,7 @@ class DaemonThreads(Generic[T]):
 
     def __init__(self, count: int, name: str) -> None:
         self.process = os.getpid()
-        """The process of the threads, which do not survive a fork."""
+        """The process that started the threads. They do not survive a fork."""
         self._count = count
         self._queue: SimpleQueue[tuple[Future[T], Callable[..., T], tuple[Any, ...]] | None]
         self._queue = SimpleQueue()
@@ -268,11 +267,11 @@ def awaited(future: Future[T]) -> T:
 
 
 def at_once(function: Callable[[S], T], tasks: Iterable[S]) -> Generator[T, None, None]:
-    """A function's result for every task, in order; :data:`AT_ONCE` calls run in parallel.
+    """Yield a function's result for every task, in order. :data:`AT_ONCE` calls run in parallel.
 
-    Each call sees the context variables of its caller. At most twice as many tasks are taken ahead
-    of their results. After an error, no further call begins; the error is raised when the running
-    calls have ended. An interrupt does not wait for them.
+    Each call sees the context variables of its caller. At most twice as many tasks wait for their
+    results. After an error, no further call begins, and the error is raised when the running calls
+    have ended. An interrupt does not wait for them.
     """
     waiting: deque[Future[T]] = deque()
     try:

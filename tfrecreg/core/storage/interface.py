@@ -1,8 +1,8 @@
 """What a storage can do: :class:`Readable` reads, :class:`Storage` also writes and renames.
 
-Every method raises :class:`~tfrecreg.core.values.errors.StorageError` if the file system refuses
-(its subclass :class:`~tfrecreg.core.values.errors.MissingFileError` if a file is missing), and
-:class:`~tfrecreg.core.values.errors.UsageError` for a path that is absolute or leaves the root.
+If the file system refuses, a method raises :class:`~tfrecreg.core.values.errors.StorageError`. If a
+file is missing, this is a :class:`~tfrecreg.core.values.errors.MissingFileError`. For a path that
+is absolute or leaves the root, it raises :class:`~tfrecreg.core.values.errors.UsageError`.
 """
 
 from __future__ import annotations
@@ -50,17 +50,17 @@ class Reader(Protocol):
     """Size of the file in bytes when it was opened."""
 
     def read_at(self, start: int, length: int) -> bytes:
-        """Up to `length` bytes from `start`; fewer only where the file ends."""
+        """Read `length` bytes from `start`, or fewer if the file ends before."""
 
     def located(self, start: int, length: int) -> tuple[int, int, object] | None:
-        """An open file with all of these bytes: its descriptor, the position of the bytes, and an
-        object to keep while the descriptor is used. None if there is no such file.
+        """Find an open file with all of these bytes. Returns its descriptor, the position of the
+        bytes, and an object to keep while the descriptor is used. None if there is no such file.
         """
         del start, length
         return None
 
     def confirm(self, start: int, stop: int) -> bool:
-        """Read bytes from the store again, past all buffers, and compare them with the bytes that
+        """Read bytes from the store again, without buffers, and compare them with the bytes that
         were read first. True if they are equal, False if no bytes were read before. Raises a
         TransferError if they differ.
         """
@@ -68,8 +68,8 @@ class Reader(Protocol):
         return False
 
     def forget(self, start: int, stop: int) -> bool:
-        """Drop these bytes from buffers and caches. True if the file is in a store: a new reader
-        may then get other bytes.
+        """Drop these bytes from buffers and caches. Returns True if the file is in a store, where a
+        new reader may get other bytes.
         """
         del start, stop
         return False
@@ -84,7 +84,7 @@ class Reader(Protocol):
 
 
 class Unfinished(Protocol):
-    """Files being written. An exception in the ``with`` block deletes them."""
+    """Files that are being written. An exception in the ``with`` block deletes them."""
 
     def close(self) -> object: ...
 
@@ -104,12 +104,12 @@ class Unfinished(Protocol):
 
 
 class Writer(Unfinished, Protocol):
-    """A file being written. When it is closed, it appears under its name and is durable."""
+    """A file that is being written. When it is closed, it appears under its name and is durable."""
 
     def write(self, data: bytes | memoryview) -> None: ...
 
     def close(self) -> None:
-        """Sync, then move the file to its name, replacing an existing file."""
+        """Sync the file, then move it to its name. Replaces an existing file."""
 
 
 @runtime_checkable
@@ -140,7 +140,7 @@ class Readable(Protocol):
     def stat(self, path: str, *, follow: Follow = "inside") -> Entry | None:
         """The entry at `path`, or None.
 
-        With ``inside``, symbolic links are followed if they stay inside the root; with ``all``, all
+        With ``inside``, symbolic links that stay inside the root are followed. With ``all``, all
         links are followed. A link that is not followed, or whose target is missing, has the kind
         ``link``.
         """
@@ -151,7 +151,7 @@ class Readable(Protocol):
         """
 
     def listing(self) -> frozenset[str] | None:
-        """The paths of all files, if one listing costs less than a request per file; else None."""
+        """The paths of all files. None if one listing costs more than a request per file."""
 
     def look_ahead(self, paths: Sequence[str]) -> None:
         """Get the facts about files of one folder with one listing, if that is cheaper than a
@@ -167,11 +167,11 @@ class Readable(Protocol):
     def reading_ahead(
         self, paths: Iterable[str], listed: Iterable[Entry]
     ) -> AbstractContextManager[None]:
-        """While the context lasts, fetch files before this thread opens them. `paths` gives about
-        the order in which they are opened.
+        """While the context lasts, fetch files before this thread opens them. `paths` are roughly
+        in the order in which they are opened.
 
-        Local files are not fetched ahead, nor files that are not in `listed`, which gives their
-        sizes, nor files of a store that refuses to list.
+        Local files are not fetched ahead, and neither are files that are not in `listed`, which has
+        the sizes, or files of a store that refuses to list.
         """
 
 
@@ -187,18 +187,18 @@ class Storage(Readable, Protocol):
     def below(self, path: str) -> Storage: ...
 
     def create(self, path: str, *, durable: bool = True) -> Writer:
-        """Create a file and its parent folders. The file appears when the writer is closed:
-        complete and, if `durable`, synced.
+        """Create a file and its parent folders. The file appears when the writer is closed. It is
+        then complete and, if `durable`, synced.
         """
 
     def put_if_absent(self, path: str, data: bytes) -> bool:
         """Create `path` with `data` unless it exists, atomically. False if it exists."""
 
     def rename_dir(self, source: str, target: str) -> bool:
-        """Move a folder to a free name; return False without moving it if the name is taken."""
+        """Move a folder to a free name. If the name is taken, return False without moving it."""
 
     def replace_dir(self, source: str, target: str) -> None:
-        """Put the folder `source` in the place of `target`; the old folder is then at `source`.
+        """Replace the folder `target` by `source`. The old folder is then at `source`.
 
         If `target` does not exist, this is a plain rename and `source` no longer exists afterwards.
         The exchange is atomic if the file system can exchange names.
@@ -208,8 +208,8 @@ class Storage(Readable, Protocol):
         """Make the names in a folder durable."""
 
     def link(self, source: str, target: str, *, origin: Readable | None = None) -> None:
-        """Create `target`, whose name must be free, with the bytes of the file `source` in
-        `origin`, a local storage: as a hard link, or as a copy if the link fails.
+        """Link the file `source` of `origin`, a local storage, to `target`, whose name must be
+        free. If a hard link fails, the file is copied.
         """
 
     def remove(self, path: str) -> None:
@@ -217,6 +217,6 @@ class Storage(Readable, Protocol):
 
     def remove_abandoned(self, path: str) -> bool:
         """Remove a killed writer's temporary file (see
-        :func:`tfrecreg.core.storage.writer.is_temporary`). False if the writer is alive or may be
-        alive.
+        :func:`tfrecreg.core.storage.writer.is_temporary`). Returns False if the writer is alive or
+        may be alive.
         """

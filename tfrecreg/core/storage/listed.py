@@ -1,4 +1,4 @@
-"""Raw data behind a URL, where folders are listed once.
+"""Raw data behind a URL. Each folder is listed only once.
 
 The process that opens the storage lists a folder when the folder is first needed. It keeps names,
 sizes and stamps, about 120 bytes per object. A worker process gets the storage as a pickle and
@@ -29,7 +29,7 @@ from tfrecreg.core.values.text import DOCS
 
 _THREADS = 8
 _WALKED = 3
-"""After so many subfolders of a folder were listed, the next subfolders are listed ahead."""
+"""After this many subfolders of a folder were listed, the next subfolders are listed ahead."""
 _AHEAD = 16
 _PAGES = 10
 """A listing may take as long as so many requests, because it needs one request per 1,000 names."""
@@ -55,7 +55,7 @@ class _Folder(NamedTuple):
     sizes: Sequence[int]
     """In bytes; :data:`_NO_SIZE` for a folder."""
     stamps: Sequence[int]
-    """For a file, its time, as in :class:`Entry`; for a folder, its number."""
+    """The time of a file, as in :class:`Entry`, or the number of a folder."""
 
     def find(self, name: str) -> int | None:
         at = bisect_left(self.names, _order(name), key=_order)
@@ -76,7 +76,7 @@ class ListedStorage(RemoteStorage):
     _listed: dict[str, int]
     """Number of subfolders that were requested, by the path of the folder above."""
     _threads: list[DaemonThreads[_Folder | None]]
-    """The threads, or an empty list until they are needed; a list, because the class is frozen."""
+    """The threads; empty until they are needed. It is a list because the class is frozen."""
 
     def __init__(self, root: str) -> None:
         RemoteStorage.__init__(self, root)
@@ -242,7 +242,7 @@ class ListedStorage(RemoteStorage):
 def _names(
     infos: Iterable[Mapping[str, Any]], full: str, shown: str
 ) -> dict[str, Mapping[str, Any] | None]:
-    """The names in a folder, with the store's facts about each file, or None for a folder."""
+    """The names in a folder. A file has the store's facts about it, and a subfolder has None."""
     start = f"{full}/"
     found: dict[str, Mapping[str, Any] | None] = {}
     for info in infos:
@@ -273,7 +273,7 @@ def _names(
 def _web_names(
     infos: Iterable[Mapping[str, Any]], full: str
 ) -> dict[str, Mapping[str, Any] | None]:
-    """As :func:`_names`, from the links on a page that lists a folder; other links are ignored."""
+    """Like :func:`_names`, but for links on a page that lists a folder. Ignores other links."""
     found: dict[str, Mapping[str, Any] | None] = {}
     for info in infos:
         link = str(info["name"]).removeprefix(f"{full}/")

@@ -325,8 +325,8 @@ def _top(full: str, base: bytes, recursive: bool) -> list[bytes]:
 def _names(folder: bytes, recursive: bool) -> list[bytes]:
     """The names in a folder, in descending order, because the caller takes them from the end.
 
-    Each folder is listed twice: its name stands for the folder, its name with a slash for its
-    content. So `a`, `a-b` and `a/b` come in the order of their bytes.
+    Each folder is in the list twice. Its name stands for the folder, and its name with a slash
+    stands for its content. So `a`, `a-b` and `a/b` come in the order of their bytes.
     """
     names: list[bytes] = []
     with os.scandir(folder) as entries:

@@ -1,7 +1,7 @@
 """Checks paths for a local storage, reads URLs, and words the errors of file systems.
 
-Code that opens a dataset asks several times about each file: is it a file, has it an index, was it
-changed? Inside :func:`looks_remembered`, each URL is requested once.
+Code that opens a dataset asks several times about each file: is it a file, does it have an index,
+did it change? Inside :func:`looks_remembered`, each URL is requested once.
 
 A password and the query of a presigned URL are secrets. When a URL is first seen, its query is put
 aside in this process's memory. From then on, storages and messages have the URL without the query.
@@ -131,7 +131,7 @@ def looks_remembered() -> Iterator[None]:
 
 
 def looked(url: str, look: Callable[[], Info]) -> Info:
-    """The known facts about a URL; if none are known, `look` finds them."""
+    """The known facts about a URL. If there are none, `look` finds them."""
     known = _looks.get()
     if known is None:
         return look()
@@ -141,7 +141,7 @@ def looked(url: str, look: Callable[[], Info]) -> Info:
 
 
 def remembered() -> dict[str, Info] | None:
-    """The known facts, by URL, as a mapping that callers extend; None outside
+    """The known facts by URL, in a mapping to which callers add facts. None outside
     :func:`looks_remembered`.
     """
     return _looks.get()
@@ -173,7 +173,7 @@ def is_url(text: str) -> bool:
 
 
 def expect_no_url(text: str, why: str) -> None:
-    """Refuse a URL where a path is expected: the path would be in a folder called ``s3:``."""
+    """Refuse a URL where a path is expected. As a path, it would begin with a folder ``s3:``."""
     if is_url(text):
         raise UsageError(f"`{without_secrets(text)}` is a URL, and {why}")
 

@@ -1,4 +1,4 @@
-"""Finds the storage of a path or a URL; defines the storage of raw data."""
+"""Finds the storage of a path or a URL, and defines the storage of raw data."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class RawStorage(Readable, Protocol):
         """
 
     def objects(self, paths: Iterable[str]) -> tuple[Entry, ...]:
-        """The entries of those files that are worth fetching ahead, for :meth:`reading_ahead`."""
+        """Entries of the files that are worth fetching ahead, for :meth:`reading_ahead`."""
 
 
 class RawFolder(LocalStorage):
@@ -73,8 +73,8 @@ def store_at(url: str) -> RemoteStorage:
 
 
 def asked(function: Callable[[S], T], tasks: Iterable[S], roots: Iterable[str]) -> list[T]:
-    """A function's results for tasks that ask storages with these roots. If a root is a URL,
-    several calls run at the same time.
+    """Call a function for each task, and return the results. The tasks ask storages with these
+    `roots`. If a root is a URL, several calls run at the same time.
     """
     if not any(map(is_url, roots)):
         return [function(task) for task in tasks]
@@ -93,13 +93,13 @@ def raw_storage(place: str, *, start: str = "") -> RawStorage:
 
 
 def store_to_fill(place: str) -> RemoteStorage | None:
-    """The storage of the folder of a bucket that a URL names; None for a path."""
+    """The storage of the folder in a bucket that a URL names; None for a path."""
     if not is_url(place):
         return None
     url = named_url(place)
     if is_web(url):
         raise UsageError(
-            f"`{url}` is on a web server, and files are sent to buckets only",
+            f"`{url}` is on a web server, but files are sent to buckets only",
         )
     return store_at(url)
 
@@ -129,8 +129,8 @@ def leads_nowhere(place: str) -> bool:
 
 
 def file_from_here(folder: str, path: str, prefix: str) -> str:
-    """The path of a file of `folder`, relative to the current folder; or its URL, if `folder` is a
-    URL. A relative `folder` is below `prefix`.
+    """The path of a file in `folder`, relative to the current folder. If `folder` is a URL, the URL
+    of the file. A relative `folder` is below `prefix`.
     """
     if is_url(folder):
         return f"{folder}/{path}"
@@ -140,8 +140,8 @@ def file_from_here(folder: str, path: str, prefix: str) -> str:
 
 
 def place_in(folder: str, place: str, *, relative: bool) -> str:
-    """`place` as a file in `folder` has to write it. A path below `folder` becomes relative to
-    `folder`; with `relative`, any path does. A URL is unchanged.
+    """How a file in `folder` refers to `place`. A path below `folder` becomes relative to `folder`.
+    With `relative`, every path becomes relative. A URL is unchanged.
     """
     if is_url(place) or not (relative or Path(place).is_relative_to(folder)):
         return place

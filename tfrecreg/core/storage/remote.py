@@ -1,7 +1,8 @@
 """Files in a store that fsspec supports: a bucket, a web server, memory.
 
-Files are read, and new files are added under free names; no file is replaced. The store decides
-whether a name is free (`If-None-Match: *` on S3), so only one of two simultaneous writers wins.
+Files are read, and new files are added under free names. No file is ever replaced. The store
+decides whether a name is free (`If-None-Match: *` on S3), so only one of two simultaneous writers
+wins.
 """
 
 from __future__ import annotations
@@ -44,12 +45,12 @@ from tfrecreg.core.storage.remote_reader import (
 from tfrecreg.core.values.errors import MissingFileError, StorageError
 
 _TOGETHER = 4
-"""If a set has at least so many shards, the store is asked about them together."""
+"""If a set has at least this many shards, the store is asked about them together."""
 _PART = 8 << 20
 _PARTS_AT_ONCE = 2
 """Number of parts that are sent at once. This number times the size of a part bounds the memory."""
 _SLOWEST = 1 << 20
-"""A request that sends a file may take longer: one more second for this many bytes."""
+"""A request that sends a file may take one second longer for each MiB."""
 
 _ETAGS = ("ETag", "etag", "md5Hash", "content_md5", "Content-MD5", "crc32c", "generation")
 _TIMES = ("LastModified", "last_modified", "updated", "mtime", "Last-Modified", "created")
@@ -62,8 +63,8 @@ class RemoteStorage:
     """Files below one URL: a :class:`tfrecreg.core.storage.interface.Readable`.
 
     Connections are made when they are needed, with options from the environment and from fsspec's
-    configuration. The pickle has neither connections nor options: only the URL, and the query of a
-    presigned URL, which a worker process needs.
+    configuration. The pickle has neither connections nor options. It has the URL and, because
+    worker processes need it, the query of a presigned URL.
     """
 
     root: str
@@ -127,8 +128,8 @@ class RemoteStorage:
         return reader
 
     def state(self, path: str) -> tuple[int, str] | None:
-        """The size of a file, and a value that changes with the file, empty if the store shows no
-        such value. None if there is no file.
+        """The size of a file, and a value that changes with the file. The value is empty if the
+        store shows none. None if there is no file.
         """
         info = self._info(path)
         return None if info is None else (size_of(info, locate(self.root, path)), _version(info))
@@ -145,7 +146,7 @@ class RemoteStorage:
             return reader.read_at(0, reader.size)
 
     def read_object(self, path: str, size: int) -> bytes:
-        """The content of a file, by one request. `size` is the size in a listing."""
+        """Read a file with one request. `size` is its size in a listing."""
         return RemoteReader(self, path, size, "").read_range(0, size)
 
     def reading_ahead(
@@ -165,9 +166,7 @@ class RemoteStorage:
         return self._put_unless_taken("pipe_file", path, data, len(data))
 
     def put_file_if_absent(self, path: str, source: str) -> bool:
-        """As :meth:`put_if_absent`, but with the bytes of the local file `source`, which are sent
-        in parts.
-        """
+        """Like :meth:`put_if_absent`, but sends the bytes of the local file `source`, in parts."""
         return self._put_unless_taken("put_file", path, source, Path(source).stat().st_size)
 
     def _put_unless_taken(self, method: str, path: str, content: str | bytes, size: int) -> bool:
@@ -233,14 +232,14 @@ class RemoteStorage:
                 known.setdefault(locate(self.root, path), None)
 
     def _from_listings(self) -> dict[str, Info] | None:
-        """The mapping that remembers the facts in a listing; None if these facts must not be used.
+        """The mapping that remembers facts from listings; None if such facts must not be used.
 
         Only S3 is known to give the same facts in a listing and in a request about a file.
         """
         return remembered() if self.root.startswith(_S3) else None
 
     def _known(self, path: str) -> Mapping[str, Any] | None:
-        """As :meth:`_info`, but inside `looks_remembered` a file is requested only once."""
+        """Like :meth:`_info`, but inside `looks_remembered` each file is requested only once."""
         return looked(locate(self.root, path), lambda: self._info(path))
 
     def _info(self, path: str) -> Mapping[str, Any] | None:
@@ -326,7 +325,7 @@ def size_of(info: Mapping[str, Any], shown: str) -> int:
     size = info.get("size")
     if not isinstance(size, int):
         raise StorageError(
-            f"cannot read `{shown}`: the server does not send the size of the file: "
+            f"cannot read `{shown}`, because the server does not send its size: "
             "download the file first"
         )
     return size

@@ -1,4 +1,4 @@
-"""Reads one file of a store: by ranges, in parallel ahead of use, in bounded memory.
+"""Reads one file of a store. Fetches ranges in parallel before they are used, in bounded memory.
 
 A reader that reads from front to back fetches blocks of :data:`BLOCK_BYTES`, several at once. A
 reader that jumps fetches only the requested bytes. All readers of a process share :data:`_THREADS`
@@ -7,8 +7,8 @@ threads and the memory of :data:`_HELD` blocks.
 If a file changes while it is read, or a range arrives with the wrong length, the reader raises an
 error. Neither is reported as damage.
 
-Whole objects can be fetched ahead: code that reads many objects knows their sizes from a listing.
-Then each object costs one request, and several requests run at once.
+Code that reads many objects knows their sizes from a listing, so whole objects can be fetched
+ahead. Then each object costs one request, and several requests run at once.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ _THREADS = 4
 _AHEAD = 4
 _HELD = 7
 _NEAR = 1 << 20
-"""A read that begins at most this far from the end of the previous read continues it."""
+"""A read counts as a jump if it begins farther than this from the end of the previous read."""
 _LEAST = 1 << 16
-"""Minimum size of a request in bytes: fewer bytes would not arrive sooner."""
+"""Minimum size of a request in bytes, because fewer bytes would not arrive sooner."""
 _REMEMBERED = 256
 """Number of reads after a jump whose digests are kept for :meth:`RemoteReader.confirm`."""
 
@@ -68,7 +68,7 @@ class _Blocks:
         self.process = self._threads.process
 
     def get(self, reader: int, block: int, fetch: Callable[[int], bytes]) -> Future[bytes]:
-        """The future of a block, which may still be arriving. It may replace the least recently
+        """The future of a block, which may still arrive. A new block may replace the least recently
         used block.
         """
         key = (reader, block)
@@ -109,7 +109,7 @@ class RemoteReader(Reader):
         self._path = path
         self._shown = locate(store.root, path)
         self._version = version
-        """Empty if it is unknown: then only a change of size is noticed."""
+        """If it is empty, the version is unknown, and only a change of size is noticed."""
         self._position = 0
         self._steps = 1
         self._depth = 0
@@ -185,7 +185,7 @@ class RemoteReader(Reader):
                 file.read(1)
         except (ValueError, NotImplementedError) as error:
             raise StorageError(
-                f"cannot read `{self._shown}`: its server does not serve ranges: download the "
+                f"cannot read `{self._shown}`, because its server sends no ranges: download the "
                 "file first"
             ) from error
         except Exception:
@@ -219,7 +219,7 @@ class RemoteReader(Reader):
         return self.read_range(start, min(BLOCK_BYTES, self.size - start))
 
     def read_range(self, start: int, length: int) -> bytes:
-        """Exactly these bytes of the file, by one request. Nothing is read ahead."""
+        """Read exactly these bytes of the file with one request. Nothing is read ahead."""
         if not length:
             return b""
         try:
@@ -288,7 +288,7 @@ _HELD_BYTES = 4 * BLOCK_BYTES
 
 
 class ReadAhead:
-    """Fetches objects before they are read, in about the order of `sized`. Objects larger than a
+    """Fetches objects before they are read, roughly in the order of `sized`. Objects larger than a
     block are left out.
     """
 
@@ -366,7 +366,7 @@ def taken(root: str, path: str) -> bytes | None:
 
 
 class HeldReader(Reader):
-    """A reader of a file of a store that is in memory."""
+    """Reads a file of a store whose bytes are in memory."""
 
     def __init__(self, shown: str, data: bytes, opened: Callable[[], Reader]) -> None:
         self._shown, self._data, self._opened = shown, data, opened

@@ -1,7 +1,7 @@
 """Moves a folder to a free name, and exchanges two folders: atomically if possible.
 
 Linux does both with flags of renameat2(2). Elsewhere, and on file systems without the flags, plain
-renames are used; :func:`replace` describes the state after a kill between them.
+renames are used. :func:`replace` says what a kill between them leaves.
 
 Also locks files, so that the processes on one machine take turns.
 """
@@ -37,7 +37,7 @@ _TAKEN = frozenset({errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR})
 
 
 def move_to_free_name(source: str, target: str, top: str) -> bool:
-    """Rename the folder `source`; return False without moving it if `target` is taken."""
+    """Rename the folder `source`. If `target` is taken, return False without moving it."""
     _require_folder(source)
     make_way(os.path.dirname(target), top)
     try:
@@ -62,7 +62,7 @@ def move_to_free_name(source: str, target: str, top: str) -> bool:
 
 
 def replace(source: str, target: str, top: str) -> None:
-    """Put the folder `source` in the place of `target`; the old `target` is then at `source`.
+    """Replace the folder `target` by `source`. The old `target` is then at `source`.
 
     If the kernel cannot exchange them, there are three renames: `target` to ``<source>.old``,
     `source` to `target`, ``<source>.old`` to `source`. A kill after the first rename leaves no
@@ -97,7 +97,7 @@ def _complete(source: str, target: str, aside: str) -> None:
     if here and there:
         raise StorageError(
             f"`{aside}` is in the way: it is the old content of a folder that was to "
-            "be replaced, and it is unknown which folder"
+            "be replaced, but which folder is unknown"
         )
     if not there:
         _require_folder(source)
@@ -118,7 +118,7 @@ def _sync_parents(*paths: str) -> None:
 
 
 def _renameat2(source: str, target: str, flags: int) -> bool:
-    """Rename atomically; return False without changes if the flags are not supported."""
+    """Rename atomically. If the flags are not supported, return False without changes."""
     call = _system_call()
     if call is None:
         return False
@@ -147,8 +147,8 @@ def _system_call() -> Callable[..., int] | None:
 def exclusive(
     path: str, waiting: Callable[[], None] | None = None, *, shared: bool = False
 ) -> Iterator[None]:
-    """Hold the lock on a file during the ``with`` block; wait for the current holder. The system
-    releases the lock when the process ends.
+    """Hold the lock on a file during the ``with`` block, after waiting for the current holder. The
+    system releases the lock when the process ends.
 
     On a file system without locks this function does not wait, so correctness must not depend on
     it.
@@ -185,7 +185,7 @@ def held_shared(path: str) -> int | None:
 
 @contextlib.contextmanager
 def exclusive_if_free(path: str) -> Iterator[bool]:
-    """Hold the lock on a file if no other process holds or shares it; yield whether it is held."""
+    """Lock a file if no other process holds or shares the lock. Yields whether it is locked."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         try:

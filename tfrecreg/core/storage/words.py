@@ -1,4 +1,4 @@
-"""Finds what a user's word names: a file, a folder or a glob, by path or URL."""
+"""Finds what a user's word (a path or a URL) names: a file, a folder or a glob."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class PathWord:
         return str(Path(self.pattern, path))
 
     def matches(self) -> list[str]:
-        """The file with the word as its name, or else the files that match the word as a glob."""
+        """The file whose name is the word, or else the files that the word matches as a glob."""
         try:
             os.lstat(self.pattern)
         except PermissionError:
@@ -111,7 +111,7 @@ class UrlWord:
 
 
 def named(word: str) -> PathWord | UrlWord:
-    """The meaning of a word; a URL is given without its query."""
+    """The meaning of a word. A URL must be given without its query."""
     return UrlWord(word) if is_url(word) else PathWord(word)
 
 
@@ -121,7 +121,7 @@ def names_one_file(word: str) -> bool:
 
 
 def look_at(words: Iterable[str]) -> None:
-    """Find out what each word names, and request all URLs at the same time. Only in a block of
+    """Find out what each word names, and request all URLs at the same time. Call it in a block of
     :func:`~tfrecreg.core.storage.paths.looks_remembered`, which keeps the answers.
     """
     several = list(words)
@@ -130,11 +130,11 @@ def look_at(words: Iterable[str]) -> None:
 
 
 def look_ahead(files: Iterable[tuple[Readable, str]]) -> None:
-    """Get the facts about many shards with one listing. Only in a block of
+    """Get the facts about many shards with one listing. Call it in a block of
     :func:`~tfrecreg.core.storage.paths.looks_remembered`, which keeps them.
 
-    Other files than shards are ignored: a listing could find any number of files with the same
-    beginning.
+    Files that are not shards are ignored, because a listing could find any number of files with the
+    same beginning.
     """
     sets: dict[tuple[Readable, str], list[str]] = {}
     for storage, path in files:

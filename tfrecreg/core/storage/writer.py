@@ -16,13 +16,13 @@ from tfrecreg.core.storage.paths import no_folder, refusal, translated
 from tfrecreg.core.values.errors import StorageError
 
 LINKLESS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
-"""Errors of link(2) on file systems without hard links, or for a file with the maximum number of
+"""Errors of link(2) if a file system has no hard links, or if a file has the maximum number of
 links.
 """
 
 _BUFFER = 1 << 20
 _DIRECT = 1 << 16
-"""A piece of at least this size is written directly: copying it takes longer than a system call."""
+"""A piece of at least this size is written directly. Copying it takes longer than a system call."""
 _NAME_MAX = 255
 _TEMPORARY = re.compile(r"\..*\.[0-9a-f]{16}\.tmp", re.DOTALL)
 # Errors of fsync(2) on file systems that cannot sync folders. They are ignored.
@@ -36,8 +36,8 @@ def is_temporary(path: str) -> bool:
 
 
 def remove_abandoned(path: str) -> bool:
-    """Remove the temporary file of a killed writer; False if its writer may be alive. Raises
-    OSError.
+    """Remove the temporary file of a killed writer. Returns False if the writer may be alive.
+    Raises OSError.
     """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -60,9 +60,9 @@ def remove_abandoned(path: str) -> bool:
 class LocalWriter(Writer):
     """A file that is written beside its destination.
 
-    After the first error the temporary file is deleted, and :meth:`write` and :meth:`close` repeat
-    that error, so an incomplete file never appears. The temporary file is locked until it gets its
-    name, so that :func:`remove_abandoned` can distinguish it from a killed writer's file.
+    After the first error, the temporary file is deleted. Then :meth:`write` and :meth:`close` raise
+    that error again, so an incomplete file never appears. The temporary file is locked until it
+    gets its name, so that :func:`remove_abandoned` can distinguish it from a killed writer's file.
     """
 
     def __init__(self, path: str, *, durable: bool = True) -> None:
@@ -102,7 +102,7 @@ class LocalWriter(Writer):
         self._finish(os.replace)
 
     def close_new(self) -> bool:
-        """As :meth:`close`, but only if the name is free. If it is taken, delete the file and
+        """Like :meth:`close`, but only if the name is free. If it is taken, delete the file and
         return False.
         """
         try:

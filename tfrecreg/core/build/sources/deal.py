@@ -1,15 +1,15 @@
-"""Deals items to the splits that a build asks for, in place of the splits that its source lists.
+"""Deals items to the splits that a build asks for, instead of the source's own splits.
 
 Every source has the options of :class:`DealOptions`, unless one of its own options has the same
 name. A keyed hash of an item's group decides its split, so added items move no other item.
 
-With `stratify`, each split has the same share of each class, to within one record. The classes are
-known before the plan. An item with objects of several classes counts for the class that the fewest
-items have. The `n` records of a class are ranked by a keyed hash. The records up to the rank
-`floor(n * c + u)` are in the splits up to the split with the cumulative share `c`. So a split with
-the share `s` has `n * s` records, rounded down or up. `u`, from 0 to 1, is a hash of the class: it
-rounds up some classes and down others, so a split also gets its share of all small classes.
-The records of a class depend on no other class.
+With `stratify`, each split has the same share of each class, to within one record. So the classes
+are read before the plan is made. An item with objects of several classes counts for the class that
+the fewest items have. The `n` records of a class are ranked by a keyed hash. If the first splits
+have the share `c` together, they get the records up to the rank `floor(n * c + u)`. So a split with
+the share `s` has `n * s` records, rounded down or up. `u` is a hash of the class, from 0 to 1. It
+rounds some classes up and others down, so a split gets its share even if all classes are small. The
+records of one class do not depend on other classes.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def parse_shares(texts: Sequence[str]) -> dict[str, Fraction]:
         if not is_split_name(name) or not 0 < share < 1 << 64:
             raise UsageError(
                 f"the option `split` has `{text[:60]}`: expected a name, `=` and a share above 0, "
-                "as `train=0.8` or `test=1/5`"
+                "such as `train=0.8` or `test=1/5`"
             )
         name = normal_splits([name])[name]
         if name in shares:
@@ -79,7 +79,7 @@ ListedEntry = Item | Skipped | Remark
 
 @dataclass(frozen=True)
 class DealOptions:
-    """Options of all sources, besides their own."""
+    """Options that every source has in addition to its own."""
 
     split: tuple[str, ...] = ()
     """Deal the items of one split to several, by shares: `train=0.9,validation=0.1`. Default: the
@@ -162,8 +162,8 @@ class Deal:
         splits: Iterator[str] | None = None,
         grouped: Callable[[str], str] = str,
     ) -> Iterator[ListedEntry]:
-        """The entries of a source in their new splits. An item gets the next split of `splits`; if
-        that is None, a hash decides. `grouped` returns the part of a key that `group` searches.
+        """The entries of a source in their new splits. An item gets the next split of `splits`. If
+        `splits` is None, a hash decides. `grouped` returns the part of a key that `group` searches.
         """
         others: set[str] = set()
         filled: set[str] = set()
@@ -209,7 +209,7 @@ class Deal:
         return self._names[bisect_right(self._bounds, key_hash(_DOMAIN, group))]
 
     def source_split(self, split: str) -> str:
-        """The source's split of an item that is in `split` now."""
+        """The split in which the source lists an item that is in `split` now."""
         return self._of if split in self._names else split
 
 
@@ -219,7 +219,7 @@ _ROUNDING = b"tfrecreg derived stratum rounding v1\0"
 ItemClass = str | tuple[str, ...] | None
 """The class of an item, or the classes of its objects; None if it has no class."""
 ClassListing = Callable[[], Iterable[tuple[ListedEntry, ItemClass]]]
-"""The listed entries, each with the class of its item; every call gives the same list."""
+"""Lists the entries, each with the class of its item. Every call gives the same list."""
 
 
 def deal_strata(
@@ -229,8 +229,8 @@ def deal_strata(
 ) -> Iterator[ListedEntry]:
     """Deal the items of one split to several, class by class.
 
-    The entries are listed twice. The first listing yields classes and ranks, 22 bytes per item. The
-    second needs no classes, so it calls `plain`, which may be faster.
+    The entries are listed twice. The first listing gives classes and ranks, which take 22 bytes per
+    item. The second needs no classes, so it calls `plain`, which may be faster.
     """
     names = list(parse_shares(options.split))
     splits = (names[place] for place in _places(options, listing()).tolist())
@@ -241,7 +241,7 @@ def deal_strata(
 def _places(
     options: DealOptions, entries: Iterable[tuple[ListedEntry, ItemClass]]
 ) -> npt.NDArray[np.uint16]:
-    """For each item, in listed order, the position of its split among the shares."""
+    """The position of each item's split among the shares. The items are in listed order."""
     import numpy as np  # most builds have no strata
 
     found: dict[ItemClass, int] = {}
@@ -267,7 +267,7 @@ def _places(
 def _rarest(
     found: Sequence[ItemClass], listed: npt.NDArray[np.int32]
 ) -> tuple[list[str | None], npt.NDArray[np.int64]]:
-    """The classes, and each item's class: if it has several, the one that the fewest items have."""
+    """The classes, and the class of each item. If an item has several, its rarest class counts."""
     import numpy as np
 
     counts: Counter[str] = Counter()
@@ -287,7 +287,7 @@ def _rarest(
 def _bounds(
     shares: Mapping[str, Fraction], count: int, stratum: str | None
 ) -> dict[str, tuple[int, int]]:
-    """The range of ranks in a class that each split gets."""
+    """For one class, the range of ranks that each split gets."""
     from fractions import Fraction
 
     rounding = Fraction(key_hash(_ROUNDING, "" if stratum is None else f"={stratum}"), _HASHES)

@@ -1,8 +1,8 @@
-"""A source behind a guard: an error in a call names the plugin, and results are checked.
+"""Guards a source: errors in its calls name the plugin, and its results are checked.
 
-Results of a third-party source are checked: a tuple is not an item, a text is not a list of names.
-Results of bundled sources are not checked, because there are millions of them and this project's
-tests check them.
+Results of a third-party source are checked. For example, a plain tuple is not an item, and a string
+is not a list of names. Results of bundled sources are not checked, because there are millions of
+them and this project's tests check them.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class GuardedSource:
 
     @property
     def locates(self) -> bool:
-        """Whether the source knows the raw files of records: see :meth:`raw_path`."""
+        """Whether the source knows the raw file of each record: see :meth:`raw_path`."""
         return overrides(self._unpacked(), Source, "raw_path")
 
     def raw_files(self) -> Iterator[RawFile]:
@@ -189,11 +189,11 @@ class GuardedSource:
         return tuple(sorted({str(each) for each in next(filter(len, values), ())})) or None
 
     def labels(self) -> Mapping[str, Sequence[str]]:
-        """Label maps, as lists in a plain dict."""
+        """The label maps: a plain dict of lists."""
         return self._call("labels", partial(_fitting, dict[str, list[str]]))
 
     def schema(self) -> str:
-        """The text of the schema; it parses."""
+        """The text of the schema. It can be parsed."""
         text: str = self._call("schema", _TEXT if self._is_trusted else _schema)
         return text
 
@@ -300,7 +300,7 @@ def _record(made: Example | Written | Skipped, sizes: dict[str, int]) -> Skipped
 
 
 def _fitting(kind: Any, value: object) -> Any:
-    """`value`, converted to the type `kind`; its texts can be encoded as UTF-8."""
+    """Convert `value` to the type `kind`. Its texts must be encodable as UTF-8."""
     found = _converted(kind, value)
     try:
         msgspec.json.encode(found)
@@ -319,7 +319,7 @@ def _converted(kind: Any, value: object) -> Any:
 
 
 def _entry(kinds: tuple[type[E], ...], own: frozenset[str], entry: object) -> E:
-    """A plugin's answer of one of these kinds, with fields of the right types."""
+    """Check that a plugin's answer has one of these types, with fields of the right types."""
     kind = next(filter(partial(isinstance, entry), kinds), None)
     if kind is None:
         names = listed((each.__name__ for each in kinds), word="or")

@@ -1,4 +1,4 @@
-"""The base class of sources, and the text of schemas that a source writes itself.
+"""The base class of sources, and functions that write the text of schemas.
 
 A source lists **items** and makes one example per item. The listing runs once, in the parent. The
 examples are made in worker processes, so a source is picklable and :meth:`Source.example` is pure::
@@ -46,7 +46,7 @@ from tfrecreg.core.values.text import ExtensionPoint, listed
 from tfrecreg.core.values.typed_values import NoOptions
 
 _MOST = 1 << 50
-"""Less than 2^53, the largest number in a manifest, so that sums stay below it as well."""
+"""Sizes stay below this number, so that sums stay below 2^53, the maximum in a manifest."""
 Size = Annotated[int, Meta(ge=0, lt=_MOST)]
 """Bytes."""
 
@@ -60,7 +60,7 @@ class Item(NamedTuple):
     size: Size
     """Estimated size of the payload in bytes, for planning shards. Deterministic."""
     state: bytes = b""
-    """Data that :meth:`Source.example` needs besides the key. Small: the plan holds all items."""
+    """Small data that :meth:`Source.example` needs besides the key. The plan holds all items."""
 
 
 class Skipped(NamedTuple):
@@ -74,15 +74,15 @@ class Skipped(NamedTuple):
 
 
 class Remark(NamedTuple):
-    """A note on raw data that were altered or ignored, while no item was skipped.
+    """A note that raw data were altered or ignored, although no item was skipped.
 
-    For example, a box was clipped, or nothing refers to a file. The ledger counts remarks; limits
-    on skipped items ignore them.
+    For example, a box was clipped, or nothing refers to a file. The ledger counts remarks, but
+    limits on skipped items ignore them.
     """
 
     split: str
     key: str
-    """The item's key; a file name if the remark does not concern a single item."""
+    """The item's key, or a file name if the remark is not about a single item."""
     code: str
     """As in :class:`Skipped`."""
     detail: str
@@ -98,7 +98,7 @@ class Written(NamedTuple):
 
 
 class RawFile(NamedTuple):
-    """One raw file, with its sizes. A build's inflation is relative to the sum of these sizes."""
+    """One raw file, with its sizes. A build's inflation is measured against their sum."""
 
     path: str
     """Relative to the raw root."""
@@ -136,7 +136,7 @@ class Source(ExtensionPoint, ABC):
 
     @abstractmethod
     def items(self) -> Iterator[Item | Skipped | Remark]:
-        """Every item, streamed, in any order (the plan sorts them), and remarks between them.
+        """Stream every item, in any order (the plan sorts them), with remarks between them.
 
         Raises:
             RawDataError: the raw data are not in the form that this source reads.
@@ -144,9 +144,9 @@ class Source(ExtensionPoint, ABC):
 
     @abstractmethod
     def example(self, item: Item) -> Example | Written | Skipped:
-        """The item's example, or the reason why it has none. Pure; called in a worker process.
+        """The item's example, or the reason why it has none. Pure. Called in a worker process.
 
-        A source with remarks on the example returns both as :class:`Written`.
+        To add remarks on the example, return both as :class:`Written`.
         """
 
     @abstractmethod
@@ -154,17 +154,18 @@ class Source(ExtensionPoint, ABC):
         """The schema (`.pbtxt` text) of examples made with these options."""
 
     def labels(self) -> Mapping[str, Sequence[str]]:
-        """Label maps: feature name to the class names in order of their numbers.
+        """Label maps: for each feature, the class names in order of their numbers.
 
         Empty by default.
         """
         return {}
 
     def class_of(self, item: Item) -> str | None:  # noqa: ARG002 - a default
-        """The class of an item. The option `stratify` of all sources needs it before the build.
+        """The class of an item. Every source has the option `stratify`, which needs the class
+        before the build.
 
         None for an item without a class. If a subclass does not define this method, the option
-        makes every example once more, and takes the values of a feature that has a label map.
+        makes every example once more, and reads the class from a feature that has a label map.
         """
         return None
 
@@ -176,7 +177,7 @@ class Source(ExtensionPoint, ABC):
         return {}
 
     def codecs(self) -> Mapping[str, str]:
-        """Encoders and decoders besides zlib that affect the bytes written, with their versions.
+        """Versions of encoders and decoders that affect the bytes written, except zlib.
 
         They go into the manifest: ``{"pillow": "12.0.0"}``. Empty by default.
         """
@@ -192,13 +193,13 @@ class Source(ExtensionPoint, ABC):
 
 
 def bundled_schema(package: str, name: str) -> str:
-    """Text of the schema ``<name>.pbtxt`` that the import package `package` includes.
+    """Read the schema ``<name>.pbtxt`` that the import package `package` includes.
 
-    An installed package has it beside its modules. A checkout of this project has it in the folder
-    ``schemas`` beside the folder of the top package.
+    In an installed package, the file is beside the modules. In a checkout of this project, it is in
+    the folder ``schemas`` beside the folder of the top package.
 
     Raises:
-        PluginError: there is no such package or no such file in it.
+        PluginError: the package or the file does not exist.
     """
     file = f"{name}.pbtxt"
     try:

@@ -1,4 +1,4 @@
-"""The files of raw data: how they are listed, their splits by name, and remarks on them."""
+"""Lists the files of raw data, reads splits from their names, and makes remarks on them."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ _SYSTEM_NAMES = frozenset(
 )
 """In lower case."""
 _MAX_LINKS = 10_000
-"""Maximum number of followed links to folders: links in a circle would multiply exponentially."""
+"""Maximum number of followed links to folders, because circular links multiply exponentially."""
 
 
 def list_files(raw: Readable, folder: str = "", *, symlinks: Symlinks = "all") -> Iterator[Entry]:
     """Everything below a folder except folders, in the order of the paths' bytes.
 
-    Links are followed, also to folders: a file behind a link has the size of the file and the kind
-    ``file``. A link that is broken, circular or not followed has the kind ``link``; a FIFO or a
-    device has the kind ``other``.
+    Links to files and to folders are followed. A link to a file is listed with the kind ``file``
+    and the size of that file. A link that is broken, circular or not followed has the kind
+    ``link``; a FIFO or a device has the kind ``other``.
 
     Args:
         symlinks: which links are followed: all, links that stay in the raw folder, or none.
@@ -94,7 +94,8 @@ def read_text(
     """The text of a small file, without its byte order mark.
 
     Args:
-        entry: the entry from :func:`list_files`, if known; a ``link`` there was not followed.
+        entry: the entry from :func:`list_files`, if known. Its kind is ``link`` if the link was not
+            followed.
         symlinks: which links were followed: all, links that stay in the raw folder, or none.
 
     Raises:
@@ -167,7 +168,7 @@ def path_ends(text: str) -> list[str]:
 
 
 def paths_remark(split: str, code: str, paths: Sequence[str], why: str) -> Remark:
-    """One remark on several files, which names the first of them."""
+    """One remark on several files. It names at most three of them."""
     shown = ", ".join(f"`{safe(path, limit=100)}`" for path in paths[:3])
     more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
     return Remark(split, paths[0], code, f"{why}: {shown}{more}", len(paths))
@@ -191,14 +192,15 @@ _WORD = re.compile(r"[^\W_]+(?:_[^\W_]+)*", re.ASCII)
 def splits_of_files(paths: Sequence[str], rules: Sequence[str] = ()) -> dict[str, str]:
     """Each file and its split. A file that no rule matches is absent.
 
-    Without rules, a file's path names its split: as Hugging Face writes it in
-    `data/NAME-00000-of-00001.parquet`, or with a usual word such as `val`, first in the file's
-    name, then in its folders. If no path names a split, all files are in `train`.
+    Without rules, the split is read from a file's path. It is `NAME` in
+    `data/NAME-00000-of-00001.parquet`, which is a name of Hugging Face, or else a usual word such
+    as `val` in the file's name, or else in its folders. If no path names a split, all files are in
+    `train`.
 
     Args:
         paths: the files.
-        rules: ``SPLIT=PATTERN``, for paths that the pattern matches; `*` also matches slashes. The
-            first matching rule decides.
+        rules: ``SPLIT=PATTERN`` puts paths that match the pattern into the split. `*` also matches
+            slashes. The first matching rule decides.
 
     Raises:
         UsageError: a rule is not in that form, or matches no file.
@@ -228,7 +230,7 @@ def _by_rules(paths: Sequence[str], rules: Sequence[str]) -> dict[str, str]:
         taken = [path for path in paths if fnmatchcase(path, pattern)]
         if not taken:
             raise UsageError(
-                f"no file matches `{pattern}` of the option `splits`: there are "
+                f"no file matches `{pattern}` of the option `splits`: the files are "
                 f"{listed(paths, most=3)}"
             )
         for path in taken:
@@ -261,8 +263,8 @@ def missing_files(paths: Iterable[str], splits: Mapping[str, str]) -> Iterator[S
     """An entry with the code SRC112 for each numbered set of files that is incomplete.
 
     The names state how many files a set has: `data/train-00000-of-00003.parquet` is one of three.
-    Numbers begin with 0 or 1. The text after the count may differ within a set, such as the
-    fingerprint in some names of Hugging Face.
+    Numbers begin with 0 or 1. The text after the count may differ within a set. For example, it is
+    a fingerprint in some names of Hugging Face.
 
     Args:
         paths: all files of a kind, including those that the source leaves out.

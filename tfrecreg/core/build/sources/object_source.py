@@ -1,4 +1,4 @@
-"""The base class and the options of sources of images with objects, and a class for one image."""
+"""A base class for sources of images with objects, their options, and a class for one image."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class ObjectOptions:
     """Handling of annotations whose image or category is not listed."""
     exif: Literal["keep", "apply"] = "keep"
     """Handling of images with an EXIF orientation: keep their bytes, or rotate them as viewers do
-    and encode them again. A sideways image is not rotated if its annotations have the sides of
-    the stored pixels. Needs the extra `images`.
+    and encode them again. A sideways image is not rotated if its annotations state the sides of the
+    stored pixels. Needs the extra `images`.
     """
 
     def __post_init__(self) -> None:
@@ -95,10 +95,10 @@ def choose_splits(splits: Sequence[S], wanted: Sequence[str]) -> list[S]:
 
 
 def object_schema(package: str, names: Iterable[str], options: ObjectOptions) -> str:
-    """The schemas `names` as one text, from `package` or, for `objects…`, from this package.
+    """Join the schemas `names`. Schemas `objects…` come from this package, others from `package`.
 
-    If bad boxes are kept unchanged, they may lie anywhere or be NaN, so their features have no
-    domain.
+    If bad boxes are kept unchanged, their numbers may have any value or be NaN, so their features
+    have no domain.
     """
     text = "".join(
         bundled_schema(_SHARED if name.startswith("objects") else package, name) for name in names
@@ -141,12 +141,12 @@ class SkipImage(Exception):
 
 
 MAX_IMAGE_BYTES = 1 << 30
-"""Maximum size in bytes of a file for a record."""
+"""Maximum size in bytes of a file that goes into a record."""
 
 
 def image_features(data: bytes, header: ImageHeader, *, filename: str, source_id: str) -> Example:
-    """The features of the image itself, with its file byte for byte, its name in the annotations,
-    and its identity in the raw data.
+    """The features of the image itself: its unchanged file, facts from its header, its name in the
+    annotations, and its identity in the raw data.
     """
     return {
         "image/encoded": bytes_feature(data),
@@ -160,7 +160,7 @@ def image_features(data: bytes, header: ImageHeader, *, filename: str, source_id
 
 
 def image_size(path: str, entry: Entry | None, *, symlinks: Symlinks = "all") -> int:
-    """Size in bytes of an image file, or of another file for a record.
+    """Size in bytes of an image, or of another file that goes into a record.
 
     Args:
         path: its expected place.
@@ -188,7 +188,7 @@ def image_size(path: str, entry: Entry | None, *, symlinks: Symlinks = "all") ->
 
 
 class ImageRemarks:
-    """The remarks on one image: their number per code and kind, and the first of each in words.
+    """Counts the remarks on one image per code and kind, and keeps the first text of each.
 
     Dropped objects are also counted together, whatever the reason.
     """
@@ -204,11 +204,11 @@ class ImageRemarks:
         self._found[code, kind] = first, times + 1
 
     def has(self, code: str, kind: str = "") -> bool:
-        """Whether there is a remark of this code and kind."""
+        """Whether there is a remark with this code and kind."""
         return (code, kind) in self._found
 
     def drop(self, code: str, detail: str, kind: str = "") -> None:
-        """Count one more remark of `code`, because of which an object is dropped."""
+        """Count a dropped object, and one more remark of `code` with the reason."""
         self.add(code, detail, kind)
         self._dropped.append(detail)
 
@@ -237,20 +237,21 @@ class ImageView(NamedTuple):
     path: str
     """Its path, for messages."""
     sizes: tuple[tuple[int, int], tuple[int, int]]
-    """Width and height in pixels: first as the annotations state them, then as its header does.
-    Boxes, keypoints and polygons are measured against the annotations' size."""
+    """Width and height in pixels: first from the annotations, then from the image's header. Boxes,
+    keypoints and polygons are relative to the annotations' size.
+    """
     options: ObjectOptions
     remarks: ImageRemarks
     rotated: str = ""
-    """A remark on the image's EXIF orientation; it is made only if the image has objects."""
+    """A remark on the EXIF orientation. It is made only if the image has objects."""
 
     @classmethod
     def read(
         cls, path: str, data: bytes, options: ObjectOptions, *, width: int = 0, height: int = 0
     ) -> tuple[bytes, ImageHeader, ImageView]:
-        """The bytes to write (rotated by their EXIF orientation if `options` say so), their header,
-        and the view of the image. The annotations state `width` × `height` pixels, where 0 means
-        not stated. If the sizes differ, a remark (SRC120) is added.
+        """The bytes to write, their header, and the view of the image. If `options` say so, the
+        image is rotated by its EXIF orientation. `width` and `height` are the annotations' pixels,
+        or 0. If the image has another size, a remark (SRC120) is added.
 
         Raises:
             ImageError: `data` are not an image with a readable header.
@@ -271,17 +272,17 @@ class ImageView(NamedTuple):
                 header = read_header(data)
             else:
                 sides = f"{header.shown[0]} × {header.shown[1]} pixels"
-                rotated = f"viewers rotate it by EXIF orientation {header.orientation}, to {sides}"
+                rotated = f"it has EXIF orientation {header.orientation}: viewers show {sides}"
                 if meant:
                     which = "the stored pixels" if meant > 0 else "the rotated image"
-                    rotated += f"; its annotations have the sides of {which}"
+                    rotated += f"; its annotations state the sides of {which}"
         remarks = ImageRemarks()
         stored = header.width, header.height
         size = width or header.width, height or header.height
         if size != stored:
             found = f"{stored[0]} × {stored[1]} pixels"
             said = f"{size[0]} × {size[1]}"
-            remarks.add("SRC120", f"{found}, and its annotations say {said}", "size")
+            remarks.add("SRC120", f"{found}, but its annotations say {said}", "size")
         return data, header, cls(path, (size, stored), options, remarks, rotated)
 
     def written(self, item: Item, example: Example) -> Written:
@@ -340,9 +341,9 @@ class ObjectSource(Source, Generic[D, C]):
     In the parent, :meth:`load` lists and reads the raw data once: the result is the **dataset**,
     whose images :meth:`items` yields. A worker gets the **context**, which is small. There,
     :meth:`example` makes an item's record: it asks :meth:`notes_on` for the annotations, reads the
-    image, and joins :func:`image_features` and the features of :meth:`objects`, which come from
-    :class:`tfrecreg.core.build.sources.shapes.Boxes` and similar classes. These classes skip images
-    and drop objects by the rules of :class:`ObjectOptions`.
+    image, and joins :func:`image_features` with the features that :meth:`objects` returns. Those
+    come from :class:`tfrecreg.core.build.sources.shapes.Boxes` and similar classes, which skip
+    images and drop objects as :class:`ObjectOptions` says.
     """
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -1,4 +1,4 @@
-"""Third-party Parquet files, read with pyarrow, in file order or by random access to rows."""
+"""Reads third-party Parquet files with pyarrow: in file order, or single rows in any order."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class ParquetReader:
         return [group.num_rows for group in groups]
 
     def batches(self, group: int, columns: Sequence[str]) -> Iterator[Any]:
-        """The rows of a row group, in batches, as Arrow's record batches.
+        """The rows of a row group, as record batches of Arrow.
 
         Args:
             columns: their names. The result may also have columns named `NAME.…`.
@@ -95,8 +95,8 @@ class ParquetReader:
 class ParquetRows:
     """The rows of a Parquet file in any order.
 
-    A page of Parquet can only be decompressed as a whole. So when a row is needed, its row group is
-    decoded into a temporary file without a name that is mapped into memory.
+    A page of Parquet can only be decompressed as a whole. So when a row is needed, its whole row
+    group is decoded into a temporary file. The file is mapped into memory.
     """
 
     def __init__(self, storage: Readable, path: str, columns: Sequence[str]) -> None:
@@ -106,7 +106,8 @@ class ParquetRows:
             self._ends = list(accumulate(file.rows()))
 
     def row(self, number: int) -> tuple[dict[str, Any], int]:
-        """The Arrow arrays that hold the row, by column, and its position in them.
+        """The Arrow array of each column that holds the row, and the row's position in these
+        arrays.
 
         Raises:
             RawDataError: its row group cannot be decoded.

@@ -1,4 +1,4 @@
-"""Boxes with labels and areas, keypoints and polygons of objects, in the form of records."""
+"""Turns boxes (with labels and areas), keypoints and polygons of objects into features."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tfrecreg.core.values.errors import RawDataError
 from tfrecreg.core.values.text import safe
 
 _INVISIBLE = 1e-7
-"""Share of a side: float32 cannot represent a smaller distance from the border."""
+"""Share of a side. float32 cannot represent a smaller distance from the border."""
 _TINY = 1e-6
-"""Share of a side: box edges farther apart differ in float32, whose steps below 1 are 6e-8."""
+"""Share of a side. Box edges that are farther apart differ in float32 (its steps are 6e-8)."""
 _LARGEST = 3.4e38
 """Largest coordinate and area: about the largest float32."""
 _SIDES = struct.Struct("<4f")
@@ -25,7 +25,7 @@ _NUMBERS = ("bbox/xmin", "bbox/ymin", "bbox/xmax", "bbox/ymax", "area")
 
 
 class Box(NamedTuple):
-    """A box in the form of a record: shares of the image's sides from the top left, 0 to 1."""
+    """A box as a record has it: shares of the image's sides, from 0 (top left) to 1."""
 
     xmin: float
     ymin: float
@@ -71,7 +71,7 @@ def fit_box(bbox: Sequence[float] | None, width: int, height: int, clip: float) 
 
 
 def unclipped_box(bbox: Sequence[float] | None, width: int, height: int) -> Box | None:
-    """A bad box, not clipped, too large numbers as infinity; None if it is not four numbers."""
+    """A bad box, not clipped. Too large numbers become infinity. None if it is not four numbers."""
     if bbox is None or len(bbox) != 4:
         return None
     left, top, across, down = bbox
@@ -83,7 +83,7 @@ def unclipped_box(bbox: Sequence[float] | None, width: int, height: int) -> Box 
 
 
 class ObjectLabel(NamedTuple):
-    """A class of objects in the form of a record."""
+    """A class of objects as a record has it."""
 
     label: int
     name: bytes
@@ -96,7 +96,7 @@ class Boxes:
     """The boxes of the objects in one image, with labels and areas.
 
     Args:
-        labels: the labels of the classes, by the word that annotations use for a class.
+        labels: maps the word that annotations use for a class to its label.
         view: the image.
     """
 
@@ -118,7 +118,7 @@ class Boxes:
         crowd: int = 0,
         around: Callable[[], Sequence[float]] | None = None,
     ) -> bool:
-        """Add an object; False if it is left out because of its box or its class.
+        """Add an object. Returns False if it is left out because of its box or its class.
 
         Args:
             name: the annotation as remarks name it: ``the annotation 5``.
@@ -126,7 +126,7 @@ class Boxes:
             bbox: left, top, width and height in pixels.
             area: in pixels; None for the area of the box.
             crowd: 1 for a crowd.
-            around: gives the box around the object's mask, as `bbox` or empty. It is used if
+            around: returns the box around the object's mask, like `bbox`, or nothing. It is used if
                 `bbox` is missing or would be dropped, and adds a remark (SRC115).
 
         Raises:
@@ -155,9 +155,9 @@ class Boxes:
         return True
 
     def add_usable(self, found: Iterable[tuple[Any, float, float, float, float]]) -> bool:
-        """Add boxes if :meth:`add` would make no remark on any of them; otherwise add none.
+        """Add these boxes, or none if :meth:`add` would make a remark on any of them.
 
-        Most images have only such boxes, and adding all at once takes less time than adding one.
+        Most images need no remark, and adding all boxes here takes less time than one :meth:`add`.
 
         Args:
             found: for each box the class, and left, top, width and height in pixels.
@@ -198,7 +198,7 @@ class Boxes:
         }
 
     def things(self) -> list[int]:
-        """For each object 1 (a thing) or 0 (stuff), if the labels say so."""
+        """1 for each object that is a thing, and 0 for stuff, if the labels have such numbers."""
         return self._things
 
     def _box(
@@ -207,7 +207,7 @@ class Boxes:
         bbox: Sequence[float] | None,
         around: Callable[[], Sequence[float]] | None,
     ) -> tuple[Box, Sequence[float] | None] | None:
-        """The box in the form of a record and in pixels; None if the object is left out."""
+        """The box as a record has it, and in pixels. None if the object is left out."""
         options, remarks = self._view.options, self._view.remarks
         width, height = self._view.sizes[0]
         try:
@@ -246,8 +246,8 @@ _LARGEST_KEYPOINT = 1e30
 
 
 def box_around(polygons: Iterable[Sequence[float]]) -> tuple[float, float, float, float]:
-    """Left, top, width and height of the box around polygons, given as alternating x and y; NaN if
-    a point is not finite.
+    """Left, top, width and height of the box around polygons. A polygon is a list of alternating x
+    and y. The result is NaN if a point is not finite.
     """
     points = [value for polygon in polygons for value in polygon]
     if not math.isfinite(sum(points)):
@@ -270,7 +270,7 @@ class Keypoints:
         self._labelled: list[int] = []
 
     def add(self) -> None:
-        """Add an object without keypoints: zeros, not labeled."""
+        """Add an object without keypoints. Its keypoints are zeros that are not labeled."""
         self._x += [0.0] * self._count
         self._y += [0.0] * self._count
         self._visibility += [0] * self._count
@@ -280,7 +280,7 @@ class Keypoints:
         """Set the keypoints of the object `number`: x, y and visibility of each, alternating.
 
         Raises:
-            BadAnnotation: they are not such triples; the object stays without keypoints.
+            BadAnnotation: they are not such triples. The object stays without keypoints.
         """
         x, y, visibility = values[::3], values[1::3], values[2::3]
         if len(values) != 3 * len(x) or len(x) > self._count:
@@ -300,7 +300,7 @@ class Keypoints:
         self._labelled[number] = sum(value > 0 for value in visibility)
 
     def features(self) -> Example:
-        """Coordinates and visibility of each keypoint; number of labeled keypoints per object."""
+        """Coordinates and visibility per keypoint, and number of labeled keypoints per object."""
         return {
             "image/object/keypoint/x": float_feature(self._x),
             "image/object/keypoint/y": float_feature(self._y),
@@ -343,7 +343,7 @@ class Polygons:
         return kept, problem
 
     def features(self) -> Example:
-        """Coordinates of the points; points per polygon; polygons per object."""
+        """Coordinates of points, number of points per polygon, number of polygons per object."""
         return {
             "image/object/polygon/x": float_feature(self._x),
             "image/object/polygon/y": float_feature(self._y),

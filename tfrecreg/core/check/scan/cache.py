@@ -32,8 +32,7 @@ from tfrecreg.core.values.errors import StorageError, TfrecregError
 FORMAT = 1
 """Format of the entries. Entries of another format are ignored."""
 RACY_NS = 2_000_000_000
-"""Minimum age of a file at the scan, in nanoseconds. Some file systems store times in 2 s steps.
-"""
+"""Minimum age of a file before a scan (ns). Some file systems store times in steps of 2 s."""
 _LIMIT = 1 << 26
 """Maximum size of an entry in bytes; larger entries are ignored."""
 
@@ -58,7 +57,7 @@ class Recalled(NamedTuple):
 
 class _Part(msgspec.Struct, frozen=True):
     key: str
-    """Digest of everything that the part depends on besides the shard's bytes."""
+    """Digest of everything that the part depends on, except the shard's bytes."""
     data: bytes
 
 
@@ -75,19 +74,20 @@ class ScanCache:
     def __init__(self, storage: Storage, folder: str, *, reuse: bool) -> None:
         self.reuse = reuse
         self.problem = ""
-        """Why entries could not be written; empty without an error."""
+        """Why entries could not be written; empty if there was no error."""
         self._storage = storage
         self._folder = folder
         self._looking: Sequence[tuple[PluginId, Validator, str | None]] = ()
         self._digest = False
         self._stamps: dict[int, Stamp | None] = {}
-        """The state, before the scan, of each shard that may get an entry, by the position of the
-        shard; None if the state cannot identify the content later."""
+        """The state before the scan of each shard that may get an entry, by the shard's position.
+        None for a shard whose state cannot identify its content later.
+        """
 
     def prepare(
         self, looking: Sequence[tuple[PluginId, Validator, str | None]], *, digest: bool
     ) -> None:
-        """Begin a scan by validators, given the keys of their parts."""
+        """Begin a scan. `looking` has its validators and the keys of their parts."""
         self._looking, self._digest, self._stamps = looking, digest, {}
 
     def recall(self, number: int, shard: Shard) -> Recalled | None:
@@ -199,7 +199,7 @@ def _stamp(shard: Shard) -> Stamp | None:
 
 
 def _digest(shard: Shard, validator: str, key: str) -> str:
-    """Digest of everything that a part depends on besides the shard's bytes. The shard's name is
+    """Digest of everything that a part depends on, except the shard's bytes. The shard's name is
     included, because parts contain it.
     """
     entry = msgspec.json.encode(shard.entry).hex() if shard.entry is not None else ""
@@ -212,8 +212,8 @@ def _digest(shard: Shard, validator: str, key: str) -> str:
 def key_of(
     validator: Validator, target: Target, options: Mapping[str, Any], plugin_id: PluginId
 ) -> str | None:
-    """The key of a validator's parts, which covers everything that they depend on besides the
-    shards. None if the parts cannot be cached.
+    """The key of a validator's parts. It covers everything that they depend on, except the shards.
+    None if the parts cannot be cached.
     """
     if not isinstance(validator, Cacheable):  # a plugin's class need not inherit from Validator
         return None

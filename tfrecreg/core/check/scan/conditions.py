@@ -1,6 +1,6 @@
-"""Conditions in SQL for lower layers. The package `query` is imported only when they are used.
+"""SQL conditions for lower layers. The package `query` is imported only when they are used.
 
-The functions of that package define conditions and their errors.
+The functions of that package say what a condition is, and which errors it raises.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def chosen_records(
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> AbstractContextManager[list[npt.NDArray[np.int64]]]:
-    """For each shard of the target, the numbers of the records that meet the condition. The records
-    are to be read within this context manager.
+    """For each shard of the target, the numbers of the records that meet the condition. Read the
+    records within this context manager.
     """
     room = import_module(f"{_ROOM}.where")
     found: AbstractContextManager[list[npt.NDArray[np.int64]]] = room.choosing_records(

@@ -12,8 +12,8 @@ from tfrecreg.core.values.errors import TfrecregError
 
 
 def index_of(shard: Shard) -> Index | None:
-    """The index of a shard; None if it is missing or damaged, which the `manifest` validator
-    reports.
+    """The index of a shard. None if it is missing or damaged: the `manifest` validator reports
+    that.
     """
     if shard.index is None:
         return None
@@ -41,7 +41,8 @@ def keys_of(
 
 
 class IndexHints:
-    """The offsets and gzip members of a shard, from its index, which is read on first use.
+    """The offsets and gzip members of a shard. They come from its index, which is read on first
+    use.
 
     If the index is missing or damaged, both are empty.
     """
@@ -51,7 +52,7 @@ class IndexHints:
         self.offsets: Sequence[int] = _Lazy(self._offsets)
         """Offset of each record in the decompressed stream, ascending."""
         self.members: Sequence[tuple[int, int]] = _Lazy(self._members)
-        """Where each gzip member begins: byte of the file, byte of the stream."""
+        """Where each gzip member begins: its offset in the file, and its offset in the stream."""
 
     @cached_property
     def _index(self) -> Index | None:

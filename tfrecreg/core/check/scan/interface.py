@@ -33,7 +33,7 @@ Part = Any
 class Need(Flag):
     """The data that a validator needs from the scan besides records.
 
-    Batches decode their records on request, so a validator that looks at Examples declares nothing.
+    Batches decode their records on request, so no validator needs to ask for decoded Examples.
     """
 
     DIGESTS = auto()
@@ -52,8 +52,8 @@ class Shard:
     number: int
     """Position in its split, from 0."""
     name: str
-    """The file name, as in locations; for bare files the path as it was given. Not escaped: the
-    code that shows it escapes it.
+    """The file name, as in locations. For bare files, it is the path as the user gave it. Not
+    escaped: the code that shows it escapes it.
     """
     storage: Readable
     path: str
@@ -76,8 +76,8 @@ class Shard:
         """The location of a record, for a finding.
 
         Args:
-            batch: of this shard.
-            position: of the record in the batch, from 0.
+            batch: a batch of this shard.
+            position: the record's position in the batch, from 0.
             feature: the feature that the finding is about.
             detail: what was expected and what was found; escaped.
         """
@@ -112,14 +112,14 @@ class Baseline:
     engine: Engine = field(default_factory=lambda: LocalEngine(1))
     """The engine that reads the baseline."""
     progress: Progress = SILENT
-    """Progress, updated while the baseline is read."""
+    """Shows progress while the baseline is read."""
 
     def __reduce__(self) -> tuple[object, ...]:
         return Baseline, (self.target,)  # a worker that gets a baseline reads with its own engine
 
 
 class BaselineError(Exception):
-    """A bundled validator cannot read the baseline, which ends the check."""
+    """A bundled validator cannot read the baseline, so the check ends."""
 
     def __init__(self, reason: TfrecregError) -> None:
         super().__init__(reason)
@@ -181,8 +181,8 @@ class Target:
     schema_path: str | None
     """Origin of that text, for messages."""
     raw: RawSize | None
-    """The size that inflation is relative to: measured now if the raw data are available, otherwise
-    from the manifest.
+    """The size that inflation is relative to. It is measured now if the raw data are available,
+    else it comes from the manifest.
     """
     raw_folder: str | None = None
     """The folder of the raw data; None unless the user names it."""
@@ -195,8 +195,9 @@ class Target:
     raw_items: RawItems | None = None
     """The items to look for in the records; None unless the user names their source."""
     partial: bool = False
-    """Whether the user named some shards of a build. `shards` has only these, which may include
-    shards that the manifest does not list."""
+    """Whether the user named some shards of a build. `shards` has only these. Some of them may not
+    be in the manifest.
+    """
     notes: Sequence[str] = ()
     """Lines for the report: files beside the shards that the check uses, or why it does not."""
 
@@ -227,7 +228,7 @@ class Visitor(ExtensionPoint, ABC):
         """
 
     def fault(self, fault: Fault) -> None:
-        """Process damage; called between batches, in stream order.
+        """Process damage. Called between batches, in stream order.
 
         By default damage is ignored: the validator `crc` reports it.
         """
@@ -248,7 +249,7 @@ class PartCodec(Protocol):
 
 
 class Validator(ExtensionPoint, ABC):
-    """A check. Each run has one object, in the parent; its visitors live in workers.
+    """A check. Each run creates one object in the parent, and its visitors in workers.
 
     A subclass defines `name`, `codes`, :meth:`begin` and :meth:`finish`. The rest is optional.
     """
@@ -260,7 +261,7 @@ class Validator(ExtensionPoint, ABC):
     needs: Need = Need(0)
     """The data that it needs from the scan besides records."""
     part_codec: PartCodec | None = None
-    """The form in which `check --cached` keeps its parts; usually a
+    """How `check --cached` stores its parts. Usually a
     :class:`tfrecreg.core.check.scan.tally.JsonCodec`.
 
     Without one, `check --cached` reads every shard. See :meth:`part_key`.
@@ -270,7 +271,7 @@ class Validator(ExtensionPoint, ABC):
     """A frozen dataclass of its options, which ``tfrecreg plugins show`` lists."""
 
     def applies(self, target: Target) -> str | None:  # noqa: ARG002 - a default
-        """None if it can check `target`, else the reason, as a short phrase for the report.
+        """None if it can check `target`. Otherwise the reason, as a short phrase for the report.
 
         By default it applies to every target.
         """
@@ -305,18 +306,18 @@ class Validator(ExtensionPoint, ABC):
     def merge(self, part: Part, more: Part) -> Part:
         """Merge the part of one or more shards with the part of the split's next shard.
 
-        For validators whose parts are too large to keep one per shard. If a subclass defines this
-        method, `finish` gets one part per split, with the split's first shard.
+        Use it if parts are too large to keep one per shard. If a subclass defines this method,
+        `finish` gets one part per split, with the split's first shard.
         """
         raise NotImplementedError  # the scan calls it only on validators that define it
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str | None:  # noqa: ARG002 - a default
-        """Everything that parts depend on besides the shard, such as a digest of a schema, an
-        option or a version.
+        """Everything that parts depend on, except the shard: a digest of a schema, an option or a
+        version.
 
-        A part is reused while this key, the shard's bytes and the :class:`Shard` are the same. None
-        (the default) if parts depend on data that a key cannot cover, such as other files: then
-        every shard is read.
+        A part is reused while this key, the shard's bytes and the :class:`Shard` are the same.
+        Return None (the default) if parts depend on other data, such as other files. Every shard is
+        then read.
         """
         return None
 
@@ -328,4 +329,4 @@ class Cacheable(Protocol):
     part_codec: PartCodec
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str | None:
-        """Everything that parts depend on besides the shard."""
+        """Everything that parts depend on, except the shard."""

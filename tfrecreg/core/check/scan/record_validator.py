@@ -37,20 +37,20 @@ from tfrecreg.core.values.typed_values import NoOptions
 
 
 class RecordProblem(NamedTuple):
-    """A problem of one record, for :meth:`RecordValidator.look` if a detail alone is not enough."""
+    """A problem of one record. Use it in :meth:`RecordValidator.look` if a text is not enough."""
 
     detail: str
     """What was expected and what was found, in this record."""
     code: Code | None = None
     """One of the validator's codes; None if it has only one."""
     feature: str = ""
-    """The feature with the problem; empty for the first of `features`, if any."""
+    """The feature with the problem. If empty, it is the first of `features`, if any."""
     message: str = ""
-    """The message, equal for all records with this problem; empty for the summary of the code."""
+    """The message, the same for all records with this problem. By default, the code's summary."""
 
 
 class RecordCount(NamedTuple):
-    """A record's contribution to a measure of its validator, which sums over all records."""
+    """What a record adds to a measure of its validator. A measure is a sum over all records."""
 
     name: str
     """`[a-z][a-z0-9_]*`; the measure is called ``<validator>.<name>``."""
@@ -77,13 +77,13 @@ class RecordValidator(Validator):
     """Checks records one by one, independently of each other.
 
     A subclass defines `name`, `codes` and :meth:`look`. The object is pickled and sent to worker
-    processes; changes that :meth:`look` makes are lost.
+    processes, so changes that :meth:`look` makes are lost.
     """
 
     features: tuple[str, ...] = ()
-    """Required features: records and datasets without them are not checked."""
+    """Required features. Records and datasets without them are not checked."""
     Options: ClassVar[type[Any] | None] = NoOptions
-    """A frozen dataclass of options with defaults; a gate sets them in ``limits.<name>``."""
+    """A frozen dataclass of options with defaults. A gate sets them in ``limits.<name>``."""
 
     def __init__(self) -> None:
         self.options: Any = (self.Options or NoOptions)()
@@ -98,8 +98,8 @@ class RecordValidator(Validator):
 
     @abstractmethod
     def look(self, example: Example) -> Look:
-        """The problems of one record, and its contributions to measures; None or an empty text if
-        it has neither.
+        """The problems of one record, and what it adds to measures. None or an empty text if it has
+        neither.
 
         Args:
             example: a record that has all of `features`.
@@ -171,7 +171,7 @@ class _RecordVisitor(Visitor):
     def _add(self, problem: RecordProblem, batch: RecordBatch, position: int) -> None:
         validator = self._validator
         if problem.code is None and len(validator.codes) != 1:
-            raise Broken(f"{problem!r} without one of its codes")
+            raise Broken(f"{problem!r}, expected one with a code of the validator")
         code = problem.code or validator.codes[0]
         feature = problem.feature or next(iter(validator.features), "")
         detail = problem.detail if problem.detail.isprintable() else safe(problem.detail)
@@ -182,7 +182,7 @@ class _RecordVisitor(Visitor):
 def _count(counts: dict[str, int], name: str, number: int) -> None:
     counts[name] = counts.get(name, 0) + number
     if len(counts) > _MAX_COUNTS:
-        raise Broken(f"counts of more than {_MAX_COUNTS} names, `{safe(name)}` among them")
+        raise Broken(f"counts with more than {_MAX_COUNTS} names, such as `{safe(name)}`")
 
 
 def _answers(look: Look) -> Iterator[RecordProblem | RecordCount]:

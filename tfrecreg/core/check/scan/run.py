@@ -1,4 +1,4 @@
-"""Scans all shards of a target with an engine: parts in shard order, findings at the end.
+"""Scans all shards of a target with an engine. Parts come in shard order, findings at the end.
 
 :func:`scan_shard` runs in the engine's workers: it reads the bytes of one shard once, for all
 visitors. :func:`run_scan` runs in the parent.
@@ -59,7 +59,7 @@ class ScanTask:
 
 @dataclass(frozen=True, slots=True)
 class Crashed:
-    """Replaces a part if the visitor raised, so that its validator has no verdict."""
+    """Replaces a part if the visitor raised an exception. Its validator then has no verdict."""
 
     reason: str
 
@@ -69,8 +69,8 @@ class ShardScan:
     """The result of one shard."""
 
     parts: tuple[bytes | Crashed | None, ...]
-    """One per validator, pickled, in the order of the task's makers; None if the shard could not be
-    read.
+    """The pickled part of each validator, in the order of the task's makers. None if the shard
+    could not be read.
     """
     end: StreamEnd | None
     """The totals; None if the shard could not be read to its end."""
@@ -80,7 +80,7 @@ class ShardScan:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A shard that could not be read: the scan is incomplete."""
+    """A shard that could not be read, so the scan is incomplete."""
 
     shard: str
     reason: str
@@ -88,11 +88,11 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """A validator that raised: it has no verdict, so the scan is incomplete."""
+    """A validator that raised an exception. It has no verdict, so the scan is incomplete."""
 
     plugin_id: PluginId
     shard: str
-    """Name of the shard where it raised; empty if it raised before or after the shards."""
+    """The shard on which it raised; empty if it raised before or after all shards."""
     reason: str
 
     @property
@@ -118,7 +118,7 @@ class ScanResult:
     scan.
     """
     uncacheable: tuple[str, ...] = ()
-    """Validators whose parts cannot be cached, so that every shard is read."""
+    """Validators whose parts cannot be cached. Because of them, every shard is read."""
 
     @property
     def complete(self) -> bool:
@@ -339,7 +339,7 @@ def _checked(item: object, codes: frozenset[str] | None) -> Finding | Measure:
 
 
 class _GuardedVisitor:
-    """A visitor whose exceptions affect only its own verdict."""
+    """A visitor whose exceptions affect only its own validator."""
 
     def __init__(self, maker: bytes, shard: Shard) -> None:
         self._visitor: Visitor | None = None
@@ -359,8 +359,8 @@ class _GuardedVisitor:
             self._fail(error)
 
     def call(self, method: str, argument: object) -> Part:
-        """Call a method of the visitor. None if the visitor has crashed, or has only the default
-        method, which does nothing.
+        """Call a method of the visitor. Returns None if the visitor has crashed, or has only the
+        default method, which does nothing.
         """
         if self._visitor is None or method in self._silent:
             return None
@@ -388,15 +388,15 @@ class _GuardedVisitor:
 
 
 _READS = 3
-"""Number of attempts to read a shard whose store gives other bytes on a second read."""
+"""How often to try to read a shard if its store returns other bytes on a second read."""
 
 
 def scan_shard(task: ScanTask) -> ShardScan:
     """Read one shard to its end and return every validator's part.
 
-    A shard that cannot be read is a result, not an exception, so that the others are still scanned;
-    the check is then incomplete. If a store gave other bytes on a second read, the shard is read
-    again, with new visitors.
+    If a shard cannot be read, the result says so and no exception is raised. So the other shards
+    are still scanned, but the check is incomplete. If a store gave other bytes on a second read,
+    the shard is read again, with new visitors.
     """
     for _ in range(_READS - 1):
         try:

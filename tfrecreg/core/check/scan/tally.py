@@ -1,4 +1,4 @@
-"""Counts of problems, shard by shard: counts are exact and locations bounded."""
+"""Counts problems shard by shard. Counts are exact, but only the first locations are kept."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Problem(NamedTuple):
     code: Code
     feature: str
     message: str
-    """The message, equal for all records."""
+    """The message, the same for all records with this problem."""
     detail: str | None
     """The facts of this record."""
 
@@ -74,7 +74,7 @@ class Tally:
     Memory is bounded by the number of groups, never by the number of occurrences, so a message says
     only what all occurrences share. The facts of one occurrence go into `Location.detail`.
 
-    Occurrences may be added, and tallies merged, in any order: counts and locations are the same.
+    Occurrences may be added, and tallies merged, in any order. Counts and locations stay the same.
     """
 
     def __init__(self) -> None:
@@ -97,7 +97,7 @@ class Tally:
         """Count one occurrence.
 
         Args:
-            code: of the problem.
+            code: the code of the problem.
             message: one line, the same for every occurrence of the group.
             location: where the problem is; None if the group has all the information.
             split: the split that the finding concerns, empty for none.
@@ -123,13 +123,13 @@ class Tally:
         message: str,
         detail: str | None,
     ) -> None:
-        """Count one occurrence in a record; the finding concerns the split of its shard.
+        """Count one occurrence in a record. The finding is about the split of the shard.
 
         Args:
-            shard: of the batch.
-            batch: contains the record.
-            position: of the record in the batch, from 0.
-            code: of the problem.
+            shard: the shard of the batch.
+            batch: the batch with the record.
+            position: the record's position in the batch, from 0.
+            code: the code of the problem.
             feature: the feature, empty for none.
             message: one line, the same for every occurrence of the group.
             detail: what was expected and what was found; escaped.
@@ -148,7 +148,7 @@ class Tally:
         feature: str = "",
         subject: str = "",
     ) -> None:
-        """Count `count` occurrences, of which the first places are known (at least one place)."""
+        """Count `count` occurrences. `places` has the first of them, at least one."""
         for number, place in enumerate(places):
             times = count - len(places) + 1 if number == 0 else 1
             self.add(
@@ -223,8 +223,8 @@ class JsonCodec:
     UnicodeEncodeError.
 
     Args:
-        part: the type, its fields annotated.
-        codes: of the findings in its tallies.
+        part: the type, with annotated fields.
+        codes: the codes of findings in its tallies.
     """
 
     def __init__(self, part: Any, codes: Sequence[Code] = ()) -> None:
