@@ -43,8 +43,8 @@ class ObjectOptions:
     """
 
     bad_boxes: Literal["drop", "keep", "skip-image", "fail"] = "drop"
-    """Handling of boxes that are not finite, have no area or leave the image: drop the object, keep
-    it unchanged, skip the image, or fail.
+    """Handling of boxes that are missing, are not finite, have no area or leave the image by more
+    than `clip`: drop the object, keep a box of four numbers unchanged, skip the image, or fail.
     """
     clip: float = 1.0
     """Clip a box that leaves its image by at most this many pixels."""
@@ -325,7 +325,7 @@ class ImageNotes(NamedTuple):
     """Facts about an image from its annotations, before the image is read."""
 
     filename: str
-    """Its name in the annotations."""
+    """Its name, for the feature `image/filename`."""
     source_id: str
     """Its identity in the raw data."""
     width: int = 0
@@ -375,7 +375,9 @@ class ObjectSource(Source, Generic[D, C]):
 
     @cached_property
     def dataset(self) -> D:
-        """The raw data, in the parent."""
+        """The raw data, in the parent. In a worker, this would list the raw folder again: use
+        :attr:`context` there.
+        """
         return self.load()
 
     @cached_property
