@@ -120,7 +120,7 @@ def int64_feature(value: int | Iterable[int]) -> Feature:
 
 
 def unset_feature() -> Feature:
-    """A feature that exists without a kind: neither missing nor an empty list."""
+    """A feature that exists but has no kind. It is neither missing nor an empty list."""
     return _UNSET
 
 
@@ -160,7 +160,7 @@ def _packed_floats(values: tuple[Any, ...]) -> bytes:
 
 
 def _float_values(value: Any) -> tuple[Any, ...] | bytes:
-    """The values of anything that may be floats; packed bytes if every bit is to be kept."""
+    """The values of an object that may hold floats, as packed bytes if every bit must be kept."""
     if isinstance(value, (bytes, bytearray)) or (
         isinstance(value, memoryview) and value.format in {"B", "b", "c"}
     ):

@@ -42,7 +42,8 @@ class PluginRecord(Generic[T_co]):
     hook: ClassVar[str]
     """The hook that yields such records."""
     flag: ClassVar[str]
-    """The command-line option that takes the name, for messages; empty for the name alone."""
+    """The command-line option that takes the name, for messages; empty if they have only the
+    name."""
     methods: ClassVar[tuple[str, ...]] = ()
     """The methods that a usable class must have."""
     is_class: ClassVar[bool] = True
@@ -55,7 +56,8 @@ class PluginRecord(Generic[T_co]):
 
 @dataclass(frozen=True, slots=True)
 class SourceRecord(PluginRecord["type[Source]"]):
-    """How a plugin announces a source, a value of ``--source``: a class based on `Source`."""
+    """How a plugin announces a source, a value of ``--source``. The class inherits from
+    `Source`."""
 
     name: str
     summary: str
@@ -66,10 +68,12 @@ class SourceRecord(PluginRecord["type[Source]"]):
     considers it: see `tfrecreg.core.build.detection.glob_strength`.
     """
     raw: str | None = None
-    """Raw data to use if the user names none: a path below the registry's root, or ``.`` for it."""
+    """Raw data to use if the user names none: a path below the registry's root, or ``.`` for the
+    root."""
     examine: Callable[[RawPreview], Recognition | None] | None = None
-    """Looks at a folder that matches one of the globs (at any folder if there are none) and says
-    why the source can read it; None if it cannot. Without `examine`, the globs decide.
+    """Looks at a folder that matches one of the globs, or at any folder if there are no globs.
+    Returns why the source can read the folder, or None if it cannot. Without `examine`, the globs
+    decide.
     """
 
     refuses: Sequence[str] = ()
@@ -97,9 +101,10 @@ class ValidatorRecord(PluginRecord["type[Validator]"]):
     """The codes of all its findings."""
     load: Callable[[], type[Validator]]
     runs_with: Literal["always", "baseline", "expected", "items", "limits", "asked"] = "always"
-    """When it runs without being named: with every check, with a check that compares with a
-    baseline (``--against``), with expected values (``--same-as``, ``--expect``) or with a source's
-    items (``--source``), under a gate that has options for it, or never.
+    """When the validator runs without being named. ``always`` is in every check, ``asked`` is
+    never. ``baseline``, ``expected`` and ``items`` need a check that compares with a baseline
+    (``--against``), expected values (``--same-as``, ``--expect``) or a source's items
+    (``--source``). ``limits`` needs a gate that has options for the validator.
     """
     reads_back: bool = False
     """Whether a new build must pass it before it replaces the old build."""
