@@ -2,8 +2,8 @@
 
 The records of one source mostly hold the same features in the same order, each with the same number
 of values. After one record is decoded, a few array operations test whether hundreds of other
-records have the same layout. They compare all bytes except lengths and values. This is fifty times
-as fast as decoding each record. A record with another layout may still be a valid example, so it is
+records have the same layout. They compare all bytes except lengths and values, fifty times as fast
+as decoding each record. A record with another layout may still be a valid example, so it is
 decoded.
 
 In a layout, a feature has a single BYTES or INT64 value, or any number of FLOAT values.
@@ -96,8 +96,7 @@ def read_columns(
 
 
 Group = tuple[_Ints, Example, dict[str, tuple[Slot, Column]]]
-"""Records of one layout: their positions in ascending order, one decoded record, and the columns by
-feature."""
+"""Records of one layout: their ascending positions, one decoded record, and columns by feature."""
 
 
 def divide(
@@ -107,7 +106,7 @@ def divide(
     example: Callable[[int], Example | None],
     read: Callable[..., tuple[_Ints, list[Column]]],
 ) -> tuple[list[Group], Sequence[int]]:
-    """Divide payloads into groups that each have one layout. The rest is positions, ascending.
+    """Divide payloads into groups with one layout each, and the ascending positions of the rest.
 
     If groups would hold less than an eighth of the payloads, no groups are made, because reading in
     both ways costs more than decoding everything.
@@ -143,8 +142,7 @@ def entry_head(slot: Slot) -> bytes:
 
 
 def _read_entry(reader: _Reader, slot: Slot, position: _Ints, good: _Bools) -> tuple[_Ints, Column]:
-    """Read a map entry of every payload. Clear `good` for payloads that have another entry
-    there."""
+    """Read a map entry of every payload. Clear `good` where a payload has another entry."""
     good &= reader.byte(position) == 0x0A
     size, position = reader.sizes(position + 1)
     end = position + size

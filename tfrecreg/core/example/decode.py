@@ -184,8 +184,7 @@ def _feature(payload: bytes, field: int, position: int, end: int) -> Feature | N
 
 
 def _long(payload: bytes, position: int, first: int) -> tuple[int, int]:
-    """The length that begins with the byte `first` before `position`, and the offset where it
-    ends."""
+    """The length that starts with the byte `first` before `position`, and where it ends."""
     size = first & 127
     for shift in (7, 14, 21, 28):
         byte = payload[position]

@@ -201,7 +201,7 @@ class Feature:
 
     @property
     def values(self) -> tuple[Any, ...]:
-        """The values: `bytes`, `float` or `int` values, according to `kind`. Cached."""
+        """The values: `bytes`, `float` or `int`, according to `kind`. Cached."""
         values = self._values
         if values is None:
             values = self._values = tuple(self._iterate())
@@ -343,16 +343,14 @@ def packed_feature(
     """A feature of `count` values whose canonical body is `body`.
 
     The caller guarantees that `body` is valid: packed little-endian floats, packed minimal varints,
-    or for BYTES a sequence of ``0a``, length and value. If `values` are given, they are the values
-    of `body`.
+    or for BYTES a sequence of ``0a``, length and value. If given, `values` are those of `body`.
     """
     head = value_head(kind, len(body))
     return Feature(kind, count, head + body, 0, len(head), len(head) + len(body), values)
 
 
 def feature_key(example: Example | None, feature: str) -> str | None:
-    """The single value of `feature` as text; None if it has no value, several values, or a
-    float."""
+    """The single value of `feature` as text; None if it has none, several, or a float."""
     found = example.get(feature) if example is not None else None
     if found is None or found.count != 1 or found.kind not in (Kind.BYTES, Kind.INT64):
         return None
@@ -454,8 +452,7 @@ def _prefix(key: str) -> bytes:
 
 
 def _loose(feature: Feature) -> tuple[list[bytes], int]:
-    """The value field of a BYTES feature with large values, in pieces, and the length of the
-    field."""
+    """The value field of a BYTES feature with large values, in pieces, and its length."""
     pieces: list[bytes] = [b""]
     for value in feature.values:
         pieces += (b"\n" + varint(len(value)), value)

@@ -172,9 +172,10 @@ def read_sequence(payload: bytes) -> SequenceExample | None:
 
 
 def has_lists_field(payload: bytes) -> bool:
-    """Whether a message has the field for lists, so that it is more than a context. It may also
-    parse as an Example, because protobuf then ignores this field, even if the lists are damaged or
-    have unknown fields.
+    """Whether a message has the field for lists, so that it is more than a context.
+
+    It may also parse as an Example, because protobuf then ignores this field, even if the lists are
+    damaged or have unknown fields.
     """
     try:
         return any(tag == _LISTS for tag, _, _ in fields(payload, 0, len(payload), _DEPTH))

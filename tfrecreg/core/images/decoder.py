@@ -63,8 +63,9 @@ class FeatureDecoder(ABC):
     def array(self, data: bytes) -> npt.NDArray[Any]:
         """The decoded value, for an element of ``data_source(decode=…)``.
 
-        Returns: A writable array of numbers. For images, its shape is (height, width, channels).
-            All values of a feature should have the same dtype and number of dimensions.
+        Returns:
+            A writable array of numbers. For images, its shape is (height, width, channels). All
+            values of a feature should have the same dtype and number of dimensions.
 
         Raises:
             ValueError: the value is damaged.
@@ -76,8 +77,7 @@ class FeatureDecoder(ABC):
         Args:
             data: the value.
             fit: a function that takes the image's height and width. It returns the new height and
-                width, and the part of the image that is resized to them: top, left, height and
-                width.
+                width, and the part that is resized to them: top, left, height and width.
 
         Raises:
             ValueError: the value is damaged, or is not an 8-bit image.
@@ -223,8 +223,8 @@ class Undecodable(Exception):
 
     Args:
         detail: one line, escaped.
-        costly: whether the image needs too many pixels, too much memory or too much time. Otherwise
-            it is damaged.
+        costly: whether decoding takes too many pixels, too much memory or time. If not, the image
+            is damaged.
     """
 
     code = UNREADABLE

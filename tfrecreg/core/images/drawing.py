@@ -1,8 +1,7 @@
 """Draws the objects of a record over its image: boxes, keypoints, and masks as strips.
 
-Positions are fractions of the image's sides, measured from its upper left corner and clipped to the
-image. So the drawing fits the image in any size. The number of shapes is bounded. `safe` escapes
-names.
+Positions are fractions of the image's sides, from its upper left corner, clipped to the image, so
+the drawing fits the image in any size. The number of shapes is bounded. `safe` escapes names.
 
 A class has the same color in every document: `number % 8`, or `crc32(name) % 8` if it has no
 number. Colors repeat, so each is shown with a name. Any two colors differ by at least 20 in CIELAB,
@@ -12,8 +11,7 @@ Masks have two forms, which the source `coco` writes. The text form of run lengt
 `maskApi.c`. It lists the lengths of runs of zeros and of ones in turn, column by column from the
 left, and from top to bottom in each column. A number has base-32 digits, the lowest first. A digit
 is written as the character 48 + digit, plus 32 if more digits follow. Bit 16 of the last digit is
-the sign. From the fourth number on, each number is stored as its difference from the number two
-places before.
+the sign. From the fourth number on, the text stores the difference from the number two before.
 """
 
 from __future__ import annotations
@@ -366,8 +364,7 @@ def _number(value: float) -> str:
 
 
 def _name(each: DrawnObject) -> Markup:
-    """The name in the upper left corner of a box, or in the upper right near the image's right
-    edge."""
+    """The name in a box's upper left corner, or upper right near the image's right edge."""
     assert each.box is not None
     at_right = each.box.left > 0.6
     across = each.box.left + each.box.width if at_right else each.box.left
@@ -421,8 +418,7 @@ def _points(example: Example, objects: int) -> list[Outline]:
 
 
 def _polygons(example: Example) -> list[tuple[Outline, ...]]:
-    """The outlines of each object. If the number per object is missing, the first object has
-    all."""
+    """The outlines of each object. If the number per object is missing, the first has all."""
     x, y = (_floats(example, name) for name in POLYGON[:2])
     counts = _integers(example, POLYGON[2])
     if x is None or y is None or not counts:

@@ -31,8 +31,7 @@ class ImageHeader(NamedTuple):
     animated: bool
     """Whether there is more than one frame."""
     orientation: int = 1
-    """EXIF orientation, 1 to 8. It says how a viewer turns the stored pixels; 1 means not at
-    all."""
+    """EXIF orientation, 1 to 8: how a viewer turns the stored pixels; 1 means not at all."""
 
     @property
     def shown(self) -> tuple[int, int]:

@@ -22,8 +22,7 @@ from tfrecreg.core.images.decoder import pillow
 from tfrecreg.core.values.text import safe
 
 LARGEST = 1 << 14
-"""Maximum size in bytes of the pixels of such a PNG. For more pixels, Pillow's overhead is
-negligible."""
+"""Maximum size of such a PNG's pixels in bytes. Above it, Pillow's overhead is negligible."""
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _HEADER = struct.Struct(">8sI4sIIBBBBBI")
@@ -107,9 +106,9 @@ _DEEP = ("I", "I;16", "I;16B", "I;16L", "I;16N")
 def decode_pixels(data: bytes) -> npt.NDArray[np.uint8]:
     """The pixels of an image, or of its first frame if it has several frames.
 
-    Returns: An array of shape (height, width, channels), as from `tf.io.decode_image`: 1 channel
-        for grey, 2 for grey with alpha, 3 or 4 for colours. Samples of 16 bits keep their upper 8
-        bits.
+    Returns:
+        An array of shape (height, width, channels), as from `tf.io.decode_image`: 1 channel for
+        grey, 2 for grey with alpha, 3 or 4 for colours. Samples of 16 bits keep their upper 8 bits.
 
     Raises:
         ValueError: the image does not decode. The text is the reason, escaped.
@@ -155,8 +154,7 @@ def _decoded(data: bytes) -> Any:
 
 
 def resized(pixels: npt.NDArray[np.uint8], fit: Resizing) -> npt.NDArray[np.uint8]:
-    """Resize a part of an image with bilinear interpolation, and with a filter if it becomes
-    smaller."""
+    """Resize a part of an image bilinearly, with a filter if it becomes smaller."""
     channels = pixels.shape[2]
     return _resized(
         pillow("PIL.Image").fromarray(pixels[:, :, 0] if channels == 1 else pixels), channels, fit

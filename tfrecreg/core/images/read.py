@@ -1,6 +1,5 @@
 """Reads the header of an image of any known format. Tells whether the image is truncated, and
-whether TensorFlow decodes it (`decode_image_op.cc` of 2.16). The tests decode every kind with
-TensorFlow.
+whether TensorFlow decodes it (`decode_image_op.cc` of 2.16). The tests decode every kind with it.
 """
 
 from __future__ import annotations

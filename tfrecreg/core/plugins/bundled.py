@@ -1,6 +1,7 @@
-"""Names the bundled modules that have hooks or commands. They are imported by these names. Entry
-points would require a search of all installed distributions, and would not be found in a checkout
-that is not installed. Nothing else imports these modules.
+"""Names the bundled modules that have hooks or commands. They are imported by these names.
+
+Entry points would require a search of all installed distributions, and would not be found in a
+checkout that is not installed. Nothing else imports these modules.
 """
 
 from __future__ import annotations

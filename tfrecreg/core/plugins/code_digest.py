@@ -71,8 +71,7 @@ def _entry_modules(distribution: str) -> Sequence[str]:
 
 
 def _packages(modules: Set[str]) -> dict[str, ModuleSpec]:
-    """The outermost package of each module. Distributions share namespaces, so these do not
-    count."""
+    """The outermost package of each module, without namespaces, which distributions share."""
     found: dict[str, ModuleSpec] = {}
     for module in modules:
         name = ""

@@ -1,7 +1,9 @@
 """Exporters that write the records to files of another format, one file per shard.
 
 A worker writes the records of a shard, reads them again, and compares them. The content digest of
-all these records is then compared with the manifest. The JSON form of a feature loses nothing:
+all these records is then compared with the manifest.
+
+The JSON form of a feature loses nothing:
 
 12               INT64         a JSON integer
 0.5              FLOAT         a JSON number with a decimal point or an exponent
@@ -49,7 +51,8 @@ class RecordFormat(ExtensionPoint, ABC):
     def write(self, task: ShardToExport, records: Iterator[ShardRecord]) -> Any:
         """Write all records to the file ``task.name`` of ``task.folder``, in order.
 
-        Returns: The value for :attr:`ExportedShard.seen`, which must be small and picklable.
+        Returns:
+            The value for :attr:`ExportedShard.seen`, which must be small and picklable.
 
         Raises:
             UsageError: the format cannot hold a record.

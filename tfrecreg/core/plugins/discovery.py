@@ -1,4 +1,4 @@
-"""Loads modules with hooks, guards each against its errors, and finds the records they announce.
+"""Loads modules with hooks one by one, catches their errors, and finds the records they announce.
 
 :mod:`tfrecreg.core.plugins.bundled` names the bundled plugins. Entry points name the plugins of
 other distributions.

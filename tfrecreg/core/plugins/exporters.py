@@ -177,8 +177,7 @@ def read_back(
 def _batches(
     task: ShardToExport, storage: Readable, path: str, compression: Literal["none", "gzip"]
 ) -> Iterator[RecordBatch]:
-    """The records of a file. If they differ from the registered records, the end raises an
-    error."""
+    """The records of a file. They are verified only when the iterator ends."""
     expected = task.entry.stream_blake3
     for event in scan(storage, path, declared=compression, digest=True):
         if isinstance(event, Fault):
@@ -290,8 +289,7 @@ class Exporter(ExtensionPoint, ABC):
     payloads: ClassVar[Literal["examples", "any"]] = "examples"
     """The payloads that it accepts. With ``examples``, the dataset must also have a schema."""
     takes_shards: ClassVar[bool] = True
-    """Whether the export has a file for each shard. If not, shards may be missing on this
-    machine."""
+    """Whether the export has a file per shard. If not, the shards need not be on this machine."""
     keeps_files: ClassVar[bool] = False
     """Whether the export has exactly the files of the build or release. The core then copies them
     to a folder or a URL, and writes the manifest last."""
@@ -371,7 +369,7 @@ class ShardRecord(NamedTuple):
 def verified_records(task: ShardToExport) -> Iterator[ShardRecord]:
     """Read all records of the shard of `task`, in order.
 
-    If they differ from the registered records, the end of the iterator raises an error.
+    The records are verified only when the iterator ends. It then raises an error if they differ.
 
     Raises:
         RefusedError: the shard is missing, damaged or replaced.
@@ -463,8 +461,7 @@ class KeyedExample(NamedTuple):
     number: int
     """Its number in the shard, from 0."""
     key: str | None
-    """Key of its item, with surrogate escapes if it is not UTF-8; None if the shard has no
-    index."""
+    """Key of its item, with surrogate escapes if not UTF-8; None if the shard has no index."""
     size: int
     """Bytes of the payload."""
     features: Example

@@ -128,8 +128,8 @@ class calling(Diverted):
 _PASSED = (UsageError, MissingExtraError, StorageError)
 """Errors of plugins that are shown to the user unchanged."""
 _PASSED_BY = {"exporter": (*_PASSED, RefusedError)}
-"""Kinds of plugins for which more errors are shown unchanged. For example, an exporter reads
-shards, which may be damaged."""
+"""More such errors by kind of plugin. An exporter, for example, reads shards that may be
+damaged."""
 
 
 def called(plugin_id: PluginId, name: str, function: Callable[..., T], *arguments: Any) -> T:
@@ -162,9 +162,9 @@ def is_told(error: BaseException, passed: tuple[type[TfrecregError], ...] = _PAS
 
 
 def reason_of(error: BaseException) -> str:
-    """One line about an error: tfrecreg's own message, or ``ZeroDivisionError: division by zero
-    (faces.py, line 12)``. The line number is that of the plugin's code, even if a function that it
-    calls raised the error.
+    """One line: tfrecreg's own message, or ``ZeroDivisionError: division by zero (faces.py, line
+    12)``. The line number is in the plugin's code, even if a function that it calls raised the
+    error.
     """
     if isinstance(error, TfrecregError):
         return error.message

@@ -314,8 +314,7 @@ def plugins_but(off: Sequence[str], found: Plugins | None = None) -> Plugins:
 
 
 def plugins_with(name: str, home: Storage | None) -> Plugins:
-    """The plugins in which to look up `name`: those of the registry if `name` is a local plugin,
-    else those of this process."""
+    """The plugins to look up `name` in. They are the registry's if `name` is a local plugin."""
     if home is None or not is_local(name):
         return plugins()
     from tfrecreg.core.registry.registry import Registry  # few sources are local

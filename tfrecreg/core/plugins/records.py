@@ -42,8 +42,7 @@ class PluginRecord(Generic[T_co]):
     hook: ClassVar[str]
     """The hook that yields such records."""
     flag: ClassVar[str]
-    """The command-line option that takes the name, for messages; empty if they have only the
-    name."""
+    """The command-line option that takes the name, for messages; empty if there is none."""
     methods: ClassVar[tuple[str, ...]] = ()
     """The methods that a usable class must have."""
     is_class: ClassVar[bool] = True
@@ -56,8 +55,7 @@ class PluginRecord(Generic[T_co]):
 
 @dataclass(frozen=True, slots=True)
 class SourceRecord(PluginRecord["type[Source]"]):
-    """How a plugin announces a source, a value of ``--source``. The class inherits from
-    `Source`."""
+    """How a plugin announces a source (a value of ``--source``), a class based on `Source`."""
 
     name: str
     summary: str
@@ -68,12 +66,10 @@ class SourceRecord(PluginRecord["type[Source]"]):
     considers it: see `tfrecreg.core.build.detection.glob_strength`.
     """
     raw: str | None = None
-    """Raw data to use if the user names none: a path below the registry's root, or ``.`` for the
-    root."""
+    """Raw data to use if the user names none: a path below the registry's root, or ``.`` for it."""
     examine: Callable[[RawPreview], Recognition | None] | None = None
-    """Looks at a folder that matches one of the globs, or at any folder if there are no globs.
-    Returns why the source can read the folder, or None if it cannot. Without `examine`, the globs
-    decide.
+    """Looks at a folder that matches one of the globs, or at any folder if there are none. Returns
+    why the source can read it, or None if it cannot. Without `examine`, the globs decide.
     """
 
     refuses: Sequence[str] = ()

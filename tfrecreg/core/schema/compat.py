@@ -1,8 +1,8 @@
 """Checks whether a reader made from one version of a schema parses records of another version.
 
-A reader parses with the specification that :mod:`tfrecreg.core.schema.compiled` makes. The check
-covers all records that their schema allows, whether or not they exist. `docs/schemas.md` has a
-table of the rules.
+A reader parses with the specification from :mod:`tfrecreg.core.schema.compiled`. The check covers
+all records that their schema allows, even if none exist. `docs/schemas.md` has a table of the
+rules.
 
 - **backward**: today's reader parses yesterday's records.
 - **forward**: yesterday's reader parses today's records.
@@ -211,8 +211,7 @@ class SchemaChange:
 
 
 def compare_schemas(expected: Schema, found: Schema) -> tuple[SchemaChange, ...]:
-    """The fields in which two schemas differ. Fields of the schema itself come first, then those of
-    features and domains, sorted by name."""
+    """The fields in which two schemas differ: the schema's own, then those of its parts by name."""
     before, after = _parts(expected), _parts(found)
     order = sorted({*before, *after}, key=lambda each: (each[1] != "", each[1], each[0]))
     return tuple(change for part in order for change in _changes(part, before, after))

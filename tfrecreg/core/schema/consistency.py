@@ -36,7 +36,8 @@ _TYPES_OF_DOMAIN = {
     "time_domain": ("INT", "BYTES"),
     "time_of_day_domain": ("INT", "BYTES"),
 }
-"""The types that each domain applies to, as in TFDV. Natural language may be INT: token ids."""
+"""The types that each domain applies to, as in TFDV. Text in a language may be INT, as token
+ids."""
 
 
 def type_of(message: Any) -> FeatureType | None:

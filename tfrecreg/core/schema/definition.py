@@ -3,7 +3,7 @@
 They follow the messages of ``tensorflow_metadata/proto/v0/schema.proto``. Fields that nothing here
 uses (annotation metadata, comparators, tensor representations) are left out; the text keeps them.
 
-If the meaning of a schema is unclear, tfrecreg chooses:
+Where the meaning of a schema is unclear, these rules apply:
 
 - A feature is **required** if ``presence.min_fraction`` is 1. A smaller fraction and `min_count`
   apply to the examples of a split, and are checked when the split has been read.
@@ -200,7 +200,8 @@ class _Countable(_Declaration):
 
 @dataclass(frozen=True, kw_only=True)
 class SchemaFeature(_Countable):
-    """The declaration of one feature. Fields hold what the text says, properties what applies."""
+    """The declaration of one feature. Fields hold what the text says. Properties say what
+    applies."""
 
     type: FeatureType | None
     """None if not set. See :attr:`kind`."""
@@ -210,15 +211,13 @@ class SchemaFeature(_Countable):
     value_count: ValueCount | None = None
     """Also set for `value_counts` with a single level."""
     levels: tuple[ValueCount, ...] = ()
-    """`value_counts` with several levels, from the outermost to the innermost. No
-    `tf.train.Example` can hold such nested values."""
+    """`value_counts` with several levels, outermost first. No `tf.train.Example` can hold them."""
     domain: Domain | None = None
     """Domain with references resolved. See :attr:`checked_domain`."""
     domain_name: str = ""
     """Name of the schema-level domain that `domain` came from; empty if the domain is inline."""
     min_domain_mass: float | None = None
-    """Minimum fraction of the values that are in the domain; None if all must be. See
-    :attr:`domain_mass`."""
+    """Fraction of the values that must be in the domain; None for all. See :attr:`domain_mass`."""
     distinct: ValueCount | None = None
     """Number of distinct values in a split, for INT and BYTES: `unique_constraints`."""
     in_environment: tuple[str, ...] = ()
@@ -246,8 +245,7 @@ class SchemaFeature(_Countable):
 
     @property
     def multiple_of(self) -> int:
-        """The number of values must be a multiple of this. It is above 1 only for a shape with
-        unknown sizes."""
+        """The number of values must be a multiple of this. It is 1 if the shape has all sizes."""
         return self._length.multiple_of
 
     @cached_property
@@ -262,8 +260,7 @@ class SchemaFeature(_Countable):
 
     @property
     def tensor_shape(self) -> tuple[int | None, ...] | None:
-        """The shape. Without one, a fixed, positive number of values makes a shape of one
-        dimension."""
+        """The shape. If none is given, a fixed, positive number of values makes one dimension."""
         if self.shape is None and self.min_values and self.min_values == self.max_values:
             return (self.min_values,)
         return self.shape
@@ -284,8 +281,7 @@ class SchemaFeature(_Countable):
 
     @property
     def domain_mass(self) -> float:
-        """Minimum fraction of the values that are in the domain. Below 1 only for strings, as in
-        TFDV."""
+        """Fraction of values that must be in the domain. Below 1 only for strings, as in TFDV."""
         if self.min_domain_mass is None or not isinstance(self.domain, StringDomain):
             return 1.0
         return self.min_domain_mass
@@ -302,13 +298,12 @@ class SchemaFeature(_Countable):
 
     @property
     def channels(self) -> int | None:
-        """Number of channels of its images, 1 or 3. A tag such as ``channels:1`` declares it."""
+        """Number of channels, 1 or 3, as declared by a tag such as ``channels:1``."""
         return next((number for number in (1, 3) if f"channels:{number}" in self.tags), None)
 
     @cached_property
     def pixels(self) -> tuple[int, int, int] | None:
-        """Height, width and channels of its pixels. A tag such as ``pixels:28x28x1`` declares
-        them."""
+        """Height, width and channels, as declared by a tag such as ``pixels:28x28x1``."""
         found = filter(None, map(PIXELS.fullmatch, self.tags))
         return next(((int(hit[1]), int(hit[2]), int(hit[3])) for hit in found), None)
 
@@ -325,8 +320,7 @@ class SchemaFeature(_Countable):
 
 @dataclass(frozen=True, kw_only=True)
 class SparseFeature(_Countable):
-    """A sparse tensor, made of features with indices and values. Examples have no feature of its
-    name."""
+    """A sparse tensor of index features and a value feature. Examples have no feature `name`."""
 
     indices: tuple[str, ...]
     """INT features: one per dimension, each with one index per value."""
@@ -340,8 +334,7 @@ class SparseFeature(_Countable):
 
 @dataclass(frozen=True, kw_only=True)
 class WeightedFeature(_Declaration):
-    """A feature with values and a feature with their weights. Examples have no feature of its
-    name."""
+    """A feature and the feature with its weights. Examples have no feature `name`."""
 
     feature: str
     weight: str
@@ -386,8 +379,7 @@ class Schema:
         return {each.name: each.pixels for each in self.features if each.pixels is not None}
 
     def byte_pixels(self) -> dict[str, tuple[int, int, int]]:
-        """The features in :meth:`pixels` whose values are BYTES, which do not tell the image's
-        shape."""
+        """Like :meth:`pixels`, but only for BYTES, whose values do not tell an image's shape."""
         kinds = {each.name: each.kind for each in self.features}
         return {name: size for name, size in self.pixels().items() if kinds[name] == "BYTES"}
 

@@ -1,8 +1,7 @@
 """Checks of the values of one feature against its domain.
 
-A check is made once per feature and called once per record. If all values are valid, a check costs
-a few calls at C level. Otherwise it goes through the values one by one, to name the first invalid
-one.
+A check is made once per feature and called once per record. If all values are valid, it costs a few
+calls at C level. Otherwise it checks them one by one, to name the first invalid one.
 
 A regular expression matches text in a time format. It supports the specifiers of Python's
 `time.strptime` that mean the same in every locale. Names of months and days are English.

@@ -74,8 +74,7 @@ class ImageFeatures:
 
 _SAME = {"jpg": "jpeg", "jpe": "jpeg", "jfif": "jpeg", "dib": "bmp"}
 _PALETTES = (1, 3, 4)
-"""Numbers of channels that a record may declare for an image with a palette. An index has 1
-channel, a color 3, a color with alpha 4."""
+"""Possible channels of an image with a palette: 1 for indexes, 3 for colors, 4 with alpha."""
 _PNG_COLOUR = 25
 """Offset of the color type in a PNG; 3 is a palette."""
 _SIDES = ("height", "width")
@@ -90,8 +89,7 @@ class Declared(NamedTuple):
     channels: int | None
 
     def fits(self, header: ImageHeader) -> bool:
-        """Whether the declarations certainly match the header. If not, :func:`differences`
-        decides."""
+        """Whether the declarations certainly match the header. If not, see :func:`differences`."""
         return (
             (self.format is None or self.format == header.format.encode())
             and (self.height is None or self.height == header.height)
@@ -153,8 +151,7 @@ def differences(
 
 
 def _declared(example: Example, image: str, what: str, kind: Kind) -> tuple[str, Any]:
-    """Name and value of the feature that declares `what`; an empty name and None if there is
-    none."""
+    """Name and value of the feature that declares `what`, or an empty name and None."""
     for name in neighbours(image, what):
         feature = example.get(name)
         if feature is not None and feature.kind is kind and feature.count == 1:

@@ -152,8 +152,7 @@ class SeenFeature:
         return sum(summary.examples for summary in self.kinds.values())
 
     def most_frequent(self) -> Kind | None:
-        """The most frequent kind; of several equally frequent kinds, the one with the lowest
-        number."""
+        """The most frequent kind. If several are equally frequent, the lowest by number."""
         return min(self.kinds, key=lambda kind: (-self.kinds[kind].examples, kind), default=None)
 
 

@@ -88,7 +88,7 @@ def known_features(labels: Iterable[Labels]) -> set[str]:
 
 
 def _text_of(label: str) -> str | None:
-    """The `text` for ``image/class/label`` is ``image/class/text``, for ``species``
+    """For ``image/class/label``, this is ``image/class/text``; for ``species``,
     ``species/text``."""
     head, found, _ = label.rpartition("class/label")
     if found and (not head or head.endswith("/")):
@@ -145,12 +145,10 @@ def histogram(counts: Mapping[int, int], names: LabelMap) -> dict[str, int]:
 
 @dataclass(slots=True)
 class ClassNames:
-    """The names that records give to class numbers if there is no label map. Mergeable and
-    bounded."""
+    """The names that records give to class numbers if there is no label map. Bounded."""
 
     names: dict[int, list[bytes]] = field(default_factory=dict)
-    """Up to three names per number, chosen and sorted by their bytes, whatever the reading
-    order."""
+    """Up to three names per number: those that sort first by bytes, in any reading order."""
     full: bool = False
     """Whether there were more names, so that these are incomplete."""
 

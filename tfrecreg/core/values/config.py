@@ -23,8 +23,7 @@
 An unknown key and a value of the wrong type are errors. If they were ignored, a policy might have
 no effect.
 
-The module also judges findings according to a gate. :func:`judge` has no state and gets today's
-date as an argument.
+It also judges findings with gates: :func:`judge` has no state and gets today's date.
 """
 
 from __future__ import annotations
@@ -102,8 +101,7 @@ def is_named(found: Finding | Code, pattern: str) -> bool:
     DETAIL``, as globs.
 
     DETAIL has to match the finding's message, or the details of all its places. If the finding has
-    more places than it lists, only its message is compared. A pattern with a DETAIL never matches a
-    :class:`Code`.
+    more places than it lists, only its message is compared. A DETAIL never matches a :class:`Code`.
     """
     code, space, detail = pattern.partition(" ")
     if not fnmatchcase(found.code, code) or not space:
@@ -343,8 +341,7 @@ class Config:
     policy: PolicyConfig = field(default_factory=PolicyConfig)
     plugins: PluginsConfig = field(default_factory=PluginsConfig)
     broken: dict[str, DatasetConfigError] = field(default_factory=dict)
-    """The error of each dataset whose file cannot be read, by name. `datasets` lacks these
-    datasets."""
+    """By name, the error of each dataset whose file cannot be read. `datasets` lacks these."""
     home: str = ""
     """The registry's folder, where local plugins are looked up; empty outside a registry."""
 

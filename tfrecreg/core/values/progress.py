@@ -13,8 +13,7 @@ class Progress(Protocol):
     """Receives reports of progress. Its methods are called in the parent process only."""
 
     def start(self, what: str, total: int, unit: str = "records") -> None:
-        """Start work on `total` records (0 if unknown). `what` names it, such as "building
-        mnist"."""
+        """Start work on `total` records (0 if unknown). `what` names it: "building mnist"."""
 
     def advance(self, records: int, size: int) -> None:
         """Report that `records` more records, with `size` bytes in all, are done."""

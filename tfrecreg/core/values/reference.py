@@ -24,7 +24,7 @@ _STAGE = re.compile(r"([a-zA-Z0-9](?:[a-zA-Z0-9-/_]*[a-zA-Z0-9])?)(?:#[0-9]+)?")
 
 @dataclass(frozen=True, order=True, slots=True)
 class Version:
-    """The version of a release. Versions are compared by these three numbers. There are no
+    """The version of a release: three numbers, which are compared in order. There are no
     pre-releases.
     """
 
@@ -51,8 +51,8 @@ class Reference:
     name: str
     """Name of the dataset."""
     selector: str | None
-    """The part after the `@`: a version, ``1.*``, ``1.2.*`` or ``latest``. If the reference names a
-    stage, it is that stage. None for the build.
+    """The part after the `@`: a version, ``1.*``, ``1.2.*`` or ``latest``. It is ``#prod`` for a
+    stage and None for the build.
     """
 
     def __str__(self) -> str:

@@ -205,9 +205,8 @@ def is_split_word(text: str) -> bool:
 
 
 def folder_split(name: str, *, tfx: bool = False) -> str:
-    """The split in a folder's name, spelled as in the name. Such names are ``valid``,
-    ``flowers_test``, ``train_set`` and, with `tfx`, ``Split-train``. Empty if the name has no
-    split.
+    """The split in a folder's name, spelled as it is there. Such names are ``valid``,
+    ``flowers_test``, ``train_set`` and, with `tfx`, ``Split-train``. Empty if there is none.
     """
     match = (_TFX_FOLDER if tfx else _SPLIT_FOLDER).fullmatch(name)
     return match["split"] if match is not None else ""
@@ -339,8 +338,7 @@ def class_name(names: Mapping[int, str], label: int) -> str:
 
 
 def collision(names: Iterable[str]) -> str:
-    """A clause about two names that differ only in case or Unicode normal form; empty if there are
-    none.
+    """A clause about two names that differ only in case or Unicode normal form; may be empty.
 
     One of the two is nearly always a mistake, made on a system that treats both as the same name.
     """

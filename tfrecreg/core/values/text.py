@@ -143,8 +143,7 @@ def si_bytes(number: float) -> str:
 
 
 _CLOSE = 0.8
-"""If a plugin's method is at least this similar to one of the base class, it counts as
-misspelled."""
+"""A plugin's method is misspelled if it is at least this similar to one of the base class."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
