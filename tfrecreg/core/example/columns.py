@@ -2,9 +2,8 @@
 
 The records of one source mostly hold the same features in the same order, each with the same number
 of values. After one record is decoded, a few array operations test whether hundreds of other
-records have the same layout. They compare all bytes except lengths and values, fifty times as fast
-as decoding each record. A record with another layout may still be a valid example, so it is
-decoded.
+records have the same layout. They compare all bytes except lengths and values. This is fifty times
+as fast as decoding. A record with another layout may still be a valid example, so it is decoded.
 
 In a layout, a feature has a single BYTES or INT64 value, or any number of FLOAT values.
 """
@@ -106,7 +105,7 @@ def divide(
     example: Callable[[int], Example | None],
     read: Callable[..., tuple[_Ints, list[Column]]],
 ) -> tuple[list[Group], Sequence[int]]:
-    """Divide payloads into groups with one layout each, and the ascending positions of the rest.
+    """Group payloads by layout. Returns the groups, and the ascending positions of the rest.
 
     If groups would hold less than an eighth of the payloads, no groups are made, because reading in
     both ways costs more than decoding everything.

@@ -6,9 +6,9 @@ and must not have:
 
 - an **Example** parses as an Example, and has at least one feature or is empty;
 - a **SequenceExample** parses as a SequenceExample, with feature lists and without unknown fields.
-  A message without lists has the same bytes as an Example and counts as one. TensorFlow Ranking's
-  `ExampleListWithContext` has the same field numbers, so it is taken for a SequenceExample if its
-  features parse as names;
+  A SequenceExample without lists has the same bytes as an Example, and counts as one. TensorFlow
+  Ranking's `ExampleListWithContext` has the same field numbers, so it is taken for a
+  SequenceExample if its features parse as names;
 - an **event** is an entry in TensorBoard's logs: a time, possibly a step, and one kind of content;
 - everything else is **other**: other messages, images, text, JSON.
 

@@ -92,8 +92,8 @@ class NotAnExampleError(ValueError):
 def fields(
     payload: bytes, position: int, end: int, depth: int
 ) -> Iterator[tuple[tuple[int, int], int, int]]:
-    """The fields of a message: (number, wire type), and the offsets where the content starts and
-    ends.
+    """The fields of a message as (number, wire type), with the offsets where their content starts
+    and ends.
 
     A group is one field, yielded at its end.
     """

@@ -1,4 +1,4 @@
-"""BMP: reads the header after the file header, in all lengths that OS/2 and Windows have."""
+"""BMP: reads the header after the file header, in every version from OS/2 and Windows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The interface of decoders for values of BYTES features, and decoding of images by Pillow.
+"""The interface of decoders for BYTES features, and the decoding of images with Pillow.
 
 The same decoder serves ``data_source(decode=…)``, the check of images, and pages.
 """
@@ -223,7 +223,7 @@ class Undecodable(Exception):
 
     Args:
         detail: one line, escaped.
-        costly: whether decoding takes too many pixels, too much memory or time. If not, the image
+        costly: whether decoding needs more pixels, memory or time than allowed. If not, the image
             is damaged.
     """
 
@@ -275,8 +275,8 @@ def verify_pixels(data: bytes, header: ImageHeader) -> None:
 
 
 def digest_pixels(data: bytes, header: ImageHeader) -> bytes:
-    """A 16-byte digest of the first frame's pixels, independent of the format. It covers RGBA of 8
-    bits if that is lossless, and ignores EXIF rotation.
+    """A 16-byte digest of the first frame's pixels, independent of the format. Pixels are converted
+    to 8-bit RGBA if that is lossless, and EXIF rotation is ignored.
 
     Raises:
         Undecodable, MissingExtraError: as :func:`verify_pixels`.

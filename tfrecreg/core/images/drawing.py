@@ -11,7 +11,8 @@ Masks have two forms, which the source `coco` writes. The text form of run lengt
 `maskApi.c`. It lists the lengths of runs of zeros and of ones in turn, column by column from the
 left, and from top to bottom in each column. A number has base-32 digits, the lowest first. A digit
 is written as the character 48 + digit, plus 32 if more digits follow. Bit 16 of the last digit is
-the sign. From the fourth number on, the text stores the difference from the number two before.
+the sign. From the fourth number on, the text stores the difference from the number two places
+before.
 """
 
 from __future__ import annotations

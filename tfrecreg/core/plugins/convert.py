@@ -212,7 +212,7 @@ def _write_description(
 
 
 def _splits(dataset: ExportedDataset, shards: Sequence[ExportedShard]) -> list[str]:
-    """The splits of the dataset. If a condition chose records, splits without any are left out."""
+    """The splits, or only those with a chosen record if a condition chose records."""
     chosen = {each.entry.split for each in shards if each.digests}
     names = [each.name for each in dataset.manifest.splits]
     return names if dataset.where is None else [each for each in names if each in chosen]
@@ -255,8 +255,8 @@ def feature_from_json(value: Any) -> Feature:
     """The inverse of :func:`feature_to_json`.
 
     Raises:
-        ValueError: it is not in that form.
-        KeyError: it is not in that form.
+        ValueError: `value` does not have that form.
+        KeyError: `value` does not have that form.
     """
     if isinstance(value, dict) and "kind" in value:
         return _EMPTY[value["kind"]]()

@@ -1,8 +1,8 @@
 """The base class of exporters, and how a worker writes and verifies one shard.
 
-The core finds the dataset, makes a hidden folder, puts every shard there in worker processes, and
-renames the folder when it is complete. An exporter names the files, converts the shards, and writes
-the other files. An exporter that writes the records to files of another format is a
+The core finds the dataset and makes a hidden folder. Worker processes put every shard there. The
+core renames the folder when it is complete. An exporter names the files, converts the shards, and
+writes the other files. An exporter that writes the records to files of another format is a
 :class:`tfrecreg.core.plugins.convert.RecordExporter`.
 """
 
@@ -314,7 +314,7 @@ class Exporter(ExtensionPoint, ABC):
         """
 
     def file_name(self, split: str, number: int, of: int) -> str:
-        """Path of a shard's file in the folder. By default the shard's own name.
+        """Path of a shard's file in the folder. By default, it is the shard's own name.
 
         Args:
             number: number of the shard in its split, from 0.
@@ -369,7 +369,7 @@ class ShardRecord(NamedTuple):
 def verified_records(task: ShardToExport) -> Iterator[ShardRecord]:
     """Read all records of the shard of `task`, in order.
 
-    The records are verified only when the iterator ends. It then raises an error if they differ.
+    Records are verified only at the end, which raises an error if they differ from the manifest.
 
     Raises:
         RefusedError: the shard is missing, damaged or replaced.

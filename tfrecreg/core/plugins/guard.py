@@ -128,12 +128,12 @@ class calling(Diverted):
 _PASSED = (UsageError, MissingExtraError, StorageError)
 """Errors of plugins that are shown to the user unchanged."""
 _PASSED_BY = {"exporter": (*_PASSED, RefusedError)}
-"""More such errors by kind of plugin. An exporter, for example, reads shards that may be
-damaged."""
+"""Errors that are shown unchanged for kinds of plugins that may raise more. For example, an
+exporter reads shards, which may be damaged."""
 
 
 def called(plugin_id: PluginId, name: str, function: Callable[..., T], *arguments: Any) -> T:
-    """Call a plugin's method and return its result. :func:`failure` makes errors of exceptions."""
+    """Call a plugin's method and return its result. Exceptions become errors (:func:`failure`)."""
     try:
         with calling():
             return function(*arguments)

@@ -51,7 +51,7 @@ _ORDER = attrgetter("name", "distribution", "entry_point")
 
 @dataclass(frozen=True, slots=True)
 class NameClash:
-    """Several plugins announce the same name. None of them is preferred, and the name alone is
+    """Several plugins announce the same name. None of them is preferred, so the name alone is
     refused.
     """
 

@@ -1,4 +1,4 @@
-"""A bounded look at raw data, with which sources recognize them, and a source's answer.
+"""Lets sources recognize raw data with a bounded look, and holds a source's answer.
 
 A :class:`RawPreview` offers the first names of some folders and the first bytes of some files. So
 the answer is quick even for a folder of a million files, or for a bucket.

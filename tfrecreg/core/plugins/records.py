@@ -97,7 +97,7 @@ class ValidatorRecord(PluginRecord["type[Validator]"]):
     """The codes of all its findings."""
     load: Callable[[], type[Validator]]
     runs_with: Literal["always", "baseline", "expected", "items", "limits", "asked"] = "always"
-    """When the validator runs without being named. ``always`` is in every check, ``asked`` is
+    """When the validator runs without being named. ``always`` means in every check, ``asked`` means
     never. ``baseline``, ``expected`` and ``items`` need a check that compares with a baseline
     (``--against``), expected values (``--same-as``, ``--expect``) or a source's items
     (``--source``). ``limits`` needs a gate that has options for the validator.

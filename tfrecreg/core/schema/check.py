@@ -1,4 +1,4 @@
-"""Checks of records against a compiled schema, one example at a time, and their messages."""
+"""Checks examples one by one against a compiled schema, and writes the messages."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def presence_text(rule: SchemaFeature | SparseFeature) -> str:
-    """The presence that the rule requires in a whole split."""
+    """In how many examples of a split the rule requires the feature."""
     asks = []
     if 0 < rule.min_fraction < 1:
         asks.append(f"in at least {100 * rule.min_fraction:.6g}%")

@@ -34,7 +34,7 @@ _MAX_FEATURES = 10_000
 _REPEATS = 5
 """A list of strings is drafted if each string occurs this often on average."""
 _SIDES = frozenset({"height", "width", "channels"})
-"""Last parts of names that hold the shape of an image."""
+"""Last parts of the names of features that hold the sides or channels of an image."""
 _LABELS = frozenset({"category", "category_id", "class", "class_id", "classes", "target"})
 """Last parts of names that hold classes, besides those that end in ``label`` or ``labels``."""
 
@@ -235,7 +235,7 @@ class SchemaSketch:
 
 
 def _agree(declared: DeclaredFeature, summary: SeenFeature) -> bool:
-    """Whether the values of a feature have the kind, number and range of its declaration."""
+    """Whether the values of a feature have the declared kind, number and range."""
     kind = declared.kind or summary.most_frequent()
     if kind is None or summary.kinds.keys() != {kind}:
         return False

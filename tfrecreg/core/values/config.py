@@ -23,7 +23,7 @@
 An unknown key and a value of the wrong type are errors. If they were ignored, a policy might have
 no effect.
 
-It also judges findings with gates: :func:`judge` has no state and gets today's date.
+The module also judges findings: :func:`judge` has no state and gets today's date.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Parses and renders JSON files of this package, computes their digests, and reports invalid files.
 
-Digests are computed from the canonical form of RFC 8785 (JCS). It has only objects, arrays,
-strings, integers, booleans and null here. Fractions would need the rules of ECMAScript, and
-manifests have none.
+Digests are computed from the canonical form of RFC 8785 (JCS). Here, it has only objects, arrays,
+strings, integers, booleans and null. Fractions would need the rules of ECMAScript, and manifests
+have none.
 
 The module also reads TOML, and changes values in it without losing comments and order.
 """
@@ -137,8 +137,8 @@ def strict_json(data: bytes) -> Any:
 
 
 def no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of a document. Repeated keys are errors, because readers take different values of
-    them.
+    """An object of a document. Repeated keys are errors, because readers disagree on which value
+    counts.
     """
     found: dict[str, Any] = {}
     for name, value in pairs:

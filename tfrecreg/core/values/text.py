@@ -19,7 +19,7 @@ from typing import Any
 DOCS = "https://github.com/tfrecreg/tfrecreg/tree/main/docs"
 """The address of the documentation, as in pyproject.toml, because a wheel has no folder `docs`."""
 _HARMLESS = re.compile(r"[A-Za-z0-9 _.,/@%+=()-]*")
-"""Matches texts that have no characters to escape. Nearly all texts are such texts."""
+"""Matches texts that have no characters to escape, which are nearly all texts."""
 _KEEP = frozenset({"Ll", "Lu", "Lt", "Lm", "Lo", "Mn", "Mc", "Me"})
 # Invisible letters, marks and symbols: fillers, joiners, variation selectors, the empty braille
 # cell. These are Unicode's Default_Ignorable_Code_Point, and U+2800.

@@ -380,7 +380,7 @@ class SkipLimit:
         return cls(Fraction(percent[1]) / 100)
 
     def allows(self, skipped: int, items: int) -> bool:
-        """Whether `skipped` of `items` are within the limit. Nothing is rounded."""
+        """Whether the limit allows `skipped` items out of `items`. Nothing is rounded."""
         return skipped <= (self.count if self.share is None else self.share * items)
 
     def __str__(self) -> str:
