@@ -68,7 +68,7 @@ def x(body: str) -> str:
         (
             'feature { name: "v" type: INT }\n'
             'sparse_feature { name: "s" index_feature { name: "i" } value_feature { name: "v" } }',
-            "2: sparse feature `s` is made of the feature `i`, which is not declared",
+            "2: sparse feature `s` uses the feature `i`, which is not declared",
         ),
         (
             x(

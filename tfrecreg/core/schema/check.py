@@ -372,7 +372,7 @@ def _index_problems(rule: SparseFeature, parts: Sequence[Feature | None]) -> Ite
         for number, (before, after) in enumerate(pairwise(rows), 1):
             if before >= after:
                 detail = f"found {after} after {before}, value {number}"
-                yield _mismatch(rule, "have indices that rise", detail)
+                yield _mismatch(rule, "have strictly ascending indices", detail)
                 return
 
 

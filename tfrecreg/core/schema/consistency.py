@@ -117,7 +117,7 @@ def _bounds(
 
 def _undeclared(name: str, owner: str, subject: str, features: Mapping[str, Any]) -> Contradictions:
     if name not in features:
-        yield owner, f"{subject} is made of the feature `{safe(name)}`, which is not declared"
+        yield owner, f"{subject} uses the feature `{safe(name)}`, which is not declared"
 
 
 def _of_sparse(sparse: Any, features: Mapping[str, Any]) -> Contradictions:

@@ -329,7 +329,7 @@ class SparseFeature(_Countable):
     shape: tuple[int | None, ...] | None = None
     """Shape of the dense tensor; None if not given. A dimension without a size is None."""
     is_sorted: bool = False
-    """Whether the indices are in ascending order, with the first dimension compared first."""
+    """Whether the indices are strictly ascending, with the first dimension compared first."""
 
 
 @dataclass(frozen=True, kw_only=True)
