@@ -105,4 +105,4 @@ def test_a_command_of_the_package_cannot_be_replaced(run: Run, tmp_path: Path) -
     assert run("list").stdout.startswith("no datasets yet")
     (broken,) = json.loads(run("plugins", "list", "--json").stdout)["broken"]
     assert broken["distribution"] == "namesake"
-    assert "`list`, which is tfrecreg's own" in broken["reason"]
+    assert "`list`, which tfrecreg reserves" in broken["reason"]

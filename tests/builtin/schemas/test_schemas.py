@@ -60,7 +60,7 @@ def test_a_draft_is_made_from_what_a_check_calls_examples(tmp_path: Path) -> Non
     found = mixed(tmp_path, EXAMPLE, SEQUENCE, OTHER, EXAMPLE, b"text")
     draft = infer_schema(found, ENGINE)
     assert "# Drafted from 2 examples of files.\n" in draft
-    assert "# Left out, as no tf.train.Example: 3 records.\n" in draft
+    assert "# Not a tf.train.Example, so left out: 3 records.\n" in draft
     assert [feature.name for feature in parse_schema(draft, "draft").features] == ["n"]
     (report,) = check([str(tmp_path / "*")], options=CheckOptions(only=("manifest",)))
     assert report.kinds == {"example": 2, "sequence_example": 1, "other": 2}

@@ -179,5 +179,5 @@ def test_names_that_draft_cannot_have_are_said() -> None:
     both = sequence({"x": int64_feature(1)}, {"x": [int64_feature(1)], "y": [], "z": []})
     draft = drafted(both)
     assert run([both], schema=draft)[0] == []
-    assert "# Not checked: the name is also in the context." in draft
+    assert "# Not checked, because a feature of the context has the same name." in draft
     assert "# in 1 of 1 example, never with a value, so its type is not known" in draft

@@ -30,7 +30,7 @@ def test_a_cut_in_the_header_is_seen(header: int) -> None:
         (bmp(compression=7), "a BMP of the unknown compression 7"),
         (bmp(compression=4), "a BMP with a JPEG inside"),
         (bmp(compression=5), "a BMP with a PNG inside"),
-        (bmp()[:18] + b"\xff\xff\xff\xff" + bmp()[22:], "a BMP -1 pixels wide"),
+        (bmp()[:18] + b"\xff\xff\xff\xff" + bmp()[22:], "a BMP with a width of -1 pixels"),
         (bmp(0, 5), "the header says 0 pixels wide and 5 high"),
         (bmp(5, 0), "the header says 5 pixels wide and 0 high"),
     ],

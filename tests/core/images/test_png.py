@@ -41,7 +41,7 @@ def test_any_flipped_bit_of_the_header_is_seen(bit: int) -> None:
     ],
 )
 def test_values_that_do_not_exist_are_refused(values: tuple[int, ...]) -> None:
-    assert reason(with_header(*values)) == "a PNG whose header has values that do not exist"
+    assert reason(with_header(*values)) == "a PNG whose header has undefined values"
 
 
 def test_interlaced_images_are_read() -> None:

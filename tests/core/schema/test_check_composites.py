@@ -78,7 +78,7 @@ def test_parts_that_fit_together_are_fine(example: Example) -> None:
         (
             "is_sorted: true",
             {"i": N([0, 1, 1]), "j": N([5, 2, 2]), "v": F([1, 2, 3])},
-            "have indices that rise",
+            "have strictly ascending indices",
             "found (1, 2) after (1, 2), value 2",
         ),
         ("presence { min_fraction: 1 }", {}, "be in every example", "found none of its parts"),
@@ -150,7 +150,7 @@ def test_absent_ones_are_counted() -> None:
         (
             PARTS + 'weighted_feature { name: "w" feature { step: "v" } '
             'weight_feature { step: "weights" } }',
-            "weighted feature `w` is made of the feature `weights`, which is not declared",
+            "weighted feature `w` uses the feature `weights`, which is not declared",
         ),
     ],
 )

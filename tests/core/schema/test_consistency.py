@@ -18,14 +18,20 @@ def x(body: str) -> str:
     ("text", "message"),
     [
         ("\n  feature { type: INT }", " a `feature` has no name"),
-        (TWICE, "1: feature `x` is declared twice, and differently"),
-        ('feature { name: "x" type: INT } weighted_feature { name: "x" }', "1: feature `x` is"),
-        (x("type: INT string_domain { value: 'a' }"), "2: feature `x` is INT, and a"),
-        (x("type: INT float_domain { min: 0 }"), "2: feature `x` is INT, and a `float_domain` is"),
-        (x("type: FLOAT image_domain {}"), "2: feature `x` is FLOAT, and a `image_domain` is for"),
+        (TWICE, "1: feature `x` has two different declarations"),
+        (
+            'feature { name: "x" type: INT } weighted_feature { name: "x" }',
+            "1: feature `x` has two different declarations",
+        ),
+        (
+            x("type: INT string_domain { value: 'a' }"),
+            "2: feature `x` is INT, but a `string_domain` is for",
+        ),
+        (x("type: INT float_domain { min: 0 }"), "2: feature `x` is INT, but a `float_domain` is"),
+        (x("type: FLOAT image_domain {}"), "2: feature `x` is FLOAT, but a `image_domain` is for"),
         (
             x("type: INT domain: 'd'") + "\nstring_domain { name: 'd' value: 'a' }",
-            "2: feature `x` is INT, and a `string_domain` is for BYTES",
+            "2: feature `x` is INT, but a `string_domain` is for BYTES",
         ),
         (
             x("type: BYTES domain: 'word'") + "\nstring_domain { name: 'words' value: 'a' }",
@@ -50,7 +56,7 @@ def x(body: str) -> str:
         (x("type: INT presence { min_fraction: 1.5 }"), "2: feature `x` has the min_fraction"),
         (x("type: INT presence { min_count: -2 }"), "2: feature `x` has the min_count -2, which"),
         (x("type: INT in_environment: 'S' not_in_environment: 'S'"), "2: feature `x` is both in"),
-        (x("type: BYTES bool_domain {}"), "2: feature `x` is BYTES, and its `bool_domain` names"),
+        (x("type: BYTES bool_domain {}"), "2: feature `x` is BYTES, but its `bool_domain` names"),
         (x("type: BYTES bool_domain { true_value: '1' false_value: '1' }"), "2: feature `x` has"),
         (
             x(
@@ -62,18 +68,18 @@ def x(body: str) -> str:
         (
             'feature { name: "v" type: INT }\n'
             'sparse_feature { name: "s" index_feature { name: "i" } value_feature { name: "v" } }',
-            "2: sparse feature `s` is made of the feature `i`, which is not declared",
+            "2: sparse feature `s` uses the feature `i`, which is not declared",
         ),
         (
             x(
                 "type: STRUCT struct_domain {\n feature { name: 'y' type: INT }\n"
                 " feature { name: 'y' type: BYTES } }"
             ),
-            "4: feature `y` is declared twice, and differently",
+            "4: feature `y` has two different declarations",
         ),
         (
             x("type: STRUCT struct_domain {\n feature { name: 'y' type: INT image_domain {} } }"),
-            "4: feature `y` is INT, and a `image_domain` is for BYTES",
+            "4: feature `y` is INT, but a `image_domain` is for BYTES",
         ),
     ],
 )
@@ -84,7 +90,7 @@ def test_a_contradiction_is_one_line_with_its_place(text: str, message: str) -> 
 
 
 def test_names_from_the_schema_are_escaped() -> None:
-    with pytest.raises(SchemaError, match=r"`a\\n\\x1b` is declared twice|`a\\x0a\\x1b`"):
+    with pytest.raises(SchemaError, match=r"`a\\n\\x1b` has two different|`a\\x0a\\x1b`"):
         parse_schema(TWICE.replace("x", "a\\n\\033"), "s.pbtxt")
 
 

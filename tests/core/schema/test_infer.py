@@ -56,7 +56,7 @@ def test_a_draft_is_a_schema_with_a_header_for_its_reader() -> None:
         #
         # Drafted from 2 examples of mnist.
         # It describes the data as found: review it, correct it, keep it in git.
-        # Left out, as no tf.train.Example: 1 record.
+        # Not a tf.train.Example, so left out: 1 record.
 
         feature {
           name: "image/class/label"
@@ -126,7 +126,7 @@ def test_a_feature_without_a_kind_is_drafted_as_planned() -> None:
 def test_of_two_types_the_usual_one_is_drafted_and_both_are_named() -> None:
     text = drafted(int64_feature(1), int64_feature(1), bytes_feature(b"1"))
     assert text.startswith(
-        "# two types, of which a feature can have one: BYTES in 1, INT in 2 examples\n"
+        "# found several types, but a feature can have only one: BYTES in 1, INT in 2 examples\n"
     )
     assert "type: INT" in text
 

@@ -12,7 +12,7 @@ For code that creates examples (sources) or reads them (validators, digests, dif
 * :mod:`.decode` - bytes to examples, and `canonical`
 * :mod:`.kinds` - the message type of a payload: an Example, a SequenceExample, an event, or another
 * :mod:`.sequences` - the rules of a schema for SequenceExamples
-* :mod:`.columns` - many payloads with the same layout at once, as columns, with NumPy
+* :mod:`.columns` - reads many payloads with the same layout into columns at once, with NumPy
 * :mod:`.tensors` - tensors in a value, as `tf.io.serialize_tensor` writes them
 * :mod:`.format_payload` - payloads as text
 

@@ -1,9 +1,9 @@
-"""Many payloads of one layout, read at once with NumPy.
+"""Reads many payloads of one layout at once, with NumPy.
 
 The records of one source mostly hold the same features in the same order, each with the same number
-of values. After one record is decoded, a few array operations test hundreds of other records for
-the same layout, byte by byte except for lengths and values. This takes a fiftieth of the time of
-decoding each record. A record with another layout may still be a valid example, and is decoded.
+of values. After one record is decoded, a few array operations test whether hundreds of other
+records have the same layout. They compare all bytes except lengths and values. This is fifty times
+as fast as decoding. A record with another layout may still be a valid example, so it is decoded.
 
 In a layout, a feature has a single BYTES or INT64 value, or any number of FLOAT values.
 """
@@ -23,8 +23,8 @@ _Bools = NDArray[np.bool_]
 
 MAX_SLOTS = 200
 _MAX_NAME = 1 << 10
-"""Maximum number of features of a layout, and of characters of a name, because the cost of a trial
-grows with both."""
+"""Maximum number of features of a layout, and of characters of a name. The cost of a trial grows
+with both."""
 
 _TRIES = 6
 """Maximum number of records of a batch whose layout is tried on the other records."""
@@ -42,7 +42,7 @@ class Slot(NamedTuple):
 
 
 Layout = tuple[Slot, ...]
-"""The features of a layout, in the order of their bytes."""
+"""The features of a layout, in their order in the payload."""
 
 
 class Column(NamedTuple):
@@ -95,7 +95,7 @@ def read_columns(
 
 
 Group = tuple[_Ints, Example, dict[str, tuple[Slot, Column]]]
-"""Records of one layout: their positions, ascending; one of them, decoded; columns by feature."""
+"""Records of one layout: their ascending positions, one decoded record, and columns by feature."""
 
 
 def divide(
@@ -105,7 +105,7 @@ def divide(
     example: Callable[[int], Example | None],
     read: Callable[..., tuple[_Ints, list[Column]]],
 ) -> tuple[list[Group], Sequence[int]]:
-    """Divide payloads into groups of one layout, and the ascending positions of the rest.
+    """Group payloads by layout. Returns the groups, and the ascending positions of the rest.
 
     If groups would hold less than an eighth of the payloads, no groups are made, because reading in
     both ways costs more than decoding everything.
@@ -141,7 +141,7 @@ def entry_head(slot: Slot) -> bytes:
 
 
 def _read_entry(reader: _Reader, slot: Slot, position: _Ints, good: _Bools) -> tuple[_Ints, Column]:
-    """Read a map entry of every payload; clear `good` for payloads with another entry there."""
+    """Read a map entry of every payload. Clear `good` where a payload has another entry."""
     good &= reader.byte(position) == 0x0A
     size, position = reader.sizes(position + 1)
     end = position + size
@@ -167,7 +167,7 @@ def _read_entry(reader: _Reader, slot: Slot, position: _Ints, good: _Bools) -> t
 
 
 class _Reader:
-    """Reads at many offsets of one block of bytes; offsets after its end read its last bytes."""
+    """Reads at many offsets of one block of bytes. Offsets after its end read its last bytes."""
 
     def __init__(self, memory: bytes) -> None:
         self._bytes = np.frombuffer(memory, np.uint8) if memory else np.zeros(1, np.uint8)

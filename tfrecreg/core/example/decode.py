@@ -1,11 +1,11 @@
 """Bytes to examples, and to their canonical form.
 
 There are two readers. The fast reader accepts payloads whose map entries are all canonical, in any
-order, which includes everything that protobuf's own encoders write. The full reader reads all other
+order. Everything that protobuf's own encoders write is like this. The full reader reads all other
 payloads, valid or not, and follows all of protobuf's rules. The reference is protobuf's own parser
 (upb, which TensorFlow uses in Python), including its corner cases: `docs/formats.md` lists them.
-The messages nest five levels deep, so there is no recursion; groups, which can nest to any depth,
-are counted, up to 100.
+The messages have only five levels, so there is no recursion. Groups can be nested to any depth, so
+their levels are counted, up to 100.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def decode_or_none(payload: bytes) -> Example | None:
 
 
 def canonical(payload: bytes) -> bytes:
-    """The canonical form of `payload`: equal for payloads of equal content.
+    """The canonical form of `payload`, which is the same for all payloads with the same content.
 
     A payload that is not a `tf.train.Example`, or has unknown fields, is its own canonical form.
     """
@@ -184,7 +184,7 @@ def _feature(payload: bytes, field: int, position: int, end: int) -> Feature | N
 
 
 def _long(payload: bytes, position: int, first: int) -> tuple[int, int]:
-    """The length whose first byte is `first`, before `position`, and the offset where it ends."""
+    """The length that starts with the byte `first` before `position`, and where it ends."""
     size = first & 127
     for shift in (7, 14, 21, 28):
         byte = payload[position]
@@ -234,7 +234,7 @@ def decode_fully(payload: bytes) -> tuple[dict[str, Feature], bool]:
 
 
 def _read_entry(payload: bytes, start: int, end: int) -> tuple[str, Feature | None, bool]:
-    """The key, the value, and whether there were unknown fields: then the value is None.
+    """The key, the value, and whether there were unknown fields. If so, the value is None.
 
     upb treats an entry with unknown fields as one unknown field.
     """

@@ -6,8 +6,9 @@ and must not have:
 
 - an **Example** parses as an Example, and has at least one feature or is empty;
 - a **SequenceExample** parses as a SequenceExample, with feature lists and without unknown fields.
-  Without lists, it has the bytes of an Example. TensorFlow Ranking's `ExampleListWithContext` has
-  the same field numbers, so it is taken for a SequenceExample if its features parse as names;
+  A SequenceExample without lists has the same bytes as an Example, and counts as one. TensorFlow
+  Ranking's `ExampleListWithContext` has the same field numbers, so it is taken for a
+  SequenceExample if its features parse as names;
 - an **event** is an entry in TensorBoard's logs: a time, possibly a step, and one kind of content;
 - everything else is **other**: other messages, images, text, JSON.
 
@@ -49,7 +50,7 @@ class SequenceExample(NamedTuple):
     context: Mapping[str, Feature]
     """Features of the whole sequence."""
     lists: Mapping[str, tuple[Feature, ...]]
-    """Features by name, one per step."""
+    """The lists by name. A list has one feature per step."""
 
 
 class _UnknownField(Exception):
@@ -113,7 +114,7 @@ def _read_steps(payload: bytes, start: int, end: int, steps: list[Feature]) -> N
 
 
 class PayloadKind(str, Enum):
-    """The kind of a payload. The values occur in reports: they never change."""
+    """The kind of a payload. The values never change, because reports contain them."""
 
     EXAMPLE = "example"
     SEQUENCE_EXAMPLE = "sequence_example"

@@ -86,14 +86,14 @@ class NotAnExampleError(ValueError):
         self.reason = reason
 
     def __str__(self) -> str:
-        return f"not a tf.train.Example: {self.reason} at byte {self.offset}"
+        return f"not a tf.train.Example: found {self.reason} at byte {self.offset}"
 
 
 def fields(
     payload: bytes, position: int, end: int, depth: int
 ) -> Iterator[tuple[tuple[int, int], int, int]]:
-    """The fields of a message: (number, wire type), and the offsets where the content starts and
-    ends.
+    """The fields of a message as (number, wire type), with the offsets where their content starts
+    and ends.
 
     A group is one field, yielded at its end.
     """
@@ -130,11 +130,11 @@ def fields(
         if not groups:
             yield (number, wire), start, position
     if groups:
-        raise NotAnExampleError(end, f"the group {groups[-1]} is not closed")
+        raise NotAnExampleError(end, f"a group {groups[-1]} that is not closed")
 
 
 def read_varint(payload: bytes, position: int, end: int) -> tuple[int, int]:
-    """The unsigned 64-bit varint at `position`, further bits dropped, and where it ends."""
+    """The lower 64 bits of the varint at `position`, unsigned, and where it ends."""
     number = shift = 0
     for place in range(position, min(end, position + 10)):
         byte = payload[place]
@@ -201,7 +201,7 @@ class Feature:
 
     @property
     def values(self) -> tuple[Any, ...]:
-        """The values: `bytes`, `float` or `int` as `kind` says. Cached."""
+        """The values: `bytes`, `float` or `int`, according to `kind`. Cached."""
         values = self._values
         if values is None:
             values = self._values = tuple(self._iterate())
@@ -343,14 +343,14 @@ def packed_feature(
     """A feature of `count` values whose canonical body is `body`.
 
     The caller guarantees that `body` is valid: packed little-endian floats, packed minimal varints,
-    or for BYTES a sequence of ``0a``, length and value. `values`, if given, are the same values.
+    or for BYTES a sequence of ``0a``, length and value. If given, `values` are those of `body`.
     """
     head = value_head(kind, len(body))
     return Feature(kind, count, head + body, 0, len(head), len(head) + len(body), values)
 
 
 def feature_key(example: Example | None, feature: str) -> str | None:
-    """The single value of `feature` as text; None if it has no value, several, or a float."""
+    """The single value of `feature` as text; None if it has none, several, or a float."""
     found = example.get(feature) if example is not None else None
     if found is None or found.count != 1 or found.kind not in (Kind.BYTES, Kind.INT64):
         return None
@@ -452,7 +452,7 @@ def _prefix(key: str) -> bytes:
 
 
 def _loose(feature: Feature) -> tuple[list[bytes], int]:
-    """The value field of a BYTES feature with large values, as pieces, with its length."""
+    """The value field of a BYTES feature with large values, in pieces, and its length."""
     pieces: list[bytes] = [b""]
     for value in feature.values:
         pieces += (b"\n" + varint(len(value)), value)

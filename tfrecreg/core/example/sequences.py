@@ -64,7 +64,7 @@ class ListRule:
     """The rule of a schema for one list."""
 
     feature: SchemaFeature
-    """Its declaration, for its name, type, presence and domain."""
+    """Declares the name, type, presence and domain of the list."""
     steps: ValueCount
     values: ValueCount
     """Number of values per step."""
@@ -123,7 +123,7 @@ def compile_sequences(schema: Schema, environment: str | None = None) -> Sequenc
         if each.name in context_names and not each.is_ignored:
             raise SchemaError(
                 f"{schema.where}: `{each.name}` is a feature of the context and a list, which is "
-                "possible with `lifecycle_stage: PLANNED` only"
+                "allowed only for a list with `lifecycle_stage: PLANNED`"
             )
     return SequenceRules(
         context=context,
@@ -141,7 +141,8 @@ def _rule(schema: Schema, feature: SchemaFeature) -> ListRule:
     if feature.kind == "STRUCT" or feature.value_count is not None or len(levels) > 2:
         what = "is a STRUCT" if feature.kind == "STRUCT" else "does not have two levels"
         raise SchemaError(
-            f"{schema.where}: the list `{feature.name}` {what}, expected steps of values: "
+            f"{schema.where}: the list `{feature.name}` {what}, expected the "
+            "number of steps, then the number of values in a step, such as "
             "`value_counts { value_count { min: 1 } value_count { min: 4 max: 4 } }`"
         )
     steps, values = levels or (ValueCount(), ValueCount())
@@ -157,8 +158,8 @@ _DEPTH = 100
 def read_sequence(payload: bytes) -> SequenceExample | None:
     """`payload` as a SequenceExample, with or without lists; None for anything else.
 
-    A SequenceExample without lists has the bytes of an Example. So if a schema describes
-    SequenceExamples, an Example is read as a context alone.
+    A SequenceExample without lists has the same bytes as an Example. The schema describes
+    SequenceExamples, so an Example is read as a SequenceExample that has only a context.
     """
     found = decode_sequence(payload)
     if found is not None:
@@ -171,10 +172,10 @@ def read_sequence(payload: bytes) -> SequenceExample | None:
 
 
 def has_lists_field(payload: bytes) -> bool:
-    """Whether a message has the field of the lists, so that it is more than a context.
+    """Whether a message has the field for lists, so that it is more than a context.
 
-    Such a message may parse as an Example, because protobuf ignores the field, even if its lists
-    are damaged or have unknown fields.
+    It may also parse as an Example, because protobuf then ignores this field, even if the lists are
+    damaged or have unknown fields.
     """
     try:
         return any(tag == _LISTS for tag, _, _ in fields(payload, 0, len(payload), _DEPTH))
@@ -188,12 +189,12 @@ def common_names(sequence: SequenceExample) -> list[str]:
 
 
 _MAX_LISTS = 10_000
-"""Maximum number of lists to keep: their names come from the data."""
+"""Maximum number of lists to keep. Their names come from the data, so there may be very many."""
 
 
 @dataclass(slots=True)
 class SeenList:
-    """The steps of one list. Small and mergeable, in any order."""
+    """The steps of one list. It is small, and can be merged in any order."""
 
     records: int = 0
     """Number of records that have it."""
@@ -287,7 +288,7 @@ class PayloadSketch:
             is_common = name in contexts.names
             lists += _draft_list(name, self._lists[name], contexts.examples, is_common=is_common)
         yield ""
-        yield "# The lists. `value_counts` has the number of steps, then of values in a step."
+        yield "# The lists. `value_counts` has the number of steps, then that of values in a step."
         if self._too_many:
             yield f"# Left out: all lists after the first {_MAX_LISTS}."
         struct = block("struct_domain", *lists)
@@ -303,7 +304,7 @@ def _draft_list(name: str, seen: SeenList, records: int, *, is_common: bool) -> 
     usual = seen.values.most_frequent()
     if is_common or usual is None:
         if is_common:
-            yield "# Not checked: the name is also in the context."
+            yield "# Not checked, because a feature of the context has the same name."
         else:
             share = share_text(seen.records, records)
             yield f"# {share}, never with a value, so its type is not known"
@@ -315,7 +316,7 @@ def _draft_list(name: str, seen: SeenList, records: int, *, is_common: bool) -> 
             f"{KIND_NAMES[kind]} in {seen.values.kinds[kind].examples}"
             for kind in sorted(seen.values.kinds)
         )
-        yield f"# two types, of which a list can have one: {types} steps"
+        yield f"# found several types, but a list can have only one: {types} steps"
     if seen.records < records:
         yield f"# {share_text(seen.records, records)}"
     if seen.fewest != seen.most:

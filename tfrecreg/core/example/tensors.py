@@ -1,8 +1,8 @@
 """Reads and writes tensors in a feature, as `tf.io.serialize_tensor` writes them.
 
 A `tf.train.Example` has no tensors, so people serialize them to bytes. The bytes are a
-`TensorProto` (``tensorflow/core/framework/tensor.proto``): its dtype, its shape, and its values,
-packed in `tensor_content`; each string has a field of its own.
+`TensorProto` (``tensorflow/core/framework/tensor.proto``): its dtype, its shape and its values. The
+values are packed in `tensor_content`, but each string has a field of its own.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Tensor:
     shape: tuple[int, ...]
     """Its dimensions, each at least 0; empty for a scalar."""
     content: tuple[int, int]
-    """Where `tensor_content` starts and ends in the given bytes: the values in C order,
-    little-endian. Both are 0 for a tensor of strings or without values.
+    """Where `tensor_content` starts and ends in the given bytes. It has the values in C order,
+    little-endian. Both offsets are 0 if the tensor has strings or no values.
     """
 
     @property
@@ -94,9 +94,9 @@ class _OtherError(Exception):
 def read_tensor(data: bytes) -> Tensor | None:
     """The tensor in `data`; None if `data` is not a tensor.
 
-    Strict, because any bytes may begin like a tensor: the dtype and all dimensions must be known,
-    the number of values must match the shape, and every byte must belong to a field that
-    `tf.io.serialize_tensor` writes. The memory needed does not depend on the shape.
+    The check is strict, because any bytes may begin like a tensor. The dtype and all dimensions
+    must be known, the number of values must match the shape, and every byte must belong to a field
+    that `tf.io.serialize_tensor` writes. The memory needed does not depend on the shape.
     """
     if data[:1] != b"\x08":  # every writer puts the dtype first: serializers sort fields
         return None

@@ -120,7 +120,7 @@ def int64_feature(value: int | Iterable[int]) -> Feature:
 
 
 def unset_feature() -> Feature:
-    """A feature that exists without a kind: neither missing nor an empty list."""
+    """A feature that exists but has no kind. It is neither missing nor an empty list."""
     return _UNSET
 
 
@@ -160,7 +160,7 @@ def _packed_floats(values: tuple[Any, ...]) -> bytes:
 
 
 def _float_values(value: Any) -> tuple[Any, ...] | bytes:
-    """The values of anything that may be floats; packed bytes if every bit is to be kept."""
+    """The values of an object that may hold floats, as packed bytes if every bit must be kept."""
     if isinstance(value, (bytes, bytearray)) or (
         isinstance(value, memoryview) and value.format in {"B", "b", "c"}
     ):
@@ -311,7 +311,7 @@ def _list(values: list[Any] | tuple[Any, ...]) -> Feature:
         return int64_feature(plain)
     if all(isinstance(each, (int, float)) for each in plain):
         doubles = [each for each in values if isinstance(each, np.float64)]
-        _single(np.array(doubles), "a list of")
+        _single(np.array(doubles), "from a list of")
         wide = [each for each in plain if isinstance(each, int) and abs(each) > _EXACT]
         if wide:
             raise ValueError(
@@ -320,8 +320,8 @@ def _list(values: list[Any] | tuple[Any, ...]) -> Feature:
         return float_feature(plain)
     kinds = sorted({type(each).__name__ for each in plain})
     raise TypeError(
-        f"a list of {' and '.join(kinds)} cannot be stored in an example; lists are flat and of "
-        "one kind, and arrays of two dimensions or more become tensors"
+        f"a list of {' and '.join(kinds)} cannot be stored in an example: lists must be flat "
+        "and of one kind, and arrays of two dimensions or more become tensors"
     )
 
 
@@ -333,7 +333,7 @@ def _array(array: NDArray[Any]) -> Feature:
     if kind in "biu":
         return int64_feature(flat)
     if kind == "f":
-        return float_feature(_single(flat, "an array of" if array.ndim else "type"))
+        return float_feature(_single(flat, "from an array of" if array.ndim else "of type"))
     # TensorFlow and pandas keep strings as objects.
     if kind in "SU" or (kind == "O" and all(isinstance(each, (bytes, str)) for each in flat)):
         return bytes_feature(flat.tolist())
@@ -350,7 +350,7 @@ def _single(flat: NDArray[Any], form: str) -> NDArray[np.float32]:
         lost = ~((single == flat) | np.isnan(flat))
     if lost.any():
         raise ValueError(
-            f"float32 does not hold {flat[lost][0]} of {form} `{flat.dtype}` exactly; "
+            f"float32 does not hold {flat[lost][0]} {form} `{flat.dtype}` exactly; "
             "`.astype(np.float32)` rounds it"
         )
     return single

@@ -1,4 +1,4 @@
-"""BMP: the header after the file header, of OS/2 or of Windows, in all its lengths."""
+"""BMP: reads the header after the file header, in every version from OS/2 and Windows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _COMPRESSIONS = frozenset((_PLAIN, 1, 2, _FIELDS, _ALPHA_FIELDS))
 
 
 def header(data: bytes) -> ImageHeader:
-    """The content of the second header. A negative height means rows from the top."""
+    """The content of the second header. If the height is negative, rows are stored from the top."""
     size = int.from_bytes(data[14:18], "little")
     if len(data) < 14 + min(size, 40):
         raise ImageError(f"a BMP that ends after {len(data)} bytes, inside its header")
@@ -27,13 +27,13 @@ def header(data: bytes) -> ImageHeader:
     if compression not in _COMPRESSIONS:
         raise ImageError(f"a BMP of the unknown compression {compression}")
     if width < 0:
-        raise ImageError(f"a BMP {width} pixels wide")
+        raise ImageError(f"a BMP with a width of {width} pixels")
     channels = 4 if depth == 32 else 3
     return sized(ImageHeader("bmp", abs(height), width, channels, 8, animated=False))
 
 
 def ends(data: bytes) -> bool:
-    """Whether all rows are present; for packed rows, all bytes that the header declares."""
+    """Whether all rows are present or, if they are packed, all bytes that the header declares."""
     width, height, depth, compression = _fields(data, int.from_bytes(data[14:18], "little"))
     if compression in (_PLAIN, _FIELDS, _ALPHA_FIELDS):
         start = int.from_bytes(data[10:14], "little")

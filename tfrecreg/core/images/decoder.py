@@ -1,4 +1,4 @@
-"""The interface of decoders for values of BYTES features, and decoding of images by Pillow.
+"""The interface of decoders for BYTES features, and the decoding of images with Pillow.
 
 The same decoder serves ``data_source(decode=…)``, the check of images, and pages.
 """
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tfrecreg.core.images.pixels import Resizing
 
 START = 64
-"""Number of first bytes of a value by which its decoder is chosen."""
+"""Number of bytes at the start of a value that decide which decoder reads it."""
 _COLOURS = {1: 0, 2: 4, 3: 2, 4: 6}
 """Color type of a PNG by its number of channels."""
 
@@ -64,21 +64,20 @@ class FeatureDecoder(ABC):
         """The decoded value, for an element of ``data_source(decode=…)``.
 
         Returns:
-            An array that may be written to, of numbers; for images of shape
-            (height, width, channels). All values of a feature should have one dtype and one number
-            of dimensions.
+            A writable array of numbers. For images, its shape is (height, width, channels). All
+            values of a feature should have the same dtype and number of dimensions.
 
         Raises:
             ValueError: the value is damaged.
         """
 
     def resized(self, data: bytes, fit: Resizing) -> npt.NDArray[Any]:
-        """A decoded image in another size; by default made from :meth:`array`.
+        """A decoded image in another size. By default, it is made from :meth:`array`.
 
         Args:
             data: the value.
-            fit: takes the image's height and width. Returns its new height and width, and the part
-                of the image that is resized to them: top, left, height and width.
+            fit: a function that takes the image's height and width. It returns the new height and
+                width, and the part that is resized to them: top, left, height and width.
 
         Raises:
             ValueError: the value is damaged, or is not an 8-bit image.
@@ -94,9 +93,9 @@ class FeatureDecoder(ABC):
         return resized(pixels, fit)
 
     def header(self, data: bytes) -> ImageHeader | None:
-        """The facts in the value's header, without decoding it. A check compares them with the
-        declarations of the record. None, the default, for values that are not pictures and have no
-        thumbnail.
+        """The facts in the value's header, read without decoding it. A check compares them with
+        what the record declares. It is None, the default, for values that are not pictures and have
+        no thumbnail.
 
         Raises:
             ValueError: the value is damaged.
@@ -118,8 +117,8 @@ class FeatureDecoder(ABC):
         return _small_png(self.array(data), side)
 
     def caption(self, data: bytes) -> str:
-        """A few words for ``head`` and pages, such as ``depth map, 640x480, 1.2 MB``. Empty by
-        default: then ``head`` and pages show the name and size.
+        """A few words for ``head`` and pages, such as ``depth map, 640x480, 1.2 MB``. If it is
+        empty, the default, ``head`` and pages show the name and size.
 
         Raises:
             ValueError: the value is damaged.
@@ -158,7 +157,8 @@ class PixelsDecoder(FeatureDecoder):
 
 
 def pixel_bytes(numbers: Sequence[float]) -> bytes:
-    """Numbers as pixels: 0 to 255 unchanged; other ranges scaled from black (lowest) to white."""
+    """Convert numbers to pixels. Numbers from 0 to 255 stay unchanged, unless none is above 1.
+    Other ranges are scaled from black (lowest) to white."""
     import numpy as np
 
     values = np.nan_to_num(np.asarray(numbers, np.float64), posinf=0, neginf=0)
@@ -198,7 +198,7 @@ _STRIP = 1 << 22
 """Number of pixels that a digest copies at once."""
 _ANIMATED = ("gif", "png", "webp")
 _NAMES = {"bmp": "Bmp", "gif": "Gif", "jpeg": "Jpeg", "png": "Png", "webp": "WebP"}
-"""Beginning of the names of Pillow's module for a format and of its class."""
+"""How the names of Pillow's module and class for a format begin."""
 
 
 class Conversion(NamedTuple):
@@ -215,7 +215,7 @@ class Conversion(NamedTuple):
     quality: int
     """Quality of a JPEG, 1 to 100; 0 for the original JPEG's quality, and for other formats."""
     upright: bool = True
-    """Whether to rotate it by its EXIF orientation."""
+    """Whether to rotate the image according to its EXIF orientation."""
 
 
 class Undecodable(Exception):
@@ -223,7 +223,8 @@ class Undecodable(Exception):
 
     Args:
         detail: one line, escaped.
-        costly: whether it takes too many pixels, too much memory or time; otherwise it is damaged.
+        costly: whether decoding needs more pixels, memory or time than allowed. If not, the image
+            is damaged.
     """
 
     code = UNREADABLE
@@ -259,7 +260,7 @@ def verify_pixels(data: bytes, header: ImageHeader) -> None:
     """Decode every pixel of every frame.
 
     Raises:
-        Undecodable: decoding failed, or the result has another size than the header.
+        Undecodable: decoding failed, or the result does not have the size in the header.
         MissingExtraError: Pillow is not installed.
     """
     with _decoded(data, header) as image:
@@ -268,14 +269,14 @@ def verify_pixels(data: bytes, header: ImageHeader) -> None:
             _load_frames(image)
     if size != (header.width, header.height):
         raise Undecodable(
-            f"it decodes to {size[0]} × {size[1]} pixels, and its header says "
+            f"it decodes to {size[0]} × {size[1]} pixels, but its header says "
             f"{header.width} × {header.height}",
         )
 
 
 def digest_pixels(data: bytes, header: ImageHeader) -> bytes:
-    """A 16-byte digest of the first frame's pixels, independent of the format: as RGBA of 8 bits if
-    that is lossless, and without EXIF rotation.
+    """A 16-byte digest of the first frame's pixels, independent of the format. Pixels are converted
+    to 8-bit RGBA if that is lossless, and EXIF rotation is ignored.
 
     Raises:
         Undecodable, MissingExtraError: as :func:`verify_pixels`.
@@ -336,7 +337,7 @@ def _opened(opener: Any, data: bytes, header: ImageHeader) -> Any:
     except (SyntaxError, IndexError, TypeError, struct.error):
         raise Undecodable(f"Pillow cannot read this kind of {header.format}") from None
     if image.width * image.height > _PIXELS:
-        detail = f"{image.width} × {image.height} pixels, and at most {_PIXELS} are decoded"
+        detail = f"{image.width} × {image.height} pixels, but at most {_PIXELS} are decoded"
         raise Undecodable(detail, costly=True)
     return image
 

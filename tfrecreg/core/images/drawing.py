@@ -1,17 +1,18 @@
 """Draws the objects of a record over its image: boxes, keypoints, and masks as strips.
 
-Positions are fractions of the image's sides, from its upper left corner, clipped to it, so that the
-drawing fits the image in any size. The number of shapes is bounded; `safe` escapes names.
+Positions are fractions of the image's sides, from its upper left corner, clipped to the image, so
+the drawing fits the image in any size. The number of shapes is bounded. `safe` escapes names.
 
-A class has one color in every document: `number % 8`, or `crc32(name) % 8` without a number. Colors
-repeat, so each is shown with a name. They differ by at least 20 in CIELAB for people with any kind
-of color blindness, and :data:`INK` is readable on all of them.
+A class has the same color in every document: `number % 8`, or `crc32(name) % 8` if it has no
+number. Colors repeat, so each is shown with a name. Any two colors differ by at least 20 in CIELAB,
+even for people with any kind of color blindness, and :data:`INK` is readable on all of them.
 
 Masks have two forms, which the source `coco` writes. The text form of run lengths follows COCO's
-`maskApi.c`: the lengths of runs of zeros and of ones in turn, by columns from the left, from top to
-bottom. A number has base-32 digits, the lowest first, each as the character 48 + digit, plus 32 if
-more digits follow; bit 16 of the last digit is the sign. From the fourth number on, the difference
-from the number two before is stored.
+`maskApi.c`. It lists the lengths of runs of zeros and of ones in turn, column by column from the
+left, and from top to bottom in each column. A number has base-32 digits, the lowest first. A digit
+is written as the character 48 + digit, plus 32 if more digits follow. Bit 16 of the last digit is
+the sign. From the fourth number on, the text stores the difference from the number two places
+before.
 """
 
 from __future__ import annotations
@@ -154,7 +155,7 @@ COLORS = (
 )
 """Colors of classes in hex, by number."""
 INK = "#101418"
-"""The color of text on a color of :data:`COLORS`, and of the edges around them."""
+"""The color of text on :data:`COLORS`, and of the edges around these colors."""
 
 
 def class_color(name: int | str) -> int:
@@ -174,12 +175,12 @@ _CORNERS = 2000
 _POINTS = 400
 """Maximum number of keypoints drawn on an image."""
 _CROWD = 6
-"""With this many objects or more, names are shown only on an enlarged image."""
+"""If there are more objects than this, names are shown only on an enlarged image."""
 _UNITS = 1000
 """Width and height of the coordinates in the SVG."""
 
 POLYGON = tuple(f"image/object/polygon/{name}" for name in ("x", "y", "points", "parts"))
-"""Corners of all polygons, the number of corners per polygon, and of polygons per object."""
+"""Corners of all polygons, number of corners per polygon, and number of polygons per object."""
 OBJECT_TEXT = "image/object/class/text"
 
 
@@ -283,10 +284,10 @@ def text_of(feature: str) -> str:
 
 
 def overlay(drawing: Drawing) -> Markup:
-    """SVG of the image's size that lies over the image. It needs only a style for its position.
+    """SVG that lies over the image, in the same size. It needs only a style for its position.
 
-    Shapes are in groups by class, with its name as `data-name`, so that a script can hide a class.
-    Lines and texts keep their size when the image is enlarged.
+    Shapes are grouped by class. The class's name is their `data-name`, so a script can hide a
+    class. Lines and texts keep their size when the image is enlarged.
     """
     if not drawing.objects:
         return Markup()
@@ -364,7 +365,7 @@ def _number(value: float) -> str:
 
 
 def _name(each: DrawnObject) -> Markup:
-    """The name in the upper left corner of a box; near the image's edge, in the upper right."""
+    """The name in a box's upper left corner, or upper right near the image's right edge."""
     assert each.box is not None
     at_right = each.box.left > 0.6
     across = each.box.left + each.box.width if at_right else each.box.left
@@ -404,7 +405,7 @@ def _boxes(example: Example) -> Iterator[Strip]:
 
 
 def _points(example: Example, objects: int) -> list[Outline]:
-    """The visible keypoints of each object. All objects have the same number of list entries."""
+    """The visible keypoints of each object. Each object has the same number of list entries."""
     x, y = (_floats(example, name) for name in KEYPOINTS[:2])
     if not x or not y:
         return []
@@ -418,7 +419,7 @@ def _points(example: Example, objects: int) -> list[Outline]:
 
 
 def _polygons(example: Example) -> list[tuple[Outline, ...]]:
-    """The outlines of each object. If their number per object is missing, one object has all."""
+    """The outlines of each object. If the number per object is missing, the first has all."""
     x, y = (_floats(example, name) for name in POLYGON[:2])
     counts = _integers(example, POLYGON[2])
     if x is None or y is None or not counts:

@@ -21,7 +21,7 @@ def header(data: bytes) -> ImageHeader:
 
 
 def ends(data: bytes) -> bool:
-    """Whether the trailer is reached, or blocks have damage other than truncation.
+    """Whether the trailer is reached, or the blocks are damaged but not truncated.
 
     Decoders skip bytes after a whole frame if they are not a block, and ignore wrong lengths.
     """

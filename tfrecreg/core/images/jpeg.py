@@ -11,11 +11,11 @@ _RESTARTS = range(0xD0, 0xD8)
 _BARE = frozenset((_TEM, _SOI, *_RESTARTS))
 """Markers without a length."""
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC} | {_DHP}
-"""Baseline, extended, progressive, lossless, each also hierarchical and with arithmetic coding."""
+"""Baseline, extended, progressive and lossless coding, also if hierarchical or arithmetic."""
 _USUAL = frozenset((0xC0, 0xC1, 0xC2, 0xC9, 0xCA))
 """Baseline, extended and progressive, and the latter two with arithmetic coding."""
 _MARKER = re.compile(rb"\xff[^\xff]", re.DOTALL)
-"""A marker with the last `ff` before it; any number of `ff` may precede as padding."""
+"""A marker with the last `ff` before it. Any number of `ff` may come before that as padding."""
 _MOST_SEGMENTS = 10_000
 _APP1, _EXIF = 0xE1, b"Exif\0\0"
 
@@ -55,7 +55,7 @@ def _find_frame(data: bytes) -> tuple[int, int, int, slice | None]:
         if marker in _FRAMES:
             return marker, position, size, exif
         if marker == _SOF55:
-            raise ImageError("a JPEG-LS, which shares JPEG's first bytes only")
+            raise ImageError("a JPEG-LS, which only begins like a JPEG")
         if marker == _APP1 and exif is None and data.startswith(_EXIF, position + 2):
             exif = slice(position + 2 + len(_EXIF), position + size)
         position += size

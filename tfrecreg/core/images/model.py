@@ -21,21 +21,21 @@ class ImageHeader(NamedTuple):
     format: str
     """One of :data:`IMAGE_FORMATS`."""
     height: int
-    """Height in pixels, at least 1; for an animation, of its canvas."""
+    """Height in pixels, at least 1. An animation has the height of its canvas."""
     width: int
-    """Width in pixels, at least 1; for an animation, of its canvas."""
+    """Width in pixels, at least 1. An animation has the width of its canvas."""
     channels: int
     """1 gray, 2 gray and alpha, 3 color, 4 color and alpha or CMYK. A palette counts as 3."""
     bits: int
-    """Bits per sample of these channels; for a palette, of its colors: 8."""
+    """Bits per sample of these channels. A palette has colors of 8 bits."""
     animated: bool
     """Whether there is more than one frame."""
     orientation: int = 1
-    """EXIF orientation, 1 to 8: how a viewer turns the stored pixels; 1 for not at all."""
+    """EXIF orientation, 1 to 8: how a viewer turns the stored pixels; 1 means not at all."""
 
     @property
     def shown(self) -> tuple[int, int]:
-        """Width and height in a viewer, which turns the image by its EXIF orientation."""
+        """Width and height in a viewer, which turns the image according to its EXIF orientation."""
         sides = self.width, self.height
         return sides if self.orientation < _ON_ITS_SIDE else sides[::-1]
 

@@ -38,7 +38,7 @@ def header(data: bytes) -> ImageHeader:
     if depth not in depths:
         raise ImageError(f"a PNG of colour type {colour} with a bit depth of {depth}")
     if compression or method or interlace > 1 or max(height, width) >= 1 << 31:
-        raise ImageError("a PNG whose header has values that do not exist")
+        raise ImageError("a PNG whose header has undefined values")
     bits = 8 if colour == _PALETTE else depth
     return sized(ImageHeader("png", height, width, channels, bits, *_before_pixels(data)))
 

@@ -1,5 +1,5 @@
-"""Reads the header of an image of any known format, and tells whether it is truncated and whether
-TensorFlow decodes it (`decode_image_op.cc` of 2.16; the tests decode every kind with TensorFlow).
+"""Reads the header of an image of any known format. Tells whether the image is truncated, and
+whether TensorFlow decodes it (`decode_image_op.cc` of 2.16). The tests decode every kind with it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _OTHERS = (
 
 
 def sniff(data: bytes) -> str | None:
-    """``jpeg``, ``png``, ``gif``, ``webp`` or ``bmp`` by the first bytes; None for anything else.
+    """``jpeg``, ``png``, ``gif``, ``webp`` or ``bmp``, according to the first bytes; else None.
 
     The suffix of the name is ignored. Two letters are too few to identify a BMP, so the size of its
     second header has to be a valid one.
@@ -55,7 +55,7 @@ def sniff(data: bytes) -> str | None:
 
 
 def base64_inside(data: bytes) -> str | None:
-    """The format of an image if these bytes are its base64; None for anything else."""
+    """The format of the image that these bytes encode in base64; None if they encode no image."""
     text = data[:64].translate(_URL_SAFE)
     try:
         return sniff(b64decode(text[: len(text) // 4 * 4], validate=True))
@@ -97,7 +97,7 @@ _ENDS: Mapping[str, Callable[[bytes], bool]] = {
 
 
 def read_header(data: bytes) -> ImageHeader:
-    """The header of an image. Reads only headers and keeps no data: takes microseconds.
+    """The header of an image. This reads only headers and keeps no data, so it takes microseconds.
 
     Args:
         data: the whole file. A part is enough if it holds the headers, which in a JPEG come after
@@ -116,10 +116,10 @@ def read_header(data: bytes) -> ImageHeader:
 
 
 def is_truncated(data: bytes) -> bool:
-    """Whether an image with a sound header is truncated, as by an interrupted download.
+    """Whether an image with a sound header is truncated, for example by an interrupted download.
 
-    A cheap check of the structure (JPEG without its end marker, PNG without IEND, fewer bytes than
-    a BMP or WebP declares); other damage is not detected.
+    This quick check looks only at the structure: a JPEG without its end marker, a PNG without IEND,
+    or a BMP or WebP with fewer bytes than it declares. It does not detect other damage.
     """
     kind = sniff(data)
     if kind is None or _ENDS[kind](data):

@@ -166,7 +166,7 @@ def column_chart(chart: Histogram) -> Markup:
 
 
 def scatter_chart(scatter: Scatter) -> Markup:
-    """Points by width and height on logarithmic axes; the area of a point is its count."""
+    """Points by width and height on logarithmic axes. The area of a point grows with its count."""
     widths = [point[0] for point in scatter.points]
     heights = [point[1] for point in scatter.points]
     most = max(point[2] for point in scatter.points)
@@ -227,7 +227,7 @@ class _Axis:
         return round((math.log(value) - self._start) * self._scale, 1)
 
     def ticks(self) -> list[int]:
-        """The lowest and the highest value, and powers of two between."""
+        """The lowest and the highest value, and powers of two between them."""
         step = math.ceil(self._gap / (self._scale * math.log(2)))
         inner = self._length - self._gap
         between = [
@@ -244,10 +244,10 @@ def _svg(height: int, label: str, content: Markup, width: int = _WIDTH) -> Marku
 
 @cache
 def tokens() -> str:
-    """CSS that defines `--page`, `--text`, `--error` and so on, for light and dark, the colors of
-    classes `--c0` to `--c7` with `--ink` for text on them, and the class `overlay`.
+    """CSS for light and dark documents. It defines `--page`, `--text`, `--error` and so on, the
+    colors of classes `--c0` to `--c7` with `--ink` for text on them, and the class `overlay`.
 
-    A document is light or dark as its reader prefers, unless its root has `data-theme`.
+    The reader's preference makes a document light or dark, unless its root has `data-theme`.
     """
     text = (resources.files("tfrecreg.core.images") / "tokens.css").read_text(encoding="utf-8")
     colors = " ".join(f"--c{number}: {color};" for number, color in enumerate(COLORS))

@@ -1,7 +1,7 @@
-"""Names bundled modules with hooks, and modules with commands, which are imported by these names.
+"""Names the bundled modules that have hooks or commands. They are imported by these names.
 
-They are named here, not by entry points, so that they are found without searching all installed
-distributions, and even in a checkout that is not installed. Nothing else imports them.
+Entry points would require a search of all installed distributions, and would not be found in a
+checkout that is not installed. Nothing else imports these modules.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ BUNDLED = (
     "tfrecreg.builtin.validators",
     *(f"tfrecreg_{name}" for name in SOURCES),
 )
-"""Modules with hooks, in the form of an entry point."""
+"""Modules with hooks, named as in an entry point."""
 DECODERS = ("tfrecreg.builtin.images.decoder:PictureDecoder",)
 """Classes of the bundled decoders, which are used without a search for plugins."""
 LOCAL = "tfrecreg.builtin.local_plugins"
@@ -150,8 +150,8 @@ COMMANDS_BY_GROUP = {
         "completion": ("tfrecreg.cli.completion", "Print the completion script for a shell"),
     },
 }
-"""Module and summary of each command, in the groups and the order of ``--help``. Modules outside
-``tfrecreg.cli`` belong to rooms, which the package announces like plugins.
+"""Module and summary of each command, in the groups and the order of ``--help``. Packages outside
+``tfrecreg.cli`` announce their features as plugins do.
 """
 PLUGIN_COMMANDS = {
     "new": ("tfrecreg.builtin.new_plugin", "Write the package of a new plugin"),
@@ -160,5 +160,5 @@ PLUGIN_COMMANDS = {
         "Let the local plugins of this registry run on this machine",
     ),
 }
-"""Module and summary of the subcommands of `plugins` that belong to rooms."""
+"""Module and summary of the subcommands of `plugins` that are outside ``tfrecreg.cli``."""
 COMMANDS = {name: each for group in COMMANDS_BY_GROUP.values() for name, each in group.items()}

@@ -1,8 +1,8 @@
 """A digest of a distribution's files, which identifies its code if its version does not.
 
 If a distribution was installed from an index or a wheel, its version identifies its code. The code
-of an editable install, of a local folder, or of modules without an installer's record can change
-under the same version. Results of other code are never taken for results of today's code.
+of an editable install, of a local folder, or of modules that no installer recorded can change while
+the version stays the same. The digest shows that results come from different code.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def code_of(distribution: str, *modules: str) -> str:
 
 
 def code_digest(distribution: str, *modules: str) -> str:
-    """The digest of the packages of a distribution's entry points and of `modules`, as hex.
+    """The digest, in hex, of the packages with `modules` and the distribution's entry points.
 
     It is computed once per process, soon after the code was loaded.
     """
@@ -71,7 +71,7 @@ def _entry_modules(distribution: str) -> Sequence[str]:
 
 
 def _packages(modules: Set[str]) -> dict[str, ModuleSpec]:
-    """The outermost packages of modules, except namespaces, which distributions share."""
+    """The outermost package of each module, without namespaces, which distributions share."""
     found: dict[str, ModuleSpec] = {}
     for module in modules:
         name = ""
@@ -90,7 +90,7 @@ def _packages(modules: Set[str]) -> dict[str, ModuleSpec]:
 
 
 def _files(package: str, spec: ModuleSpec) -> list[tuple[str, Path]]:
-    """Name and path of each file of a package except caches and hidden files, in order of name."""
+    """Name and path of each file of a package, sorted by name, without caches and hidden files."""
     if not spec.submodule_search_locations:
         path = Path(spec.origin or "")
         return [(path.name, path)]

@@ -1,9 +1,9 @@
 """Exporters that write the records to files of another format, one file per shard.
 
-A worker writes the records of a shard, reads them again, and compares them. Then the content
-digest of all records read is compared with the manifest.
+A worker writes the records of a shard, reads them again, and compares them. The content digest of
+all these records is then compared with the manifest.
 
-The JSON form of a feature, without loss:
+The JSON form of a feature loses nothing:
 
 12               INT64         a JSON integer
 0.5              FLOAT         a JSON number with a decimal point or an exponent
@@ -52,7 +52,7 @@ class RecordFormat(ExtensionPoint, ABC):
         """Write all records to the file ``task.name`` of ``task.folder``, in order.
 
         Returns:
-            The value of :attr:`ExportedShard.seen`; small and picklable.
+            The value for :attr:`ExportedShard.seen`, which must be small and picklable.
 
         Raises:
             UsageError: the format cannot hold a record.
@@ -80,7 +80,7 @@ class RecordExporter(Exporter):
 
     @abstractmethod
     def format(self) -> RecordFormat:
-        """The format of the files, which writes and reads them."""
+        """The object that writes and reads the files of this format."""
 
     def begin(self) -> Callable[[ShardToExport], ExportedShard]:
         """Write the records of a shard, read them again, and compare them."""
@@ -123,7 +123,7 @@ class ShardConversion:
         records = digested()
         seen = self.format.write(task, records)
         for _ in records:  # only the end of the iterator proves that the shard is intact
-            raise RuntimeError(f"the format of `{task.name}` did not take all records")
+            raise RuntimeError(f"the format of `{task.name}` did not write all records")
         written = len(expected) // DIGEST_BYTES
         return ExportedShard(
             how="converted",
@@ -140,7 +140,7 @@ class ShardConversion:
             for number, payload in enumerate(self.format.read(task)):
                 digest = record_digest(payload)
                 if digest != expected[len(found) : len(found) + DIGEST_BYTES]:
-                    what = f"record {number} has other content"
+                    what = f"record {number} has different content"
                     if len(found) == len(expected):
                         what = f"it has more than {number} records"
                     break
@@ -159,7 +159,7 @@ class ShardConversion:
 
 
 def _chosen(task: ShardToExport) -> Iterator[ShardRecord]:
-    """The records to write. A shard with any of them is read and verified as a whole."""
+    """The records to write. A shard that has one of them is read and verified completely."""
     if task.numbers is None:
         return verified_records(task)
     chosen = frozenset(task.numbers.tolist())
@@ -181,7 +181,7 @@ def _content(dataset: ExportedDataset, shards: Sequence[ExportedShard]) -> str:
 def _write_description(
     folder: Storage, dataset: ExportedDataset, shards: Sequence[ExportedShard]
 ) -> None:
-    """Write the origin of the records, and their content digest."""
+    """Write a file that tells the origin and the content digest of the records."""
     manifest = dataset.manifest
     document: dict[str, Any] = {
         "format_version": _FORMAT_VERSION,
@@ -212,7 +212,7 @@ def _write_description(
 
 
 def _splits(dataset: ExportedDataset, shards: Sequence[ExportedShard]) -> list[str]:
-    """The splits of the dataset; if a condition chose records, only splits with a chosen record."""
+    """The splits, or only those with a chosen record if a condition chose records."""
     chosen = {each.entry.split for each in shards if each.digests}
     names = [each.name for each in dataset.manifest.splits]
     return names if dataset.where is None else [each for each in names if each in chosen]
@@ -255,8 +255,8 @@ def feature_from_json(value: Any) -> Feature:
     """The inverse of :func:`feature_to_json`.
 
     Raises:
-        ValueError: it is not in that form.
-        KeyError: it is not in that form.
+        ValueError: `value` does not have that form.
+        KeyError: `value` does not have that form.
     """
     if isinstance(value, dict) and "kind" in value:
         return _EMPTY[value["kind"]]()

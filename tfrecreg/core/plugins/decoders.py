@@ -1,7 +1,7 @@
-"""The choice of a decoder for a feature's values, and the guard around third-party decoders.
+"""Chooses a decoder for a feature's values, and guards calls of third-party decoders.
 
-The manager of plugins is imported only for a value that no bundled decoder reads, because a
-training job opens its records in less time than a search for plugins takes.
+The manager of plugins is imported only if no bundled decoder reads a value. A search for plugins
+takes longer than a training job takes to open its records.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Decoders:
         return Decoders, (self._off, {name: each.size for name, each in self.pixels.items()})
 
     def array(self, feature: str, data: bytes, fit: Resizing | None = None) -> npt.NDArray[Any]:
-        """The decoded value; with `fit`, an image in the size that `fit` returns."""
+        """Decode a value. If `fit` is given, the image gets the size that `fit` returns."""
 
         def decoded(by: FeatureDecoder) -> npt.NDArray[Any]:
             return by.array(data) if fit is None else by.resized(data, fit)
@@ -125,7 +125,7 @@ class Decoders:
             return None
 
     def _reader(self, feature: str, data: bytes) -> FeatureDecoder:
-        """The decoder that reads a value. If none does, the decoder that best explains why."""
+        """The decoder that reads a value. If none does, the decoder whose error explains why."""
         found = self.find_bundled(feature, data) or self.find_third_party(feature, data)
         if found is None and not _bundled(self._off):
             raise ValueError("no decoder reads it")
@@ -188,10 +188,10 @@ def _load(announced: Announced[DecoderRecord]) -> type[FeatureDecoder]:
 
 
 class GuardedDecoder(FeatureDecoder):
-    """A third-party decoder: every call is guarded.
+    """A third-party decoder whose calls are guarded.
 
-    Its methods raise a :class:`ValueError` of one line, or a :class:`PluginError` that names the
-    distribution.
+    Its methods raise a :class:`ValueError` with a one-line message, or a :class:`PluginError` that
+    names the distribution.
     """
 
     def __init__(self, kind: type[FeatureDecoder], plugin_id: PluginId) -> None:

@@ -1,10 +1,10 @@
-"""Loads modules with hooks, one by one under guard, and finds the records that they announce.
+"""Loads modules with hooks one by one, catches their errors, and finds the records they announce.
 
 :mod:`tfrecreg.core.plugins.bundled` names the bundled plugins. Entry points name the plugins of
 other distributions.
 
-pluggy's own manager is not used: in it, an exception in one plugin stops the loading of all, and
-one of two entry points with the same name is silently ignored.
+pluggy's own manager is not used: it stops loading at an exception in one plugin, and it silently
+ignores one of two entry points that have the same name.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Announced(Generic[R_co]):
     version: str
     """Version of the distribution."""
     entry_point: str
-    """Name of the entry point; for a bundled plugin, the module."""
+    """Name of the entry point, or of the module if the plugin is bundled."""
     module: str = ""
     """The module with the hook."""
 
@@ -150,12 +150,12 @@ def _checked(
 
 
 def check_record(record: Any, *, any_name: bool = False) -> None:
-    """Refuse a record that does not fit the rules for records."""
+    """Refuse a record that breaks the rules for records."""
     hook, name = record.hook, record.name
     if not any_name and (not isinstance(name, str) or not _NAME.fullmatch(name)):
         raise Broken(f"`{hook}` yielded the name `{name}`, expected `[a-z][a-z0-9_]*`")
     if name in record.taken or (isinstance(record, CommandRecord) and name in COMMANDS):
-        raise Broken(f"`{hook}` yielded the name `{name}`, which is tfrecreg's own")
+        raise Broken(f"`{hook}` yielded the name `{name}`, which tfrecreg reserves")
     if not isinstance(record.summary, str) or not callable(record.load):
         raise Broken(f"`{hook}`: `{name}` needs a summary in words and a function to load it")
     if isinstance(record, SourceRecord) and isinstance(record.recognizes, str):
@@ -165,4 +165,4 @@ def check_record(record: Any, *, any_name: bool = False) -> None:
             shown = getattr(code, "code", code)
             raise Broken(f"`{hook}`: `{name}` has the code `{shown}`, expected one like `ABC001`")
         if code.code[:3] in _FAMILIES:
-            raise Broken(f"`{hook}`: `{name}` has the code `{code.code}`, which is tfrecreg's own")
+            raise Broken(f"`{hook}`: `{name}` has the code `{code.code}`, which tfrecreg reserves")

@@ -1,4 +1,4 @@
-"""Engines by name, with options as text or as values."""
+"""Makes engines from their names, with options as text or as values."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def engine(name: str = _LOCAL, *, jobs: int | None = None, **options: object) ->
             :mod:`concurrent.futures`, or an engine of another plugin.
         jobs: number of workers. By default one per usable processor, or all workers of a
             cluster.
-        options: of that engine, as ``--engine-option`` takes them:
+        options: the engine's own options, the same as for ``--engine-option``:
             https://github.com/tfrecreg/tfrecreg/tree/main/docs/engines.md
 
     Raises:
-        UsageError: there is no such engine or option, or a value has another type.
+        UsageError: there is no such engine or option, or a value has the wrong type.
         MissingExtraError: the engine's library is not installed.
-        PluginError: the engine cannot be loaded, or several have that name.
+        PluginError: the engine cannot be loaded, or several engines have that name.
 
     Example:
         >>> with tr.engine(jobs=2) as engine:
@@ -54,7 +54,7 @@ def named_engine(
     options: Mapping[str, object],
     plugins_here: Callable[[], Plugins] | None = None,
 ) -> Engine:
-    """The engine of that name, as :func:`engine` makes it from options in a mapping."""
+    """Like :func:`engine`, but with the options in a mapping."""
     if name != _LOCAL:
         return _of_plugin(name, jobs, options, plugins_here)
     if options:

@@ -39,17 +39,17 @@ def module_of(entry: metadata.EntryPoint) -> str:
 
 
 def is_local(distribution: str) -> bool:
-    """Whether `distribution` does not name a distribution, but the file of a local plugin
-    (``./checks/blanks.py``) or a local plugin itself (``./sources/yolo.py:Yolo``).
+    """Whether `distribution` names the file of a local plugin (``./checks/blanks.py``) or a local
+    plugin (``./sources/yolo.py:Yolo``) instead of a distribution.
     """
     return distribution.startswith("./")
 
 
 def may_be_installed() -> bool:
-    """Whether the metadata of a distribution on the path may have entry points for plugins.
+    """Whether a distribution on the path may have plugins, according to its metadata.
 
-    This takes 4 ms for 280 distributions. The import of `importlib.metadata` takes 20 ms, and the
-    help of all commands takes 50 ms. Distributions in archives are not seen.
+    This takes 4 ms for 280 distributions. For comparison, importing `importlib.metadata` takes 20
+    ms, and the help of all commands takes 50 ms. Distributions in archives are not found.
     """
     for folder in sys.path:
         with suppress(OSError), os.scandir(folder or ".") as found:
@@ -96,12 +96,12 @@ def identity(distribution: metadata.Distribution) -> tuple[str, str]:
 
 
 def canonical_name(distribution: str) -> str:
-    """The form in which equal names are equal texts: ``My_Plugin`` is ``my-plugin`` (PEP 503)."""
+    """The normalized name of a distribution (PEP 503): ``My_Plugin`` becomes ``my-plugin``."""
     return re.sub(r"[-_.]+", "-", distribution).lower()
 
 
 def _mentions_plugins(distribution: metadata.Distribution) -> bool:
-    """Whether a distribution may have plugins: a cheap test, because parsing takes long."""
+    """Whether a distribution may have plugins. This is a quick test, because parsing takes long."""
     try:
         return GROUP in (distribution.read_text("entry_points.txt") or "")
     except (OSError, ValueError):

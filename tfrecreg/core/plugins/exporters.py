@@ -1,8 +1,8 @@
 """The base class of exporters, and how a worker writes and verifies one shard.
 
-The core finds the dataset, makes a hidden folder, puts every shard there in worker processes, and
-renames the folder when it is complete. An exporter names the files, converts the shards, and writes
-the other files. An exporter that writes the records to files of another format is a
+The core finds the dataset and makes a hidden folder. Worker processes put every shard there. The
+core renames the folder when it is complete. An exporter names the files, converts the shards, and
+writes the other files. An exporter that writes the records to files of another format is a
 :class:`tfrecreg.core.plugins.convert.RecordExporter`.
 """
 
@@ -72,7 +72,7 @@ class ShardToExport:
     name: str
     """Path of the shard's file in the exported folder."""
     numbers: npt.NDArray[np.int64] | None = field(default=None, compare=False)
-    """The records to write, in ascending order; None for all."""
+    """Numbers of the records to write, in ascending order; None for all records."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,14 +81,14 @@ class ExportedShard:
 
     how: ShardMethod
     entry: ShardEntry
-    """The manifest's entry, with the number of written records."""
+    """The manifest's entry, but with the number of records that were written."""
     name: str
     """Path of the shard's file in the exported folder."""
     digests: bytes = b""
-    """Record digests computed from the written file, concatenated in order; empty for shards whose
+    """The digests of the records in the written file, concatenated in order. Empty if the shard's
     stream is unchanged."""
     seen: Any = None
-    """The exporter's own result for the shard; small."""
+    """A small result for the shard that the exporter may define."""
 
 
 def expect_file(task: ShardToExport) -> None:
@@ -103,8 +103,8 @@ def export_plain(
 ) -> ExportedShard:
     """Put the shard's records into the folder, as an uncompressed TFRecord file.
 
-    A plain shard becomes a hard link, or a copy if linking is impossible. Then it is read from the
-    folder: a shard that differs from the manifest is not exported.
+    An uncompressed shard becomes a hard link, or a copy if linking is impossible. The file is then
+    read from the folder, and refused if it differs from the manifest.
 
     Args:
         task: the shard.
@@ -121,7 +121,7 @@ def export_plain(
 
 
 def export_unchanged(task: ShardToExport) -> ExportedShard:
-    """Put the shard's file into the folder unchanged, gzip or plain, and compare its digest there.
+    """Put the shard's file into the folder unchanged, and compare its digest with the manifest.
 
     Raises:
         RefusedError: the shard is missing, damaged or replaced.
@@ -146,7 +146,7 @@ def _source(task: ShardToExport) -> str:
 
 
 def _inode(path: str) -> tuple[int, int]:
-    """The identity of a file. It includes the time, because two disks may have equal inodes."""
+    """The identity of a file. It includes the time, because inodes on two disks may be equal."""
     entry = _EVERYWHERE.stat(path)
     return (entry.inode, entry.mtime_ns) if entry is not None else (0, 0)
 
@@ -177,7 +177,7 @@ def read_back(
 def _batches(
     task: ShardToExport, storage: Readable, path: str, compression: Literal["none", "gzip"]
 ) -> Iterator[RecordBatch]:
-    """The records of a file. Only the end proves that the file has the registered records."""
+    """The records of a file. They are verified only when the iterator ends."""
     expected = task.entry.stream_blake3
     for event in scan(storage, path, declared=compression, digest=True):
         if isinstance(event, Fault):
@@ -212,7 +212,7 @@ def numbered(shards: Sequence[ShardEntry]) -> Iterator[tuple[ShardEntry, int, in
 
 
 BUILD_VERSION = "0.0.0"
-"""The version of an exported build: some tools require a version, and a build has none."""
+"""The version of an exported build. A build has no version, but some tools require one."""
 SCHEMA_FILE = "schema.pbtxt"
 
 
@@ -279,7 +279,7 @@ class ExportedDataset:
 class Exporter(ExtensionPoint, ABC):
     """One export of one dataset, in the parent process. All methods are optional.
 
-    By default an export has the unchanged shards under their own names.
+    By default, an export holds the shards unchanged, under their own names.
     """
 
     Options: ClassVar[type[Any]] = NoOptions
@@ -289,12 +289,12 @@ class Exporter(ExtensionPoint, ABC):
     payloads: ClassVar[Literal["examples", "any"]] = "examples"
     """The payloads that it accepts. With ``examples``, the dataset must also have a schema."""
     takes_shards: ClassVar[bool] = True
-    """Whether the folder has files for the shards. If not, the shards may be missing here."""
+    """Whether the export has a file per shard. If not, the shards need not be on this machine."""
     keeps_files: ClassVar[bool] = False
-    """Whether the folder has the files of the build or release and no others. The core copies them,
-    to a folder or to a URL, and writes the manifest last."""
+    """Whether the export has exactly the files of the build or release. The core then copies them
+    to a folder or a URL, and writes the manifest last."""
     takes_some_records: ClassVar[bool] = False
-    """Whether it can export the records that a condition chooses, not only whole shards."""
+    """Whether it can export only the records that a condition chooses."""
 
     def __init__(self, dataset: ExportedDataset, options: Any) -> None:
         """Keep the dataset and the options.
@@ -307,14 +307,14 @@ class Exporter(ExtensionPoint, ABC):
         self.options = options
 
     def expect(self) -> None:
-        """Refuse, before any work, a dataset or an option that the format cannot express.
+        """Check before any work that the format can express the dataset and the options.
 
         Raises:
             UsageError: the format cannot express the schema, a name or an option.
         """
 
     def file_name(self, split: str, number: int, of: int) -> str:
-        """Path of a shard's file in the folder. By default the shard's own name.
+        """Path of a shard's file in the folder. By default, it is the shard's own name.
 
         Args:
             number: number of the shard in its split, from 0.
@@ -322,7 +322,7 @@ class Exporter(ExtensionPoint, ABC):
         return shard_name(self.dataset.manifest.dataset, split, number, of)
 
     def begin(self) -> Callable[[ShardToExport], ExportedShard]:
-        """A picklable function that puts one shard into the folder, in a worker.
+        """A picklable function with which a worker puts one shard into the folder.
 
         By default it links or copies the shard and verifies it.
         """
@@ -369,7 +369,7 @@ class ShardRecord(NamedTuple):
 def verified_records(task: ShardToExport) -> Iterator[ShardRecord]:
     """Read all records of the shard of `task`, in order.
 
-    Only the end of the iterator proves that this is the registered stream.
+    Records are verified only at the end, which raises an error if they differ from the manifest.
 
     Raises:
         RefusedError: the shard is missing, damaged or replaced.
@@ -385,7 +385,7 @@ def verified_records(task: ShardToExport) -> Iterator[ShardRecord]:
 
 
 def export_gzip(task: ShardToExport) -> ExportedShard:
-    """Put the shard into the folder as gzip, and compare its records with the manifest there.
+    """Put the shard into the folder as a gzip file, and compare that file with the manifest.
 
     Raises:
         RefusedError: the shard is missing, damaged or replaced.
@@ -461,7 +461,7 @@ class KeyedExample(NamedTuple):
     number: int
     """Its number in the shard, from 0."""
     key: str | None
-    """Key of its item, with surrogate escapes if it is not UTF-8; None without an index."""
+    """Key of its item, with surrogate escapes if not UTF-8; None if the shard has no index."""
     size: int
     """Bytes of the payload."""
     features: Example
@@ -471,7 +471,7 @@ def keyed_examples(task: ShardToExport, records: Iterator[ShardRecord]) -> Itera
     """The records as Examples with their keys.
 
     Raises:
-        UsageError: a record is not an Example, or has fields that no Example has.
+        UsageError: a record is not an Example, or has fields that Examples do not have.
         RefusedError: the index of the shard is missing.
         ManifestError: the index of the shard is damaged.
     """

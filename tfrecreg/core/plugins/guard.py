@@ -1,10 +1,10 @@
-"""The guard around plugin code, so that its exceptions and its output do no harm.
+"""Guards calls of plugin code, so that its exceptions and its output do no harm.
 
-Every call of a plugin is in a block of :func:`calling`. In the block
+Every call of a plugin is in a block of :func:`calling`. In the block:
 
-- only an `Exception` can be raised: ``sys.exit()`` and every `BaseException` of a plugin except
-  `KeyboardInterrupt` become a :class:`Misbehaviour`;
-- printed output goes to stderr, because stdout is the result of a command.
+- A plugin can raise only an `Exception` or `KeyboardInterrupt`. Every other `BaseException`, for
+  example from ``sys.exit()``, becomes a :class:`Misbehaviour`.
+- Printed output goes to stderr, because stdout is the result of a command.
 
 Plugins are trusted code: see SECURITY.md.
 """
@@ -64,7 +64,7 @@ class PluginId:
     def hint(self) -> str:
         """The hint for an error in this plugin."""
         if self.is_ours:
-            return f"a mistake in tfrecreg: please report it, with what `{DEBUG}=1` shows"
+            return f"this is a mistake in tfrecreg: please report it with the output of `{DEBUG}=1`"
         fix = "correct" if is_local(self.distribution) else "update or correct"
         return f"{fix} `{safe(self.distribution, limit=80)}`; `{DEBUG}=1` shows the traceback"
 
@@ -74,7 +74,7 @@ class PluginId:
 
 
 class Misbehaviour(Exception):
-    """A plugin raised a `BaseException` that is not an `Exception`; it is the cause."""
+    """A plugin raised a `BaseException` that is not an `Exception`. It is the ``__cause__``."""
 
 
 class _State:
@@ -113,7 +113,7 @@ class Diverted:
 
 
 class calling(Diverted):
-    """``with calling():`` around every call of a plugin's code."""
+    """A block ``with calling():`` encloses every call of a plugin's code."""
 
     __slots__ = ()
 
@@ -128,11 +128,12 @@ class calling(Diverted):
 _PASSED = (UsageError, MissingExtraError, StorageError)
 """Errors of plugins that are shown to the user unchanged."""
 _PASSED_BY = {"exporter": (*_PASSED, RefusedError)}
-"""Such errors for kinds of plugins with more: an exporter reads shards, which may be damaged."""
+"""Errors that are shown unchanged for kinds of plugins that may raise more. For example, an
+exporter reads shards, which may be damaged."""
 
 
 def called(plugin_id: PluginId, name: str, function: Callable[..., T], *arguments: Any) -> T:
-    """The result of a plugin's method; exceptions become errors by :func:`failure`."""
+    """Call a plugin's method and return its result. Exceptions become errors (:func:`failure`)."""
     try:
         with calling():
             return function(*arguments)
@@ -155,13 +156,15 @@ def failure(plugin_id: PluginId, what: str, error: BaseException) -> TfrecregErr
 
 
 def is_told(error: BaseException, passed: tuple[type[TfrecregError], ...] = _PASSED) -> bool:
-    """Whether a plugin's error is shown unchanged; its own classes could have any exit code."""
+    """Whether a plugin's error is shown unchanged. Errors of the plugin's own classes are not,
+    because they could have any exit code."""
     return isinstance(error, passed) and type(error).__module__ == TfrecregError.__module__
 
 
 def reason_of(error: BaseException) -> str:
-    """One line: our own message, or ``ZeroDivisionError: division by zero (faces.py, line 12)``.
-    The line is the plugin's, even if a function that it calls raised the error.
+    """One line: tfrecreg's own message, or ``ZeroDivisionError: division by zero (faces.py, line
+    12)``. The line number is in the plugin's code, even if a function that it calls raised the
+    error.
     """
     if isinstance(error, TfrecregError):
         return error.message
@@ -190,8 +193,8 @@ E = TypeVar("E", bound=BaseException)
 
 
 def traced(error: E) -> E:
-    """The error, which is shown as one line. `TFRECREG_DEBUG` sends its traceback to stderr, with
-    all errors that caused it, including those that messages omit.
+    """Return the error, which is shown as one line. If `TFRECREG_DEBUG` is set, write its traceback
+    to stderr, with all errors that caused it, including those that messages omit.
     """
     if os.environ.get(DEBUG, "") in ("", "0"):
         return error

@@ -1,4 +1,4 @@
-"""All plugins: lookup by name, and loading of classes."""
+"""Finds plugins by name, and loads their classes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _ORDER = attrgetter("name", "distribution", "entry_point")
 
 @dataclass(frozen=True, slots=True)
 class NameClash:
-    """Several plugins announce the same name. None of them is preferred, and the name alone is
+    """Several plugins announce the same name. None of them is preferred, so the name alone is
     refused.
     """
 
@@ -121,7 +121,7 @@ class Plugins:
 
     @contextmanager
     def lending(self, announced: Announced[Any]) -> Iterator[None]:
-        """Add one more plugin while the block lasts: a plugin under test that is not installed."""
+        """Add a plugin while the block lasts, for example one under test that is not installed."""
         before = self._announced
         self._announced = sorted([*before, announced], key=_ORDER)
         try:
@@ -136,7 +136,7 @@ class Plugins:
 
     @property
     def broken(self) -> list[BrokenPlugin]:
-        """Broken plugins, with the reason; in order of entry point."""
+        """Broken plugins with the reasons, in order of entry point."""
         return list(self._broken)
 
     @property
@@ -205,7 +205,7 @@ class Plugins:
                 options = parse_options(loaded.Options, given, of=name, also=also)
                 return options, options_as_text(options)
         except Exception as error:
-            raise failure(plugin_id, "failed over its options", error) from error
+            raise failure(plugin_id, "failed to read its options", error) from error
 
     def source_options(
         self, name: str, given: Sequence[str] | Mapping[str, Any]
@@ -229,7 +229,7 @@ class Plugins:
         return SourceOptions(options, deal), text
 
     def open_source(self, name: str, raw: Readable, options: SourceOptions) -> GuardedSource:
-        """The source of that name, opened on raw data. All calls of it are guarded."""
+        """The source of that name, opened on raw data. All its calls are guarded."""
         from tfrecreg.core.build.sources.guarded import (
             GuardedSource,  # imports NumPy, which listings do not need
         )
@@ -261,7 +261,7 @@ class Plugins:
             with calling():
                 found = describe_options(options, text=not isinstance(record, ValidatorRecord))
         except Exception as error:
-            raise failure(announced.plugin_id, "failed over its options", error) from error
+            raise failure(announced.plugin_id, "failed to read its options", error) from error
         if isinstance(record, SourceRecord) and shared_options(options):
             found += describe_options(DealOptions)
         return found
@@ -289,7 +289,7 @@ class Plugins:
         if not self._broken:
             return ""
         names = listed(sorted({one.distribution or "?" for one in self._broken}))
-        return f"; broken plugins of {names}: see `tfrecreg plugins list`"
+        return f"; plugins of {names} are broken: see `tfrecreg plugins list`"
 
 
 @cache
@@ -314,7 +314,7 @@ def plugins_but(off: Sequence[str], found: Plugins | None = None) -> Plugins:
 
 
 def plugins_with(name: str, home: Storage | None) -> Plugins:
-    """The plugins among which to find `name`. A registry's plugins, if `name` is a local plugin."""
+    """The plugins to look up `name` in. They are the registry's if `name` is a local plugin."""
     if home is None or not is_local(name):
         return plugins()
     from tfrecreg.core.registry.registry import Registry  # few sources are local
@@ -381,5 +381,5 @@ def _wrong(record: PluginRecord[Any], loaded: Any) -> str:
     try:
         pickle.dumps(loaded)
     except (pickle.PicklingError, AttributeError, TypeError):
-        return "its class is not found by name, as worker processes need: define it in a module"
+        return "worker processes cannot find its class by name: define it in a module"
     return ""

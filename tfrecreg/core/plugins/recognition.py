@@ -1,4 +1,4 @@
-"""A bounded look at raw data, by which sources recognize them, and the answer of a source.
+"""Lets sources recognize raw data with a bounded look, and holds a source's answer.
 
 A :class:`RawPreview` offers the first names of some folders and the first bytes of some files. So
 the answer is quick even for a folder of a million files, or for a bucket.
@@ -49,14 +49,14 @@ class Recognition(NamedTuple):
     it reads. ``refused``: files of a kind that it refuses, with a helpful reason.
     """
     reason: str
-    """What was found, in words that continue the folder's name and ``has``: ``4 IDX files``."""
+    """What was found, as the end of a sentence ``FOLDER has …``: ``4 IDX files``."""
     aside: Sequence[str] = ()
     """Names directly in the folder that the source would not read."""
 
 
 class RawPreview:
-    """A bounded look at raw data: 10,000 names in each of at most 100 folders, and 65,536 bytes of
-    at most 20 files. :meth:`below` lists no further folder after 100,000 files.
+    """A bounded look at raw data. It lists 10,000 names per folder in at most 100 folders, and
+    reads 65,536 bytes per file from at most 20 files. :meth:`below` stops after 100,000 files.
 
     Folders and files beyond these bounds look empty. Links are followed.
     """
@@ -201,7 +201,7 @@ def describe_options(kind: type[Any], *, text: bool = True) -> list[OptionInfo]:
 
 
 def _docs(kind: type[Any]) -> dict[str, str]:
-    """Docstring by field, including fields of base classes; empty without source code."""
+    """The docstring of each field, also of base classes; empty if there is no source code."""
     docs: dict[str, str] = {}
     for base in reversed(kind.__mro__[:-1]):
         try:

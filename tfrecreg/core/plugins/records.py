@@ -42,7 +42,7 @@ class PluginRecord(Generic[T_co]):
     hook: ClassVar[str]
     """The hook that yields such records."""
     flag: ClassVar[str]
-    """The command-line option that takes the name, for messages; empty for the name alone."""
+    """The command-line option that takes the name, for messages; empty if there is none."""
     methods: ClassVar[tuple[str, ...]] = ()
     """The methods that a usable class must have."""
     is_class: ClassVar[bool] = True
@@ -55,7 +55,7 @@ class PluginRecord(Generic[T_co]):
 
 @dataclass(frozen=True, slots=True)
 class SourceRecord(PluginRecord["type[Source]"]):
-    """How a plugin announces a source, a value of ``--source``: a class based on `Source`."""
+    """How a plugin announces a source (a value of ``--source``), a class based on `Source`."""
 
     name: str
     summary: str
@@ -68,8 +68,8 @@ class SourceRecord(PluginRecord["type[Source]"]):
     raw: str | None = None
     """Raw data to use if the user names none: a path below the registry's root, or ``.`` for it."""
     examine: Callable[[RawPreview], Recognition | None] | None = None
-    """Looks at a folder that matches one of the globs (at any folder if there are none) and says
-    why the source can read it; None if it cannot. Without `examine`, the globs decide.
+    """Looks at a folder that matches one of the globs, or at any folder if there are none. Returns
+    why the source can read it, or None if it cannot. Without `examine`, the globs decide.
     """
 
     refuses: Sequence[str] = ()
@@ -97,9 +97,10 @@ class ValidatorRecord(PluginRecord["type[Validator]"]):
     """The codes of all its findings."""
     load: Callable[[], type[Validator]]
     runs_with: Literal["always", "baseline", "expected", "items", "limits", "asked"] = "always"
-    """When it runs without being named: with every check, with a check that compares with a
-    baseline (``--against``), with expected values (``--same-as``, ``--expect``) or with a source's
-    items (``--source``), under a gate that has options for it, or never.
+    """When the validator runs without being named. ``always`` means in every check, ``asked`` means
+    never. ``baseline``, ``expected`` and ``items`` need a check that compares with a baseline
+    (``--against``), expected values (``--same-as``, ``--expect``) or a source's items
+    (``--source``). ``limits`` needs a gate that has options for the validator.
     """
     reads_back: bool = False
     """Whether a new build must pass it before it replaces the old build."""

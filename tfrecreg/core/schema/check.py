@@ -1,4 +1,4 @@
-"""Checks of records against a compiled schema, one example at a time, and their messages."""
+"""Checks examples one by one against a compiled schema, and writes the messages."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tfrecreg.core.values.text import listed, safe
 
 KIND_NAMES = {Kind.UNSET: "no kind", Kind.BYTES: "BYTES", Kind.FLOAT: "FLOAT", Kind.INT64: "INT"}
 _SHOWN = 5
-"""Maximum number of allowed strings that a message lists; more are only counted."""
+"""A message lists the allowed strings up to this number. If there are more, it only counts them."""
 
 
 def rule_text(rule: SchemaFeature | SparseFeature | WeightedFeature, asks: str) -> str:
@@ -44,13 +44,13 @@ def counted(number: int, noun: str) -> str:
 
 
 def presence_text(rule: SchemaFeature | SparseFeature) -> str:
-    """The presence that the rule requires in a whole split."""
+    """In how many examples of a split the rule requires the feature."""
     asks = []
     if 0 < rule.min_fraction < 1:
-        asks.append(f"in at least {100 * rule.min_fraction:.6g}% of")
+        asks.append(f"in at least {100 * rule.min_fraction:.6g}%")
     if rule.min_count:
-        asks.append(f"in at least {rule.min_count} of")
-    return f"be {' and '.join(asks)} the examples of a split"
+        asks.append(f"in at least {rule.min_count}")
+    return f"be {' and '.join(asks)} of the examples of a split"
 
 
 def bounds_text(bounds: ValueCount, noun: str) -> str:
@@ -127,7 +127,7 @@ def _bound(number: float | None) -> str:
 
 
 KINDS = {name: kind for kind, name in KIND_NAMES.items()}
-"""Names of kinds in schemas, and the kinds."""
+"""Maps the name that a schema uses for a kind to the kind."""
 
 MAX_DISTINCT = 100_000
 """Maximum number of distinct values of a feature, at some 100 bytes each."""
@@ -137,7 +137,7 @@ _NO_LIMIT = 2**63
 _NONE: tuple[Problem, ...] = ()
 
 _SCH007_WARNING = replace(SCH007, severity=Severity.WARNING)
-"""The code for a schema that does not say whether numbers must be finite."""
+"""Used if the schema does not say whether numbers must be finite."""
 
 
 @dataclass(slots=True)
@@ -150,7 +150,7 @@ class DistinctValues:
 
     @classmethod
     def within(cls, bounds: ValueCount) -> DistinctValues:
-        """An empty set whose size is limited by the bounds to check."""
+        """An empty set, limited to the size that is needed to check `bounds`."""
         wanted = max(bounds.min or 0, bounds.max or 0)
         # Count up to twice the bound, for an exact number in the report.
         return cls(min(2 * wanted + 100, MAX_DISTINCT))
@@ -200,7 +200,7 @@ class DistinctValues:
 
 
 class DomainMass:
-    """Counts the values of a feature of which a fraction may be outside its domain."""
+    """Counts the values of a feature that may have some values outside its domain."""
 
     __slots__ = ("_check", "outside", "total")
 
@@ -232,13 +232,13 @@ class Checker:
 
     @property
     def absent(self) -> dict[str, int]:
-        """Number of examples without a feature, by feature; without zeros."""
+        """For each feature that some examples lack, the number of these examples."""
         names = (feature.name for feature in self._schema.features)
         counts = {name: n for name, n in zip(names, self._absent, strict=True) if n}
         return counts | self._absent_sparse
 
     def count_absent(self, number: int, examples: int) -> None:
-        """Count `examples` more examples that lack the schema's feature with this number."""
+        """Add `examples` to the count of examples that lack the schema's feature `number`."""
         self._absent[number] += examples
 
     def __call__(self, example: Example) -> Sequence[Problem]:
@@ -372,7 +372,7 @@ def _index_problems(rule: SparseFeature, parts: Sequence[Feature | None]) -> Ite
         for number, (before, after) in enumerate(pairwise(rows), 1):
             if before >= after:
                 detail = f"found {after} after {before}, value {number}"
-                yield _mismatch(rule, "have indices that rise", detail)
+                yield _mismatch(rule, "have strictly ascending indices", detail)
                 return
 
 

@@ -1,17 +1,18 @@
 """Checks whether a reader made from one version of a schema parses records of another version.
 
-A reader parses by the specification of :mod:`tfrecreg.core.schema.compiled`. The check covers every
-record that the records' schema allows, existing or not. `docs/schemas.md` has a table of the rules.
+A reader parses with the specification from :mod:`tfrecreg.core.schema.compiled`. The check covers
+all records that their schema allows, even if none exist. `docs/schemas.md` has a table of the
+rules.
 
-- **backward**: today's reader, yesterday's records.
-- **forward**: yesterday's reader, today's records.
+- **backward**: today's reader parses yesterday's records.
+- **forward**: yesterday's reader parses today's records.
 - **full**: both.
 
 The rules follow TensorFlow's ``example_proto_fast_parsing.cc``; the tests compare every case with
 TensorFlow.
 
-The module also compares two schemas, with every field of the text, even fields that are never
-checked (comparators, annotations). It ignores comments, order and layout.
+The module also compares two schemas field by field, including fields that are never checked
+(comparators, annotations). It ignores comments, order and layout.
 """
 
 from __future__ import annotations
@@ -55,12 +56,12 @@ RULES = {
     **dict.fromkeys(("absent", "any-type", "other-type", "other-length"), SCH020),
     **dict.fromkeys(("gone", "optional", "other-shape", "other-counts", "other-values"), SCH021),
 }
-"""Rules in the order of evaluation. After a rule that makes a reader fail (SCH020), no more rules
-are applied to the feature."""
+"""Rules in the order in which they are checked. If a feature breaks a rule that makes a reader fail
+(SCH020), the rules after it are not checked for that feature."""
 
 
 def parse_mode(text: str) -> tuple[Mode, bool]:
-    """Parse a mode such as ``full-transitive``: its name, and whether it is transitive."""
+    """Split a mode such as ``full-transitive`` into its name and whether it is transitive."""
     name = text.removesuffix("-transitive")
     for mode in get_args(Mode):
         if name == mode:
@@ -69,7 +70,7 @@ def parse_mode(text: str) -> tuple[Mode, bool]:
 
 
 def clashes(reader: Schema, records: Schema, environment: str | None = None) -> tuple[Clash, ...]:
-    """The rules broken if a reader of one schema gets records that conform to another schema."""
+    """The rules that are broken if a reader made from one schema gets records of another schema."""
     own = compile_schema(reader, environment)
     theirs = compile_schema(records, environment)
     found: list[Clash] = []
@@ -90,23 +91,23 @@ def clashes(reader: Schema, records: Schema, environment: str | None = None) -> 
 def _broken_rules(
     spec: TensorSpec, reader: SchemaFeature, record: SchemaFeature | None, unchecked: bool
 ) -> Iterator[tuple[str, str, str]]:
-    """Name of each broken rule, what the reader requires and what the records have.
+    """Yield the name of each broken rule, what the reader requires and what the records have.
 
-    `record` is None if the records never have the feature, or if their schema ignores it
-    (`unchecked`), so that it may have any form.
+    `record` is None if the records never have the feature. It is also None if their schema ignores
+    the feature (`unchecked`): the feature may then have any form.
     """
     fixed, always, kind = spec.form == "fixed", "be in every example", f"be {reader.kind}"
     if fixed and unchecked:
-        yield "absent", always, "may be missing, as nothing about it is checked"
+        yield "absent", always, "may be missing, because nothing about it is checked"
     elif fixed and record is None:
-        yield "absent", always, "is not there"
+        yield "absent", always, "is missing"
     elif fixed and record is not None and not record.is_required:
         yield "absent", always, "may be missing"
     if unchecked:
-        yield "any-type", kind, "may have any type, as nothing about it is checked"
+        yield "any-type", kind, "may have any type, because nothing about it is checked"
         return
     if record is None:
-        yield "gone", "be there", "is not, so that the reader always gets it empty"
+        yield "gone", "be there", "is missing, so the reader always gets it empty"
         return
     if record.kind is None:
         yield "any-type", kind, "may have any type"
@@ -116,7 +117,7 @@ def _broken_rules(
     if fixed and not record.min_values == record.max_values == reader.min_values:
         yield "other-length", lengths, f"may {theirs}"
     if reader.is_required and not record.is_required:
-        yield "optional", always, "may be missing, so that the reader gets it empty"
+        yield "optional", always, "may be missing, so the reader gets it empty"
     if fixed and None not in (record.shape, reader.shape) and record.shape != reader.shape:
         yield "other-shape", lengths, f"should {theirs}"
     if not fixed and not _counts_within(record, reader):
@@ -186,7 +187,7 @@ def _range_within(inner: IntDomain | FloatDomain, outer: IntDomain | FloatDomain
 
 
 Value = str | tuple[str, ...]
-"""The value of a field; a tuple for a repeated field, in order."""
+"""The value of a field. For a repeated field, it is the tuple of its values in order."""
 
 _NAMED = ("feature", "sparse_feature", "weighted_feature")
 _DOMAINS = ("string_domain", "int_domain", "float_domain")
@@ -210,7 +211,7 @@ class SchemaChange:
 
 
 def compare_schemas(expected: Schema, found: Schema) -> tuple[SchemaChange, ...]:
-    """The fields in which two schemas differ: first the schema's own, then by name."""
+    """The fields in which two schemas differ: the schema's own, then those of its parts by name."""
     before, after = _parts(expected), _parts(found)
     order = sorted({*before, *after}, key=lambda each: (each[1] != "", each[1], each[0]))
     return tuple(change for part in order for change in _changes(part, before, after))

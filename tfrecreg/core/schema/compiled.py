@@ -1,20 +1,20 @@
-"""A schema compiled for records: the declarations that apply in one environment.
+"""A compiled schema: the declarations of a schema that apply in one environment.
 
 A compiled schema is picklable and independent of protobuf, so it can be sent to workers. It has the
-rules for single records, and the few rules for splits that need only counts. Rules that need
+rules for single records and the few rules for splits that need only counts. Rules that need
 statistics (drift, skew, comparators, the vocabulary of a language) are left to TFDV.
 
-The module also renders a schema as JSON and as the specification of `tf.io.parse_example`, in which
-a feature is
+The module also renders a schema as JSON and as a specification for `tf.io.parse_example`. The
+specification treats each feature in one of these ways:
 
-- left out if its life cycle stage excludes it or it is in other environments only, because nothing
-  about it is certain
-- left out if it has no type or the type STRUCT, because a reader needs a type that an example can
-  hold
-- `FixedLenFeature` if it is in every example with a shape of known sizes or a value count whose
-  `min` equals its `max`
-- otherwise `VarLenFeature`, a sparse tensor, or `RaggedFeature` if the schema has
-  `represent_variable_length_as_ragged`
+- A feature is left out if its life cycle stage excludes it or only other environments have it.
+  Nothing about such a feature is certain.
+- It is left out if it has no type or the type STRUCT. A reader needs a type that an example can
+  hold.
+- It is a `FixedLenFeature` if every example has it and the number of values is fixed, either by a
+  shape of known sizes or by a value count whose `min` equals its `max`.
+- Otherwise it is a `RaggedFeature` if the schema has `represent_variable_length_as_ragged`, else a
+  `VarLenFeature` (a sparse tensor).
 """
 
 from __future__ import annotations
@@ -197,8 +197,8 @@ def schema_json(schema: Schema) -> dict[str, Any]:
     """The schema for a JSON document: its features by name, in the schema's order.
 
     Fields that are not set have no entry. The `kind` of a domain is ``int``, ``float``, ``string``,
-    ``bool``, ``image``, ``struct``, or another domain's name (``url``, ``time`` …). Bounds without
-    a JSON number are strings: ``"inf"``.
+    ``bool``, ``image``, ``struct``, or another domain's name (``url``, ``time`` …). Bounds that
+    JSON cannot express as numbers are strings, for example ``"inf"``.
     """
     document: dict[str, Any] = {
         "features": {feature.name: _feature(feature) for feature in schema.features}

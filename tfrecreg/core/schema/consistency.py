@@ -1,8 +1,8 @@
 """Contradictions in a schema that protobuf's parser does not find.
 
-TFDV finds most of them, but only while it validates statistics; it then repairs the schema in
-memory and continues. Here they are errors: no check uses a schema that contradicts itself. Features
-whose life cycle stage excludes them from validation only need a valid name.
+TFDV finds most of them, but only when it validates statistics. It then repairs the schema in memory
+and continues. Here they are errors: no check uses a schema that contradicts itself. A feature that
+its life cycle stage excludes from validation needs only a valid name.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from tfrecreg.core.schema.definition import IGNORED_STAGES, FeatureType
 from tfrecreg.core.values.text import safe
 
 Contradictions = Iterator[tuple[str, str]]
-"""Name of the feature or domain (empty without one), and a message. Only a schema's first
-contradiction is reliable: later ones may follow from it.
+"""Each item is the name of the feature or domain (empty if it has none) and a message. Only a
+schema's first contradiction is reliable, because later ones may follow from it.
 """
 
 _TYPES: dict[int, FeatureType] = {1: "BYTES", 2: "INT", 3: "FLOAT", 4: "STRUCT"}
@@ -36,7 +36,8 @@ _TYPES_OF_DOMAIN = {
     "time_domain": ("INT", "BYTES"),
     "time_of_day_domain": ("INT", "BYTES"),
 }
-"""The types that each domain applies to, as in TFDV; token ids may also be INT."""
+"""The types that each domain applies to, as in TFDV. Text in a language may be INT, as token
+ids."""
 
 
 def type_of(message: Any) -> FeatureType | None:
@@ -85,13 +86,13 @@ def contradictions(message: Any) -> Contradictions:
 
 
 def _names(messages: Iterable[Any], group: str, declared: dict[str, Any]) -> Contradictions:
-    """Messages without a name, or with the name of a different declaration."""
+    """Find messages that have no name or share a name with a different declaration."""
     for message in messages:
         if not message.HasField("name"):
             yield "", f"a `{group}` has no name"
         first = declared.setdefault(message.name, message)
         if first is not message and first != message:
-            yield message.name, f"feature `{safe(message.name)}` is declared twice, and differently"
+            yield message.name, f"feature `{safe(message.name)}` has two different declarations"
 
 
 def _bounds(
@@ -116,7 +117,7 @@ def _bounds(
 
 def _undeclared(name: str, owner: str, subject: str, features: Mapping[str, Any]) -> Contradictions:
     if name not in features:
-        yield owner, f"{subject} is made of the feature `{safe(name)}`, which is not declared"
+        yield owner, f"{subject} uses the feature `{safe(name)}`, which is not declared"
 
 
 def _of_sparse(sparse: Any, features: Mapping[str, Any]) -> Contradictions:
@@ -184,16 +185,16 @@ def _of_domain(message: Any, which: str, domains: Mapping[str, str]) -> Iterator
         name = domains[message.domain]
     types = _TYPES_OF_DOMAIN[name]
     if kind is not None and kind not in types:
-        yield f"is {kind}, and a `{name}` is for {' or '.join(types)}"
+        yield f"is {kind}, but a `{name}` is for {' or '.join(types)}"
     domain = getattr(message, which)
     if which == "bool_domain":
         given = domain.HasField("true_value") or domain.HasField("false_value")
         if kind == "BYTES" and not given:
-            yield "is BYTES, and its `bool_domain` names no strings for true and false"
+            yield "is BYTES, but its `bool_domain` names no strings for true and false"
         if given and domain.true_value == domain.false_value:
             yield "has the same string for true and false"
     elif which in ("time_domain", "time_of_day_domain"):
         form = domain.WhichOneof("format")
         wanted = {"BYTES": "string_format", "INT": "integer_format"}.get(kind or "", form)
         if form != wanted and form is not None:
-            yield f"is {kind}, and its `{which}` has `{form}`"
+            yield f"is {kind}, but its `{which}` has `{form}`"

@@ -3,26 +3,26 @@
 They follow the messages of ``tensorflow_metadata/proto/v0/schema.proto``. Fields that nothing here
 uses (annotation metadata, comparators, tensor representations) are left out; the text keeps them.
 
-Where the schema is ambiguous, the choices are:
+Where the meaning of a schema is unclear, these rules apply:
 
 - A feature is **required** if ``presence.min_fraction`` is 1. A smaller fraction and `min_count`
   apply to the examples of a split, and are checked when the split has been read.
 - A **shape** fixes the number of values of a feature that is present; it does not make the feature
   required. (TFDV requires a feature with a shape in every example.)
-- A feature whose **kind is not set** is missing; an **empty list** is present, with no value. TFDV
-  and `tf.io.parse_example` agree.
-- An **environment** makes the features that it excludes unexpected, as in TFDV. Without an
+- A feature whose **kind is not set** counts as missing. An **empty list** counts as present,
+  without values. TFDV and `tf.io.parse_example` do the same.
+- In an **environment**, the features that it excludes are unexpected, as in TFDV. Without an
   environment, every feature is expected.
 - The **stages** PLANNED, ALPHA, DEPRECATED, DISABLED, DEBUG_ONLY and VALIDATION_DERIVED exclude a
   feature from validation: its presence and its values do not matter.
-- **NaN and infinity**: if the float domain sets `disallow_nan` or `disallow_inf`, exactly those
-  values are errors. If it sets neither, both are warnings: training on them fails silently.
-  ``disallow_nan: false`` and ``disallow_inf: false`` allow them.
-- If an example has a **sparse feature**, the example has all parts of that feature, with one index
-  per value, each within `dense_shape`. A **weighted feature** has one weight per value. Both belong
-  to an environment if all their parts do.
+- **NaN and infinity** are errors if the float domain forbids them with `disallow_nan` or
+  `disallow_inf`. If it sets neither field, both give warnings, because training on them fails
+  silently. ``disallow_nan: false`` and ``disallow_inf: false`` allow them.
+- An example has all parts of a **sparse feature** or none of them. It has one index per value, and
+  the indices are within `dense_shape`. A **weighted feature** has one weight per value. Sparse and
+  weighted features belong to an environment if all their parts do.
 - **Distinct values** (`unique_constraints`) are counted per split, **examples**
-  (`dataset_constraints`) over all splits.
+  (`dataset_constraints`) are counted over all splits.
 - No example can hold a feature of type **STRUCT**: a required STRUCT feature is always missing.
 """
 
@@ -39,8 +39,8 @@ FeatureType = Literal["BYTES", "INT", "FLOAT", "STRUCT"]
 IGNORED_STAGES = frozenset(
     {"PLANNED", "ALPHA", "DEPRECATED", "DISABLED", "DEBUG_ONLY", "VALIDATION_DERIVED"}
 )
-"""Life cycle stages whose features are not checked. TFDV treats the first five as deprecated; a
-derived feature occurs in statistics and never in records."""
+"""Life cycle stages whose features are not checked. TFDV treats the first five as deprecated. A
+derived feature occurs only in statistics, never in records."""
 
 PIXELS = re.compile(r"pixels:([1-9][0-9]{0,4})x([1-9][0-9]{0,4})x([1-4])", re.ASCII)
 """The tag of a feature that holds the pixels of an image: height, width, channels."""
@@ -69,7 +69,7 @@ class ValueCount:
 
 @dataclass(frozen=True, slots=True)
 class IntDomain:
-    """Whole numbers, stored as INT, or as BYTES in decimal. Bounds are inclusive."""
+    """Whole numbers, stored as INT or as decimal text in BYTES. Bounds are inclusive."""
 
     min: int | None = None
     max: int | None = None
@@ -78,7 +78,7 @@ class IntDomain:
 
 @dataclass(frozen=True, slots=True)
 class FloatDomain:
-    """Numbers, stored as FLOAT, or as BYTES in decimal. Bounds are inclusive, float32."""
+    """Numbers, stored as FLOAT or as decimal text in BYTES. Bounds are inclusive, float32."""
 
     min: float | None = None
     max: float | None = None
@@ -104,7 +104,7 @@ class StringDomain:
 
 @dataclass(frozen=True)
 class BoolDomain:
-    """0 and 1 for INT and FLOAT; for BYTES the two strings that stand for them."""
+    """Truth values: 0 and 1 for INT and FLOAT, and two given strings for BYTES."""
 
     true_value: str | None = None
     false_value: str | None = None
@@ -135,26 +135,26 @@ class StructDomain:
 
 @dataclass(frozen=True, slots=True)
 class TimeDomain:
-    """Points in time, or times of day: text in a format, or numbers in a unit."""
+    """Points in time or times of day, stored as text in a format or as numbers in a unit."""
 
     name: str
     """Field of the proto: ``time_domain`` or ``time_of_day_domain``."""
     string_format: str = ""
-    """Format of BYTES values, as for `strptime`: ``%Y-%m-%d``; empty for numbers."""
+    """Format of BYTES values, as in `strptime`, for example ``%Y-%m-%d``. Empty for numbers."""
     integer_format: str = ""
-    """Unit of INT values, as in the proto: ``UNIX_SECONDS``; empty for text."""
+    """Unit of INT values, as in the proto, for example ``UNIX_SECONDS``. Empty for text."""
 
 
 @dataclass(frozen=True, slots=True)
 class OtherDomain:
-    """A meaning that is not checked record by record: text in a language, URLs, MIDs."""
+    """A domain that is not checked in records, for example text in a language, URLs or MIDs."""
 
     name: str
     """Field of the proto: ``url_domain``."""
 
 
 ValueDomain = IntDomain | FloatDomain | StringDomain | BoolDomain | ImageDomain | TimeDomain
-"""Domains that values are checked against, one by one."""
+"""Domains for which each value is checked."""
 
 Domain = ValueDomain | StructDomain | OtherDomain
 
@@ -169,8 +169,8 @@ class _Length(NamedTuple):
 class _Declaration:
     name: str
     stage: str = ""
-    """Life cycle stage, such as ``PRODUCTION``; empty if not set. ``DEPRECATED`` also for the old
-    ``deprecated: true``."""
+    """Life cycle stage, such as ``PRODUCTION``; empty if not set. The old ``deprecated: true`` also
+    gives ``DEPRECATED``."""
 
     @property
     def is_ignored(self) -> bool:
@@ -200,23 +200,24 @@ class _Countable(_Declaration):
 
 @dataclass(frozen=True, kw_only=True)
 class SchemaFeature(_Countable):
-    """The declaration of one feature: fields as in the text, properties as they apply."""
+    """The declaration of one feature. Fields hold what the text says. Properties say what
+    applies."""
 
     type: FeatureType | None
     """None if not set. See :attr:`kind`."""
     shape: tuple[int | None, ...] | None = None
-    """Sizes of the dimensions, ``()`` for a scalar; None if no shape is given, and for a dimension
-    without a size."""
+    """Sizes of the dimensions; ``()`` is a scalar. The shape is None if none is given. A dimension
+    is None if it has no size."""
     value_count: ValueCount | None = None
     """Also set for `value_counts` with a single level."""
     levels: tuple[ValueCount, ...] = ()
-    """`value_counts` of several levels, the outer one first: no `tf.train.Example` holds them."""
+    """`value_counts` with several levels, outermost first. No `tf.train.Example` can hold them."""
     domain: Domain | None = None
     """Domain with references resolved. See :attr:`checked_domain`."""
     domain_name: str = ""
-    """Name of the schema-level domain that `domain` came from; empty for an inline one."""
+    """Name of the schema-level domain that `domain` came from; empty if the domain is inline."""
     min_domain_mass: float | None = None
-    """Minimum fraction of values in the domain; None for all. See :attr:`domain_mass`."""
+    """Fraction of the values that must be in the domain; None for all. See :attr:`domain_mass`."""
     distinct: ValueCount | None = None
     """Number of distinct values in a split, for INT and BYTES: `unique_constraints`."""
     in_environment: tuple[str, ...] = ()
@@ -244,7 +245,7 @@ class SchemaFeature(_Countable):
 
     @property
     def multiple_of(self) -> int:
-        """A divisor of the number of values, required by a shape with a varying dimension."""
+        """The number of values must be a multiple of this. It is 1 if the shape has all sizes."""
         return self._length.multiple_of
 
     @cached_property
@@ -259,7 +260,7 @@ class SchemaFeature(_Countable):
 
     @property
     def tensor_shape(self) -> tuple[int | None, ...] | None:
-        """The shape; a fixed, positive number of values is a shape of one dimension."""
+        """The shape. If none is given, a fixed, positive number of values makes one dimension."""
         if self.shape is None and self.min_values and self.min_values == self.max_values:
             return (self.min_values,)
         return self.shape
@@ -280,7 +281,7 @@ class SchemaFeature(_Countable):
 
     @property
     def domain_mass(self) -> float:
-        """Minimum fraction of the values in the domain. Below 1 only for strings, as in TFDV."""
+        """Fraction of values that must be in the domain. Below 1 only for strings, as in TFDV."""
         if self.min_domain_mass is None or not isinstance(self.domain, StringDomain):
             return 1.0
         return self.min_domain_mass
@@ -297,12 +298,12 @@ class SchemaFeature(_Countable):
 
     @property
     def channels(self) -> int | None:
-        """Channels of all its images, 1 or 3, from a tag such as ``channels:1``."""
+        """Number of channels, 1 or 3, as declared by a tag such as ``channels:1``."""
         return next((number for number in (1, 3) if f"channels:{number}" in self.tags), None)
 
     @cached_property
     def pixels(self) -> tuple[int, int, int] | None:
-        """Height, width and channels of pixels, from a tag such as ``pixels:28x28x1``."""
+        """Height, width and channels, as declared by a tag such as ``pixels:28x28x1``."""
         found = filter(None, map(PIXELS.fullmatch, self.tags))
         return next(((int(hit[1]), int(hit[2]), int(hit[3])) for hit in found), None)
 
@@ -319,21 +320,21 @@ class SchemaFeature(_Countable):
 
 @dataclass(frozen=True, kw_only=True)
 class SparseFeature(_Countable):
-    """A sparse tensor from features of indices and values. No example has a feature of its name."""
+    """A sparse tensor of index features and a value feature. Examples have no feature `name`."""
 
     indices: tuple[str, ...]
     """INT features: one per dimension, each with one index per value."""
     values: str
     """The feature with the values."""
     shape: tuple[int | None, ...] | None = None
-    """Shape of the dense tensor; None if not given, and for a dimension without a size."""
+    """Shape of the dense tensor; None if not given. A dimension without a size is None."""
     is_sorted: bool = False
-    """Whether the indices rise, the first dimension first."""
+    """Whether the indices are strictly ascending, with the first dimension compared first."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class WeightedFeature(_Declaration):
-    """A feature, and one with a weight per value. No feature of an example has this pair's name."""
+    """A feature and the feature with its weights. Examples have no feature `name`."""
 
     feature: str
     weight: str
@@ -378,7 +379,7 @@ class Schema:
         return {each.name: each.pixels for each in self.features if each.pixels is not None}
 
     def byte_pixels(self) -> dict[str, tuple[int, int, int]]:
-        """The features in :meth:`pixels` whose values are BYTES, without the image's shape."""
+        """Like :meth:`pixels`, but only for BYTES, whose values do not tell an image's shape."""
         kinds = {each.name: each.kind for each in self.features}
         return {name: size for name, size in self.pixels().items() if kinds[name] == "BYTES"}
 

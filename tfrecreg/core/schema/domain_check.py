@@ -1,10 +1,10 @@
 """Checks of the values of one feature against its domain.
 
-A check is made once per feature and called once per record. Valid values cost a few calls at C
-level; invalid values are checked one by one, to name the first.
+A check is made once per feature and called once per record. If all values are valid, it costs a few
+calls at C level. Otherwise it checks them one by one, to name the first invalid one.
 
 A regular expression matches text in a time format. It supports the specifiers of Python's
-`time.strptime` that mean the same in every locale, and English names of months and days.
+`time.strptime` that mean the same in every locale. Names of months and days are English.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class InvalidValues(NamedTuple):
 
 
 ValueCheck = Callable[[Feature], "tuple[InvalidValues, ...]"]
-"""Checks the values of a feature of the declared kind; returns nothing if all are valid."""
+"""Checks the values of a feature that has the declared kind. Returns () if all are valid."""
 
 _MANY = 64
 """With this many floats or more, NumPy is faster than tuples."""
@@ -247,7 +247,7 @@ _SPECIFIER = re.compile(r"%(.?)", re.DOTALL)
 
 
 def time_pattern(form: str) -> re.Pattern[bytes] | None:
-    """The expression for a whole text in a format; None if the format cannot be checked.
+    """A regular expression for whole texts in a time format. None if the format cannot be checked.
 
     Days are not compared with months: the 31st of April matches.
     """
@@ -263,9 +263,9 @@ def time_pattern(form: str) -> re.Pattern[bytes] | None:
 
 
 def is_packed_time(number: int) -> bool:
-    """Whether a number is a time of day as `PACKED_64_NANOS`, ZetaSQL's layout of TIME.
+    """Whether a number is a time of day in the format `PACKED_64_NANOS`, ZetaSQL's layout of TIME.
 
-    From the top of 47 bits: 5 for the hour, 6 for the minute, 6 for the second, 30 for the
+    Its 47 bits are, from the top, 5 for the hour, 6 for the minute, 6 for the second and 30 for the
     nanoseconds.
     """
     hours, rest = number >> 42, number & (1 << 42) - 1

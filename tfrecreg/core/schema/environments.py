@@ -1,4 +1,4 @@
-"""The options by which a validator chooses an environment of the schema."""
+"""The options with which a validator chooses an environment of the schema."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class EnvironmentOptions:
     environment: str | None = None
     """The environment of the data."""
     environments: dict[str, str] = field(default_factory=dict)
-    """Environment by split, for splits that have another environment."""
+    """The environments of splits that need a different one, by split name."""
 
 
 def environment_options(
     validator: str, options: Mapping[str, Any]
 ) -> tuple[str | None, Mapping[str, str]]:
-    """The options of a validator: `environment`, for most splits, and `environments`, by split."""
+    """The options `environment` (for most splits) and `environments` (per split) of a validator."""
     found = read_limits(EnvironmentOptions, options, validator)
     return found.environment, found.environments

@@ -1,4 +1,4 @@
-"""Finds features that hold images, and compares records' declarations with their images."""
+"""Finds features that hold images, and compares images with what their records declare."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TRIES = 16
 
 
 def schema_images(target: Target) -> tuple[str, ...]:
-    """The features that hold images, by the target's schema; empty without one."""
+    """The features that hold images according to the target's schema; empty if it has no schema."""
     if target.schema is None:
         return ()
     from tfrecreg.core.schema.proto import parse_schema  # not needed without a schema
@@ -36,7 +36,8 @@ def schema_images(target: Target) -> tuple[str, ...]:
 class ImageFeatures:
     """The features of one shard that hold encoded images.
 
-    These are the features that the schema names; else :data:`ENCODED`, if it exists; else the
+    If a record has :data:`ENCODED`, this is the only one, unless the schema names only other
+    features. Otherwise they are the features that the schema names. If it names none, they are the
     features whose values begin like images in the first records.
     """
 
@@ -46,7 +47,7 @@ class ImageFeatures:
         self._tries = 0
 
     def of(self, example: Example) -> tuple[str, ...]:
-        """The names of the image features with at least one value in this record, sorted."""
+        """The names of the image features with at least one value in this record."""
         if ENCODED in example and (not self._named or ENCODED in self._named):
             names: tuple[str, ...] = (ENCODED,)
         else:
@@ -73,14 +74,14 @@ class ImageFeatures:
 
 _SAME = {"jpg": "jpeg", "jpe": "jpeg", "jfif": "jpeg", "dib": "bmp"}
 _PALETTES = (1, 3, 4)
-"""Possible channels of an image with a palette: indexes, colors, colors with alpha."""
+"""Possible channels of an image with a palette: 1 for indexes, 3 for colors, 4 with alpha."""
 _PNG_COLOUR = 25
 """Offset of the color type in a PNG; 3 is a palette."""
 _SIDES = ("height", "width")
 
 
 class Declared(NamedTuple):
-    """The declarations of a record about its image; a field is None if it is not declared."""
+    """What a record declares about its image. A field is None if the record does not declare it."""
 
     format: bytes | None
     height: int | None
@@ -88,7 +89,7 @@ class Declared(NamedTuple):
     channels: int | None
 
     def fits(self, header: ImageHeader) -> bool:
-        """Whether it certainly matches the header. Otherwise :func:`differences` decides."""
+        """Whether the declarations certainly match the header. If not, see :func:`differences`."""
         return (
             (self.format is None or self.format == header.format.encode())
             and (self.height is None or self.height == header.height)
@@ -98,7 +99,7 @@ class Declared(NamedTuple):
 
 
 def declared_columns(tables: Tables, table: Table, image: str) -> Iterator[Declared]:
-    """The declarations of a table's records about the images in a feature, row by row."""
+    """What each record of a table declares about its image in the feature `image`, row by row."""
     columns: list[Iterable[Any]] = []
     name, _ = _declared(table.sample, image, "format", Kind.BYTES)
     columns.append(tables.values(table, name) if name else repeat(None, len(table.positions)))
@@ -112,10 +113,10 @@ def declared_columns(tables: Tables, table: Table, image: str) -> Iterator[Decla
 
 
 def neighbours(image: str, what: str) -> tuple[str, ...]:
-    """Features that may declare `what` about the image in `image`, the most likely first.
+    """Features that may declare `what` about the image in the feature `image`, most likely first.
 
-    ``image/height`` for ``image/encoded``; ``image_height``, ``image/height`` and ``height`` for
-    ``image``.
+    For ``image/encoded``, this is ``image/height``. For ``image``, these are ``image_height``,
+    ``image/height`` and ``height``.
     """
     folder = image.rpartition("/")[0]
     if folder:
@@ -150,7 +151,7 @@ def differences(
 
 
 def _declared(example: Example, image: str, what: str, kind: Kind) -> tuple[str, Any]:
-    """Name and value of the declaring feature; an empty name and None without one."""
+    """Name and value of the feature that declares `what`, or an empty name and None."""
     for name in neighbours(image, what):
         feature = example.get(name)
         if feature is not None and feature.kind is kind and feature.count == 1:

@@ -1,9 +1,9 @@
 """Drafts a schema from data: a first version for people to correct, not a check of that data.
 
 A draft generalizes the data, so that more data of the same kind pass. A feature gets a fixed shape
-only if every example has it with the same number of values, a list of strings only if few strings
-recur often, and bounds only if it is a label. The data pass their draft, except for features with
-two types.
+only if every example has it with the same number of values. It gets a list of strings only if few
+strings recur often. It gets bounds only if it is a label or a height, width or channel count that
+is the same in all images. The data pass their draft, except for features with several types.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ class WordLimit(NamedTuple):
 
 
 DRAFT_LIMIT = WordLimit(50, 64)
-"""Beyond this limit, a feature gets no list of strings in a draft."""
+"""A draft has no list of strings for a feature that exceeds this limit."""
 _MAX_FEATURES = 10_000
-"""Maximum number of features to keep: their names come from the data."""
+"""Maximum number of features to keep. Their names come from the data, so there may be very many."""
 _REPEATS = 5
 """A list of strings is drafted if each string occurs this often on average."""
 _SIDES = frozenset({"height", "width", "channels"})
-"""Last parts of names that hold the shape of an image."""
+"""Last parts of the names of features that hold the sides or channels of an image."""
 _LABELS = frozenset({"category", "category_id", "class", "class_id", "classes", "target"})
 """Last parts of names that hold classes, besides those that end in ``label`` or ``labels``."""
 
@@ -122,11 +122,11 @@ class KindSummary:
 
 @dataclass(slots=True)
 class SeenFeature:
-    """The values of one feature. Small and mergeable, in any order."""
+    """The values of one feature. It is small, and can be merged in any order."""
 
     limit: WordLimit = DRAFT_LIMIT
     kinds: dict[Kind, KindSummary] = field(default_factory=dict)
-    """By kind; more than one if examples disagree."""
+    """One summary per kind. There are several if examples disagree."""
     unset: int = 0
     """Number of examples where the feature has no kind."""
 
@@ -152,7 +152,7 @@ class SeenFeature:
         return sum(summary.examples for summary in self.kinds.values())
 
     def most_frequent(self) -> Kind | None:
-        """The kind in most examples; the lowest by number if two are equally frequent."""
+        """The most frequent kind. If several are equally frequent, the lowest by number."""
         return min(self.kinds, key=lambda kind: (-self.kinds[kind].examples, kind), default=None)
 
 
@@ -227,7 +227,7 @@ class SchemaSketch:
         yield f"# Drafted from {counted(self.examples, 'example')} of {safe(dataset) or 'no name'}."
         yield "# It describes the data as found: review it, correct it, keep it in git."
         if self.others:
-            yield f"# Left out, as no tf.train.Example: {counted(self.others, 'record')}."
+            yield f"# Not a tf.train.Example, so left out: {counted(self.others, 'record')}."
         if self.empty:
             yield f"# Without a single feature: {counted(self.empty, 'example')}."
         if self._too_many:
@@ -235,7 +235,7 @@ class SchemaSketch:
 
 
 def _agree(declared: DeclaredFeature, summary: SeenFeature) -> bool:
-    """Whether the values of a feature have the kind, number and range of its declaration."""
+    """Whether the values of a feature have the declared kind, number and range."""
     kind = declared.kind or summary.most_frequent()
     if kind is None or summary.kinds.keys() != {kind}:
         return False
@@ -269,7 +269,7 @@ def draft_feature(
     if usual is None:
         where = share_text(summary.unset, examples)
         yield f"# {where}, never with a value, so its type is not known:"
-        yield "# give it one, or make the source leave it out"
+        yield "# declare a type, or make the source leave the feature out"
         yield from block("feature", f"name: {shown}", "lifecycle_stage: PLANNED")
         return
     values = summary.kinds[usual]
@@ -316,7 +316,7 @@ def _comments(summary: SeenFeature, usual: Kind, examples: int) -> Iterator[str]
             f"{KIND_NAMES[kind]} in {summary.kinds[kind].examples}"
             for kind in sorted(summary.kinds)
         )
-        yield f"# two types, of which a feature can have one: {types} examples"
+        yield f"# found several types, but a feature can have only one: {types} examples"
     if summary.examples < examples:
         yield f"# {share_text(summary.examples, examples)}"
     if summary.unset:
@@ -345,7 +345,7 @@ def _length(values: KindSummary, is_required: bool) -> list[str]:
 
 
 def value_domain(name: str, kind: Kind, values: KindSummary) -> list[str]:
-    """The lines of the domain that follows from the values; empty without one."""
+    """The lines of the domain that follows from the values; empty if none follows."""
     if kind is Kind.FLOAT:
         if not values.values or values.nan or values.infinite:
             return []
@@ -379,12 +379,12 @@ def _is_label(name: str) -> bool:
 
 
 def block(name: str, *body: str) -> list[str]:
-    """A message in text form, one line per list item."""
+    """A message in protobuf's text form. Each item of the list is a line."""
     return [f"{name} {{", *(f"  {line}" for line in body), "}"]
 
 
 def quoted(text: str) -> str:
-    """`text` as a string in text form; unprintable characters become octal escapes."""
+    """`text` as a string in protobuf's text form. Unprintable characters become octal escapes."""
     shown = []
     for character in text:
         if character in '"\\':

@@ -1,8 +1,8 @@
 """The options of the validator `annotations`, and the features of labels and objects.
 
 Features have the names of TensorFlow's object detection. Source: `tfexample_decoder` and the
-dataset tools of the TensorFlow models repository (``research/object_detection``); its image
-classification calls labels `image/class/label`.
+dataset tools of the TensorFlow models repository (``research/object_detection``); its models for
+image classification call labels `image/class/label`.
 
 The module also counts the classes of records, and collects the names of class numbers.
 """
@@ -30,7 +30,7 @@ class AnnotationsOptions:
     label: _Text | None = None
     """The feature of class numbers, if it has an unusual name."""
     text: _Text | None = None
-    """The feature of the class names for `label`."""
+    """The feature with the names of the classes in `label`."""
     label_map: _Text | None = None
     """Path of a file of class names: see `label_maps`. Overrides the manifest."""
     imbalance: Annotated[float, Meta(gt=1)] | None = None
@@ -38,7 +38,7 @@ class AnnotationsOptions:
 
     def __post_init__(self) -> None:
         if self.text is not None and self.label is None:
-            raise ValueError("`text` needs `label`: it names the classes of that feature")
+            raise ValueError("`text` needs `label`, because it names the classes of that feature")
         if self.imbalance is not None and not math.isfinite(self.imbalance):
             raise ValueError("expected a finite `imbalance`")
 
@@ -67,11 +67,11 @@ OF_OBJECTS = frozenset((*BOX, *PER_OBJECT, *KEYPOINTS))
 
 
 class Labels(NamedTuple):
-    """A feature of class numbers, and the feature of the names for them."""
+    """A feature with class numbers, and the feature with the names of these classes."""
 
     label: str
     text: str | None
-    """None if unknown: a feature `text` beside `label` may be anything."""
+    """None if unknown, because a feature `text` beside `label` may hold anything."""
 
 
 def labels_of(options: AnnotationsOptions, mapped: Iterable[str]) -> tuple[Labels, ...]:
@@ -88,7 +88,8 @@ def known_features(labels: Iterable[Labels]) -> set[str]:
 
 
 def _text_of(label: str) -> str | None:
-    """``image/class/text`` for ``image/class/label``, ``species/text`` for ``species``."""
+    """For ``image/class/label``, this is ``image/class/text``; for ``species``,
+    ``species/text``."""
     head, found, _ = label.rpartition("class/label")
     if found and (not head or head.endswith("/")):
         return f"{head}class/text"
@@ -104,7 +105,7 @@ _MOST_NAME_BYTES = 256
 
 @dataclass(slots=True)
 class ClassCounts:
-    """Number of objects or records by class. Mergeable; at most 100,000 classes."""
+    """Number of objects or records per class. Counts can be merged, up to 100,000 classes."""
 
     counts: dict[int, int] = field(default_factory=dict)
     full: bool = False
@@ -144,10 +145,10 @@ def histogram(counts: Mapping[int, int], names: LabelMap) -> dict[str, int]:
 
 @dataclass(slots=True)
 class ClassNames:
-    """The names that records give to class numbers, without a label map. Mergeable; bounded."""
+    """The names that records give to class numbers if there is no label map. Bounded."""
 
     names: dict[int, list[bytes]] = field(default_factory=dict)
-    """Up to three names per number: the first when sorted by bytes, whatever the reading order."""
+    """Up to three names per number: those that sort first by bytes, in any reading order."""
     full: bool = False
     """Whether there were more names, so that these are incomplete."""
 
@@ -172,7 +173,7 @@ class ClassNames:
                 self.add(label, name)
 
     def conflicts(self) -> Iterator[str]:
-        """Messages about numbers with two names, then about names with two numbers."""
+        """Messages about numbers that have two names, and about names that have two numbers."""
         numbers: dict[bytes, int] = {}
         for label, names in sorted(self.names.items()):
             if len(names) > 1:

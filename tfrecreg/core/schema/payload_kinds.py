@@ -1,4 +1,4 @@
-"""The kinds of the payloads of a shard, and the records of a batch as tables of columns.
+"""Counts the kinds of a shard's payloads, and arranges the records of a batch in tables.
 
 The first validator that needs the tables and digests of a batch creates them; later validators
 reuse them.
@@ -31,7 +31,7 @@ NOT_AN_EXAMPLE = "the payload should be a tf.train.Example"
 """The message of `SCH001`."""
 
 TOO_LARGE = "too_large"
-"""The kind of records too large for memory, whose real kind is unknown."""
+"""Stands for the unknown kind of records that are too large for memory."""
 
 _SHOWN = 8
 """Number of bytes of a payload that a finding shows."""
@@ -87,8 +87,9 @@ def other_location(shard: Shard, batch: RecordBatch, position: int, kind: Payloa
 def mostly_examples(kinds: Mapping[str, int]) -> bool:
     """Whether more than half of the records whose kind is known are Examples.
 
-    If so, the records are a set of Examples, and other records do not belong there. The reverse
-    does not hold: a SequenceExample without lists, or a short text, can have an Example's bytes.
+    If so, the records are a set of Examples, and other records do not belong there. An Example
+    among other payloads may be right, because a SequenceExample without lists or a short text can
+    have the same bytes as an Example.
     """
     known = sum(kinds.values()) - kinds.get(TOO_LARGE, 0)
     return 2 * kinds.get(PayloadKind.EXAMPLE.value, 0) > known
@@ -97,8 +98,8 @@ def mostly_examples(kinds: Mapping[str, int]) -> bool:
 def no_schema_fits(target: Target, *, sequences: bool = False) -> str:
     """Why no schema of Examples can apply to `target`; empty if a schema may apply.
 
-    With `sequences`, this includes schemas of SequenceExamples. A manifest declares the kind of its
-    payloads; bare files may hold Examples.
+    With `sequences`, a schema of SequenceExamples may apply as well. A manifest declares the kind
+    of its payloads; files without a manifest may hold Examples.
     """
     kind = adopted_kind(target.manifest)
     if kind is PayloadKind.EXAMPLE or (sequences and kind is PayloadKind.SEQUENCE_EXAMPLE):
@@ -132,7 +133,7 @@ class Table(NamedTuple):
 
 
 class Tables:
-    """The records of a batch, as tables; the other records are decoded one by one."""
+    """The tables of a batch. Records that fit in no table are decoded one by one."""
 
     def __init__(self, batch: RecordBatch) -> None:
         # The batch refers to its tables. A reference back would keep its memory until a collection.
@@ -171,7 +172,7 @@ class Tables:
 def value_digest(batch: RecordBatch, position: int, name: str, feature: Feature) -> bytes:
     """The blake3 digest (16 bytes) of a bytes feature's values, computed once per batch.
 
-    The digest of a single value covers its bytes alone.
+    The digest of a single value covers only its bytes, not its length.
     """
     known: dict[int, bytes] = batch.shared.setdefault((value_digest, name), {})
     digest = known.get(position)
@@ -191,7 +192,7 @@ def _digest(feature: Feature) -> bytes:
 
 
 def tables_of(batch: RecordBatch) -> Tables:
-    """The tables of a batch whose records are in memory; always the same object."""
+    """The tables of a batch whose records are in memory. Each call returns the same object."""
     known: Tables | None = batch.shared.get(tables_of)
     if known is None:
         known = batch.shared[tables_of] = Tables(batch)

@@ -35,8 +35,8 @@ from tfrecreg.core.schema.definition import (
 from tfrecreg.core.values.errors import SchemaError
 
 _MAX_CHARACTERS, _MAX_MESSAGES = 4 << 20, 50_000
-"""Maximum length of a schema, and maximum number of braces: protobuf reads a million characters per
-second, and a feature has one to five messages."""
+"""Maximum number of characters and of messages (opening braces) in a schema. Protobuf reads a
+million characters per second, and a feature has one to five messages."""
 _CATEGORICAL_YES = 1
 """Value of the proto's `StringDomain.Categorical`."""
 
@@ -126,10 +126,10 @@ def render_schema(schema: Schema) -> str:
 
 
 def canonical_text(message: Any, before: str) -> str:
-    """A message as protobuf prints it, with comments of an earlier text.
+    """A message as protobuf prints it, with the comments of an earlier text.
 
-    Comments stay at the head and the end of the text, above a feature or domain of the schema, and
-    in the line of its name. Comments inside a feature or domain are lost.
+    It keeps comments at the head and the end of the text, above a feature or domain, and on the
+    line of its name. Other comments inside a feature or domain are lost.
     """
     text_format = importlib.import_module("google.protobuf.text_format")
     head, comments, end = _comments(before.removeprefix("\ufeff"))
@@ -143,7 +143,7 @@ def canonical_text(message: Any, before: str) -> str:
 
 
 def _comments(text: str) -> tuple[str, dict[tuple[str, str], tuple[str, str]], str]:
-    """The comments at the head of a schema's text, of each of its named blocks, and at its end."""
+    """The comments of a schema's text: at its head, at each named block, and at its end."""
     comments: dict[tuple[str, str], tuple[str, str]] = {}
     head: str | None = None
     above = before_block = block = ""

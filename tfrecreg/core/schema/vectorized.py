@@ -27,7 +27,7 @@ from tfrecreg.core.schema.definition import (
 from tfrecreg.core.schema.payload_kinds import Table, tables_of
 
 _MAX_PLANS = 64
-"""Maximum number of plans to keep: layouts come from the data."""
+"""Maximum number of plans to keep. Layouts come from the data, so there may be very many."""
 _INT64 = np.iinfo(np.int64)
 _Bools = NDArray[np.bool_]
 _ColumnCheck = Callable[[bytes, Column], _Bools]
@@ -38,9 +38,9 @@ class _Plan(NamedTuple):
     """A layout that can conform, with the checks of its values."""
 
     checks: tuple[tuple[int, _ColumnCheck], ...]
-    """Checks by number of the slot."""
+    """Each check, with the number of its slot."""
     absent: tuple[int, ...]
-    """Numbers of the schema's features that the layout lacks, all optional."""
+    """Numbers of the schema's features that the layout lacks. All of them are optional."""
     masses: tuple[str, ...]
     """Names of the features whose values are counted."""
 
@@ -70,7 +70,7 @@ class VectorizedCheck:
         return positions
 
     def _conforming(self, memory: bytes, table: Table) -> _Bools:
-        """For each row, whether it conforms; conforming rows are counted."""
+        """Whether each row conforms. Rows that conform are added to the checker's counts."""
         layout = tuple(slot for slot, _ in table.columns.values())
         if layout not in self._plans:
             if len(self._plans) >= _MAX_PLANS:

@@ -23,7 +23,7 @@
 An unknown key and a value of the wrong type are errors. If they were ignored, a policy might have
 no effect.
 
-Also judges findings by a gate: :func:`judge` has no state, and today's date is an argument.
+The module also judges findings: :func:`judge` has no state and gets today's date.
 """
 
 from __future__ import annotations
@@ -80,7 +80,8 @@ class Waiver:
     expires: date
     """The last day on which the waiver is valid."""
     code: str = "*"
-    """A glob for codes, ``IMG*``, and after a space a glob for details: see :func:`is_named`."""
+    """A glob for codes, such as ``IMG*``. A space and a glob for details may follow: see
+    :func:`is_named`."""
     fingerprint: str = "*"
     """A glob for fingerprints: ``SHD007:mnist:train:*``."""
 
@@ -96,11 +97,11 @@ class Waiver:
 
 
 def is_named(found: Finding | Code, pattern: str) -> bool:
-    """Whether `pattern` matches `found`: the ``CODE`` or ``CODE DETAIL`` of a gate or waiver, as
-    globs.
+    """Whether `pattern` matches `found`. Gates and waivers have such patterns: ``CODE`` or ``CODE
+    DETAIL``, as globs.
 
     DETAIL has to match the finding's message, or the details of all its places. If the finding has
-    more places than it lists, only its message is compared. A :class:`Code` has no details.
+    more places than it lists, only its message is compared. A DETAIL never matches a :class:`Code`.
     """
     code, space, detail = pattern.partition(" ")
     if not fnmatchcase(found.code, code) or not space:
@@ -138,8 +139,8 @@ class Verdict:
     waived: tuple[tuple[Finding, Waiver], ...]
     """The findings with a waiver, each with the first matching waiver."""
     lapsed: tuple[tuple[Finding, Waiver], ...] = ()
-    """The `findings` that match an expired waiver, each with the first such waiver. Unless
-    `fail_on` is `never`, they fail with any severity, because someone has to decide about them
+    """The `findings` that match an expired waiver, each with the first such waiver. They fail the
+    gate with any severity, unless `fail_on` is `never`, because someone has to decide about them
     again.
     """
     lowered: tuple[Lowered, ...] = ()
@@ -233,15 +234,15 @@ class DatasetConfig:
     """`datasets/<name>.toml`: the defaults of `build <name>`."""
 
     source: _Text | None = None
-    """The source: its name, ``mnist``; ``distribution:name`` if two distributions announce the
-    name; or, for a local source, ``./sources/yolo.py:Yolo``.
+    """The source's name, such as ``mnist``. It is ``distribution:name`` if two distributions
+    announce the name. A local source is named like ``./sources/yolo.py:Yolo``.
     """
     raw: _Text | None = None
     """Folder of the raw data: an absolute path, a path relative to the registry, or a URL."""
     schema: _Text | None = None
     """Path of the schema, relative to the registry's root; None for ``schemas/<name>.pbtxt``."""
     options: dict[str, Any] = field(default_factory=dict)
-    """The options of the source, which gives them types: see
+    """The options of the source, which declares their types: see
     :mod:`tfrecreg.core.values.typed_values`.
     """
     shards: Positive | None = None
@@ -249,7 +250,7 @@ class DatasetConfig:
     `hosts` may be given.
     """
     shard_size: Annotated[int, parse_size] | None = None
-    """Size of a shard in bytes, which the file has as a number or as ``"256MiB"``."""
+    """Size of a shard in bytes. The file has a number, or a text such as ``"256MiB"``."""
     records_per_shard: Positive | None = None
     hosts: Positive | None = None
     """Number of training hosts to plan for."""
@@ -282,7 +283,7 @@ class InflationLimit:
     allowance: Annotated[int, Meta(ge=0)] = 512
     """Additional bytes per record, for keys and labels of tiny records."""
     base: Literal["decoded", "stored"] = "decoded"
-    """The size of the raw data: without whole-file compression, or as the files are stored."""
+    """The size of the raw data that counts: after decompression of whole files, or as stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -340,9 +341,9 @@ class Config:
     policy: PolicyConfig = field(default_factory=PolicyConfig)
     plugins: PluginsConfig = field(default_factory=PluginsConfig)
     broken: dict[str, DatasetConfigError] = field(default_factory=dict)
-    """The errors of datasets whose files cannot be read, by name; `datasets` lacks these."""
+    """By name, the error of each dataset whose file cannot be read. `datasets` lacks these."""
     home: str = ""
-    """The registry's folder, in which local plugins are searched; empty outside a registry."""
+    """The registry's folder, where local plugins are looked up; empty outside a registry."""
 
     def dataset(self, name: str) -> DatasetConfig:
         """The configuration of a dataset; the defaults if it has none."""

@@ -1,10 +1,10 @@
 """Parses and renders JSON files of this package, computes their digests, and reports invalid files.
 
-Digests cover the canonical form of RFC 8785 (JCS), with only objects, arrays, strings, integers,
-booleans and null. Other numbers would need the rules of ECMAScript, and manifests have no
-fractions.
+Digests are computed from the canonical form of RFC 8785 (JCS). Here, it has only objects, arrays,
+strings, integers, booleans and null. Fractions would need the rules of ECMAScript, and manifests
+have none.
 
-Also reads TOML, and changes values in it without losing comments and order.
+The module also reads TOML, and changes values in it without losing comments and order.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def refusing(error: type[TfrecregError], complaint: str, *, hint: str = "") -> I
 
 
 def known_format(found: Any, newest: int, has: str, reads: str = "supports") -> dict[str, Any]:
-    """Return `found`, a parsed document; refuse a format that is newer than `newest`."""
+    """Return `found`, a parsed document. Raise an error if its format is newer than `newest`."""
     version = found.get("format_version") if isinstance(found, dict) else None
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise ValueError("it has no `format_version`")
@@ -61,7 +61,7 @@ def texts_of(plain: Mapping[str, Any], *names: str) -> dict[str, str]:
 
 
 def digest_apart(plain: Mapping[str, Any], *apart: str) -> str:
-    """blake3, as hex, of the canonical JSON of all fields of `plain` except those in `apart`."""
+    """The blake3 digest, in hex, of the canonical JSON of `plain` without the fields in `apart`."""
     covered = {name: plain[name] for name in plain if name not in apart}
     return blake3(canonical_json(covered)).hexdigest()
 
@@ -111,7 +111,7 @@ def _ordered(value: object) -> object:
         return [_ordered(item) for item in value]
     if isinstance(value, int):
         if abs(value) > _SAFE_INTEGER:
-            raise ValueError(f"{value} is beyond the integers that every JSON reader keeps")
+            raise ValueError(f"{value} is an integer that some JSON readers change")
         return value
     raise ValueError(f"canonical JSON cannot hold a value of type {type(value).__name__}")
 
@@ -137,8 +137,8 @@ def strict_json(data: bytes) -> Any:
 
 
 def no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of a document. Refuses repeated keys, because readers differ in which value they
-    take.
+    """An object of a document. Repeated keys are errors, because readers disagree on which value
+    counts.
     """
     found: dict[str, Any] = {}
     for name, value in pairs:
@@ -151,7 +151,7 @@ def no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _finite_float(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise ValueError(f"{text[:40]} is not a number that JSON readers keep")
+        raise ValueError(f"{text[:40]} is a value that some JSON readers refuse or change")
     return number
 
 
@@ -176,8 +176,8 @@ def read_toml(text: str | bytes, file: str) -> dict[str, Any]:
 
 
 def _exact(value: object) -> object:
-    """A form of `value` for comparisons, which is equal only for the same TOML: 1, true and 1.0
-    differ, and a tuple is an array.
+    """A form of `value` for comparisons. Two forms are equal only if the TOML is the same: 1, true
+    and 1.0 differ. A tuple counts as an array.
     """
     if isinstance(value, Mapping):
         return {key: _exact(item) for key, item in value.items()}

@@ -6,8 +6,8 @@ Each error that a user may meet is a :class:`UsageError` (a bad reference, optio
 hint in another. Any other exception is a bug and is printed with its traceback.
 
 A distribution that was not installed from an index records its origin in ``direct_url.json``:
-https://packaging.python.org/specifications/direct-url/. Install commands then name that origin: an
-index may not have the distribution, or not the same version.
+https://packaging.python.org/specifications/direct-url/. Install commands then name that origin,
+because an index may lack the distribution or have another version.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ class UntrustedPluginError(UsageError):
 
 
 class RawDataError(UsageError):
-    """The source cannot read the raw data: they are missing or have another form."""
+    """The source cannot read the raw data: they are missing or do not have the expected form."""
 
 
 class SchemaError(UsageError):
@@ -213,7 +213,7 @@ class RefusedError(TfrecregError):
 
 
 class DamagedRecordError(RefusedError):
-    """The checksums of a requested record do not hold."""
+    """A checksum of the requested record does not match."""
 
 
 class FailureError(TfrecregError):

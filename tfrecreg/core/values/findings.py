@@ -28,8 +28,9 @@ class Severity(str, Enum):
 
 
 class TensorflowOutcome(str, Enum):
-    """What TensorFlow does at a fault if it reads the file with the compression in the manifest, or
-    else the file's own: https://github.com/tfrecreg/tfrecreg/tree/main/docs/integrity.md
+    """What TensorFlow does at a fault. It reads the file with the compression in the manifest, or
+    with the file's own if there is no manifest:
+    https://github.com/tfrecreg/tfrecreg/tree/main/docs/integrity.md
     """
 
     READS = "reads without an error"
@@ -70,8 +71,8 @@ class Code:
     """
 
     def count_text(self, number: int) -> str:
-        """The number with the text: ``80 items are incomplete``; without `counted`, ``80 ×`` and
-        the summary.
+        """The number with the text: ``80 items are incomplete``. If `counted` is not set, it is
+        ``80 ×`` and the summary.
         """
         if self.counted is None:
             return f"{number:,} × {self.summary}"
@@ -135,7 +136,7 @@ class Finding:
     """One line with the expected and the found value; it is the same for all places."""
     hint: str
     fingerprint: str
-    """The identity of the finding, which another build does not change. Waivers match it with
+    """The identity of the finding, which stays the same in other builds. Waivers match it with
     globs. See :func:`fingerprint`.
     """
     count: int

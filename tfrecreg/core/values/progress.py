@@ -13,10 +13,10 @@ class Progress(Protocol):
     """Receives reports of progress. Its methods are called in the parent process only."""
 
     def start(self, what: str, total: int, unit: str = "records") -> None:
-        """Start a piece of work: `what` ("building mnist"), of `total` records; 0 if unknown."""
+        """Start work on `total` records (0 if unknown). `what` names it: "building mnist"."""
 
     def advance(self, records: int, size: int) -> None:
-        """Report that `records` more records are done, which have `size` bytes."""
+        """Report that `records` more records, with `size` bytes in all, are done."""
 
     def stop(self) -> None:
         """End the piece of work, after success or failure."""

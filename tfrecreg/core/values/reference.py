@@ -24,7 +24,7 @@ _STAGE = re.compile(r"([a-zA-Z0-9](?:[a-zA-Z0-9-/_]*[a-zA-Z0-9])?)(?:#[0-9]+)?")
 
 @dataclass(frozen=True, order=True, slots=True)
 class Version:
-    """The version of a release: three numbers, by which versions compare. There are no
+    """The version of a release: three numbers, which are compared in order. There are no
     pre-releases.
     """
 
@@ -51,8 +51,8 @@ class Reference:
     name: str
     """Name of the dataset."""
     selector: str | None
-    """The part after the `@`: a version, ``1.*``, ``1.2.*`` or ``latest``. For a stage, the `#` and
-    the stage. None for the build.
+    """The part after the `@`: a version, ``1.*``, ``1.2.*`` or ``latest``. It is ``#prod`` for a
+    stage and None for the build.
     """
 
     def __str__(self) -> str:
@@ -62,8 +62,8 @@ class Reference:
 
     @property
     def stage(self) -> str | None:
-        """The stage that the reference names, to which tags of git assign releases; None if it
-        names no stage.
+        """The stage that the reference names; None if it names no stage. Tags of git assign
+        releases to stages.
         """
         selector = self.selector or ""
         return selector[1:] if selector.startswith("#") else None

@@ -16,9 +16,10 @@ from tfrecreg.core.values.typed_values import parse_size
 FRAMING = 16
 """Number of bytes that a record takes besides its payload."""
 SHARDS_PER_HOST = 10
-"""TensorFlow advises at least this many shards for each host that reads them,"""
+"""TensorFlow advises at least this many shards for each host that reads them."""
 MIN_HOST_SHARD = 10_000_000
-"""and this many bytes or more per shard (https://www.tensorflow.org/tutorials/load_data/tfrecord).
+"""TensorFlow advises at least this many bytes per shard
+(https://www.tensorflow.org/tutorials/load_data/tfrecord).
 """
 
 _MIN_SHARD = 1 << 26
@@ -103,15 +104,15 @@ class ShardName:
     of: int | None
     """Number of shards of the set; None if the name does not declare it."""
     records: int | None
-    """Number of records of the shard; None if the name does not declare it, as
-    ``train00-2071.tfrec`` does.
+    """Number of records of the shard, which names such as ``train00-2071.tfrec`` declare; else
+    None.
     """
     stem: str
     """The file's name without the number and the counts. All shards of a set have the same stem."""
 
 
 def parse_shard_name(filename: str) -> ShardName | None:
-    """Parse the name of a file by the known schemes; None if no scheme matches.
+    """Parse the name of a file according to the known schemes; None if no scheme matches.
 
     The schemes are ``mnist-train.tfrecord-00000-of-00010`` (TFDS, and this package),
     ``train-00000-of-01024`` (ImageNet), ``prefix-00000-of-00032.tfrecord`` (Beam),
@@ -204,8 +205,8 @@ def is_split_word(text: str) -> bool:
 
 
 def folder_split(name: str, *, tfx: bool = False) -> str:
-    """The split in a folder's name, as it is written there: in ``valid``, ``flowers_test``,
-    ``train_set``, and with `tfx` in ``Split-train``. Empty if the name has no split.
+    """The split in a folder's name, spelled as it is there. Such names are ``valid``,
+    ``flowers_test``, ``train_set`` and, with `tfx`, ``Split-train``. Empty if there is none.
     """
     match = (_TFX_FOLDER if tfx else _SPLIT_FOLDER).fullmatch(name)
     return match["split"] if match is not None else ""
@@ -228,8 +229,8 @@ def normal_splits(names: Iterable[str]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardPolicy:
-    """The requested number or size of a split's shards. At most one of the four may be set; without
-    any, TFDS's rule applies.
+    """The requested number or size of a split's shards. At most one of the four may be set. If none
+    is set, TFDS's rule applies.
     """
 
     shards: int | None = None
@@ -239,7 +240,7 @@ class ShardPolicy:
     records_per_shard: int | None = None
     """Maximum number of records per shard. The split gets as few shards as possible."""
     hosts: int | None = None
-    """Number of training hosts. There are as many shards for each host as TensorFlow advises."""
+    """Number of training hosts. Each host gets as many shards as TensorFlow advises."""
 
     def __post_init__(self) -> None:
         options = {
@@ -337,9 +338,9 @@ def class_name(names: Mapping[int, str], label: int) -> str:
 
 
 def collision(names: Iterable[str]) -> str:
-    """A clause that names two names which differ only in case or Unicode normal form; may be empty.
+    """A clause about two names that differ only in case or Unicode normal form; may be empty.
 
-    One of the two is nearly always a mistake, made on a system on which both are the same name.
+    One of the two is nearly always a mistake, made on a system that treats both as the same name.
     """
     seen: dict[str, str] = {}
     for name in names:

@@ -17,9 +17,9 @@ from reprlib import Repr
 from typing import Any
 
 DOCS = "https://github.com/tfrecreg/tfrecreg/tree/main/docs"
-"""The address of the documentation, as in pyproject.toml: a wheel has no folder `docs`."""
+"""The address of the documentation, as in pyproject.toml, because a wheel has no folder `docs`."""
 _HARMLESS = re.compile(r"[A-Za-z0-9 _.,/@%+=()-]*")
-"""Matches texts without characters to escape: nearly all texts."""
+"""Matches texts that have no characters to escape, which are nearly all texts."""
 _KEEP = frozenset({"Ll", "Lu", "Lt", "Lm", "Lo", "Mn", "Mc", "Me"})
 # Invisible letters, marks and symbols: fillers, joiners, variation selectors, the empty braille
 # cell. These are Unicode's Default_Ignorable_Code_Point, and U+2800.
@@ -143,7 +143,7 @@ def si_bytes(number: float) -> str:
 
 
 _CLOSE = 0.8
-"""From this similarity on, a plugin's method counts as a misspelled method of the base class."""
+"""A plugin's method is misspelled if it is at least this similar to one of the base class."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -200,7 +200,7 @@ class ExtensionPoint:
 
 
 def overrides(thing: object, base: type, name: str) -> bool:
-    """Whether an object has its own method `name`, and not the default of `base`.
+    """Whether an object has its own method `name` instead of the default in `base`.
 
     The object need not inherit from `base`.
     """
@@ -210,10 +210,10 @@ def overrides(thing: object, base: type, name: str) -> bool:
 def json_data(value: object) -> Any:
     """A result as objects, lists and values that JSON can hold.
 
-    A record becomes an object with its fields, except fields that its `repr` omits. A record whose
-    document has other keys has a method `to_json`, which returns the document; the document may
-    contain records. JSON has no NaN and no infinity: NaN becomes null, infinity a word. A value of
-    any other type becomes its text.
+    A record becomes an object with its fields, except fields that its `repr` omits. If the document
+    of a record has other keys, the record has a method `to_json` that returns it. The document may
+    contain records. JSON has no NaN and no infinity, so NaN becomes null and infinity becomes a
+    word. A value of any other type becomes its text.
     """
     if isinstance(value, Enum):
         return value.value

@@ -5,14 +5,16 @@ The annotations of a dataclass are the types of its keys:
 - ``str``, ``int``, ``float``, ``bool``, ``date``, an ``Enum`` or a ``Literal``; numbers are finite,
   and :class:`msgspec.Meta` may limit values
 - ``X | None``, ``tuple[X, ...]``, ``dict[str, X]``, other dataclasses
-- ``Annotated[X, function]``: the function's result; the text of its ``ValueError`` is the message
+- ``Annotated[X, function]``: the value is the function's result. If the function raises a
+  ``ValueError``, its text is the message
 
 :func:`read_table` reads TOML. :func:`parse_options` reads the options of a source, whose values may
-be texts. A ``bool`` is ``true``, ``yes``, ``1`` or ``false``, ``no``, ``0``. An ``Enum`` is its
-value. For ``X | None``, ``none`` is None, so an optional text cannot be "none". A tuple is ``a,b``,
-or a JSON array of texts if an item contains a comma or is empty.
+be texts. A ``bool`` is written as ``true``, ``yes`` or ``1``, or as ``false``, ``no`` or ``0``. An
+``Enum`` is written as its value. For ``X | None``, ``none`` means None, so an optional text cannot
+be "none". A tuple is written as ``a,b``, or as a JSON array of texts if an item contains a comma or
+is empty.
 
-Also parses sizes and limits from text, for the command line and `tfrecreg.toml`.
+The module also parses sizes and limits from text, for the command line and `tfrecreg.toml`.
 """
 
 from __future__ import annotations
@@ -85,7 +87,7 @@ def _dotted(keys: Keys) -> str:
 
 
 class _Mismatch(Exception):
-    """A value does not fit its type. `keys` lead to the value."""
+    """A value does not fit its type. `keys` is the path to the value."""
 
     def __init__(self, complaint: str, keys: Keys) -> None:
         self.complaint = complaint
@@ -280,11 +282,11 @@ def parse_options(
             f"the option `{_dotted(error.keys)}` of `{of}` {error.complaint}", hint=hint
         ) from None
     except ValueError as error:
-        raise UsageError(f"the options of `{of}` do not fit: {error}", hint=hint) from error
+        raise UsageError(f"the options of `{of}` are invalid: {error}", hint=hint) from error
 
 
 def pairs_of(pairs: Sequence[str], option: str = "--option") -> dict[str, str]:
-    """The values by name, from texts ``NAME=VALUE``."""
+    """Parse texts of the form ``NAME=VALUE`` into values by name."""
     given: dict[str, str] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
@@ -323,7 +325,7 @@ def options_as_text(instance: object) -> dict[str, str]:
 
 
 def as_text(value: Any) -> str:
-    """The text from which an option gets this value."""
+    """The text that gives an option this value."""
     if value is None:
         return "none"
     if not isinstance(value, tuple):
@@ -341,8 +343,8 @@ _PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 
 
 def parse_size(value: int | str) -> int:
-    """A size in bytes: ``1048576``, ``"256MiB"``, ``"1.5 GB"`` (M and MB are 10^6, Mi and MiB
-    2^20).
+    """Parse a size in bytes, such as ``1048576``, ``"256MiB"`` or ``"1.5 GB"`` (M and MB mean 10^6,
+    Mi and MiB mean 2^20).
     """
     from fractions import Fraction  # imported here and below, because few commands need it
 
@@ -378,7 +380,7 @@ class SkipLimit:
         return cls(Fraction(percent[1]) / 100)
 
     def allows(self, skipped: int, items: int) -> bool:
-        """Whether `skipped` of `items` are within the limit. Nothing is rounded."""
+        """Whether the limit allows `skipped` items out of `items`. Nothing is rounded."""
         return skipped <= (self.count if self.share is None else self.share * items)
 
     def __str__(self) -> str:

@@ -156,7 +156,7 @@ class Faulty(RecordFormat):
     ("fault", "message"),
     [
         ("loses", "record 10 is missing"),
-        ("changes", "record 3 has other content"),
+        ("changes", "record 3 has different content"),
         ("repeats", "it has more than 11 records"),
     ],
 )

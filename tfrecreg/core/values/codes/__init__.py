@@ -94,7 +94,7 @@ class Former(NamedTuple):
     became: tuple[str, ...]
     """The code that replaced it; two codes if it was used for both skipped items and remarks."""
     about: str
-    """The meaning of the former code. Findings with the new code say it in `detail`."""
+    """The meaning of the former code. Findings with the new code repeat it in `detail`."""
 
     def __str__(self) -> str:
         return f"{self.code} became {' or '.join(self.became)}"

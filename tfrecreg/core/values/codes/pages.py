@@ -116,8 +116,8 @@ def _anomalies() -> dict[str, _Anomaly]:
         records = group.fields.get("records", "")
         if records:
             about += (
-                f"\n\nThe validator `schema` reports the records themselves as {records}. Where it "
-                "runs as well, this\nfinding has their locations."
+                f"\n\nThe validator `schema` reports the records themselves as {records}. If it "
+                "runs in the same check,\nthis finding has their locations."
             )
         for name, type_name, summary in _TYPE.findall(types):
             rule = f"tfdv-{type_name.lower().replace('_', '-')}"
