@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 TEXT = 300
 """Maximum number of characters of the text of a record."""
 _CLASSES = 6
-"""Maximum number of classes named in a label."""
+"""Maximum number of classes that a label names."""
 _CELL = 80
-"""A text with more characters is shown without the other values of its record."""
+"""A text with more characters is shown alone, without other values of the record."""
 
 
 def drawn(
@@ -47,7 +47,7 @@ def drawn(
     decoders: Decoders,
     key: str | None,
 ) -> dict[str, Any]:
-    """The facts about a record in the grid."""
+    """What the grid shows about a record."""
     shown: dict[str, Any] = {
         "key": safe(key) if key is not None else None,
         "label": None,
@@ -103,7 +103,7 @@ def payload_parts(payload: bytes, decoders: Decoders) -> Sequence[ShownPart]:
 
 
 def first_image(example: Example, decoders: Decoders) -> ShownImage | None:
-    """The image that represents the record: the first one with a header."""
+    """The image that represents a record: the first one with a readable header."""
     return next((each for each in images_in(example, decoders) if each.header is not None), None)
 
 
@@ -125,7 +125,7 @@ def kind_of_feature(name: str, feature: Feature, decoders: Decoders) -> str:
 
 
 def readable_text(value: bytes, limit: int = 4 * TEXT) -> str | None:
-    """The beginning of a value, if all shown characters are printable."""
+    """The beginning of a value as text; None if it has unprintable characters."""
     try:
         text = value[:limit].decode("utf-8", "strict" if len(value) <= limit else "ignore")
     except UnicodeDecodeError:
@@ -162,7 +162,7 @@ def _without_image(example: Example, decoders: Decoders) -> dict[str, Any]:
 
 
 def finite(value: Any) -> Any:
-    """A number that JSON can express."""
+    """The value, as text if it is a number that JSON cannot express."""
     return value if not isinstance(value, float) or math.isfinite(value) else str(value)
 
 
@@ -222,13 +222,13 @@ _UNITS = {"context": "value", "list": "step"}
 
 
 class LedgerRows:
-    """The remarks on items in the ledger of a build. Read on first use."""
+    """The rows about items in the ledger of a build, read on first use."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
 
     def of(self, split: str, key: str | None) -> dict[str, Any] | None:
-        """The row of an item; None without one."""
+        """The ledger's row about an item; None if there is none."""
         return self._rows.get((split, key)) if key is not None else None
 
     @cached_property
