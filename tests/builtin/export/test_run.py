@@ -136,7 +136,7 @@ def test_the_folder_holds_what_tfds_reads(registry: Registry, tmp_path: Path) ->
     assert result.splits == {"test": 1, "train": 5}
     assert result.shards == {"linked": 3}
     assert (result.version, result.folder, result.to) == ("0.0.0", str(out), "tfds")
-    assert result.notes == ("a build has no number: it is exported as version 0.0.0",)
+    assert result.notes == ("a build has no version number: it is exported as version 0.0.0",)
 
 
 def test_shards_are_links_and_the_build_stays_as_it_was(registry, tmp_path) -> None:
