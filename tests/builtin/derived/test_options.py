@@ -48,7 +48,7 @@ def test_features_are_chosen_by_names_and_patterns(
         (("inputs=strete@1.0.0",), "no dataset `strete`; did you mean `street`?"),
         (("inputs=street,street@1.0.0",), "`inputs` names `street` twice, as `street` and"),
         (("inputs=street", "classes=dgo="), "`classes` names `dgo`, which no parent has"),
-        (("inputs=street,bare",), "has class names in the parent `street`, and none in `bare`"),
+        (("inputs=street,bare",), "has class names in the parent `street`, but none in `bare`"),
         (("inputs=street", "sample=0.0001%"), "no record of the parents is selected: `street`"),
         (("inputs=street", "where=colour = 1"), "colour"),
         ((), "the option `inputs` of `tfrecreg` is missing"),

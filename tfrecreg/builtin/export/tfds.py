@@ -240,8 +240,8 @@ class TfdsExporter(RecordExporter):
         schema = self.dataset.schema
         if self.options.boxes and not box_prefixes(schema):
             raise UsageError(
-                f"`{schema.where}` has no boxes: expected features `PREFIX/ymin`, `xmin`, `ymax` and "
-                "`xmax` of the type FLOAT"
+                f"`{schema.where}` has no boxes: expected features `PREFIX/ymin`, `xmin`, `ymax` "
+                "and `xmax` of the type FLOAT"
             )
 
     def how_to_read(self, folder: str) -> str:

@@ -284,8 +284,7 @@ def _extremes(target: Target, splits: Mapping[str, Survey]) -> Iterator[Gallery]
 
 
 def _sample(survey: Survey) -> list[Pick]:
-    """Choose records of every class in turn, and of any class, up to a limit. Sort them by class.
-    """
+    """Choose records of every class in turn, and of any class, up to a limit, sorted by class."""
     classes = [
         picks
         for _, picks in sorted(

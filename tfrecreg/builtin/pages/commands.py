@@ -90,7 +90,7 @@ def _default_page(targets: Sequence[str]) -> str:
             if "– tfrecreg</title>" in file.read(10_000):
                 return str(path)
         raise UsageError(
-            f"`{path}` exists, but tfrecreg did not write it: name the page with `--output`"
+            f"`{path}` exists, but tfrecreg did not make it: name the page with `--output`"
         )
     return str(path)
 

@@ -103,8 +103,7 @@ class TooManyFeatures:
 
     def __str__(self) -> str:
         return (
-            f"{self.count:,} features or more: statistics support at most {MAX_FEATURES:,} "
-            "features"
+            f"{self.count:,} features or more: statistics support at most {MAX_FEATURES:,} features"
         )
 
     def error(self) -> RefusedError:
