@@ -292,7 +292,7 @@ def _by_names(files: Sequence[_File], *, alone: bool) -> dict[str, str]:
         if first.group != file.group:
             raise UsageError(
                 f"`{first.shard.name}` and "
-                f"`{file.shard.name}` belong to different sets, but both would be the "
+                f"`{file.shard.name}` belong to two sets, but both would be the "
                 f"split `{split}`: name splits with `--split NAME=GLOB`"
             )
         found[file.shard.path] = split

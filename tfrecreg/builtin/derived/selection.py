@@ -119,7 +119,7 @@ class RecordSelection:
             yield Taken(parent, shard, index, numbers)
 
     def _classes_of(self, taken: Taken) -> Iterator[tuple[int, frozenset[tuple[str, int]] | None]]:
-        """Each record's number and classes, or None if the record is left out with all its classes."""
+        """The number and the classes of each record. None means that the record is left out."""
         parent = self._parents[taken.parent]
         shard = parent.shards[taken.shard]
         changes = self._classes.by_parent[taken.parent]
