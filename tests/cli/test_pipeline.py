@@ -111,7 +111,7 @@ def test_a_dataset_without_a_source_has_no_stage_that_builds_it(cli, configured)
     Path("datasets/digits.toml").write_text("owner = 'ada'\n")
     done = cli("pipeline")
     assert done.code == 2
-    assert "`digits` has neither a schema `schemas/digits.pbtxt` nor a source" in done.err
+    assert "`digits` has no schema `schemas/digits.pbtxt`, and no source" in done.err
     Path("schemas").mkdir()
     Path("schemas/digits.pbtxt").write_text("")
     done = cli("pipeline", "--json")

@@ -96,7 +96,7 @@ def test_schemas_that_differ_are_widened_or_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         made.build("other", "one", "three")
     assert caught.value.message == (
-        "the schemas of the parents `one` and `three` declare `size` in different ways: "
+        "the schemas of the parents `one` and `three` declare `size` differently: "
         "`--option features=size=` leaves it out"
     )
     build = made.build("other", "one", "three", features=["size="])

@@ -153,7 +153,7 @@ def test_gzip_is_decompressed_and_noted(place_build, tmp_path) -> None:
     export(place_build(splits, SCHEMA), "things", tmp_path / "plain")
     result = export(place_build(splits, SCHEMA, compression="gzip"), "things", tmp_path / "gzip")
     assert result.shards == {"decompressed": 1}
-    assert any("decompressed, with identical records" in note for note in result.notes)
+    assert any("decompressed: the records are unchanged" in note for note in result.notes)
     name = "things-train.tfrecord-00000-of-00001"
     assert (tmp_path / "gzip" / name).read_bytes() == (tmp_path / "plain" / name).read_bytes()
 

@@ -321,7 +321,7 @@ def test_a_comment_may_come_first(tmp_path: Path, capfd: pytest.CaptureFixture[s
         (
             "SELECT * FROM nothere",
             "error: Table with name nothere does not exist",
-            "hint: `tfrecreg query TARGET` alone shows",
+            "hint: `tfrecreg query TARGET` without SQL shows",
         ),
         (
             "SELECT * FROM records WHERE n ::: 1",
