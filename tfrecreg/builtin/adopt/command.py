@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     labels={"metavar": "FEATURE=FILE", "shell_complete": complete.files},
     pixels={"metavar": "image=FEATURE:HxWxC", "flags": ("--option",)},
 )
-@click.option("--dry-run", is_flag=True, help="Show splits and names, without reading files.")
+@click.option("--dry-run", is_flag=True, help="Show splits and names, without adopting the files.")
 @jobs_option
 def command(
     session: Session,

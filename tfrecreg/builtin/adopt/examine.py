@@ -85,7 +85,7 @@ class Examined:
     keyless: int | None = None
     """Number of the first record that has no key; None if all have one."""
     problem: TfrecregError | None = None
-    """Another reason than findings why the shard cannot be adopted."""
+    """Why the shard cannot be adopted, if that is not a finding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +108,8 @@ class Examination:
 
 @dataclass(slots=True)
 class _Reading(Validator):
-    """Reads all shards. As the validator `manifest` does for bare files, it reports contradicting
-    file names, and payloads that are not Examples among Examples.
+    """Reads all shards. As the validator `manifest` does for bare files, it reports file names that
+    contradict each other, and other payloads among Examples.
     """
 
     settings: _Settings

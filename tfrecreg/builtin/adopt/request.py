@@ -62,8 +62,8 @@ class FilesBeside:
         return found
 
     def terms(self) -> dict[str, str]:
-        """License, description and citation, by the keys of a dataset's file, and ``version``,
-        ``homepage`` and ``doi``.
+        """License, description and citation, under the keys of a dataset's file, and also
+        ``version``, ``homepage`` and ``doi``.
         """
         if not self.infos:
             return {}

@@ -215,7 +215,7 @@ class _Adoption:
         if key is None and self.in_place and before is not None:
             key = before.source.options.get(KEY)
         if known is not None and known.is_new and request.schema is None:
-            notes.append(f"the schema is the one beside the files, `{safe(known.path)}`")
+            notes.append(f"the schema was taken from `{safe(known.path)}` beside the files")
         beside = LabelsBeside()  # class names from the user or the build take precedence
         if not self.in_place and not request.labels:
             beside = labels_beside([file.shard for file in plan.files])

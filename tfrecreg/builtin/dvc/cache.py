@@ -79,7 +79,7 @@ class RemoteObjects:
         )
 
     def listed(self, oids: Collection[str]) -> dict[str, RemoteObject]:
-        """Those of the objects that the remote has. Each call asks the remote again."""
+        """The given objects, if the remote has them. Each call asks the remote again."""
         if hasattr(self._fs.fs, "invalidate_cache"):
             self._fs.fs.invalidate_cache()
         wanted = set(oids)
@@ -258,7 +258,7 @@ class UnusedFile(NamedTuple):
 
 
 def shared_folder(root: str) -> str:
-    """The cache's folder if it is outside the repository, where others may use it; else empty."""
+    """The folder of the cache; empty if it is in the repository, so that no other can use it."""
     with opened(root, "dvc cache dir") as repo:
         folder = Path(repo.cache.local.path).resolve()
         return "" if Path(repo.root_dir).resolve() in folder.parents else str(folder)

@@ -44,7 +44,7 @@ class Folder:
     value: str
     """DVC's hash of the folder."""
     sizes: Mapping[str, int | None]
-    """Size in bytes by path in the folder; None if unknown. Lacks files that a user added."""
+    """Size in bytes by path in the folder; None if unknown. Omits files that a user added."""
     copies: tuple[str, ...] = ()
     """Absolute paths of local folders that may contain its files."""
 
@@ -258,7 +258,7 @@ class _Objects:
         self._uses: dict[str, list[tuple[Folder, str]]] = defaultdict(list)
 
     def add(self, folder: Folder, *, heal: bool) -> bool:
-        """Find the list of a folder; False if it is nowhere."""
+        """Find the list of a folder. Returns whether it was found."""
         value = folder.value
         data = self._list(folder, heal=heal)
         if data is None:

@@ -93,8 +93,8 @@ def gc_command(session: Session, apply: bool, remote: str | None) -> None:
     """List or remove files that are no longer needed.
 
     Lists files left by killed commands, catalogs of shards that nothing needs, copies of releases
-    that the DVC remote also has, and builds in DVC's cache that no pointer and no release in any
-    branch or tag names. Objects that tfrecreg did not create are kept.
+    that the DVC remote also has, and builds in DVC's cache that are named neither by a pointer nor
+    by a release in any branch or tag. Objects that tfrecreg did not create are kept.
 
     A copy of a release is removed only if the remote has all its objects. --apply verifies their
     bytes before it removes the copy.
@@ -120,7 +120,8 @@ def gc_command(session: Session, apply: bool, remote: str | None) -> None:
 @session_command("pipeline")
 @click.argument("names", nargs=-1, metavar="[NAME..]", shell_complete=complete.datasets)
 @options_of(
-    "upkeep:Keeping.pipeline", check={"help": "Write nothing; exit with 1 if `dvc.yaml` is stale."}
+    "upkeep:Keeping.pipeline",
+    check={"help": "Write nothing; exit with 1 if `dvc.yaml` is stale."},
 )
 def pipeline_command(session: Session, names: tuple[str, ...], check: bool, artifacts: bool) -> int:
     """Write or update the stages of datasets in dvc.yaml.
@@ -129,8 +130,8 @@ def pipeline_command(session: Session, names: tuple[str, ...], check: bool, arti
     configured datasets are written. Other stages are left unchanged. `dvc repro` runs the stages
     whose inputs changed.
 
-    Each dataset also has an artifact with its name. In other repositories, `dvc artifacts get` uses
-    it and the tags that `tfrecreg tag` sets to fetch a release by number.
+    Each dataset also has an artifact with its name. With it and the tags of `tfrecreg tag`, `dvc
+    artifacts get` in other repositories can fetch a release by its number.
     """
     from tfrecreg.builtin.dvc.pipeline import pipeline
 

@@ -67,7 +67,8 @@ class Kept(NamedTuple):
 def initialised(root: str) -> bool:
     """Whether `root` is in a DVC repository. Does not import DVC.
 
-    A repository outside the git work tree of `root` does not count: git would not see its pointers.
+    A repository outside the git work tree of `root` is ignored, because git would not see its
+    pointers.
     """
     return _repository(root) is not None
 

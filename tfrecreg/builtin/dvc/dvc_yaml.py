@@ -8,8 +8,8 @@ pulled the page would repeat the stage that makes it.
 
 The parameters of a stage are the keys of the configuration that change its result. DVC refuses
 missing keys, so only existing keys are named. The stage `gate` depends on whole files, and fails if
-keys were added later: see `expect_pipeline`. If a stage loses a parameter, DVC does not rerun it.
-DVC does so if the command changes, so a comment in the command names the keys.
+keys were added later: see `expect_pipeline`. DVC does not rerun a stage that lost a parameter, but
+it reruns a stage if its command changes. So a comment in the command names the keys.
 
 The file is edited with ruamel.yaml, as DVC does: comments are kept, and lines get DVC's layout.
 """
@@ -179,7 +179,7 @@ class Changes:
     added: tuple[str, ...] = ()
     updated: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
-    """Entries of datasets that are no longer configured."""
+    """Names of entries whose datasets are no longer configured."""
 
     def __bool__(self) -> bool:
         return bool(self.added or self.updated or self.removed)

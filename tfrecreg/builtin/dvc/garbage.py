@@ -40,7 +40,7 @@ class Unneeded:
     bytes: int
     why: str
     verified: int = 0
-    """For a copy of a release, number of its objects that the remote was found to have."""
+    """For a copy of a release, the number of its objects that were found in the remote."""
 
 
 def gc(
@@ -155,7 +155,7 @@ def _versions(
             yield Unneeded("version", path, size, "the DVC remote has it", len(folder.sizes) + 1)
         elif fault.what:
             progress.note(
-                f"`{path}` is kept: `{safe(fault.path)}` is damaged in the remote; "
+                f"`{path}` is kept: `{safe(fault.path)}` is damaged in the remote: "
                 f"`tfrecreg push --repair {folder.name}` replaces it"
             )
 

@@ -48,7 +48,7 @@ class _Dvc:
         value = _cached_hash(change, folder, build) or _cached_hash(change, folder, build)
         if value is None:
             raise FailureError(
-                f"`{folder}` and its copy in DVC's cache differ: another process changes them"
+                f"`{folder}` differs from its copy in DVC's cache: another process changes one"
             )
         return value
 

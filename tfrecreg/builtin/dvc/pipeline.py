@@ -188,7 +188,7 @@ def _pointer(registry: Registry, name: str) -> str | None:
 
 
 def _missing(registry: Registry, name: str) -> dict[str, bytes]:
-    """The missing files that stages need. Those in folders keep git from dropping empty folders."""
+    """Missing files that stages need, such as files that make git keep empty folders."""
     found: dict[str, bytes] = {}
     for folder in (f"{layout.RELEASES}/{name}", layout.reports_folder(name)):
         if registry.storage.stat(folder) is None:

@@ -42,7 +42,7 @@ def _release(registry: Registry, reference: str) -> Release:
 
 
 def dvc_folder(dataset: Dataset, manifest: Manifest) -> Folder:
-    """The folder of a release as DVC keeps it."""
+    """The folder that DVC keeps for a release."""
     release = manifest.release
     assert release is not None
     name = f"{dataset}@{release.version}"
@@ -307,7 +307,7 @@ def obtain(
         again = cloud.fetch(root, folder, remote, wrong, distrusted=wrong, required=required)
         for path in _copy_all(manifest, again, staged, progress):
             raise RefusedError(
-                f"`{path}` from DVC differs from the release `{folder.name}`, even fetched again"
+                f"DVC's copies of `{path}` all differ from the release `{folder.name}`"
             )
         found.objects += again.objects
         found.lost += again.lost

@@ -36,8 +36,7 @@ class BeamOptions:
     runner: str | None = None
     """Name of a Beam runner, such as `FlinkRunner`. Default: the runner in this process."""
     folder: str | None = None
-    """Folder for tasks and outcomes, which this machine and the workers share. Default: `TMPDIR`.
-    """
+    """Folder that this machine and the workers share, for tasks and outcomes. Default: `TMPDIR`."""
     batch: int | None = None
     """Number of tasks per pipeline. Default: 256."""
 
@@ -168,7 +167,7 @@ class _Pipelines(Executor):
             self._error = error
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = True) -> None:
-        """Cancel the pipeline and wait until its tasks have ended. More tasks may follow then."""
+        """Cancel the pipeline and wait until its tasks have ended. Then it accepts new tasks."""
         del wait, cancel_futures
         for work in self._folder.glob("*.work"):
             work.unlink()  # workers do not begin missing tasks

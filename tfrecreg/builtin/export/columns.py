@@ -3,8 +3,8 @@
 A column stores a feature without loss, or not at all: `null` means that the feature is absent, and
 an empty list that it has no values. :meth:`FeatureColumn.holds` says which it can store.
 
-The library Datasets of Hugging Face reads which columns are images, classes or texts from the
-metadata of a Parquet file's schema, under ``huggingface``. :func:`hub_metadata` writes them.
+Hugging Face's library Datasets reads the types of columns (image, class, text) from the metadata
+``huggingface`` of a Parquet file's schema. :func:`hub_metadata` writes it.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def hub_metadata(
     texts: Sequence[str],
     rest: str,
 ) -> tuple[str, list[str]]:
-    """The metadata as JSON, and the features that have replaced class names in it."""
+    """The metadata as JSON, and the features for which class names had to be replaced."""
     replaced = []
     features: dict[str, Any] = {name: _value("string") for name in texts}
     for column in columns:

@@ -2,14 +2,13 @@
 
 Names are unchanged, including slashes, and stay at the top level: ``example["image/encoded"]``.
 TFDS could also nest them in dictionaries, but `as_supervised` and `tfds.show_examples` read only
-the top level. Besides, the features `a` and `a/b` could not exist together then.
+the top level. Nested features could not be named both `a` and `a/b`.
 
 A required feature of fixed shape becomes a scalar or a tensor of that shape. Any other feature
 becomes a sequence, which is empty if an example lacks the feature. The JSON follows TFDS's protos
 ``feature.proto`` and ``dataset_info.proto`` (proto3 JSON, where 64-bit integers are strings).
 
-Of encoded images, only the headers are compared, and only the properties that decide how TensorFlow
-decodes them.
+Images are compared only by their headers, and only by what decides how TensorFlow decodes them.
 """
 
 from __future__ import annotations
@@ -180,7 +179,7 @@ def relied_on(schema: Schema) -> list[SchemaFeature]:
 def make_connectors(
     schema: Schema, labels: Mapping[str, Sequence[str]], images: Mapping[str, ImagesSeen]
 ) -> Connectors:
-    """The connectors of every feature that the schema relies on."""
+    """The connectors of all features that no lifecycle stage excludes."""
     made = Connectors()
     for rule in relied_on(schema):
         leaf = _leaf(rule, labels, images, made.notes)
@@ -245,9 +244,7 @@ def _image(rule: SchemaFeature, seen: ImagesSeen, notes: list[str]) -> Json:
         )
         return _tensor(rule)
     if "gif" in seen.formats and len(seen.formats) > 1:
-        notes.append(
-            f"{name} is exported as encoded bytes: GIF images have a dimension more than others"
-        )
+        notes.append(f"{name} is exported as encoded bytes: GIF images have an extra dimension")
         return _tensor(rule)
     if seen.channels == {2} or seen.channels == {2, 4}:
         channels = 4

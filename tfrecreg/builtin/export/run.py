@@ -156,7 +156,7 @@ class ExportResult(ShortRepr):
     bytes: int
     """Size of the exported shards in bytes."""
     shards: dict[ShardMethod, int]
-    """Number of shards per way in which they were exported."""
+    """Number of shards for each way in which shards were exported."""
     content: str | None
     """Content digest of the written records, verified; None for formats that keep the shards."""
     where: str | None = None
@@ -265,7 +265,7 @@ def _shown(text: str) -> str:
 def _chosen(
     dataset: ExportedDataset, where: str | None
 ) -> Iterator[dict[str, npt.NDArray[np.int64]] | None]:
-    """For each path of a shard, the records that meet a condition; None without a condition."""
+    """The records that meet a condition, by path of their shard; None without a condition."""
     if where is None:
         yield None
         return

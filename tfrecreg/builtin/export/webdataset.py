@@ -2,8 +2,8 @@
 
 https://github.com/webdataset/webdataset
 
-Images and labels become separate files, which loaders decode according to their suffixes, unless
-that would lose something. All other features become JSON.
+Images and labels become separate files, unless that would lose something. Loaders decode them
+according to their suffixes. All other features become JSON.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ _LABEL = "image/class/label"
 _SINGLE = ((), (1,))
 """Shapes that mean a single value."""
 _MAX_KEY = 100
-"""Maximum number of characters that a key may have to name a sample."""
+"""Maximum number of characters of a key that becomes the name of a sample."""
 _MODE = 0o644
 _IMAGE_NAME = re.compile(r"(.+)\.(?:bmp|gif|jpe?g|png|webp)", re.IGNORECASE | re.DOTALL)
 _PLAIN = re.compile(r"(?!__)(?:[\w+=@,-][\w+=@,.-]*/)*[\w+=@,-]+", re.ASCII)

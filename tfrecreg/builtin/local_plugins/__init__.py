@@ -3,7 +3,7 @@
 A file has either hooks, like the module of a distribution, or classes. Then each source and
 validator in it is announced under its attribute `name`, or else its class name. The files of a
 folder form a package below this module, whose name has the folder and the digest of its files. So a
-worker that unpickles an object of a local plugin imports the same code, or refuses.
+worker process that unpickles an object of a local plugin imports the same code, or fails.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ class PageRecord:
 
 
 def read_records(target: Target, places: Iterable[PagePlace]) -> dict[PagePlace, PageRecord]:
-    """The records at the given places, or their faults. Opens one shard at a time."""
+    """The records at the given places, damaged ones with their faults. Opens a shard at a time."""
     wanted: dict[str, list[int]] = {}
     decoders = target_decoders(target)
     for place in sorted(set(places)):

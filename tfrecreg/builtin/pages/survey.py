@@ -1,7 +1,7 @@
 """Surveys the records for a page, while the check reads them.
 
-A hash of a record's checksum decides whether it is picked, so a version always has the same sample,
-whatever its shards and the number of workers.
+A hash of its checksum decides whether a record is picked. So a version always has the same sample,
+whatever the shards and the number of workers.
 """
 
 from __future__ import annotations

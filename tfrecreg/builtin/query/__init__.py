@@ -19,7 +19,7 @@ def tfrecreg_validators() -> Iterator[ValidatorRecord]:
     """Yield `questions`, whose module is imported only if a gate has expectations."""
     yield ValidatorRecord(
         "questions",
-        "the answers to `expect` of a gate, in SQL",
+        "SQL answers, compared with `expect` of a gate",
         CodeList("QRY*"),
         _load,
         runs_with="limits",

@@ -22,9 +22,9 @@ from tfrecreg.core.values.errors import UsageError
 from tfrecreg.core.values.text import json_data, safe
 
 SHOWN_ROWS = 1000
-"""Maximum number of rows of a table for people; CSV, JSON and Parquet have all rows."""
+"""Maximum number of rows of a printed table. CSV, JSON and Parquet have all rows."""
 _CELL = 200
-"""Maximum number of characters of a cell for people."""
+"""Maximum number of characters of a printed cell."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -56,7 +56,7 @@ def plain_value(value: Any) -> Any:
 
 
 def cell(value: Any) -> str:
-    """A value for people, escaped."""
+    """A value as printed, escaped."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -134,14 +134,14 @@ def _markdown_row(cells: Iterable[str]) -> bytes:
 
 
 def some(rows: Iterator[tuple[Any, ...]], beyond: Callable[[], None]) -> Iterator[tuple[Any, ...]]:
-    """The first :data:`SHOWN_ROWS` rows; calls `beyond` if there are more."""
+    """The first :data:`SHOWN_ROWS` rows. Calls `beyond` if there are more."""
     yield from islice(rows, SHOWN_ROWS)
     if next(rows, None) is not None:
         beyond()
 
 
 def as_parquet(schema: Any, batches: Iterable[Any]) -> Iterator[bytes]:
-    """A Parquet file; several batches form a row group."""
+    """A Parquet file with several batches per row group."""
     pa, pq = arrow_module(), parquet()
     with tempfile.TemporaryFile() as file:
         try:

@@ -66,7 +66,7 @@ class QueryTable:
 
 @dataclass
 class Questions:
-    """The tables of targets, open to questions. Close it, or use it in a ``with`` block."""
+    """The open tables of targets, to ask questions. Close it, or use it in a ``with`` block."""
 
     targets: tuple[Target, ...]
     catalogs: tuple[tuple[ShardCatalog, ...], ...]
@@ -75,7 +75,7 @@ class Questions:
     names: tuple[tuple[str, str], ...]
     """The name of each table, with its target."""
     notes: tuple[str, ...]
-    """What is missing in the tables, one line each."""
+    """What the tables do not contain, one line each."""
     absent: tuple[tuple[str, str], ...]
     """Tables that are empty because no data were found, each with the reason."""
     _stack: ExitStack = field(repr=False)
@@ -98,7 +98,7 @@ class Questions:
         )
 
     def notes_on(self, sql: str) -> tuple[str, ...]:
-        """Notes for the user on the answer to a question, one line each."""
+        """Notes on the answer to a question, one line each."""
         asked = sql.lower()
         return (*self.notes, *(why for name, why in self.absent if name in asked))
 
@@ -121,7 +121,7 @@ class QueryAnswer:
 
     Attributes:
         table: a ``pyarrow.Table``.
-        notes: what is missing in the tables (shards, damaged records), one line each.
+        notes: what the tables do not contain (shards, damaged records), one line each.
     """
 
     def __init__(self, table: Any, notes: Sequence[str] = ()) -> None:
@@ -211,7 +211,7 @@ def ask_targets(
             cache = stack.enter_context(closing(CatalogCache(target)))
             known.append((target, tuple(catalogs_of(target, cache, engine, progress))))
         return _opened(stack, connection, known[:own], known[own:], report=report)
-    raise AssertionError("an exit stack swallows nothing")
+    raise AssertionError("an exit stack suppresses no exceptions")
 
 
 def ask_catalogs(
@@ -232,7 +232,7 @@ def ask_catalogs(
             earlier.append((previous, made))
         known = [(target, tuple(catalogs))]
         return _opened(stack, connection, known, earlier, in_check=True)
-    raise AssertionError("an exit stack swallows nothing")
+    raise AssertionError("an exit stack suppresses no exceptions")
 
 
 def previous_of(target: Target) -> Target | None:
@@ -326,7 +326,7 @@ class _Tables:
         columns: Mapping[str, str],
         write: Callable[[str], str],
     ) -> None:
-        """Add a table; `write` puts its rows into a file, or returns why the table is empty."""
+        """Add a table. `write` writes its rows to a file, or returns why there are none."""
         path = f"{self._folder}/{prefix}{name}.parquet"
         why = write(path)
         if why:
@@ -341,7 +341,7 @@ class _Tables:
 
 
 def _lacks(target: Target, catalogs: Sequence[ShardCatalog], made: TargetTables) -> Iterator[str]:
-    """What is missing in the tables of a target, one line each."""
+    """What the tables of a target do not contain, one line each."""
     faults = sum(each.kept.entry.faults for each in catalogs)
     if faults:
         places = "1 damaged place is" if faults == 1 else f"{faults:,} damaged places are"

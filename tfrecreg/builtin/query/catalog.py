@@ -140,9 +140,7 @@ class CatalogCache:
         return ""
 
     def note_digest(self, asked: _Asked, digest: str) -> None:
-        """Remember the digest of the bytes of a file, unless the file changed during the read or
-        shortly before.
-        """
+        """Remember the digest of a file, unless it changed while it was read or shortly before."""
         state = asked.state
         if state is None or state_of(asked.shard) != state:
             return
@@ -215,7 +213,7 @@ def catalogs_of(
 def _made(
     wanted: Sequence[_Asked], engine: Engine, target: Target, progress: Progress
 ) -> Iterator[CatalogPart]:
-    """The catalogs of shards, made in a scan."""
+    """Make the catalogs of shards in a scan."""
     from tfrecreg.builtin.query.rows import CatalogVisitor
     from tfrecreg.core.check.scan.run import ScanTask, scan_shard
 

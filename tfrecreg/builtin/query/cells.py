@@ -42,7 +42,7 @@ class FeatureCells:
         self._loose: list[tuple[int, int, int, Sequence[Any] | None]] = []
 
     def add_column(self, rows: _Ints, slot: Slot, column: Column, memory: bytes) -> int:
-        """Add the values of records with the same layout. Returns the bytes they take in memory."""
+        """Add the values of records with the same layout. Returns how much memory they take."""
         count = len(rows)
         kept = np.full(count, slot.values <= SHORT_VALUES)
         held = 0
@@ -66,7 +66,7 @@ class FeatureCells:
         return held + CELL_BYTES * count * min(slot.values, SHORT_VALUES)
 
     def add(self, row: int, feature: Feature) -> int:
-        """Add the values of one record. Returns how many bytes they take in memory."""
+        """Add the values of one record. Returns how much memory they take."""
         count, size = feature.count, 0
         values: Sequence[Any] | None = None
         if self.kind is Kind.BYTES:

@@ -78,7 +78,7 @@ def command(
     meant = _SUFFIXES.get(Path(output or "").suffix.lower()) if sql is not None else None
     form = form or ("json" if session.as_json else meant or "table")
     if output and meant not in (None, form):
-        raise UsageError(f"`{output}` has the suffix of another format than `{form}`")
+        raise UsageError(f"the suffix of `{output}` does not match the format `{form}`")
     if session.as_json and form != "json":
         raise UsageError(f"`--format {form}` and `--json` exclude each other")
     if form == "parquet" and output is None:

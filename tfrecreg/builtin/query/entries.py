@@ -1,4 +1,4 @@
-"""The metadata and the column names of the files of a catalog, and quoting for SQL.
+"""Metadata and column names of catalog files, and quoting for SQL.
 
 If a record has more than :data:`SHORT_VALUES` values or :data:`SHORT_BYTES` bytes of a feature
 (:data:`CLASS_BYTES` for :data:`CLASS_NAMES`), a catalog stores only their number and size.
@@ -60,7 +60,7 @@ MORE = tuple(
     if name not in (OBJECT_LABEL, OBJECT_TEXT, f"{_PREFIX}view")
 )
 OBJECT_NUMBERS = ("label_number", *(column for column, _ in MORE))
-"""Columns of an object that have numbers."""
+"""Numeric columns of an object."""
 OBJECT_SIDES = tuple(side for side, _ in SIDES)
 """Sides of boxes, as fractions of the image's sides."""
 COLUMN_FEATURES = 1000

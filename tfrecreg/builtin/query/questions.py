@@ -66,7 +66,7 @@ class Expectation:
     at_most: Annotated[Any, _number] = None
     severity: Severity = Severity.ERROR
     message: str = ""
-    """The expectation in words; messages begin with it."""
+    """The expectation in words, with which messages begin."""
 
     def __post_init__(self) -> None:
         bounds = (self.at_least, self.at_most)
@@ -112,7 +112,7 @@ def where_expected(name: str) -> KeyPath:
 
 
 def read_expectations(tables: Mapping[str, Any]) -> dict[str, Expectation]:
-    """The expectations of a gate by name, in order of the names."""
+    """The expectations of a gate, sorted by name."""
     found: dict[str, Expectation] = {}
     for name in sorted(tables):
         path = where_expected(name)

@@ -60,7 +60,7 @@ def matching_records(
     """Like :func:`choosing_records`, for callers that verify the shards themselves."""
     with choosing_records(target, where, listed=listed) as chosen:
         return chosen
-    raise AssertionError("a condition swallows nothing")
+    raise AssertionError("a condition suppresses no exceptions")
 
 
 def record_values(
@@ -127,7 +127,7 @@ def _columns(questions: Questions, sql: str) -> Iterator[tuple[str, list[NDArray
 
 
 def _expect_distinct(shards: Sequence[Shard]) -> None:
-    """Refuse files whose names DuckDB cannot distinguish."""
+    """Refuse shards with names that DuckDB cannot distinguish."""
     places: dict[str, tuple[str, str]] = {}
     for each in shards:
         place = each.storage.root, each.path

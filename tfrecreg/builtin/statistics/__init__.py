@@ -13,7 +13,8 @@ A validator that needs statistics inherits from `StatisticsScan` and makes its v
 as ``partial(make_visitor, options)``. In `finish` it gets a :class:`StatisticsPart` per split.
 `part.proto()` is the message that TFDV validates. If there is no message, `part.conflict` is the
 reason. If there is nothing to check, `part.examples` is 0. Two validators with the same options
-share the work. Its `applies` calls `missing_tfdv()`, because only `judge_statistics` imports TFDV.
+share the work. A validator's `applies` calls `missing_tfdv()`, because only `judge_statistics`
+imports TFDV.
 
 `stats_of` makes the statistics of a target, or reads earlier statistics of the same content from
 the :class:`StatisticsCache` of its registry.

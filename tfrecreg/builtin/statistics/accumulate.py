@@ -96,7 +96,7 @@ class Accumulator:
                 parts.add(derived, lengths, times)
 
     def merge(self, other: Accumulator) -> None:
-        """Add another accumulator with the same options, and make that one unusable."""
+        """Add another accumulator with the same options, which must not be used afterwards."""
         self._examples += other._examples
         for name, feature in other._features.items():
             if name in self._features:
@@ -263,14 +263,14 @@ class _Feature:
 
 
 class _Parts:
-    """Statistics of derived features: whether their parts match, in examples with any part."""
+    """Whether the parts of a derived feature match, in examples that have any of them."""
 
     def __init__(self) -> None:
         self.missing: Counter[str] = Counter()
         """For each part, the number of examples without it."""
         self.least: dict[str, int] = {}
         self.most: dict[str, int] = {}
-        """How many values each part has more than the feature with the values: least and most."""
+        """Lowest and highest number of values of each part, minus that of the value feature."""
 
     def add(self, derived: DerivedFeature, lengths: Mapping[str, int], times: int) -> None:
         names = (derived.value, *derived.parts)

@@ -2,12 +2,12 @@
 
 The measures follow `tensorflow_data_validation/anomalies/metrics.cc`:
 
-* L-infinity: the largest difference of the shares of a value
+* L-infinity: the largest difference between the two shares of a value
 * normalized absolute difference: the same for counts, divided by the sum of all counts
 * Jensen-Shannon divergence, with logarithms of base 2: ``(D(P|M) + D(Q|M)) / 2`` for the mean M of
-  two distributions P and Q. The buckets of both histograms are divided at the bounds of both, as if
-  numbers were spread evenly in a bucket. Buckets without width count by themselves. Infinite
-  numbers and NaN never match those of the other side; NaN counts only if the bounds are equal.
+  two distributions P and Q. Buckets are divided at the bounds of both histograms, as if the numbers
+  in a bucket were spread evenly. Buckets without width are compared separately. Infinite numbers
+  and NaN never match those of the other side, and NaN counts only if both have equal bounds.
 """
 
 from __future__ import annotations

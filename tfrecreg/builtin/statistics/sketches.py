@@ -2,10 +2,10 @@
 
 Quantiles are deterministic and mergeable. Up to 4,096 distinct numbers are counted, so quantiles
 are exact. If there are more, levels store them: a number of level i stands for 2^i numbers. A full
-level is sorted, and every second number moves up a level, in turn from the first or the second.
-Moving up from level i changes a rank by at most 2^i, and happens at most N / (4095 · 2^i) times for
-N numbers. So the rank of a quantile is off by at most (1 + log2(N / 4096)) / 4095 of all numbers:
-0.3 % for a million, 0.5 % for a billion.
+level is sorted, and every second number moves up a level, alternately from the first or the second
+on. Moving up from level i changes a rank by at most 2^i, and happens at most N / (4095 · 2^i) times
+for N numbers. So the rank of a quantile is off by at most (1 + log2(N / 4096)) / 4095 of all
+numbers: 0.3 % for a million, 0.5 % for a billion.
 
 The module also finds the most frequent values of features, and counts distinct values.
 
@@ -204,7 +204,7 @@ class ValueCounts:
             self._sketch(max(self._bytes, key=lambda name: (self._bytes[name], name)))
 
     def merge(self, other: ValueCounts) -> None:
-        """Add the counts of another object, and make that one unusable."""
+        """Add the counts of another object, which must not be used afterwards."""
         for feature, sketch in other._sketches.items():
             if feature not in self._sketches:
                 self._sketch(feature)

@@ -35,7 +35,7 @@ def render_proto(proto: DatasetFeatureStatisticsList) -> str:
 def named(
     statistics: Iterable[tuple[str, DatasetFeatureStatisticsList]],
 ) -> DatasetFeatureStatisticsList:
-    """Join several lists into one with a named dataset for each. TFDV takes names as slices."""
+    """Join several lists into one. Each dataset gets its name, which TFDV treats as a slice."""
     together = messages().DatasetFeatureStatisticsList()
     for name, proto in statistics:
         for dataset in proto.datasets:
@@ -133,7 +133,7 @@ def summarize(proto: Any) -> Iterator[FeatureSummary]:
 
 
 class Bucket(NamedTuple):
-    """How many values lie between `low` and `high`."""
+    """The number of values between `low` and `high`."""
 
     low: float
     high: float

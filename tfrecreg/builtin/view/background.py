@@ -103,7 +103,7 @@ class Catalog:
         self.why = ""
         """Why there are no tables; escaped."""
         self.notes: tuple[str, ...] = ()
-        """What is missing in the tables."""
+        """What the tables do not contain."""
 
     def close(self) -> None:
         self._progress.stopping.set()

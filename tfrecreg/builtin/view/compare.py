@@ -119,7 +119,7 @@ def _matched(result: DiffResult) -> Matched:
 def _places(matched: Matched, kind: str) -> tuple[_Places, _Places]:
     """The places of records before and after. A record that was added or removed has only one.
 
-    A record that was moved or renamed and also changed counts as changed.
+    A moved or renamed record counts as changed if it also changed.
     """
     none = np.empty(0, np.uint64)
     if kind == "added":

@@ -125,7 +125,7 @@ def kind_of_feature(name: str, feature: Feature, decoders: Decoders) -> str:
 
 
 def readable_text(value: bytes, limit: int = 4 * TEXT) -> str | None:
-    """The beginning of a value as text; None if it has unprintable characters."""
+    """The beginning of a value as text; None if it is not printable UTF-8."""
     try:
         text = value[:limit].decode("utf-8", "strict" if len(value) <= limit else "ignore")
     except UnicodeDecodeError:
@@ -135,7 +135,7 @@ def readable_text(value: bytes, limit: int = 4 * TEXT) -> str | None:
 
 
 def _without_image(example: Example, decoders: Decoders) -> dict[str, Any]:
-    """Kind, feature and text of a record without an image."""
+    """How to show a record without an image: its kind, feature and text."""
     lines: list[str] = []
     longest = ""
     named = None
@@ -179,7 +179,7 @@ def _label(example: Example, labels: Mapping[str, Sequence[str]]) -> str:
 
 
 def _shapes(drawing: Drawing, example: Example) -> dict[str, Any]:
-    """Boxes, polygons and points, as fractions of the image's sides."""
+    """Boxes, polygons and points, with coordinates as fractions of the image's sides."""
     known = example.get(OBJECT_LABEL)
     numbers = known.values if known is not None and known.kind is Kind.INT64 else ()
     boxes, polygons, points = [], [], []

@@ -42,7 +42,7 @@ class ViewChoice:
     splits: tuple[str, ...] = ()
     """Splits; empty for all."""
     where: tuple[str, ...] = ()
-    """Conditions in SQL that must all hold."""
+    """SQL conditions that records must meet, all of them."""
     sort: str = ""
     """The column to sort by; empty to keep the order of the target."""
     descending: bool = False

@@ -1,4 +1,4 @@
-"""The server of the viewer: it listens on the loopback address and guards the application.
+"""The server of the viewer, which listens on the loopback address and checks all requests.
 
 A page of another site can send requests to this server, even under its own host name (DNS
 rebinding). So `Host` and `Origin` must name this server, and every request needs the token.
